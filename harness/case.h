@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point of a suite: an operator and the values of its parameters. Plain data; knows neither
+// devices nor kernels. key() is the identity of a case in filters, logs, the store and baselines.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+/// One parameter that an operator reads. An empty default_value makes it required in every suite.
+struct Param {
+  std::string name;
+  std::string default_value;
+  std::string help;
+};
+
+/// Parameters every operator has: how to run a case rather than what to compute.
+///   launch = stream | graph   (a GPU case launched eagerly or as a captured graph)
+///   cache  = cold | warm | cold-weights
+///   seed   = seed of every input
+const std::vector<Param>& common_params();
+
+struct Case {
+  std::string suite;    // name of the suite file, without folder and extension
+  std::string section;  // model name
+  std::string op;
+  std::map<std::string, std::string> params;    // every parameter, defaults filled in
+  std::map<std::string, std::string> defaults;  // the operator's defaults, to leave out of key()
+
+  /// "op/name=value,…", names sorted. A parameter at its default is left out, so that a new
+  /// parameter with a default never renames the cases that exist.
+  std::string key() const;
+
+  /// Where the case was written, for error messages: "suites/tiny.suite [ties]".
+  std::string where() const;
+
+  /// Value of a declared parameter; throws Error(usage) naming suite, section, parameter and value
+  /// when it is absent, not a number, or outside [low, high].
+  const std::string& get(const std::string& name) const;
+  int64_t get_int(const std::string& name, int64_t low, int64_t high) const;
+  double get_double(const std::string& name, double low, double high) const;
+  /// Index of the value in `choices`; throws Error(usage) listing them otherwise.
+  size_t get_choice(const std::string& name, const std::vector<std::string>& choices) const;
+};
+
+}  // namespace moegate

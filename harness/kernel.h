@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one header that a kernel knows: Problem (inputs, outputs, truth and cost of a case),
+// Op<P> (an operator) and Kernel<P> (one variant of it). Defining an Op or a Kernel at namespace
+// scope registers it; a duplicate name or an unknown operator stops the program at start-up.
+//
+//   static const Kernel<TopkSort> kernel({.name = "chain3",
+//                                         .backend = Backend::cuda,
+//                                         .launch = launch,
+//                                         .workspace = workspace});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/accuracy.h"
+#include "harness/case.h"
+#include "harness/device.h"
+#include "harness/tensor.h"
+
+namespace moegate {
+
+/// Compulsory work of one launch: each input read once, each output written once.
+struct Cost {
+  double flops = 0;
+  double read_bytes = 0;
+  double write_bytes = 0;
+};
+
+/// A named number that describes a case's data, stored with it ("active_experts", 57).
+struct Fact {
+  std::string name;
+  double value;
+};
+
+/// Inputs, outputs, truth and cost of one case, with one seed, on one device.
+class Problem {
+ public:
+  explicit Problem(Device& device) : device_(device) {}
+  virtual ~Problem() = default;
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  /// Compares every output with the truth. One entry per output tensor.
+  virtual std::vector<Accuracy> check() const = 0;
+  /// Hash of the defined part of every output, to tell a deterministic variant from another.
+  virtual uint64_t output_hash() const = 0;
+  virtual Cost cost() const = 0;
+  virtual std::vector<Fact> facts() const { return {}; }
+
+  /// Fills every output and the workspace with NaN, so that what a variant leaves unwritten shows.
+  void poison();
+  /// Name of the first tensor whose guard band changed; empty when all are intact.
+  std::string broken_guard() const;
+  /// Gives variants `bytes` of scratch memory; kept when it is large enough already.
+  void reserve_workspace(size_t bytes);
+  template <class T = void>
+  T* workspace() {
+    return workspace_ ? workspace_->data<T>() : nullptr;
+  }
+  /// Every tensor, the workspace included.
+  std::vector<Tensor*> tensors() const;
+  Device& device() const { return device_; }
+
+ protected:
+  /// Allocates a tensor that lives as long as the problem.
+  Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
+
+ private:
+  Device& device_;
+  std::vector<std::unique_ptr<Tensor>> tensors_;
+  std::unique_ptr<Tensor> workspace_;
+};
+
+/// FNV-1a over a byte range; pass the previous result as `seed` to continue.
+uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0xcbf29ce484222325ull);
+
+/// What a variant is given beside its problem.
+struct Launch {
+  void* stream;               // cudaStream_t; null on the host
+  const DeviceFacts& device;
+};
+
+/// An operator as the harness sees it.
+struct OpEntry {
+  std::string name;
+  std::string help;
+  std::vector<Param> params;
+  std::string yardstick;  // host variant that the others are timed against, interleaved
+  std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
+};
+
+/// A variant as the harness sees it. Empty functions were not given.
+struct Variant {
+  std::string op;
+  std::string name;
+  Backend backend;
+  std::string help;
+  std::function<void(Problem&, const Launch&)> launch;
+  std::function<size_t(const Case&, const DeviceFacts&)> workspace;
+  std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
+  std::function<std::string(const Case&, const DeviceFacts&)> path;
+};
+
+/// What an operator's author states. P is the operator's Problem, constructible from
+/// (Device&, const Case&), with a static constexpr const char* kOp.
+struct OpSpec {
+  std::string help;
+  std::vector<Param> params;
+  std::string yardstick;
+};
+
+/// What a variant's author states.
+template <class P>
+struct KernelSpec {
+  std::string name;  // its idea: split_k, fused_one_block; never v2, new, opt
+  Backend backend;
+  std::string help;  // one line for `moegate list kernels`
+  /// Launches asynchronously on launch.stream (host: runs). Must not allocate or synchronise.
+  void (*launch)(P&, const Launch&);
+  /// Scratch bytes it needs.
+  size_t (*workspace)(const Case&, const DeviceFacts&) = nullptr;
+  /// Why it cannot run this case; empty when it can.
+  std::string (*unsupported)(const Case&, const DeviceFacts&) = nullptr;
+  /// Which internal path it takes for this case, where it has several ("fallback: chain2").
+  std::string (*path)(const Case&, const DeviceFacts&) = nullptr;
+};
+
+void register_op(OpEntry entry);
+void register_variant(Variant variant);
+
+template <class P>
+class Op {
+ public:
+  explicit Op(OpSpec spec) {
+    register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
+                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }});
+  }
+};
+
+template <class P>
+class Kernel {
+ public:
+  explicit Kernel(KernelSpec<P> spec) {
+    register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
+                      [launch = spec.launch](Problem& problem, const Launch& where) {
+                        launch(static_cast<P&>(problem), where);
+                      },
+                      spec.workspace, spec.unsupported, spec.path});
+  }
+};
+
+/// All operators and variants, sorted by name. Throws Error(internal) when the registrations do not
+/// fit together (duplicate name, variant of an unknown operator, missing yardstick).
+const std::vector<OpEntry>& all_ops();
+const std::vector<Variant>& all_variants();
+/// Throws Error(usage) listing the known operators.
+const OpEntry& find_op(const std::string& name);
+
+}  // namespace moegate

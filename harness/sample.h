@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a timer reports: one Sample per launch, and the kernels a launch consists of. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+/// Reasons that make a sample invalid: it is kept, flagged and left out of the statistics.
+enum SampleFlag : uint32_t {
+  kBadTimestamp = 1u << 0,   // zero or reversed
+  kMissingRecord = 1u << 1,  // fewer records than launches, or records dropped
+  kOtherKernels = 1u << 2,   // the set of kernels differs from the first sample's
+  kOverlapsFlush = 1u << 3,  // started before the flush ended
+  kSlowClock = 1u << 4,      // SM clock under 95 % of this case's running median
+  kPreempted = 1u << 5,      // host: the scheduler took a timed thread off its core
+};
+
+struct Sample {
+  double span_ns = 0;  // last end minus first start, over every kernel and memory operation
+  double busy_ns = 0;  // union of the intervals
+  double sum_ns = 0;   // sum of the durations
+  double yard_ns = 0;  // the yardstick's time next to this sample; 0 when there is none
+  double sm_mhz = 0;   // measured by the flush kernel; 0 on the host
+  int kernels = 0;
+  uint32_t flags = 0;
+};
+
+/// One kernel or memory operation of a launch, in order of start.
+struct KernelRow {
+  std::string name;         // demangled, or "memset", "memcpy"
+  std::string grid, block;  // "132x1x1"
+  std::string cluster;      // empty without one
+  int registers = 0;
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes
+  double ns = 0;      // trimmed mean duration
+  double gap_ns = 0;  // trimmed mean of (start - previous end); 0 for the first
+};
+
+enum class Cache { cold, warm, cold_weights };
+enum class Flush { read, write, none };
+enum class LaunchMode { stream, graph };
+
+/// How a launch is measured. Stored with every result; series never mix them.
+struct Conditions {
+  Cache cache = Cache::cold;
+  Flush flush = Flush::read;
+  LaunchMode launch = LaunchMode::stream;
+  double flush_factor = 2;  // flushed bytes over cache size (PROTOCOL: 2 is enough)
+};
+
+}  // namespace moegate

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results database: what a run writes and a verdict reads. Everything that judges or reports
+// goes through here and needs no GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/kernel.h"
+#include "harness/result.h"
+#include "harness/sqlite.h"
+
+namespace moegate {
+
+/// Everything a run states about itself before the first sample.
+struct RunInfo {
+  int64_t id = 0;
+  std::string label;
+  std::string started, finished, status;  // filled in by the store
+  DeviceFacts device;
+  int protocol = 0;
+  std::string timer;
+  std::string flush;
+  int rounds = 0;
+  std::string git_sha;
+  bool dirty = false;
+  std::string build, host, command;
+  std::string options = "{}";  // JSON
+  std::map<std::string, std::string> tags;
+};
+
+/// One measured level: a process's judged quantity for a case and variant.
+struct Level {
+  std::string key, op, suite, section, variant;
+  int round = 0;
+  Result result;  // without samples, kernels
+};
+
+class Store {
+ public:
+  enum class Mode { read, write };
+  /// Opens or (write) creates a store. Throws Error(store) for a missing, unwritable, foreign or newer
+  /// database, naming the path and the remedy; a foreign file is left untouched.
+  static Store open(const std::string& path, Mode mode);
+
+  int64_t begin_run(const RunInfo& info);  // returns run_id
+  int64_t begin_process(int64_t run, int round, int pid);
+  void end_process(int64_t process, const std::string& throttle);
+  /// One transaction: case, run_case, result, accuracy, kernels, samples.
+  void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
+                  const Result& result);
+  void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);
+  void end_run(int64_t run, const std::string& status);
+  /// (round, key, variant) that have a row: what --resume leaves out.
+  std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
+
+  /// "latest", a number, or a label (its newest run). Throws Error(usage) naming what there is.
+  int64_t find_run(const std::string& which);
+  RunInfo run_info(int64_t run);
+  std::vector<Level> levels(int64_t run);
+
+  void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
+  std::map<std::string, double> ceilings(const DeviceFacts& device);
+
+  Database& database() { return db_; }
+
+ private:
+  explicit Store(Database db) : db_(std::move(db)) {}
+  int64_t device_id(const DeviceFacts& device);
+  Database db_;
+};
+
+}  // namespace moegate

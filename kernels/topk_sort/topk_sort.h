@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operator topk_sort: the routing step of an MoE layer. From router logits to everything the grouped
+// GEMMs need: the k experts of every token with their weights, sorted by expert and padded to whole
+// blocks, and a zeroed output buffer. Contract of AITER's moe_sorting (ROCm/aiter PR 3526).
+//
+// Scoring, per token (ties: the lower expert index wins; slots in descending order of score):
+//   softmax       p = softmax(logits); top-k of p; weight p, divided by the sum of the chosen if renorm
+//   topk_softmax  top-k of the logits; weight = softmax over the chosen (gpt-oss)
+//   noaux_tc      s = sigmoid(logits), b = s + bias; a group's score is the sum of its two largest b;
+//                 keep topk_groups groups; top-k of b among them; weight s, divided by the sum of the
+//                 chosen if renorm (DeepSeek-V3)
+// and every weight is multiplied by `scale`. A NaN logit counts as -infinity; -infinity is chosen only
+// when fewer than k finite logits exist, lowest index first, with weight 0.
+#pragma once
+
+#include "harness/kernel.h"
+
+namespace moegate {
+
+enum class Scoring : int { softmax, topk_softmax, noaux_tc };
+/// What the logits look like: random, many exact ties, or rows with too few finite values.
+enum class LogitData : int { normal, ties, few_finite, nan };
+
+struct TopkSortShape {
+  int tokens;   // T
+  int experts;  // E
+  int topk;     // k, at most 16
+  int hidden;   // H: moe_buf is [T, H] bf16
+  int unit;     // U: rows per block that every expert's tokens are padded to
+  int groups, topk_groups;  // noaux_tc; 1, 1 otherwise
+  Scoring scoring;
+  bool renorm;
+  float scale;
+  DType dtype;  // of the logits
+  LogitData data;
+
+  /// Reads and checks the case's parameters; throws Error(usage).
+  static TopkSortShape of(const Case& c);
+  /// Capacity of sorted_ids and sorted_weights: T*k + E*U - k.
+  int64_t capacity() const { return int64_t{tokens} * topk + int64_t{experts} * unit - topk; }
+  /// Capacity of sorted_expert_ids.
+  int64_t blocks() const { return (capacity() + unit - 1) / unit; }
+};
+
+/// Everything a launch needs, by value; pointers are device pointers.
+struct TopkSortArgs {
+  const void* logits;          // [T, E] of dtype, row-major, contiguous
+  const float* bias;           // [E]; null unless noaux_tc
+  int32_t* sorted_ids;         // [capacity]: slot << 24 | token; padding is k << 24 | T
+  float* sorted_weights;       // [capacity]; padding is 0
+  int32_t* sorted_expert_ids;  // [blocks]: expert of each block of U rows
+  int32_t* num_valid;          // [2]: padded rows in all, T
+  void* moe_buf;               // [T, H] bf16: all zero
+  int64_t moe_buf_bytes;       // a multiple of 2; the pointer is 256-byte aligned
+  TopkSortShape shape;
+};
+
+class TopkSort : public Problem {
+ public:
+  static constexpr const char* kOp = "topk_sort";
+
+  TopkSort(Device& device, const Case& c);
+  TopkSortArgs args();
+
+  std::vector<Accuracy> check() const override;
+  uint64_t output_hash() const override;
+  Cost cost() const override;
+  std::vector<Fact> facts() const override;
+
+  const TopkSortShape shape;
+
+ private:
+  /// The expected outputs; entries at or beyond num_valid[0] are undefined and not stored.
+  struct Truth {
+    std::vector<int32_t> topk_ids;  // [T, k]
+    std::vector<int32_t> sorted_ids, sorted_expert_ids, num_valid;
+    std::vector<double> sorted_weights;
+  };
+
+  Tensor& logits_;
+  Tensor* bias_;
+  Tensor& sorted_ids_;
+  Tensor& sorted_weights_;
+  Tensor& sorted_expert_ids_;
+  Tensor& num_valid_;
+  Tensor& moe_buf_;
+  Truth truth_;
+};
+
+}  // namespace moegate
