@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Token-to-expert assignments: seeded synthetic skews and recorded ones. Knows no operator: it hands
+// out scores whose top-k per token is the assignment, and measures the skew that came of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+struct RoutingShape {
+  int tokens;
+  int experts;
+  int topk;
+};
+
+/// Scores [tokens, experts], row-major: the k largest of a row, in descending order, are the token's
+/// experts. `spec` is one of
+///   uniform        every expert alike: Gumbel noise, so k distinct experts without replacement
+///   balanced       slot i of token t goes to expert (t + i*ceil(E/k)) mod E
+///   zipf:S         Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by the
+///                  seed; S = 0.67 reproduces DeepSeek-R1's published skew (KERNELS.md 10.2)
+///   hot:N:F        as uniform, but a fraction F of the tokens adds 8 to the scores of N hot experts
+///                  chosen by the seed (FlashInfer's skew test)
+///   replay:FILE    recorded ids [rows, k] from a .npy file of int16, int32 or int64, first `tokens` rows;
+///                  a relative FILE is looked up from the current folder
+/// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.
+std::vector<double> routing_scores(const std::string& spec, const RoutingShape& shape,
+                                   uint64_t seed);
+
+/// How uneven an assignment came out.
+struct Skew {
+  int active_experts = 0;     // experts with at least one token
+  double max_over_mean = 0;   // largest load over the mean over all experts
+};
+Skew skew_of(std::span<const int32_t> ids, int experts);
+
+}  // namespace moegate

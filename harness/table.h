@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of text cells and its three spellings: aligned markdown, CSV (RFC 4180), JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+struct Table {
+  struct Cell {
+    std::string text;
+    bool number = false;  // right-aligned in markdown, unquoted in JSON
+  };
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+enum class Format { md, csv, json };
+/// "md", "csv", "json"; throws Error(usage) naming the choices.
+Format parse_format(const std::string& name);
+
+/// md escapes '|' so that a cell never breaks the table; json is an array of objects.
+std::string render(const Table& table, Format format);
+
+}  // namespace moegate
