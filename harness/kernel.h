@@ -36,6 +36,12 @@ struct Fact {
   double value;
 };
 
+/// Outputs compared with the truth, and their hash, from one look at them.
+struct Checked {
+  std::vector<Accuracy> accuracy;  // one per output tensor
+  uint64_t hash = 0;               // of the defined part of every output: tells whether two launches agree
+};
+
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
 class Problem {
  public:
@@ -44,10 +50,8 @@ class Problem {
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
-  /// Compares every output with the truth. One entry per output tensor.
-  virtual std::vector<Accuracy> check() const = 0;
-  /// Hash of the defined part of every output, to tell a deterministic variant from another.
-  virtual uint64_t output_hash() const = 0;
+  /// Compares every output with the truth.
+  virtual Checked check() const = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
 
@@ -75,8 +79,8 @@ class Problem {
   std::unique_ptr<Tensor> workspace_;
 };
 
-/// FNV-1a over a byte range; pass the previous result as `seed` to continue.
-uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0xcbf29ce484222325ull);
+/// 64-bit hash of a byte range; pass the previous result as `seed` to continue. Not cryptographic.
+uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0);
 
 /// What a variant is given beside its problem.
 struct Launch {
@@ -90,6 +94,7 @@ struct OpEntry {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;  // host variant that the others are timed against, interleaved
+  std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
 };
 
@@ -105,8 +110,9 @@ struct Variant {
   std::function<std::string(const Case&, const DeviceFacts&)> path;
 };
 
-/// What an operator's author states. P is the operator's Problem, constructible from
-/// (Device&, const Case&), with a static constexpr const char* kOp.
+/// What an operator's author states. P is the operator's Problem: constructible from
+/// (Device&, const Case&), with a static constexpr const char* kOp and a static
+/// void validate(const Case&) that throws Error(usage) for parameters that do not fit together.
 struct OpSpec {
   std::string help;
   std::vector<Param> params;
@@ -137,6 +143,7 @@ class Op {
  public:
   explicit Op(OpSpec spec) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
+                 P::validate,
                  [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }});
   }
 };

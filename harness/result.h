@@ -15,6 +15,9 @@ enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy }
 const char* name_of(Status s);
 Status parse_status(const std::string& name);  // throws std::invalid_argument
 
+/// The reasons in a set of SampleFlags, for a sentence: "slow clock, preempted thread".
+std::string describe_flags(uint32_t flags);
+
 struct Result {
   std::string variant;
   Status status = Status::ok;

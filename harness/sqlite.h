@@ -19,6 +19,7 @@ class Database;
 
 class Statement {
  public:
+  /// Prepares one statement; text after it that is another statement is an Error(store).
   Statement(Database& db, std::string_view sql);
   /// Binds the arguments to ?1, ?2, …: integers, doubles (NaN and infinity become NULL), strings,
   /// bytes.
@@ -28,6 +29,9 @@ class Statement {
     (bind_one(++i, args), ...);
     return *this;
   }
+  /// Binds a parameter written :name; false when the statement has none of that name.
+  bool bind_named(const char* name, int64_t value);
+  bool readonly() const;
   bool step();   // true while there is a row
   void run();    // steps to the end and resets
   int columns() const;
@@ -55,8 +59,9 @@ class Statement {
 
 class Database {
  public:
-  Database(const std::string& path, int flags);  // SQLITE_OPEN_*
+  Database(const std::string& path, int flags);  // SQLITE_OPEN_*; waits 10 s for other writers
   void execute(const std::string& sql);          // one or more statements, no parameters
+  int64_t integer(const std::string& sql);       // first column of the first row
   int64_t last_id() const;
   const std::string& path() const { return path_; }
   [[noreturn]] void fail(const std::string& what) const;  // throws Error(store)

@@ -55,28 +55,37 @@ struct TopkSortArgs {
   TopkSortShape shape;
 };
 
+/// The expected outputs, in double. Entries at or beyond num_valid[0] are undefined and not stored.
+struct TopkSortTruth {
+  std::vector<int32_t> topk_ids;  // [T, k]
+  std::vector<double> topk_weights;
+  std::vector<int32_t> sorted_ids, sorted_expert_ids, num_valid;
+  std::vector<double> sorted_weights;
+};
+
+/// Routes and sorts in plain double code. `logits` are the exact values of the narrow type.
+TopkSortTruth topk_sort_truth(const TopkSortShape& shape, const std::vector<float>& logits,
+                              const std::vector<float>& bias);
+
+/// Whether a token's noaux_tc selection hangs on differences below 1e-5, which fp32 arithmetic may
+/// decide either way. Equal scores from equal inputs do not count: the tie rule decides those.
+bool selection_is_ambiguous(const TopkSortShape& shape, const float* logits, const float* bias);
+
 class TopkSort : public Problem {
  public:
   static constexpr const char* kOp = "topk_sort";
 
+  static void validate(const Case& c);
   TopkSort(Device& device, const Case& c);
   TopkSortArgs args();
 
-  std::vector<Accuracy> check() const override;
-  uint64_t output_hash() const override;
+  Checked check() const override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
 
   const TopkSortShape shape;
 
  private:
-  /// The expected outputs; entries at or beyond num_valid[0] are undefined and not stored.
-  struct Truth {
-    std::vector<int32_t> topk_ids;  // [T, k]
-    std::vector<int32_t> sorted_ids, sorted_expert_ids, num_valid;
-    std::vector<double> sorted_weights;
-  };
-
   Tensor& logits_;
   Tensor* bias_;
   Tensor& sorted_ids_;
@@ -84,7 +93,7 @@ class TopkSort : public Problem {
   Tensor& sorted_expert_ids_;
   Tensor& num_valid_;
   Tensor& moe_buf_;
-  Truth truth_;
+  TopkSortTruth truth_;
 };
 
 }  // namespace moegate

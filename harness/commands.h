@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands. Each parses its own arguments (without the program's and its own name), prints its
+// result on stdout and returns an exit code; all throw Error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+int cmd_list(const std::vector<std::string>& args);
+int cmd_verify(const std::vector<std::string>& args);
+int cmd_run(const std::vector<std::string>& args);
+int cmd_gate(const std::vector<std::string>& args);
+int cmd_compare(const std::vector<std::string>& args);
+int cmd_bless(const std::vector<std::string>& args);
+int cmd_report(const std::vector<std::string>& args);
+int cmd_doctor(const std::vector<std::string>& args);
+int cmd_repro(const std::vector<std::string>& args);
+
+}  // namespace moegate

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every suite of this repository loads, and its cases fit their operators. Without this a typing error
+// in a nightly suite shows only at night.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "harness/kernel.h"
+#include "harness/suite.h"
+
+namespace moegate {
+namespace {
+
+class CommittedSuites : public testing::Test {
+ protected:
+  CommittedSuites() {
+    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
+    setenv("MOEGATE_HOME", MOEGATE_SOURCE_DIR, 1);
+  }
+  ~CommittedSuites() override {
+    if (before_.empty()) {
+      unsetenv("MOEGATE_HOME");
+    } else {
+      setenv("MOEGATE_HOME", before_.c_str(), 1);
+    }
+  }
+  std::string before_;
+};
+
+TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
+  const auto suites = list_suites();
+  EXPECT_FALSE(suites.empty());
+  for (const auto& [name, comment] : suites) {
+    EXPECT_FALSE(comment.empty()) << name << " lacks a comment on its first line";
+    for (const Case& c : load_suite(name, {})) {
+      EXPECT_NO_THROW(find_op(c.op).validate(c)) << c.key();
+    }
+  }
+}
+
+TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
+  // A suite that grew shows here before it shows as a job that no longer ends in time.
+  const std::map<std::string, size_t> limits = {
+      {"tiny", 140}, {"smoke", 24}, {"nightly", 75}, {"pr-aiter-3526", 22}};
+  for (const auto& [name, limit] : limits) {
+    EXPECT_LE(load_suite(name, {}).size(), limit) << name;
+  }
+}
+
+TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
+  std::set<std::string> sections;
+  for (const Case& c : load_suite("nightly", {})) sections.insert(c.section);
+  for (const std::string model : {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "gpt-oss-20b",
+                                  "gpt-oss-120b"}) {
+    EXPECT_EQ(sections.count(model), 1u) << model;
+    std::set<std::string> keys;
+    for (const Case& c : load_suite(model, {{"launch", {"graph"}}})) keys.insert(c.key());
+    EXPECT_EQ(keys.size(), 51u) << model;  // 17 token counts, 3 routings
+  }
+}
+
+}  // namespace
+}  // namespace moegate

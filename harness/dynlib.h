@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared libraries opened at run time (CUPTI, NVML, cuBLASLt), so that the program starts, and says
+// what is missing, on machines without them. Knows how to find a library, not what is in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+class Dynlib {
+ public:
+  Dynlib() = default;
+  /// Tries every soname as the loader finds it, then in the CUDA toolkit's folders ($CUDA_HOME,
+  /// /usr/local/cuda). Leaves the object empty, with why() set, when none opens.
+  explicit Dynlib(const std::vector<std::string>& sonames);
+  ~Dynlib();
+  Dynlib(Dynlib&& other) noexcept;
+  Dynlib& operator=(Dynlib&& other) noexcept;
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  const std::string& path() const { return path_; }
+  const std::string& why() const { return why_; }
+
+  /// Sets `function` to the symbol, or to null; a missing one is appended to why(). True when found.
+  template <class F>
+  bool bind(F*& function, const char* symbol) {
+    function = reinterpret_cast<F*>(find(symbol));
+    return function != nullptr;
+  }
+
+ private:
+  void* find(const char* symbol);
+
+  void* handle_ = nullptr;
+  std::string path_;
+  std::string why_;
+};
+
+}  // namespace moegate

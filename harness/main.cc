@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate: the table of subcommands, the only try/catch, the exit codes.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "harness/commands.h"
+#include "harness/error.h"
+#include "harness/provenance.h"
+
+namespace moegate {
+namespace {
+
+struct Command {
+  const char* name;
+  int (*run)(const std::vector<std::string>& args);
+  const char* help;
+};
+
+constexpr std::array<Command, 9> kCommands = {{
+    {"run", cmd_run, "verify, measure and store every variant of a suite"},
+    {"verify", cmd_verify, "check outputs against the truth only"},
+    {"gate", cmd_gate, "judge a run against the blessed baseline"},
+    {"compare", cmd_compare, "judge one run against another"},
+    {"bless", cmd_bless, "make a run the baseline"},
+    {"report", cmd_report, "print a table of a run"},
+    {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
+    {"doctor", cmd_doctor, "what this machine can measure, and how well"},
+    {"repro", cmd_repro, "print or run the command that repeats a row"},
+}};
+
+void print_usage(FILE* to) {
+  fmt::print(to, "usage: moegate COMMAND [options]\n\n");
+  for (const Command& c : kCommands) fmt::print(to, "  {:8} {}\n", c.name, c.help);
+  fmt::print(to, "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n");
+}
+
+int dispatch(const std::vector<std::string>& args) {
+  if (args.empty()) {
+    print_usage(stderr);
+    return static_cast<int>(Exit::usage);
+  }
+  const std::string& name = args[0];
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    const Provenance& p = provenance();
+    fmt::print("moegate {} ({}{}, {})\n", p.version, p.git_sha.empty() ? "no commit" : p.git_sha,
+               p.dirty ? ", dirty" : "", p.build);
+    return 0;
+  }
+  for (const Command& c : kCommands) {
+    if (name == c.name) return c.run({args.begin() + 1, args.end()});
+  }
+  usage_error("unknown command '{}'; 'moegate --help' lists them", name);
+}
+
+}  // namespace
+}  // namespace moegate
+
+int main(int argc, char** argv) {
+  try {
+    return moegate::dispatch({argv + 1, argv + argc});
+  } catch (const moegate::Error& e) {
+    fmt::print(stderr, "moegate: {}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "moegate: internal error: {}\n", e.what());
+    return static_cast<int>(moegate::Exit::internal);
+  }
+}

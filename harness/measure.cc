@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "harness/interference.h"
+#include "harness/nvtx.h"
+#include "harness/stats.h"
+
+namespace moegate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSets = 3;                       // problems a launch alternates among
+constexpr double kLargeFootprint = 256 << 20;  // beyond this two sets are enough to defeat any cache
+constexpr int kBatch = 100;                    // samples between two looks at the clock and the budget
+constexpr double kMaxInvalidShare = 0.05;      // PROTOCOL: more is status bad_timer
+constexpr double kMaxInterference = 0.05;      // host: more and the ratio itself is not to be trusted
+constexpr double kComputeBound = 100;          // flops per byte from which clocks need long to settle
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, int count) {
+  const OpEntry& op = find_op(c.op);
+  std::vector<std::unique_ptr<Problem>> sets;
+  for (int i = 0; i < count; ++i) {
+    Case seeded = c;
+    // Far apart, so that the sets of one seed are never those of the next.
+    seeded.params["seed"] = std::to_string(std::stoll(c.get("seed")) + 1000003LL * i);
+    sets.push_back(op.make(device, seeded));
+    if (i == 0) {
+      double bytes = 0;
+      for (const Tensor* t : sets[0]->tensors()) bytes += static_cast<double>(t->bytes());
+      if (bytes > kLargeFootprint) count = std::min(count, 2);
+    }
+  }
+  return sets;
+}
+
+/// Swallows Google Benchmark's own report; the samples themselves are what we keep.
+class QuietReporter : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred) error = run.error_message;
+    }
+  }
+  std::string error;
+};
+
+/// Takes `count` samples with Google Benchmark driving the loop: it calls enqueue once per iteration, and
+/// gets each sample's span as that iteration's manual time once the batch is drained.
+std::vector<Sample> sample_batch(Session& session, int count) {
+  std::vector<Sample> samples;
+  benchmark::ClearRegisteredBenchmarks();
+  benchmark::RegisterBenchmark("sample", [&](benchmark::State& state) {
+    for ([[maybe_unused]] auto _ : state) session.enqueue();
+    samples = session.collect();
+    for (const Sample& s : samples) state.SetIterationTime(s.span_ns * 1e-9);
+  })->UseManualTime()->Iterations(count);
+  QuietReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter, "sample");
+  benchmark::ClearRegisteredBenchmarks();
+  if (!reporter.error.empty()) throw Error(Exit::internal, reporter.error);
+  return samples;
+}
+
+double median_clock(const std::vector<Sample>& samples) {
+  std::vector<double> mhz;
+  for (const Sample& s : samples) {
+    if (s.sm_mhz > 0) mhz.push_back(s.sm_mhz);
+  }
+  return mhz.empty() ? 0 : median(mhz);
+}
+
+/// Runs the sampled sequence itself until the clock has settled between two batches.
+void warm_up(Session& session, double least_s, double most_s) {
+  const auto start = Clock::now();
+  double last = -1;
+  for (;;) {
+    for (int i = 0; i < kBatch / 2; ++i) session.enqueue();
+    const double mhz = median_clock(session.collect());
+    const bool settled = last >= 0 && std::abs(mhz - last) <= 0.005 * last;
+    if (seconds_since(start) > most_s || (settled && seconds_since(start) >= least_s)) return;
+    last = mhz;
+  }
+}
+
+std::vector<double> column(const std::vector<Sample>& samples, double Sample::*field) {
+  std::vector<double> values;
+  for (const Sample& s : samples) {
+    if (s.flags == 0) values.push_back(s.*field);
+  }
+  return values;
+}
+
+/// Whether the interval of what is judged is narrow enough.
+bool precise(const Result& result, double precision) {
+  if (result.ratio > 0) {
+    return result.ratio_high - result.ratio_low <= 2 * precision * result.ratio;
+  }
+  return result.high_ns - result.low_ns <= 2 * precision * result.median_ns;
+}
+
+}  // namespace
+
+Bench::Bench(Device& device, const Case& c)
+    : device_(device), case_(c), sets_(make_sets(device, c, kSets)) {
+  if (device.facts().backend == Backend::host) {
+    yardstick_sets_ = make_sets(device, c, static_cast<int>(sets_.size()));
+  }
+}
+
+double Bench::footprint_bytes() const {
+  double bytes = 0;
+  for (const Tensor* t : sets_[0]->tensors()) bytes += static_cast<double>(t->bytes());
+  return bytes;
+}
+
+Subject Bench::subject(const Variant& variant,
+                       const std::vector<std::unique_ptr<Problem>>& sets) {
+  Subject subject{&variant, {}};
+  for (const auto& set : sets) {
+    if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
+    subject.sets.push_back(set.get());
+  }
+  return subject;
+}
+
+Result Bench::verify(const Variant& variant) {
+  Result result;
+  result.variant = variant.name;
+  if (variant.unsupported) result.why = variant.unsupported(case_, device_.facts());
+  if (!result.why.empty()) {
+    result.status = Status::unsupported;
+    return result;
+  }
+  if (variant.path) result.path = variant.path(case_, device_.facts());
+  const Launch launch{device_.stream(), device_.facts()};
+  hashes_.clear();
+  for (Problem* problem : subject(variant, sets_).sets) {
+    problem->poison();
+    variant.launch(*problem, launch);
+    device_.synchronize();
+    const Checked checked = problem->check();
+    hashes_.push_back(checked.hash);
+    if (result.accuracy.empty()) result.accuracy = checked.accuracy;
+    for (const Accuracy& a : checked.accuracy) {
+      if (a.ok || result.status == Status::wrong) continue;
+      result.status = Status::wrong;
+      result.why = a.why;
+      result.accuracy = checked.accuracy;
+    }
+    const std::string guard = problem->broken_guard();
+    if (!guard.empty()) {
+      result.status = Status::wrong;
+      result.why = fmt::format("wrote outside tensor '{}': its guard band changed", guard);
+    }
+    if (result.status == Status::wrong) return result;
+  }
+  return result;
+}
+
+void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
+                    const Sampling& sampling, Result& result) {
+  const auto start = Clock::now();
+  const Interference interference;
+  result.timer = timer.name();
+  result.tick_ns = timer.tick_ns();
+  const bool host = device_.facts().backend == Backend::host;
+  const double precision = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
+  const Subject measured = subject(variant, sets_);
+  Subject yardstick{nullptr, {}};
+  const std::string& yardstick_name = find_op(case_.op).yardstick;
+  for (const Variant& v : all_variants()) {
+    const bool is_it = host && v.op == case_.op && v.backend == Backend::host &&
+                       v.name == yardstick_name;
+    if (is_it) yardstick = subject(v, yardstick_sets_);
+  }
+  const auto session = timer.open(measured, yardstick.variant ? &yardstick : nullptr, conditions);
+
+  const Cost work = cost();
+  const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
+  warm_up(*session, compute_bound ? 0.3 : 0, std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
+  std::vector<Sample> samples;
+  bool enough = false;
+  while (!enough) {
+    const int want = std::clamp(sampling.max_samples - static_cast<int>(samples.size()), 1, kBatch);
+    const auto batch = sample_batch(*session, want);
+    samples.insert(samples.end(), batch.begin(), batch.end());
+    summarise(samples, result);
+    const auto count = static_cast<int>(samples.size());
+    const bool narrow = result.samples >= sampling.min_samples && precise(result, precision);
+    enough = narrow || count >= sampling.max_samples || seconds_since(start) > sampling.budget_s;
+    if (enough && !narrow && result.status == Status::ok) {
+      result.status = Status::noisy;
+      const bool paired = result.ratio > 0;
+      result.why = fmt::format(
+          "95 % interval of the median {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+          paired ? "ratio" : "span",
+          paired ? 50 * (result.ratio_high - result.ratio_low) / result.ratio
+                 : 50 * (result.high_ns - result.low_ns) / std::max(result.median_ns, 1e-9),
+          result.samples, 100 * precision);
+    }
+  }
+  result.kernels = session->kernels();
+  if (result.samples == 0 ||
+      result.invalid > kMaxInvalidShare * (result.samples + result.invalid)) {
+    result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
+    result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid,
+                             result.samples + result.invalid, describe_flags(result.flags));
+  }
+  // A variant's few milliseconds may fall between two time slices of the other load; the whole process's
+  // life does not.
+  static const Interference since_first_case;
+  const double disturbed =
+      host ? std::max(interference.share(), since_first_case.share()) : 0;
+  if (disturbed > kMaxInterference && result.measured()) {
+    result.status = Status::noisy;
+    result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
+                             100 * disturbed);
+  }
+  check_again(result);
+  result.wall_s = seconds_since(start);
+}
+
+void Bench::check_again(Result& result) {
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    const Checked checked = sets_[i]->check();
+    if (checked.hash != hashes_[i]) result.deterministic = false;
+    const std::string guard = sets_[i]->broken_guard();
+    for (const Accuracy& a : checked.accuracy) {
+      if (a.ok) continue;
+      result.status = Status::wrong;
+      result.why = "after timing: " + a.why;
+      result.accuracy = checked.accuracy;
+    }
+    if (!guard.empty()) {
+      result.status = Status::wrong;
+      result.why = fmt::format("after timing: wrote outside tensor '{}'", guard);
+    }
+  }
+}
+
+void Bench::profile(const Variant& variant) {
+  constexpr int kLaunches = 3;
+  const std::string name = case_.key() + " " + variant.name;
+  const Launch launch{device_.stream(), device_.facts()};
+  const Subject profiled = subject(variant, sets_);
+  const NvtxRange range(name.c_str());
+  for (int i = 0; i < kLaunches; ++i) {
+    variant.launch(*profiled.sets[static_cast<size_t>(i) % profiled.sets.size()], launch);
+    device_.synchronize();
+  }
+}
+
+void summarise(const std::vector<Sample>& samples, Result& result) {
+  result.flags = 0;
+  for (const Sample& s : samples) result.flags |= s.flags;
+  const auto spans = column(samples, &Sample::span_ns);
+  result.samples = static_cast<int>(spans.size());
+  result.invalid = static_cast<int>(samples.size() - spans.size());
+  result.spans_ns.assign(spans.begin(), spans.end());
+  if (spans.empty()) return;
+  result.span_ns = trimmed_mean(spans);
+  result.median_ns = median(spans);
+  const Interval interval = median_interval(spans);
+  result.low_ns = interval.low;
+  result.high_ns = interval.high;
+  result.min_ns = *std::min_element(spans.begin(), spans.end());
+  result.busy_ns = trimmed_mean(column(samples, &Sample::busy_ns));
+  result.sum_ns = trimmed_mean(column(samples, &Sample::sum_ns));
+  result.sm_mhz = median_clock(samples);
+  const auto yard = column(samples, &Sample::yard_ns);
+  if (!(yard[0] > 0)) return;  // this timer pairs nothing
+  std::vector<double> ratios;
+  for (size_t i = 0; i < spans.size(); ++i) ratios.push_back(spans[i] / yard[i]);
+  const Interval paired = median_interval(ratios);
+  result.ratio = median(ratios);
+  result.ratio_low = paired.low;
+  result.ratio_high = paired.high;
+}
+
+}  // namespace moegate

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifies one variant on one case and samples its latency. Knows no store and no process: it is what
+// a worker does for one variant.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/result.h"
+#include "harness/timer.h"
+
+namespace moegate {
+
+/// How many samples, and when to stop.
+struct Sampling {
+  int min_samples = 200;
+  int max_samples = 2000;
+  double precision = 0;   // stop when the 95 % interval of the median is within ± this share; 0: 0.5 %
+                          // on a GPU, 2 % on the host
+  double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
+};
+
+/// One case on one device: its problems, built once and shared by the variants measured on it.
+class Bench {
+ public:
+  /// Builds the problems: `sets` of them with different seeds, and on the host as many again for the
+  /// yardstick, whose outputs must not mix with the variant's.
+  Bench(Device& device, const Case& c);
+
+  /// Cost and facts of the first problem.
+  Cost cost() const { return sets_[0]->cost(); }
+  std::vector<Fact> facts() const { return sets_[0]->facts(); }
+  double footprint_bytes() const;
+
+  /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok, wrong,
+  /// unsupported), why, path and accuracy. A launch that breaks the device throws Error(environment).
+  Result verify(const Variant& variant);
+  /// Samples a verified variant's latency into `result`, then looks at its last outputs once more.
+  void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
+               const Sampling& sampling, Result& result);
+  /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to see.
+  void profile(const Variant& variant);
+
+ private:
+  Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  void check_again(Result& result);
+
+  Device& device_;
+  Case case_;
+  std::vector<std::unique_ptr<Problem>> sets_;
+  std::vector<std::unique_ptr<Problem>> yardstick_sets_;
+  std::vector<uint64_t> hashes_;  // outputs of the variant verified last, one per set
+};
+
+/// Fills the latency part of a result from its samples. Pure; exposed for tests.
+void summarise(const std::vector<Sample>& samples, Result& result);
+
+}  // namespace moegate

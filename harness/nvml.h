@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks, temperature, power and throttle reasons of one GPU, from NVML opened at run time.
+// Everything is optional: what cannot be read is absent, and nothing here throws.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+struct GpuState {
+  std::optional<int> sm_mhz, memory_mhz;
+  std::optional<int> sm_max_mhz;
+  std::optional<int> celsius;
+  std::optional<double> watts, limit_watts;
+  std::vector<std::string> throttle;  // why the clock is held down now; empty when it is not
+  std::string why_none;               // why nothing could be read; empty otherwise
+};
+
+/// State of the GPU with this UUID ("GPU-…").
+GpuState read_gpu_state(const std::string& uuid);
+
+/// "580.159.03"; empty without NVML.
+std::string nvidia_driver_version();
+
+/// Reasons in one line, for the store: "power cap, thermal"; empty when not throttled.
+std::string throttle_text(const GpuState& state);
+
+}  // namespace moegate

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run sets out to do: options, the cases of its suites, and which variants run on them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/suite.h"
+#include "harness/worker.h"
+
+namespace moegate {
+
+constexpr int kProtocol = 1;  // PROTOCOL version; results of different protocols are never compared
+
+/// What to run. Everything here that shapes the measurement is stored with the run (to_json), so that
+/// --resume and repro need nothing but the store.
+struct RunOptions {
+  std::vector<std::string> suites;
+  Axes axes;                // --axis, --cache, --launch, --seed
+  std::string filter;       // regular expression searched in the case key; empty: all
+  std::string kernel;       // regular expression searched in the variant name; empty: all
+  int shard = 0, shards = 1;
+  int rounds = 3;           // worker processes: the unit of evidence
+  double case_timeout_s = 120;
+  WorkerOptions worker;
+  std::string db = "results.sqlite";
+  std::string label;
+  std::map<std::string, std::string> tags;
+  std::string command;      // what the user typed
+
+  /// Whether less than the whole of the suites is run, so that absence means nothing.
+  bool filtered() const { return !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1; }
+  std::string to_json() const;
+  void from_json(const std::string& text);
+};
+
+/// One case with the variants to run on it.
+struct Planned {
+  size_t index;  // into the loaded cases
+  std::vector<const Variant*> variants;
+};
+
+/// All cases of the suites, with axes applied and parameters checked. Throws Error(usage).
+std::vector<Case> load_cases(const RunOptions& options);
+/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so there
+/// launch = graph becomes launch = stream.
+std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
+/// Which of the adapted cases and variants run: filter, kernel and shard applied, equal keys once.
+/// Throws Error(coverage) when nothing is left, naming what matched nothing.
+std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
+                          Backend backend);
+
+}  // namespace moegate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel.h"
+#include "harness/rng.h"
+
+namespace moegate {
+
+Tensor& Problem::make_tensor(std::string name, Role role, DType dtype,
+                             std::vector<int64_t> shape) {
+  tensors_.push_back(
+      std::make_unique<Tensor>(device_, std::move(name), role, dtype, std::move(shape)));
+  return *tensors_.back();
+}
+
+std::vector<Tensor*> Problem::tensors() const {
+  std::vector<Tensor*> all;
+  for (const auto& tensor : tensors_) all.push_back(tensor.get());
+  if (workspace_) all.push_back(workspace_.get());
+  return all;
+}
+
+void Problem::poison() {
+  for (Tensor* tensor : tensors()) {
+    if (tensor->role() == Role::output || tensor->role() == Role::workspace) {
+      tensor->fill(Tensor::kPoisonByte);
+    }
+  }
+}
+
+std::string Problem::broken_guard() const {
+  for (const Tensor* tensor : tensors()) {
+    if (!tensor->guards_intact()) return tensor->name();
+  }
+  return {};
+}
+
+void Problem::reserve_workspace(size_t bytes) {
+  if (bytes == 0 || (workspace_ && workspace_->bytes() >= bytes)) return;
+  workspace_ = std::make_unique<Tensor>(device_, "workspace", Role::workspace, DType::u8,
+                                        std::vector<int64_t>{static_cast<int64_t>(bytes)});
+}
+
+uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed) {
+  const auto* p = static_cast<const unsigned char*>(data);
+  const auto add = [&seed](uint64_t word) { seed = mix64(seed ^ word) + 0x9e3779b97f4a7c15ull; };
+  size_t i = 0;
+  for (; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, p + i, sizeof word);
+    add(word);
+  }
+  uint64_t tail = bytes;
+  for (; i < bytes; ++i) tail = tail << 8 | p[i];
+  add(tail);
+  return seed;
+}
+
+}  // namespace moegate

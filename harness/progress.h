@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The progress line on stderr: cases done of total, the current one, time left. Rewrites one line on a
+// terminal; prints a plain line now and then otherwise.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace moegate {
+
+class Progress {
+ public:
+  explicit Progress(size_t total);
+  ~Progress();  // leaves the terminal on a fresh line
+  /// Called before each step; `current` is what it works on.
+  void step(size_t done, const std::string& current);
+  /// A message that stays: a crash, a fallback.
+  void note(const std::string& message);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear_line();
+
+  size_t total_;
+  bool terminal_;
+  bool line_open_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_{};
+};
+
+}  // namespace moegate

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sets of processes and limits -> an outcome with a sentence why. Pure functions; knows neither
+// stores nor files. The unit of evidence is a process: samples inside one are cheap and correlated.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+/// `fresh` is written "new": the run has the case, the baseline has not.
+enum class Outcome { pass, regressed, improved, inconclusive, wrong, missing, fresh, environment };
+const char* name_of(Outcome o);
+
+/// What the processes of one side say about a case: the log of their levels, summarised.
+struct Evidence {
+  double mean_log = 0;
+  double sd_log = 0;  // between processes; 0 for fewer than two
+  int n = 0;          // processes
+
+  static Evidence of(std::span<const double> levels);  // positive levels, one per process
+  double level() const;                                // their geometric mean; 0 for none
+};
+
+/// What counts as slower, and what is known about noise before looking.
+struct Limits {
+  double margin;    // null hypothesis: slower by at most this share
+  double fail_at;   // a regression fails from this estimate
+  double alpha;     // family-wise error rate
+  double prior_sd;  // expected standard deviation of a process's log level
+  double prior_df;  // how many degrees of freedom that expectation is worth
+  double extra_sd;  // added to the standard error: sides measured on different devices
+  double blind_at;  // a case that cannot see this change is blind
+
+  /// GPU spans: processes on one H200 differ by 0.1 %, with fresh allocations by up to 0.4 %.
+  static Limits cuda() { return {0.01, 0.02, 0.05, 0.003, 6, 0, 0.05}; }
+  /// Ratios to the yardstick on a shared host.
+  static Limits host() { return {0.10, 0.20, 0.05, 0.04, 6, 0, 0.50}; }
+};
+
+/// One case with both sides; n > 0 on both.
+struct Question {
+  Evidence base, head;
+  double tick = 0;  // of the timer, as a share of the level; the margin is at least two
+};
+
+/// The answer. Shares: 0.02 is 2 % slower than base.
+struct Judgement {
+  Outcome outcome = Outcome::inconclusive;
+  double effect = 0;           // head / base - 1
+  double low = 0, high = 0;    // one-sided 95 % bounds of the effect
+  double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
+  double mde = 0;              // smallest slow-down that would fail with probability 0.9; 0: none can
+  bool blind = false;
+  std::string why;             // one sentence with the numbers
+};
+
+/// Judges all cases of a run together, because every further case is a further chance of a false alarm.
+/// A case fails when its adjusted p is at most alpha and its estimate at least fail_at, a blind one at
+/// least its mde. A case with one process on a side is inconclusive: nothing is known about its spread.
+std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
+
+/// "+2.3 %"
+std::string percent(double share);
+
+}  // namespace moegate

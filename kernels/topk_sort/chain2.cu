@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// topk_sort as two launches: top-k, then one that sorts in its first blocks while the others zero
+// moe_buf. (Three beyond 512 tokens, where counting comes first.)
+#include "kernels/topk_sort/launches.h"
+
+namespace moegate {
+namespace routing {
+
+void launch_chain2(const TopkSortArgs& args, void* workspace, const Target& target) {
+  const ChainBuffers buffers = chain_buffers(args.shape, workspace);
+  launch_topk(args, buffers, target);
+  launch_sort(args, buffers, true, target);
+}
+
+}  // namespace routing
+
+namespace {
+
+const Kernel<TopkSort> kernel({
+    .name = "chain2",
+    .backend = Backend::cuda,
+    .help = "two launches: warp-level top-k; sort and zero together",
+    .launch =
+        [](TopkSort& problem, const Launch& launch) {
+          routing::launch_chain2(problem.args(), problem.workspace(),
+                                 {launch.device, static_cast<cudaStream_t>(launch.stream)});
+        },
+    .workspace = [](const Case& c,
+                    const DeviceFacts&) { return routing::chain_bytes(TopkSortShape::of(c)); },
+    .unsupported =
+        [](const Case& c, const DeviceFacts&) {
+          return routing::warp_select_unsupported(TopkSortShape::of(c));
+        },
+});
+
+}  // namespace
+}  // namespace moegate

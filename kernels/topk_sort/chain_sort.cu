@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chains' other steps: sort the chosen (token, expert) pairs by expert, and zero moe_buf.
+//
+// Sorting takes one block ("one-shot") while its share of tokens fits its shared memory with room
+// to spare; beyond that, tokens are cut into chunks: one launch counts the rows of every chunk and
+// expert, a second adds up what lies before each chunk and places its rows.
+#include <algorithm>
+
+#include "kernels/topk_sort/cuda_check.cuh"
+#include "kernels/topk_sort/launches.h"
+#include "kernels/topk_sort/place_rows.cuh"
+#include "kernels/topk_sort/zero_buffer.cuh"
+
+namespace moegate::routing {
+namespace {
+
+constexpr int kOneShotTokens = 512;  // then one block has 8 pairs per thread at k = 16
+constexpr int kOneShotThreads = 1024;
+constexpr int kChunkThreads = 512;  // at least one per expert
+constexpr int kZeroThreads = 512;
+
+/// Tokens of one chunk, a multiple of 32: about 128 chunks, one per SM, within what the 16-bit
+/// tables and the shared memory of a block take.
+int chunk_tokens(int tokens) {
+  if (tokens <= kOneShotTokens) return (tokens + 31) / 32 * 32;
+  return std::clamp((tokens / 128 + 31) / 32 * 32, 32, 512);
+}
+
+int chunks_of(int tokens) {
+  const int size = chunk_tokens(tokens);
+  return (tokens + size - 1) / size;
+}
+
+__global__ void __launch_bounds__(kChunkThreads)
+    count_kernel(const __grid_constant__ TopkSortArgs args, const int32_t* ids, int32_t* chunk_rows,
+                 int chunk) {
+  extern __shared__ int32_t rows[];  // [experts]
+  const int experts = args.shape.experts;
+  for (int e = threadIdx.x; e < experts; e += blockDim.x) rows[e] = 0;
+  __syncthreads();
+  const int first = blockIdx.x * chunk, end = min(first + chunk, args.shape.tokens);
+  for (int pair = first * args.shape.topk + threadIdx.x; pair < end * args.shape.topk;
+       pair += blockDim.x)
+    atomicAdd(&rows[ids[pair]], 1);
+  __syncthreads();
+  for (int e = threadIdx.x; e < experts; e += blockDim.x)
+    chunk_rows[int64_t{blockIdx.x} * experts + e] = rows[e];
+}
+
+/// Blocks below `chunks` place a chunk each; the others zero moe_buf.
+__global__ void __launch_bounds__(kOneShotThreads)
+    place_kernel(const __grid_constant__ TopkSortArgs args, const ChainBuffers buffers, int chunk,
+                 int chunks) {
+  const int block = blockIdx.x;
+  if (block >= chunks) {
+    zero_moe_buf(args, int64_t{block - chunks} * blockDim.x + threadIdx.x,
+                 int64_t{static_cast<int>(gridDim.x) - chunks} * blockDim.x);
+    return;
+  }
+  extern __shared__ uint4 shared[];
+  const TopkSortShape& shape = args.shape;
+  const PlaceTables tables = place_tables(shared, shape.experts, chunk / 32);
+  const int first = block * chunk, end = min(first + chunk, shape.tokens), k = shape.topk;
+  const int first_pair = first * k + threadIdx.x, end_pair = end * k;
+  // The first pair of a thread is usually its only one: have it in flight from the start.
+  const int32_t first_id = first_pair < end_pair ? buffers.ids[first_pair] : 0;
+  const float first_weight = first_pair < end_pair ? buffers.weights[first_pair] : 0;
+
+  clear_marks(tables);
+  __syncthreads();
+  for (int pair = first_pair; pair < end_pair; pair += blockDim.x)
+    mark(tables, pair / k - first, pair == first_pair ? first_id : buffers.ids[pair]);
+  __syncthreads();
+
+  const int expert = threadIdx.x;
+  int rows = 0, earlier = 0;
+  if (expert < shape.experts) {
+    rows = count_rows(tables, expert);
+    if (chunks > 1) {
+      rows = 0;
+#pragma unroll 8
+      for (int c = 0; c < chunks; ++c) {
+        if (c == block) earlier = rows;
+        rows += buffers.chunk_rows[int64_t{c} * shape.experts + expert];
+      }
+    }
+  }
+  const int padded = begin_rows(tables, rows, earlier, shape.unit);
+  if (block == 0 && expert == shape.experts - 1) write_num_valid(args, padded);
+  __syncthreads();
+
+  for (int pair = first_pair; pair < end_pair; pair += blockDim.x) {
+    const bool held = pair == first_pair;
+    const int token = pair / k;
+    const int row = row_of(tables, token - first, held ? first_id : buffers.ids[pair]);
+    write_row(args, row, token, pair % k, held ? first_weight : buffers.weights[pair]);
+  }
+  const int warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+  for (int e = block + warp * chunks; e < shape.experts; e += warps * chunks)
+    pad_expert(tables, args, e);
+}
+
+__global__ void __launch_bounds__(kZeroThreads)
+    zero_kernel(const __grid_constant__ TopkSortArgs args) {
+  zero_moe_buf(args, int64_t{blockIdx.x} * blockDim.x + threadIdx.x,
+               int64_t{gridDim.x} * blockDim.x);
+}
+
+size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+size_t chain_bytes(const TopkSortShape& shape) {
+  const size_t pairs = size_t(shape.tokens) * shape.topk;
+  return 2 * aligned(pairs * 4) + size_t(chunks_of(shape.tokens)) * shape.experts * 4;
+}
+
+ChainBuffers chain_buffers(const TopkSortShape& shape, void* workspace) {
+  const size_t pairs = aligned(size_t(shape.tokens) * shape.topk * 4);
+  char* bytes = static_cast<char*>(workspace);
+  return {reinterpret_cast<int32_t*>(bytes), reinterpret_cast<float*>(bytes + pairs),
+          reinterpret_cast<int32_t*>(bytes + 2 * pairs)};
+}
+
+void launch_sort(const TopkSortArgs& args, const ChainBuffers& buffers, bool zero_too,
+                 const Target& target) {
+  const TopkSortShape& shape = args.shape;
+  const int chunk = chunk_tokens(shape.tokens), chunks = chunks_of(shape.tokens);
+  if (chunks > 1) {
+    count_kernel<<<chunks, kChunkThreads, shape.experts * sizeof(int32_t), target.stream>>>(
+        args, buffers.ids, buffers.chunk_rows, chunk);
+    check_launch("count_kernel");
+  }
+  const size_t shared = place_bytes(shape.experts, chunk / 32);
+  allow_shared(place_kernel, shared);
+  const int threads = chunks > 1 ? kChunkThreads : kOneShotThreads;
+  const int zero_blocks = zero_too ? std::max(target.device.processors - 1, 1) : 0;
+  place_kernel<<<chunks + zero_blocks, threads, shared, target.stream>>>(args, buffers, chunk,
+                                                                        chunks);
+  check_launch("place_kernel");
+}
+
+void launch_zero(const TopkSortArgs& args, const Target& target) {
+  // As many blocks as keep every SM full, but none without a vector to store.
+  const int64_t needed = args.moe_buf_bytes / 16 / kZeroThreads + 1;
+  const int blocks = static_cast<int>(std::min<int64_t>(needed, target.device.processors * 4));
+  zero_kernel<<<blocks, kZeroThreads, 0, target.stream>>>(args);
+  check_launch("zero_kernel");
+}
+
+}  // namespace moegate::routing

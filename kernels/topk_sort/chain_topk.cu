@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// First step of the chains: a warp selects a token's experts and writes their ids and weights to
+// global memory. Several tokens per block, as in vLLM's topkGatingSoftmax.
+#include <algorithm>
+
+#include "kernels/topk_sort/cuda_check.cuh"
+#include "kernels/topk_sort/launches.h"
+#include "kernels/topk_sort/select_topk.cuh"
+
+namespace moegate::routing {
+namespace {
+
+constexpr int kWarps = 4;  // tokens per block: small, so that few tokens still spread over the SMs
+
+template <int N>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    topk_kernel(const __grid_constant__ TopkSortArgs args, int32_t* ids, float* weights) {
+  __shared__ uint64_t slots[kWarps][kMaxTopk];
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const int token = blockIdx.x * kWarps + warp;
+  if (token >= args.shape.tokens) return;
+  const RawRow<N> raw = load_row<N>(args, token, lane);
+  const LaneBias<N> bias = load_bias<N>(args, lane);
+  const Chosen chosen = select_topk(raw, bias, args.shape, slots[warp]);
+  const float weight = weight_of(chosen, args, token);
+  if (lane < args.shape.topk) {
+    const int64_t pair = int64_t{token} * args.shape.topk + lane;
+    ids[pair] = chosen.expert;
+    weights[pair] = weight;
+  }
+}
+
+}  // namespace
+
+std::string warp_select_unsupported(const TopkSortShape& shape) {
+  if (shape.experts > kMaxExperts) {
+    return fmt::format("experts = {} exceeds {}, what a warp's registers hold", shape.experts,
+                       kMaxExperts);
+  }
+  if (shape.groups > kWarp) {
+    return fmt::format("groups = {} exceeds {}, one per lane", shape.groups, kWarp);
+  }
+  return "";
+}
+
+void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Target& target) {
+  const int blocks = (args.shape.tokens + kWarps - 1) / kWarps;
+  const int threads = kWarps * kWarp, experts = args.shape.experts;
+  const auto kernel = experts <= 4 * kWarp   ? topk_kernel<4>
+                      : experts <= 8 * kWarp ? topk_kernel<8>
+                                             : topk_kernel<16>;
+  kernel<<<blocks, threads, 0, target.stream>>>(args, buffers.ids, buffers.weights);
+  check_launch("topk_kernel");
+}
+
+}  // namespace moegate::routing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA launches of topk_sort as plain functions: variants fall back to each other through them.
+// All are asynchronous on `stream`, allocate nothing and can be captured into a graph.
+// Errors: Error(internal) when a launch is refused.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/device.h"
+#include "kernels/topk_sort/topk_sort.h"
+
+namespace moegate::routing {
+
+/// Where a launch goes.
+struct Target {
+  const DeviceFacts& device;
+  cudaStream_t stream;
+};
+
+/// Scratch memory of the chains: the chosen experts [T, k], their weights [T, k], and the rows of
+/// each expert in each chunk of tokens [chunks, E].
+struct ChainBuffers {
+  int32_t* ids;
+  float* weights;
+  int32_t* chunk_rows;
+};
+size_t chain_bytes(const TopkSortShape& shape);
+ChainBuffers chain_buffers(const TopkSortShape& shape, void* workspace);
+
+/// The chains' steps, each one launch (sort: two when the tokens need several chunks).
+/// launch_sort zeroes moe_buf with extra blocks of its last launch when `zero_too`.
+void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Target& target);
+void launch_sort(const TopkSortArgs& args, const ChainBuffers& buffers, bool zero_too,
+                 const Target& target);
+void launch_zero(const TopkSortArgs& args, const Target& target);
+
+/// The variants. `workspace` holds chain_bytes; those that never fall back ignore it.
+void launch_chain3(const TopkSortArgs& args, void* workspace, const Target& target);
+void launch_chain2(const TopkSortArgs& args, void* workspace, const Target& target);
+void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Target& target);
+void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, const Target& target);
+void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Target& target);
+
+/// Why the warp-per-token selection cannot run a shape; empty when it can. Shared by every variant
+/// but fused_one_block.
+std::string warp_select_unsupported(const TopkSortShape& shape);
+
+}  // namespace moegate::routing

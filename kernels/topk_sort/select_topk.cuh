@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// A warp selects the k experts of one token and weighs them; scoring rules are in topk_sort.h.
+//
+// Every lane sorts its N scores once; then k times the warp takes the largest head (redux.sync on
+// order-preserving integers), and the lowest lane that holds it pops it. Lanes hold ascending
+// experts, so "lowest lane first" is the tie rule.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/topk_sort/row_logits.cuh"
+
+namespace moegate::routing {
+
+constexpr int kMaxTopk = 16;
+constexpr int kMaxExperts = 512;  // 16 scores per lane
+
+/// Floats as unsigned integers in the same order; 0 stays free for "not there" (it would be a NaN).
+__device__ inline uint32_t ordered(float value) {
+  const uint32_t bits = float_bits(value);
+  return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u);
+}
+__device__ inline float from_ordered(uint32_t key) {
+  return bits_float(key ^ (key >> 31 ? 0x80000000u : 0xffffffffu));
+}
+
+/// A score and its expert in one integer: larger score first, then lower expert.
+__device__ inline uint64_t item_of(float score, int expert) {
+  return uint64_t{ordered(score)} << 32 | ~static_cast<uint32_t>(expert);
+}
+__device__ inline int expert_of(uint64_t item) {
+  return static_cast<int>(~static_cast<uint32_t>(item));
+}
+__device__ inline uint32_t key_of(uint64_t item) { return static_cast<uint32_t>(item >> 32); }
+
+__device__ inline void order_pair(uint64_t& high, uint64_t& low) {
+  const uint64_t a = high, b = low;
+  high = a > b ? a : b;
+  low = a > b ? b : a;
+}
+
+/// Batcher's odd-even merge of the two sorted halves of item[Low, Low + Count), every Step-th.
+/// Templates rather than loops: every index must be a constant for the items to stay in registers.
+template <int Low, int Count, int Step, int N>
+__device__ inline void merge_descending(uint64_t (&item)[N]) {
+  if constexpr (2 * Step < Count) {
+    merge_descending<Low, Count, 2 * Step>(item);
+    merge_descending<Low + Step, Count, 2 * Step>(item);
+#pragma unroll
+    for (int i = Low + Step; i + Step < Low + Count; i += 2 * Step)
+      order_pair(item[i], item[i + Step]);
+  } else {
+    order_pair(item[Low], item[Low + Step]);
+  }
+}
+
+template <int Low, int Count, int N>
+__device__ inline void sort_descending(uint64_t (&item)[N]) {
+  if constexpr (Count > 1) {
+    sort_descending<Low, Count / 2>(item);
+    sort_descending<Low + Count / 2, Count / 2>(item);
+    merge_descending<Low, Count, 1>(item);
+  }
+}
+
+__device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+  for (int step = kWarp / 2; step > 0; step /= 2) value += __shfl_xor_sync(kAllLanes, value, step);
+  return value;
+}
+
+/// The lane's part of the bias, the same for every token: loaded once.
+template <int N>
+struct LaneBias {
+  float value[N];
+};
+template <int N>
+__device__ inline LaneBias<N> load_bias(const TopkSortArgs& args, int lane) {
+  LaneBias<N> bias;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const int expert = lane * N + i;
+    const bool used = args.shape.scoring == Scoring::noaux_tc && expert < args.shape.experts;
+    bias.value[i] = used ? __ldg(args.bias + expert) : 0;
+  }
+  return bias;
+}
+
+/// The two largest scores seen.
+struct TopTwo {
+  float first = -INFINITY, second = -INFINITY;
+  __device__ void add(float score) {
+    second = fmaxf(second, fminf(first, score));
+    first = fmaxf(first, score);
+  }
+  __device__ void add_lane(int step) {  // butterfly
+    const TopTwo other = {__shfl_xor_sync(kAllLanes, first, step),
+                          __shfl_xor_sync(kAllLanes, second, step)};
+    second = fmaxf(fmaxf(second, other.second), fminf(first, other.first));
+    first = fmaxf(first, other.first);
+  }
+};
+
+/// Lane g gets the sum of the two largest scores of group g.
+template <int N>
+__device__ inline float group_score(const float (&score)[N], const TopkSortShape& shape, int lane) {
+  const int width = shape.experts / shape.groups;
+  const int lanes = width / N;  // of one group, where groups end at lane borders
+  if (width % N == 0 && (lanes & (lanes - 1)) == 0) {
+    TopTwo two;
+#pragma unroll
+    for (int i = 0; i < N; ++i) two.add(score[i]);
+    for (int step = 1; step < lanes; step *= 2) two.add_lane(step);
+    return __shfl_sync(kAllLanes, two.first + two.second, lane * lanes);
+  }
+  float mine = -INFINITY;
+  for (int group = 0; group < shape.groups; ++group) {
+    TopTwo two;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if ((lane * N + i) / width == group) two.add(score[i]);
+    for (int step = 1; step < kWarp; step *= 2) two.add_lane(step);
+    if (lane == group) mine = two.first + two.second;
+  }
+  return mine;
+}
+
+/// Bit g: group g is one of the topk_groups best; the lower group wins ties.
+template <int N>
+__device__ inline unsigned kept_groups(const float (&score)[N], const TopkSortShape& shape,
+                                       int lane) {
+  if (shape.topk_groups == shape.groups) return kAllLanes;
+  const float mine = group_score(score, shape, lane);
+  int better = 0;
+  for (int group = 0; group < shape.groups; ++group) {
+    const float other = __shfl_sync(kAllLanes, mine, group);
+    better += other > mine || (other == mine && group < lane);
+  }
+  return __ballot_sync(kAllLanes, lane < shape.groups && better < shape.topk_groups);
+}
+
+/// What decides the selection: the logit, or for noaux_tc the biased sigmoid. 0 where the expert
+/// does not exist or its group was dropped.
+template <int N>
+__device__ inline void make_items(const RawRow<N>& raw, const LaneBias<N>& bias,
+                                  const TopkSortShape& shape, int lane, uint64_t (&item)[N]) {
+  const int first = lane * N;
+  if (shape.scoring != Scoring::noaux_tc) {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      item[i] = first + i < shape.experts ? item_of(logit_of(raw, i, shape.dtype), first + i) : 0;
+    return;
+  }
+  float score[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    score[i] = first + i < shape.experts
+                   ? canonical(sigmoid(logit_of(raw, i, shape.dtype)) + bias.value[i])
+                   : -INFINITY;
+  const unsigned kept = kept_groups(score, shape, lane);
+  const int width = shape.experts / shape.groups;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const bool candidate =
+        first + i < shape.experts && (kept == kAllLanes || kept >> ((first + i) / width) & 1);
+    item[i] = candidate ? item_of(score[i], first + i) : 0;
+  }
+}
+
+/// Slot `lane` of a token (lanes below k), before weighing.
+struct Chosen {
+  int expert;
+  float score;        // what it was chosen by
+  float denominator;  // softmax without renorm: the sum over all experts of exp(logit - top)
+  float top;          // the largest score
+};
+
+/// `slots`: k words of shared memory that belong to this warp.
+template <int N>
+__device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bias,
+                                     const TopkSortShape& shape, uint64_t* slots) {
+  const int lane = threadIdx.x % kWarp;
+  const unsigned lower_lanes = (1u << lane) - 1;
+  uint64_t item[N];
+  make_items(raw, bias, shape, lane, item);
+  sort_descending<0, N>(item);
+
+  Chosen chosen;
+  chosen.denominator = 0;
+  if (shape.scoring == Scoring::softmax && !shape.renorm) {
+    const float top = from_ordered(__reduce_max_sync(kAllLanes, key_of(item[0])));
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float logit = from_ordered(key_of(item[i]));
+      // A row of nothing but -infinity has no sum; its weights are 0.
+      if (item[i] != 0 && logit != -INFINITY) sum += expf(logit - top);
+    }
+    chosen.denominator = warp_sum(sum);
+  }
+#pragma unroll 1
+  for (int slot = 0; slot < shape.topk; ++slot) {
+    const uint32_t head = key_of(item[0]);
+    const bool holder = head == __reduce_max_sync(kAllLanes, head);
+    const bool winner = holder && (__ballot_sync(kAllLanes, holder) & lower_lanes) == 0;
+    if (winner) slots[slot] = item[0];
+#pragma unroll
+    for (int i = 0; i + 1 < N; ++i) item[i] = winner ? item[i + 1] : item[i];
+    item[N - 1] = winner ? 0 : item[N - 1];
+  }
+  __syncwarp();
+  const uint64_t mine = slots[lane < shape.topk ? lane : 0];
+  chosen.expert = expert_of(mine);
+  chosen.score = from_ordered(key_of(mine));
+  chosen.top = __shfl_sync(kAllLanes, chosen.score, 0);
+  __syncwarp();  // the next token may overwrite the slots now
+  return chosen;
+}
+
+/// The weight of slot `lane`; every lane of the warp must call it.
+__device__ inline float weight_of(const Chosen& chosen, const TopkSortArgs& args, int token) {
+  const int lane = threadIdx.x % kWarp;
+  const TopkSortShape& shape = args.shape;
+  float numerator = 0;
+  if (lane < shape.topk) {
+    if (shape.scoring == Scoring::noaux_tc) {
+      // The biased score has lost bits of the sigmoid, so take the logit again, from L1.
+      numerator = sigmoid(load_logit(args, token, chosen.expert));
+    } else if (chosen.score != -INFINITY) {
+      numerator = expf(chosen.score - chosen.top);
+    }
+  }
+  float denominator = 1;
+  if (shape.scoring == Scoring::topk_softmax || shape.renorm) {
+    denominator = warp_sum(numerator);
+  } else if (shape.scoring == Scoring::softmax) {
+    denominator = chosen.denominator;
+  }
+  return denominator > 0 ? numerator / denominator * shape.scale : 0;
+}
+
+}  // namespace moegate::routing

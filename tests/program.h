@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the real program in a scratch folder and keeps what it printed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace moegate {
+
+struct Outcome {
+  int exit = -1;
+  std::string out, err;
+};
+
+/// A test with a folder of its own, removed afterwards; programs run inside it.
+class ProgramTest : public ::testing::Test {
+ protected:
+  ProgramTest();
+  ~ProgramTest() override;
+
+  /// Runs `moegate ` + arguments (through a shell, so quote as there).
+  Outcome moegate(const std::string& arguments) const;
+  /// The same program linked with the saboteurs, with MOEGATE_SABOTEUR set to `sabotage`.
+  Outcome saboteur(const std::string& sabotage, const std::string& arguments) const;
+  /// The single value of an SQL query on a store in the folder.
+  std::string query(const std::string& db, const std::string& sql) const;
+  void write(const std::string& name, const std::string& text) const;
+  std::string read(const std::string& name) const;
+
+  std::filesystem::path folder_;
+
+ private:
+  Outcome run(const std::string& command) const;
+};
+
+}  // namespace moegate

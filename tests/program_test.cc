@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/program.h"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "harness/sqlite.h"
+
+namespace moegate {
+
+ProgramTest::ProgramTest() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "moegate-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a folder for the test");
+  folder_ = pattern;
+}
+
+ProgramTest::~ProgramTest() { std::filesystem::remove_all(folder_); }
+
+Outcome ProgramTest::run(const std::string& command) const {
+  const std::string line = "cd '" + folder_.string() + "' && MOEGATE_HOME='" MOEGATE_SOURCE_DIR "' " +
+                           command + " >out.txt 2>err.txt </dev/null";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"),
+          read("err.txt")};
+}
+
+Outcome ProgramTest::moegate(const std::string& arguments) const {
+  return run(MOEGATE_PROGRAM " " + arguments);
+}
+
+Outcome ProgramTest::saboteur(const std::string& sabotage, const std::string& arguments) const {
+  return run("MOEGATE_SABOTEUR=" + sabotage + " " MOEGATE_SABOTEURS " " + arguments);
+}
+
+std::string ProgramTest::query(const std::string& db, const std::string& sql) const {
+  Database database((folder_ / db).string(), SQLITE_OPEN_READONLY);
+  Statement statement(database, sql);
+  return statement.step() ? statement.text(0) : "no row";
+}
+
+void ProgramTest::write(const std::string& name, const std::string& text) const {
+  std::ofstream(folder_ / name) << text;
+}
+
+std::string ProgramTest::read(const std::string& name) const {
+  std::ifstream file(folder_ / name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace moegate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host variant of topk_sort that does what `fused` does and then misbehaves as MOEGATE_SABOTEUR says:
+//   slow:X       takes X times as long            scale       weights times 1.05
+//   drop         loses one token                  unwritten   does not write num_valid
+//   overrun      writes past its output           flip        alternates between two valid outputs' bits
+//   abort, segv  kills the process                hang        never returns
+//   throw        throws
+// With no request it is correct, and as fast as `fused`.
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "kernels/topk_sort/topk_sort.h"
+#include "tests/saboteurs/saboteur.h"
+
+namespace moegate {
+namespace {
+
+const Variant& fused() {
+  for (const Variant& v : all_variants()) {
+    if (v.op == TopkSort::kOp && v.backend == Backend::host && v.name == "fused") return v;
+  }
+  throw Error(Exit::internal, "the saboteur needs variant fused of topk_sort");
+}
+
+size_t workspace(const Case& c, const DeviceFacts& device) { return fused().workspace(c, device); }
+
+void launch(TopkSort& problem, const Launch& where) {
+  using Clock = std::chrono::steady_clock;
+  const Sabotage sabotage = requested_sabotage();
+  const TopkSortArgs args = problem.args();
+  const int32_t kept[2] = {args.num_valid[0], args.num_valid[1]};
+  const auto start = Clock::now();
+  fused().launch(problem, where);
+  const auto took = Clock::now() - start;
+  if (sabotage.mode == "slow") {
+    while (Clock::now() - start < took * sabotage.amount) {
+    }
+  } else if (sabotage.mode == "scale") {
+    for (int i = 0; i < args.num_valid[0]; ++i) args.sorted_weights[i] *= 1.05f;
+  } else if (sabotage.mode == "drop") {
+    args.sorted_ids[0] = args.shape.topk << 24 | args.shape.tokens;
+    args.sorted_weights[0] = 0;
+  } else if (sabotage.mode == "unwritten") {
+    std::memcpy(args.num_valid, kept, sizeof kept);
+  } else if (sabotage.mode == "overrun") {
+    static_cast<char*>(args.moe_buf)[args.moe_buf_bytes] = 0;
+  } else if (sabotage.mode == "flip") {
+    static int calls = 0;
+    if (++calls % 2 == 0) args.sorted_weights[0] *= 1 + 1e-6f;  // inside every tolerance
+  } else if (sabotage.mode == "abort") {
+    std::abort();
+  } else if (sabotage.mode == "segv") {
+    std::raise(SIGSEGV);
+  } else if (sabotage.mode == "hang") {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  } else if (sabotage.mode == "throw") {
+    throw Error(Exit::environment, "sabotage: thrown from a launch");
+  }
+}
+
+const Kernel<TopkSort> kernel({.name = "saboteur",
+                               .backend = Backend::host,
+                               .help = "fused, then what MOEGATE_SABOTEUR says",
+                               .launch = launch,
+                               .workspace = workspace});
+
+}  // namespace
+}  // namespace moegate
