@@ -55,9 +55,7 @@ Sample summarise(Recorded& recorded, const TimeWindow& window) {
     sample.flags = kMissingRecord;
     return sample;
   }
-  std::ranges::sort(launch, {}, [](const Activity& a) {
-    return std::pair(a.start_ns, a.end_ns);
-  });
+  std::ranges::sort(launch, {}, [](const Activity& a) { return std::pair(a.start_ns, a.end_ns); });
   if (std::ranges::any_of(launch, [&](const Activity& a) { return bad(a, window); })) {
     sample.flags = kBadTimestamp;  // durations of such records mean nothing: leave them at 0
     return sample;
@@ -167,10 +165,17 @@ std::vector<KernelRow> OperationLog::rows(const ShapeTable& shapes) const {
 double measured_tick(std::span<const double> durations_ns) {
   std::vector<double> values(durations_ns.begin(), durations_ns.end());
   std::ranges::sort(values);
+  std::vector<double> steps;  // means of values that only rounding tells apart
+  for (size_t i = 0; i < values.size();) {
+    const size_t begin = i;
+    double sum = 0;
+    for (; i < values.size() && values[i] - values[begin] < kRoundingNs; ++i) sum += values[i];
+    steps.push_back(sum / static_cast<double>(i - begin));
+  }
   double tick = 0;
-  for (size_t i = 1; i < values.size(); ++i) {
-    const double step = values[i] - values[i - 1];
-    if (step >= kRoundingNs && (tick == 0 || step < tick)) tick = step;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const double step = steps[i] - steps[i - 1];
+    if (tick == 0 || step < tick) tick = step;
   }
   return tick;
 }

@@ -103,9 +103,9 @@ class OperationLog {
   std::map<std::pair<int, int>, Series> series_;  // (shape, how many of it came before)
 };
 
-/// Distance between neighbouring values of a quantised quantity: the smallest difference of distinct
-/// durations that is at least 4 ns (less is the rounding of CUPTI's clock conversion); 0 when the
-/// durations do not tell.
+/// Distance between neighbouring values of a quantised quantity: the smallest step between distinct
+/// durations, where durations within 4 ns of each other are one (CUPTI's clock conversion rounds);
+/// 0 when the durations do not tell.
 double measured_tick(std::span<const double> durations_ns);
 
 }  // namespace moegate

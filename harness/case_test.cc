@@ -74,7 +74,8 @@ TEST(Case, ReadsNumbersToTheirLimits) {
 
 TEST(Case, RefusesWhatIsNoInteger) {
   Case c = sample();
-  for (const char* text : {"", "x", "13x", " 13", "1e3", "1.5", "12", "14", "99999999999999999999"}) {
+  for (const char* text :
+       {"", "x", "13x", " 13", "1e3", "1.5", "12", "14", "99999999999999999999"}) {
     c.params["tokens"] = text;
     const std::string message = message_of([&] { c.get_int("tokens", 13, 13); });
     EXPECT_EQ(message, std::string("suites/tiny.suite [ties]: tokens = '") + text +
@@ -94,10 +95,10 @@ TEST(Case, RefusesWhatIsNoNumber) {
 }
 
 TEST(Case, RefusesUnknownChoiceListingThem) {
-  const std::string message =
-      message_of([] { sample().get_choice("launch", {"eager", "graph"}); });
-  EXPECT_EQ(message,
-            "suites/tiny.suite [ties]: launch = 'stream' is none of eager, graph; use one of these");
+  const std::string message = message_of([] { sample().get_choice("launch", {"eager", "graph"}); });
+  EXPECT_EQ(
+      message,
+      "suites/tiny.suite [ties]: launch = 'stream' is none of eager, graph; use one of these");
 }
 
 TEST(Case, RefusesUndeclaredParameter) {

@@ -100,11 +100,12 @@ void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) 
 }
 
 #define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                           \
-  X(cublasLtCreate) X(cublasLtDestroy) X(cublasLtMatmul) X(cublasLtMatmulDescCreate)            \
-  X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)  \
-  X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                              \
-  X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)                    \
-  X(cublasLtMatmulAlgoGetHeuristic)
+  X(cublasLtCreate)                                                                             \
+  X(cublasLtDestroy) X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) \
+      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)                           \
+          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                      \
+              X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)        \
+                  X(cublasLtMatmulAlgoGetHeuristic)
 
 struct CublasLt {
   Dynlib lib{{"libcublasLt.so.13", "libcublasLt.so"}};
@@ -157,14 +158,14 @@ class Product {
                                                    sizeof transpose)) &&
            good(lt_.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
                                                    sizeof fast)) &&
-           good(lt_.cublasLtMatmulPreferenceSetAttribute(
-               preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
-               sizeof kWorkspaceBytes));
+           good(lt_.cublasLtMatmulPreferenceSetAttribute(preference_,
+                                                         CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                         &kWorkspaceBytes, sizeof kWorkspaceBytes));
   }
   bool choose() {
     int found = 0;
-    return good(lt_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_, in_, in_, out_, out_, preference_,
-                                                   1, &chosen_, &found)) &&
+    return good(lt_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_, in_, in_, out_, out_,
+                                                   preference_, 1, &chosen_, &found)) &&
            found == 1;
   }
 

@@ -27,8 +27,8 @@ std::unique_ptr<Device> open_for_probes(const std::string& spec, std::vector<Pro
 
 Probe ceiling_row(const std::string& name, double rate) {
   const bool flops = name.ends_with("_flops");
-  return {"ceiling " + name, flops ? fmt::format("{:.0f}", rate * 1e-12)
-                                   : fmt::format("{:.1f}", rate * 1e-9),
+  return {"ceiling " + name,
+          flops ? fmt::format("{:.0f}", rate * 1e-12) : fmt::format("{:.1f}", rate * 1e-9),
           flops ? "TFLOP/s" : "GB/s", "", true};
 }
 
@@ -48,9 +48,9 @@ Table table_of(const std::vector<Probe>& probes) {
 
 int cmd_doctor(const std::vector<std::string>& args) {
   po::options_description options("options");
-  options.add_options()  //
+  options.add_options()                                                                          //
       ("device", po::value<std::string>()->default_value("auto"), "auto, host, cuda or cuda:N")  //
-      ("format", po::value<std::string>()->default_value("md"), "md or json")  //
+      ("format", po::value<std::string>()->default_value("md"), "md or json")                    //
       ("db", po::value<std::string>(), "store the measured ceilings here, for percent of peak");
   const auto values = parse("moegate doctor [options]", options, args);
   if (!values) return 0;

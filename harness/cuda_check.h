@@ -12,9 +12,9 @@ namespace moegate {
 inline void check_cuda(cudaError_t status, const char* what, const char* file, int line) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // a fault that is not sticky must not surface again at an unrelated call
-  throw Error(Exit::environment, fmt::format("CUDA: {} ({}) at {} [{}:{}]",
-                                             cudaGetErrorString(status), cudaGetErrorName(status),
-                                             what, file, line));
+  throw Error(Exit::environment,
+              fmt::format("CUDA: {} ({}) at {} [{}:{}]", cudaGetErrorString(status),
+                          cudaGetErrorName(status), what, file, line));
 }
 
 }  // namespace moegate

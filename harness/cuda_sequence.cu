@@ -13,8 +13,8 @@ namespace moegate {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr int kFlushBlocksPerSm = 4;       // 2048 threads: a full SM
-constexpr uint64_t kSpacerNs = 20'000;     // long enough to read the SM clock to 0.2 %
+constexpr int kFlushBlocksPerSm = 4;          // 2048 threads: a full SM
+constexpr uint64_t kSpacerNs = 20'000;        // long enough to read the SM clock to 0.2 %
 constexpr uint64_t kGateLimitNs = 5'000'000;  // see release()
 constexpr unsigned kNeverSum = 0x6d6f6567u;   // no sum of the zeros that the buffer holds
 
@@ -108,7 +108,9 @@ uint32_t* allocate_gate() {
   return new (gate) uint32_t(0);
 }
 
-void free_gate(uint32_t* gate) { cudaFreeHost(gate); }
+void free_gate(uint32_t* gate) {
+  cudaFreeHost(gate);
+}
 
 }  // namespace
 
@@ -216,15 +218,15 @@ void CudaSequence::launch_touch() {
 void CudaSequence::check_launch(const char* what) const {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;
-  throw Error(Exit::environment, fmt::format("{}/{}: {} failed: {}", subject_.variant->op,
-                                             subject_.variant->name, what,
-                                             cudaGetErrorString(status)));
+  throw Error(Exit::environment,
+              fmt::format("{}/{}: {} failed: {}", subject_.variant->op, subject_.variant->name,
+                          what, cudaGetErrorString(status)));
 }
 
 void CudaSequence::prepare() {
   if (pending_ == kMostPending) {
-    throw Error(Exit::internal, fmt::format("more than {} samples between two collects",
-                                            kMostPending));
+    throw Error(Exit::internal,
+                fmt::format("more than {} samples between two collects", kMostPending));
   }
   ++prepared_;
   launch_flush();

@@ -19,8 +19,8 @@ struct FlushReading {
   uint64_t wait_ns = 0;  // how long it then waited for the host to finish launching
 };
 
-/// The device and the variant must outlive it. One sample is prepare(), launch(), release(); none of
-/// the three waits for the device.
+/// The device and the variant must outlive it. One sample is prepare(), launch(), release(); none
+/// of the three waits for the device.
 class CudaSequence {
  public:
   /// Launches that may be enqueued between two calls of readings().
@@ -71,10 +71,10 @@ class CudaSequence {
   std::unique_ptr<Graphs> graphs_;
   size_t flush_bytes_ = 0;
   DeviceMemory flush_buffer_;
-  DeviceMemory readings_;                               // kMostPending of FlushReading
+  DeviceMemory readings_;                                // kMostPending of FlushReading
   std::unique_ptr<uint32_t, void (*)(uint32_t*)> gate_;  // pinned: newest released sample's number
-  uint32_t prepared_ = 0;                               // samples since the start
-  uint32_t pending_ = 0;                                // of them, not yet in readings()
+  uint32_t prepared_ = 0;                                // samples since the start
+  uint32_t pending_ = 0;                                 // of them, not yet in readings()
   size_t launched_ = 0;
 };
 

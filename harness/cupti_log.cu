@@ -22,17 +22,18 @@ constexpr size_t kBufferBytes = size_t{2} << 20;  // about 1000 samples of one k
 constexpr size_t kBufferAlign = 8;                // ACTIVITY_RECORD_ALIGNMENT
 constexpr CUpti_CallbackId kMostCalls = 4096;     // both domains have under 1000 in CUDA 13
 
-constexpr CUpti_ActivityKind kKinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-#define MOEGATE_CUPTI_FUNCTIONS(X)                                                      \
-  X(cuptiActivitySetAttribute) X(cuptiActivityRegisterTimestampCallback)                \
-  X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable)      \
-  X(cuptiActivityEnableRuntimeApi) X(cuptiActivityEnableDriverApi)                      \
-  X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord)                                \
-  X(cuptiActivityGetNumDroppedRecords) X(cuptiActivityPushExternalCorrelationId)        \
-  X(cuptiActivityPopExternalCorrelationId) X(cuptiGetCallbackName) X(cuptiGetResultString)
+#define MOEGATE_CUPTI_FUNCTIONS(X)                                                               \
+  X(cuptiActivitySetAttribute)                                                                   \
+  X(cuptiActivityRegisterTimestampCallback) X(cuptiActivityRegisterCallbacks)                    \
+      X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi)            \
+          X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) \
+              X(cuptiActivityGetNumDroppedRecords) X(cuptiActivityPushExternalCorrelationId)     \
+                  X(cuptiActivityPopExternalCorrelationId) X(cuptiGetCallbackName)               \
+                      X(cuptiGetResultString)
 
 /// CUPTI's functions under their own names. Never closed: CUPTI's threads outlive main.
 struct Functions {
@@ -124,8 +125,8 @@ bool starts_work(std::string_view name) {
     break;
   }
   if (name.starts_with("LaunchHostFunc")) return false;  // runs nothing on the device
-  return name.starts_with("Launch") || name.starts_with("Memcpy") ||
-         name.starts_with("Memset") || name.starts_with("GraphLaunch");
+  return name.starts_with("Launch") || name.starts_with("Memcpy") || name.starts_with("Memset") ||
+         name.starts_with("GraphLaunch");
 }
 
 template <class Enable>
@@ -230,9 +231,8 @@ std::string CuptiLog::open() {
     close();
     return explain(result, "enabling activity records");
   }
-  const int calls =
-      enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.cuptiActivityEnableRuntimeApi) +
-      enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.cuptiActivityEnableDriverApi);
+  const int calls = enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.cuptiActivityEnableRuntimeApi) +
+                    enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.cuptiActivityEnableDriverApi);
   if (calls == 0) record_all_calls();
   return "";
 }
@@ -277,32 +277,14 @@ uint64_t CuptiLog::now_ns() {
 }
 
 CuptiTag::CuptiTag(uint64_t id) {
-  require(cupti().cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
-                                                         id),
-          "tagging a launch");
+  require(
+      cupti().cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, id),
+      "tagging a launch");
 }
 
 CuptiTag::~CuptiTag() {
   uint64_t id = 0;
   cupti().cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
-}
-
-std::string other_profiler() {
-  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-    const char* value = std::getenv(variable);
-    if (value && *value) {
-      return fmt::format("{}={} says that another profiler owns CUPTI: unset it, or start without "
-                         "the profiler (use --profile under one)", variable, value);
-    }
-  }
-  const char* preload = std::getenv("LD_PRELOAD");
-  for (const char* tool : {"nsight", "nsys", "sanitizer", "Injection", "injection"}) {
-    if (preload && std::string_view(preload).find(tool) != std::string_view::npos) {
-      return fmt::format("LD_PRELOAD={} names a profiler ({}): CUPTI serves one tool at a time",
-                         preload, tool);
-    }
-  }
-  return "";
 }
 
 }  // namespace moegate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's one CUPTI activity log: opens CUPTI, enables the kinds, tags API calls with ids and
-// returns what ran. Knows neither samples nor variants. No CUDA headers, so anything may include it.
+// returns what ran. Knows neither samples nor variants. No CUDA headers, so anything may include
+// it.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,5 @@ class CuptiTag {
   CuptiTag(const CuptiTag&) = delete;
   CuptiTag& operator=(const CuptiTag&) = delete;
 };
-
-/// Why CUPTI belongs to somebody else (a variable or a tool), read from the environment; empty when
-/// nothing says so.
-std::string other_profiler();
 
 }  // namespace moegate

@@ -127,8 +127,6 @@ class HostDevice : public Device {
 
 }  // namespace
 
-const char* name_of(Backend b) { return b == Backend::host ? "host" : "cuda"; }
-
 std::unique_ptr<Device> open_host_device() { return std::make_unique<HostDevice>(); }
 
 std::unique_ptr<Device> open_device(const std::string& spec) {

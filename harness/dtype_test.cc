@@ -133,8 +133,8 @@ TEST(DType, RefusesOtherNames) {
       ADD_FAILURE() << name;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Exit::usage);
-      EXPECT_EQ(std::string(e.what()), "'" + std::string(name) +
-                                           "' is not a floating type; use fp32, fp16 or bf16");
+      EXPECT_EQ(std::string(e.what()),
+                "'" + std::string(name) + "' is not a floating type; use fp32, fp16 or bf16");
     }
   }
 }

@@ -22,7 +22,8 @@ class Dynlib {
   const std::string& path() const { return path_; }
   const std::string& why() const { return why_; }
 
-  /// Sets `function` to the symbol, or to null; a missing one is appended to why(). True when found.
+  /// Sets `function` to the symbol, or to null; a missing one is appended to why(). True when
+  /// found.
   template <class F>
   bool bind(F*& function, const char* symbol) {
     function = reinterpret_cast<F*>(find(symbol));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA side of the harness in a build without CUDA: every entry says what is missing and what to
-// do about it, so that callers need no conditional compilation.
+// The CUDA side of the harness in a build without CUDA: every entry says what is missing and what
+// to do about it, so that callers need no conditional compilation.
 #include "harness/device.h"
 #include "harness/error.h"
 #include "harness/probe.h"
@@ -28,16 +28,24 @@ std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
   return {};
 }
 
-std::string prepare_cupti() { return kWhy; }
+std::string prepare_cupti() {
+  return kWhy;
+}
 
-std::unique_ptr<Timer> make_cupti_timer(Device&) { refuse("no CUPTI timer"); }
+std::unique_ptr<Timer> make_cupti_timer(Device&) {
+  refuse("no CUPTI timer");
+}
 
-std::unique_ptr<Timer> make_event_timer(Device&) { refuse("no event timer"); }
+std::unique_ptr<Timer> make_event_timer(Device&) {
+  refuse("no event timer");
+}
 
 std::vector<Probe> probe_cuda(Device&) {
   return {{.name = "CUDA", .value = "unavailable", .unit = "", .note = kWhy, .ok = false}};
 }
 
-std::map<std::string, double> measure_cuda_ceilings(Device&) { return {}; }
+std::map<std::string, double> measure_cuda_ceilings(Device&) {
+  return {};
+}
 
 }  // namespace moegate

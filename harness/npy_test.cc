@@ -20,8 +20,8 @@ struct Npy {
   std::string data = std::string("\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\5\0\0\0\xff\xff\xff\xff", 24);
 
   std::string bytes() const {
-    std::string text = "{'descr': " + descr + ", 'fortran_order': " + fortran +
-                       ", 'shape': " + shape + ", }";
+    std::string text =
+        "{'descr': " + descr + ", 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
     text.resize((text.size() + 64) / 64 * 64, ' ');
     text.back() = '\n';
     std::string out = "\x93NUMPY";

@@ -14,8 +14,12 @@ namespace moegate {
 class NvtxRange {
  public:
 #ifdef MOEGATE_HAS_CUDA
-  explicit NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  ~NvtxRange() { nvtxRangePop(); }
+  explicit NvtxRange(const std::string& name) {
+    nvtxRangePushA(name.c_str());
+  }
+  ~NvtxRange() {
+    nvtxRangePop();
+  }
 #else
   explicit NvtxRange(const std::string&) {}
   ~NvtxRange() {}  // user-provided, so that a range that is only named is not "unused"

@@ -98,9 +98,10 @@ Probe probe_noise(Timer& timer, const Subject& subject, const Conditions& condit
   const double ratio = trimmed_mean(a) / trimmed_mean(b);
   probe.value = fmt::format("{:.4f}", ratio);
   probe.ok = std::abs(ratio - 1) <= kQuietRatio;
-  probe.note = fmt::format("same launch twice, {} + {} samples in turns; spread {:.1f} % and {:.1f} %, "
-                           "{} invalid", a.size(), b.size(), 100 * stddev(a) / mean(a),
-                           100 * stddev(b) / mean(b), invalid);
+  probe.note = fmt::format(
+      "same launch twice, {} + {} samples in turns; spread {:.1f} % and {:.1f} %, "
+      "{} invalid",
+      a.size(), b.size(), 100 * stddev(a) / mean(a), 100 * stddev(b) / mean(b), invalid);
   return probe;
 }
 

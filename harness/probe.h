@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `moegate doctor` finds out about a device: facts, the timer's health, a proof that cold is
-// cold, measured ceilings. Plain data out; what is missing is a row with ok = false, never an error.
+// cold, measured ceilings. Plain data out; what is missing is a row with ok = false, never an
+// error.
 #pragma once
 
 #include <map>
@@ -17,16 +18,16 @@ struct Probe {
   std::string name;
   std::string value;  // a number where there is a unit
   std::string unit;
-  std::string note;   // what it means, or why it is missing
+  std::string note;  // what it means, or why it is missing
   bool ok = true;
 };
 
-/// Everything but the ceilings, for either backend. On a GPU call prepare_cupti() before the device is
-/// opened.
+/// Everything but the ceilings, for either backend. On a GPU call prepare_cupti() before the device
+/// is opened.
 std::vector<Probe> probe_device(Device& device);
 
-/// Highest rates seen on this device: read_bytes_per_s, copy_bytes_per_s (read plus written) and, on
-/// a GPU with cuBLASLt, bf16_flops and fp8_flops. A rate that cannot be measured is left out.
+/// Highest rates seen on this device: read_bytes_per_s, copy_bytes_per_s (read plus written) and,
+/// on a GPU with cuBLASLt, bf16_flops and fp8_flops. A rate that cannot be measured is left out.
 std::map<std::string, double> measure_ceilings(Device& device);
 
 /// The two backends' parts of the above; no_cuda.cc defines the CUDA ones to find nothing.
@@ -59,9 +60,11 @@ struct RulerLevel {
 };
 
 /// Samples `subject` under the conditions, after a short warm-up.
-RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& conditions, int samples);
+RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& conditions,
+                        int samples);
 
-/// A/A: two sessions on the same subject, sampled in turn. A ratio away from 1 is this device's noise.
+/// A/A: two sessions on the same subject, sampled in turn. A ratio away from 1 is this device's
+/// noise.
 Probe probe_noise(Timer& timer, const Subject& subject, const Conditions& conditions);
 
 }  // namespace moegate

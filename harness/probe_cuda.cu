@@ -43,8 +43,8 @@ void attempt(const char* name, std::vector<Probe>& probes, const std::function<v
   try {
     probe();
   } catch (const std::exception& error) {
-    probes.push_back({.name = name, .value = "unavailable", .unit = "", .note = error.what(),
-                      .ok = false});
+    probes.push_back(
+        {.name = name, .value = "unavailable", .unit = "", .note = error.what(), .ok = false});
   }
 }
 
@@ -53,15 +53,16 @@ void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
   probes.push_back({"device", facts.name, "", facts.uuid});
   probes.push_back({"driver", facts.driver, "", ""});
   probes.push_back({"SMs", fmt::format("{}", facts.processors), "", ""});
-  probes.push_back({"L2", fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega),
-                    "MiB", ""});
+  probes.push_back(
+      {"L2", fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega), "MiB", ""});
 }
 
 void add_timers(const std::string& no_cupti, double cupti_tick, double event_tick,
                 std::vector<Probe>& probes) {
   const bool healthy = no_cupti.empty();
   probes.push_back({"CUPTI", healthy ? "healthy" : "unavailable", "",
-                    healthy ? "self-test: every launch attributed, none dropped" : no_cupti, healthy});
+                    healthy ? "self-test: every launch attributed, none dropped" : no_cupti,
+                    healthy});
   if (healthy) probes.push_back({"CUPTI tick", fmt::format("{:.0f}", cupti_tick), "ns", ""});
   probes.push_back({"event tick", fmt::format("{:.0f}", event_tick), "ns",
                     "the fallback; adds 2 us and more to short kernels"});
@@ -86,8 +87,8 @@ void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& 
     probes.push_back({reads ? "flush by reading" : "flush by writing",
                       fmt::format("{:.1f}", median(us)), "us", reads ? "the default" : ""});
     if (reads) {
-      probes.push_back({"SM clock, measured", fmt::format("{:.0f}", median(mhz)), "MHz",
-                        "by the flush kernel"});
+      probes.push_back(
+          {"SM clock, measured", fmt::format("{:.0f}", median(mhz)), "MHz", "by the flush kernel"});
     }
   }
 }
@@ -111,7 +112,8 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
   if (cold.valid == 0 || after_write.valid == 0 || hit.valid == 0) return;
   const bool proven = cold.ns / hit.ns >= kColdLeast;
   probes.push_back({"cold / warm", fmt::format("{:.2f}", cold.ns / hit.ns), "",
-                    proven ? "the flush makes L2 cold" : "the flush does not make L2 cold", proven});
+                    proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
+                    proven});
   probes.push_back({"dirty / clean", fmt::format("{:.2f}", after_write.ns / cold.ns), "",
                     "what a flush that writes adds to the measured kernel"});
 }

@@ -15,10 +15,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMega = int64_t{1} << 20;
-constexpr int64_t kRulerMost = 8 * kMega;       // small enough to flush and read 200 times
+constexpr int64_t kRulerMost = 8 * kMega;  // small enough to flush and read 200 times
 constexpr int64_t kSweepLeast = 64 * kMega;
-constexpr int64_t kSweepMost = 512 * kMega;     // some machines report half a gigabyte of cache
-constexpr double kSweepSeconds = 0.3;           // for each of read and copy
+constexpr int64_t kSweepMost = 512 * kMega;  // some machines report half a gigabyte of cache
+constexpr double kSweepSeconds = 0.3;        // for each of read and copy
 constexpr double kColdLeast = 1.2;
 constexpr int kSamples = 100;
 
@@ -70,7 +70,9 @@ void copy_words(uint64_t* to, const uint64_t* from, int64_t count) {
   }
 }
 
-void keep(uint64_t value) { __asm__ volatile("" : : "r"(value)); }
+void keep(uint64_t value) {
+  __asm__ volatile("" : : "r"(value));
+}
 
 void launch_read(const RulerProblem& problem, const Launch&) {
   const Tensor& buffer = problem.buffer();
@@ -128,9 +130,9 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
   row("warm", hit);
   if (miss.valid == 0 || hit.valid == 0) return;
   const bool proven = miss.ns / hit.ns >= kColdLeast;
-  probes.push_back({"cold / warm", fmt::format("{:.2f}", miss.ns / hit.ns), "",
-                    proven ? "flushing makes the caches cold" : "flushing does not make caches cold",
-                    proven});
+  probes.push_back(
+      {"cold / warm", fmt::format("{:.2f}", miss.ns / hit.ns), "",
+       proven ? "flushing makes the caches cold" : "flushing does not make caches cold", proven});
 }
 
 /// Fastest run in bytes per second: the machine may be shared, a ceiling is what was possible.

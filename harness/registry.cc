@@ -74,6 +74,8 @@ const Registry& checked() {
 
 }  // namespace
 
+const char* name_of(Backend b) { return b == Backend::host ? "host" : "cuda"; }
+
 void register_op(OpEntry entry) { registry().ops.push_back(std::move(entry)); }
 void register_variant(Variant variant) { registry().variants.push_back(std::move(variant)); }
 

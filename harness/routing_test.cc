@@ -71,9 +71,15 @@ void expect_says(const std::string& message, const std::vector<std::string>& par
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 }
 
-double sigmoid_float(double x) { return 1.0f / (1.0f + std::exp(-static_cast<float>(x))); }
-double through_bf16(double x) { return bf16_to_float(float_to_bf16(static_cast<float>(x))); }
-double through_f16(double x) { return f16_to_float(float_to_f16(static_cast<float>(x))); }
+double sigmoid_float(double x) {
+  return 1.0f / (1.0f + std::exp(-static_cast<float>(x)));
+}
+double through_bf16(double x) {
+  return bf16_to_float(float_to_bf16(static_cast<float>(x)));
+}
+double through_f16(double x) {
+  return f16_to_float(float_to_f16(static_cast<float>(x)));
+}
 
 TEST(Routing, SeedDecides) {
   for (const std::string spec : {"uniform", "zipf:0.67", "hot:4:0.5", "balanced"}) {
@@ -84,8 +90,8 @@ TEST(Routing, SeedDecides) {
 }
 
 TEST(Routing, ScoresStayWhereASigmoidTellsThemApart) {
-  for (const std::string spec : {"uniform", "zipf:0.67", "zipf:3", "hot:8:1", "hot:1:0.5",
-                                 "balanced"}) {
+  for (const std::string spec :
+       {"uniform", "zipf:0.67", "zipf:3", "hot:8:1", "hot:1:0.5", "balanced"}) {
     for (const double x : routing_scores(spec, kR1, 1)) ASSERT_LE(std::abs(x), 8) << spec;
   }
 }
@@ -124,11 +130,18 @@ TEST(Routing, ZipfPermutesRanksBySeed) {
   EXPECT_GE(experts.size(), 4u);
 }
 
-TEST(Routing, ZipfZeroIsUniform) { EXPECT_EQ(ids_of("zipf:0", kR1), ids_of("uniform", kR1)); }
+TEST(Routing, ZipfZeroIsUniform) {
+  EXPECT_EQ(ids_of("zipf:0", kR1), ids_of("uniform", kR1));
+}
 
 TEST(Routing, BalancedIsExact) {
-  for (const RoutingShape shape : {RoutingShape{256, 256, 8}, {120, 60, 16}, {32, 256, 8},
-                                   {257, 257, 16}, {5, 5, 4}, {7, 7, 7}, {9, 3, 1}}) {
+  for (const RoutingShape shape : {RoutingShape{256, 256, 8},
+                                   {120, 60, 16},
+                                   {32, 256, 8},
+                                   {257, 257, 16},
+                                   {5, 5, 4},
+                                   {7, 7, 7},
+                                   {9, 3, 1}}) {
     const std::vector<int32_t> ids = ids_of("balanced", shape);
     const Skew skew = skew_of(ids, shape.experts);
     EXPECT_EQ(skew.active_experts, shape.experts) << shape.experts;
@@ -136,8 +149,7 @@ TEST(Routing, BalancedIsExact) {
     const int stride = shape.experts / shape.topk;
     for (int t = 0; t < shape.tokens; ++t) {
       for (int i = 0; i < shape.topk; ++i) {
-        ASSERT_EQ(ids[static_cast<size_t>(t * shape.topk + i)],
-                  (t + i * stride) % shape.experts);
+        ASSERT_EQ(ids[static_cast<size_t>(t * shape.topk + i)], (t + i * stride) % shape.experts);
       }
     }
   }
@@ -174,9 +186,9 @@ TEST(Routing, HotForNoTokenIsUniform) {
 
 TEST(Routing, RefusesBadSpecs) {
   for (const std::string spec :
-       {"", "unifrom", "uniform:1", "balanced:2", "zipf", "zipf:", "zipf:x", "zipf:-1", "zipf:nan",
-        "zipf:11", "zipf:1:2", "hot:1", "hot:0:1", "hot:65:1", "hot:1.5:1", "hot:1:1.1", "hot:1:-1",
-        "hot:1:1:1", "replay", "replay:"}) {
+       {"",          "unifrom",   "uniform:1", "balanced:2", "zipf",   "zipf:",   "zipf:x",
+        "zipf:-1",   "zipf:nan",  "zipf:11",   "zipf:1:2",   "hot:1",  "hot:0:1", "hot:65:1",
+        "hot:1.5:1", "hot:1:1.1", "hot:1:-1",  "hot:1:1:1",  "replay", "replay:"}) {
     expect_says(message_of(spec, {8, 64, 4}), {"routing '" + spec + "'", "use uniform, balanced"});
   }
 }

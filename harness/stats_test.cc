@@ -31,7 +31,7 @@ TEST(Stats, TrimmedMeanDropsBothTails) {
   v[9] = 1e9;
   v[0] = -1e9;
   EXPECT_EQ(trimmed_mean(v), 5.5);
-  EXPECT_EQ(trimmed_mean(Values{1, 2, 9}), 4);       // 10 % of 3 is no value
+  EXPECT_EQ(trimmed_mean(Values{1, 2, 9}), 4);  // 10 % of 3 is no value
   EXPECT_EQ(trimmed_mean(Values{1, 2, 9}, 0.34), 2);
   EXPECT_EQ(trimmed_mean(ranks(7), 0), 4);
   EXPECT_EQ(trimmed_mean(Values{5}, 0.49), 5);
@@ -60,9 +60,9 @@ TEST(Stats, MedianIntervalRanks) {
     size_t n;
     double low, high;
   };
-  for (const Known k : {Known{6, 1, 6}, Known{8, 1, 8}, Known{9, 2, 8}, Known{10, 2, 9},
-                        Known{15, 4, 12}, Known{20, 6, 15}, Known{30, 10, 21}, Known{50, 18, 33},
-                        Known{100, 40, 61}}) {
+  for (const Known k :
+       {Known{6, 1, 6}, Known{8, 1, 8}, Known{9, 2, 8}, Known{10, 2, 9}, Known{15, 4, 12},
+        Known{20, 6, 15}, Known{30, 10, 21}, Known{50, 18, 33}, Known{100, 40, 61}}) {
     const Interval interval = median_interval(ranks(k.n));
     EXPECT_EQ(interval.low, k.low) << k.n;
     EXPECT_EQ(interval.high, k.high) << k.n;
@@ -79,8 +79,8 @@ TEST(Stats, MedianIntervalWithTooFewValuesIsTheRange) {
 
 TEST(Stats, MedianIntervalConfidence) {
   EXPECT_EQ(median_interval(ranks(20), 0.99).low, 4);  // 99.74 %; ranks 5, 16 reach 98.8 %
-  EXPECT_EQ(median_interval(ranks(20), 0.5).low, 8);  // 73.7 %; 9, 12 reach 49.7 %
-  EXPECT_EQ(median_interval(ranks(2), 0.5).low, 1);  // exactly 50 %
+  EXPECT_EQ(median_interval(ranks(20), 0.5).low, 8);   // 73.7 %; 9, 12 reach 49.7 %
+  EXPECT_EQ(median_interval(ranks(2), 0.5).low, 1);    // exactly 50 %
   EXPECT_EQ(median_interval(Values(100, 3.0)).high, 3);
   EXPECT_THROW(median_interval({}), std::invalid_argument);
   EXPECT_THROW(median_interval(ranks(5), 1), std::invalid_argument);

@@ -28,13 +28,15 @@ TEST(Table, MarkdownKeepsALineAndAWidth) {
 }
 
 TEST(Table, CsvQuotesOnlyWhatNeedsIt) {
-  const Table table{{"a", "b"}, {{{"x,y", false}, {"say \"hi\"", false}}, {{"l\nm", false}, {"1.50", true}}}};
+  const Table table{{"a", "b"},
+                    {{{"x,y", false}, {"say \"hi\"", false}}, {{"l\nm", false}, {"1.50", true}}}};
   EXPECT_EQ(render(table, Format::csv), "a,b\r\n\"x,y\",\"say \"\"hi\"\"\"\r\n\"l\nm\",1.50\r\n");
 }
 
 TEST(Table, JsonIsAnArrayOfObjectsInColumnOrder) {
-  EXPECT_EQ(render(sample(), Format::json),
-            "[\n  {\"variant\": \"fused\", \"µs\": 3.10},\n  {\"variant\": \"a|b\", \"µs\": 12}\n]\n");
+  EXPECT_EQ(
+      render(sample(), Format::json),
+      "[\n  {\"variant\": \"fused\", \"µs\": 3.10},\n  {\"variant\": \"a|b\", \"µs\": 12}\n]\n");
   EXPECT_EQ(render({{"a"}, {}}, Format::json), "[]\n");
 }
 

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
+#include <cstdlib>
 #include <set>
+#include <string_view>
 #include <thread>
+#include <unordered_set>
 
 #include "harness/cuda_check.h"
 #include "harness/cuda_sequence.h"
@@ -22,7 +24,7 @@ constexpr uint64_t kSlackNs = 1'000'000'000;  // the clocks agree to microsecond
 constexpr int kDrainAttempts = 20;            // of 1 ms: records are there at the first, as a rule
 constexpr double kUsualTickNs = 32;           // measured on an H200
 constexpr uint64_t kSelfTestSamples = 96;
-constexpr double kEmptyKernelMostNs = 1e6;    // an empty kernel takes about 1 us
+constexpr double kEmptyKernelMostNs = 1e6;  // an empty kernel takes about 1 us
 
 double measured_tick_ns = kUsualTickNs;  // by the self-test
 
@@ -34,7 +36,7 @@ uint64_t fresh_ids(uint64_t count) {
 
 /// Every tagged call has its operation: nothing is still on its way.
 bool complete(const CuptiBatch& batch) {
-  std::set<uint32_t> seen;
+  std::unordered_set<uint32_t> seen;
   for (const Activity& a : batch.operations) seen.insert(a.correlation);
   for (const auto& [correlation, id] : batch.tags) {
     if (!seen.contains(correlation)) return false;
@@ -47,7 +49,8 @@ CuptiBatch drain_all(ShapeTable& shapes) {
   for (int attempt = 0; attempt < kDrainAttempts; ++attempt) {
     CuptiLog::drain(batch, shapes);
     if (complete(batch)) break;
-    // A call that rightly has no operation (a fill of 0 bytes) ends up here too; it costs time only.
+    // A call that rightly has no operation (a fill of 0 bytes) ends up here too; it costs time
+    // only.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return batch;
@@ -195,6 +198,27 @@ std::string self_test() {
   const double tick = measured_tick(durations);
   if (tick > 0) measured_tick_ns = tick;
   return why;
+}
+
+/// Why CUPTI belongs to somebody else (a variable or a tool), read from the environment.
+std::string other_profiler() {
+  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+    const char* value = std::getenv(variable);
+    if (value && *value) {
+      return fmt::format(
+          "{}={} says that another profiler owns CUPTI: unset it, or start without "
+          "the profiler (use --profile under one)",
+          variable, value);
+    }
+  }
+  const char* preload = std::getenv("LD_PRELOAD");
+  for (const char* tool : {"nsight", "nsys", "sanitizer", "Injection", "injection"}) {
+    if (preload && std::string_view(preload).find(tool) != std::string_view::npos) {
+      return fmt::format("LD_PRELOAD={} names a profiler ({}): CUPTI serves one tool at a time",
+                         preload, tool);
+    }
+  }
+  return "";
 }
 
 std::string prepare_once() {

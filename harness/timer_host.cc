@@ -5,13 +5,10 @@
 #include <omp.h>
 #include <sys/resource.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 
+#include "harness/chill.h"
 #include "harness/error.h"
 #include "harness/timer.h"
 
@@ -19,8 +16,6 @@ namespace moegate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr size_t kLine = 64;
 
 double elapsed_ns(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::nano>(to - from).count();
@@ -32,56 +27,6 @@ long preemptions() {
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_nivcsw;
 }
-
-#if defined(__x86_64__)
-__attribute__((target("clflushopt"))) void flush_lines_opt(const char* p, const char* end) {
-  for (; p < end; p += kLine) _mm_clflushopt(const_cast<char*>(p));
-  _mm_sfence();
-}
-void flush_lines(const char* p, const char* end) {
-  for (; p < end; p += kLine) _mm_clflush(p);
-  _mm_mfence();
-}
-bool has_clflushopt() {
-  // CPUID leaf 7, EBX bit 23 (Intel SDM, CLFLUSHOPT).
-  unsigned a = 7, b = 0, c = 0, d = 0;
-  __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  return (b >> 23 & 1) != 0;
-}
-#endif
-
-/// Removes data from every cache level: exactly where there is an instruction for it, else by reading
-/// twice the last-level cache.
-class Chiller {
- public:
-  explicit Chiller(int64_t cache_bytes) {
-#if !defined(__x86_64__)
-    sweep_.resize(2 * static_cast<size_t>(std::max<int64_t>(cache_bytes, 1 << 20)), 1);
-#else
-    (void)cache_bytes;
-#endif
-  }
-  void chill(const Problem& problem) {
-#if defined(__x86_64__)
-    static const auto flush = has_clflushopt() ? flush_lines_opt : flush_lines;
-    for (const Tensor* tensor : problem.tensors()) {
-      const char* p = tensor->data<char>();
-      flush(p, p + tensor->bytes());
-    }
-#else
-    (void)problem;
-    touch(sweep_.data(), sweep_.size());
-#endif
-  }
-  static void touch(const char* p, size_t bytes) {
-    unsigned sum = 0;
-    for (size_t i = 0; i < bytes; i += kLine) sum += static_cast<unsigned char>(p[i]);
-    __asm__ volatile("" : : "r"(sum));  // keeps the loads
-  }
-
- private:
-  std::vector<char> sweep_;
-};
 
 class HostSession : public Session {
  public:
@@ -115,7 +60,7 @@ class HostSession : public Session {
     if (conditions_.cache != Cache::warm) chiller_.chill(problem);
     if (conditions_.cache == Cache::cold_weights) {
       for (const Tensor* tensor : problem.tensors()) {
-        if (tensor->role() == Role::activation) Chiller::touch(tensor->data<char>(), tensor->bytes());
+        if (tensor->role() == Role::activation) touch_lines(tensor->data<char>(), tensor->bytes());
       }
     }
     // An empty parallel region: workers that went to sleep are awake and spinning afterwards.

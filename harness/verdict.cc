@@ -82,7 +82,7 @@ Test test_of(const Question& q, const Limits& limits) {
   t.df = spread.df;
   t.choices = spread.own ? 2 : 1;
   const double runs = 2 * kSessionShare * kSessionShare;
-  t.se = std::hypot(spread.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs), limits.extra_sd);
+  t.se = std::hypot(spread.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs), q.extra_sd);
   return t;
 }
 
@@ -103,10 +103,7 @@ std::string numbers(const Judgement& j, const Question& q, const Test& t) {
 void decide(Judgement& j, double p_faster, const Question& q, const Test& t, const Limits& limits) {
   const std::string what = numbers(j, q, t);
   const double fail_at = std::log1p(limits.fail_at);
-  // A blind case is not gated: its spread says that this machine cannot measure it. A loss that even it
-  // can be expected to see is still one.
-  const bool gated = !j.blind || j.effect >= j.mde;
-  if (gated && j.p_adjusted <= limits.alpha && t.delta >= fail_at) {
+  if (j.p_adjusted <= limits.alpha && t.delta >= fail_at) {
     j.outcome = Outcome::regressed;
     j.why = fmt::format("slower by {}; adjusted p {:.2g} for more than {}", what, j.p_adjusted,
                         percent(std::expm1(t.margin)));
@@ -188,10 +185,10 @@ std::vector<Judgement> judge_family(std::span<const Question> family, const Limi
       decide(j, faster_adjusted[k], family[i], tests[i], limits);
       ++k;
     }
-    if (limits.extra_sd > 0) {
-      j.why += fmt::format("; the baseline is from another device of this class, {:.2g} % added to "
-                           "the standard error",
-                           100 * limits.extra_sd);
+    if (family[i].extra_sd > 0) {
+      j.why += fmt::format("; the sides are from two devices of this class, {:.2g} % added to the "
+                           "standard error",
+                           100 * family[i].extra_sd);
     }
     judgements.push_back(std::move(j));
   }

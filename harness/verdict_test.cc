@@ -79,12 +79,14 @@ TEST(Verdict, TheMarginIsAtLeastTwoTicks) {
 }
 
 TEST(Verdict, AnotherDeviceOfTheClassWidensTheInterval) {
-  Limits limits = Limits::cuda();
-  limits.extra_sd = 0.02;
-  const Judgement j = judge(around(1, 0.002), around(1.04, 0.002), limits);
-  EXPECT_EQ(j.outcome, Outcome::inconclusive);
-  EXPECT_NE(j.why.find("another device"), std::string::npos) << j.why;
-  EXPECT_EQ(judge(around(1, 0.002), around(1.3, 0.002), limits).outcome, Outcome::regressed);
+  const auto on_two_devices = [](double head) {
+    const Question q{around(1, 0.002), around(head, 0.002), 0, kBetweenDevicesSd};
+    return judge_family(std::vector{q}, Limits::cuda())[0];
+  };
+  EXPECT_EQ(judge(around(1, 0.002), around(1.04, 0.002)).outcome, Outcome::regressed);
+  EXPECT_EQ(on_two_devices(1.04).outcome, Outcome::inconclusive);
+  EXPECT_NE(on_two_devices(1.04).why.find("two devices"), std::string::npos) << on_two_devices(1.04).why;
+  EXPECT_EQ(on_two_devices(1.3).outcome, Outcome::regressed);
 }
 
 TEST(Verdict, ALargerFamilyDemandsMore) {

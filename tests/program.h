@@ -20,6 +20,8 @@ class ProgramTest : public ::testing::Test {
   ProgramTest();
   ~ProgramTest() override;
 
+  /// The program under test: the one just built, or what MOEGATE_PROGRAM names.
+  static std::string program();
   /// Runs `moegate ` + arguments (through a shell, so quote as there).
   Outcome moegate(const std::string& arguments) const;
   /// The same program linked with the saboteurs, with MOEGATE_SABOTEUR set to `sabotage`.

@@ -10,6 +10,15 @@
 #include "harness/sqlite.h"
 
 namespace moegate {
+namespace {
+
+/// The path built in, or the one an installed folder names.
+std::string from_environment(const char* name, const char* built_in) {
+  const char* value = std::getenv(name);
+  return value ? std::filesystem::absolute(value).string() : built_in;
+}
+
+}  // namespace
 
 ProgramTest::ProgramTest() {
   std::string pattern = (std::filesystem::temp_directory_path() / "moegate-XXXXXX").string();
@@ -20,19 +29,23 @@ ProgramTest::ProgramTest() {
 ProgramTest::~ProgramTest() { std::filesystem::remove_all(folder_); }
 
 Outcome ProgramTest::run(const std::string& command) const {
-  const std::string line = "cd '" + folder_.string() + "' && MOEGATE_HOME='" MOEGATE_SOURCE_DIR "' " +
-                           command + " >out.txt 2>err.txt </dev/null";
+  const std::string line = "cd '" + folder_.string() + "' && MOEGATE_HOME='" +
+                           from_environment("MOEGATE_HOME", MOEGATE_SOURCE_DIR) + "' " + command +
+                           " >out.txt 2>err.txt </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"),
           read("err.txt")};
 }
 
+std::string ProgramTest::program() { return from_environment("MOEGATE_PROGRAM", MOEGATE_PROGRAM); }
+
 Outcome ProgramTest::moegate(const std::string& arguments) const {
-  return run(MOEGATE_PROGRAM " " + arguments);
+  return run(program() + " " + arguments);
 }
 
 Outcome ProgramTest::saboteur(const std::string& sabotage, const std::string& arguments) const {
-  return run("MOEGATE_SABOTEUR=" + sabotage + " " MOEGATE_SABOTEURS " " + arguments);
+  return run("MOEGATE_SABOTEUR=" + sabotage + " " +
+             from_environment("MOEGATE_SABOTEURS", MOEGATE_SABOTEURS) + " " + arguments);
 }
 
 std::string ProgramTest::query(const std::string& db, const std::string& sql) const {

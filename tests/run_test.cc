@@ -107,7 +107,7 @@ TEST_F(RunTest, ChangingOutputsAreNotDeterministic) {
 TEST_F(RunTest, AnInterruptedRunIsKeptAndResumed) {
   // Sampling that would go on for minutes, ended by the signal of Ctrl-C.
   const Outcome outcome = moegate(
-      "--version; timeout --preserve-status -s INT 1.5 " MOEGATE_PROGRAM
+      "--version; timeout --preserve-status -s INT 1.5 " + program() +
       " run --suite ./quick.suite --device host --budget 1s --min-samples 2000 --precision 0.01 "
       "--max-samples 1000000 --rounds 50");
   EXPECT_EQ(outcome.exit, 130) << outcome.err;

@@ -80,11 +80,19 @@ __device__ inline float canonical(float logit) {
   return logit != logit ? -INFINITY : logit + 0.0f;
 }
 
-/// The lane's i-th logit, canonical.
+/// The lane's logits, canonical.
 template <int N>
-__device__ inline float logit_of(const RawRow<N>& raw, int i, DType dtype) {
-  if (dtype == DType::f32) return canonical(bits_float(raw.word[i]));
-  return canonical(decode16(static_cast<uint16_t>(raw.word[i / 2] >> (16 * (i % 2))), dtype));
+__device__ inline void decode_row(const RawRow<N>& raw, DType dtype, float (&logit)[N]) {
+  if (dtype == DType::f32) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) logit[i] = bits_float(raw.word[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      logit[i] = decode16(static_cast<uint16_t>(raw.word[i / 2] >> (16 * (i % 2))), dtype);
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) logit[i] = canonical(logit[i]);
 }
 
 /// One logit straight from memory.

@@ -147,25 +147,22 @@ template <int N>
 __device__ inline void make_items(const RawRow<N>& raw, const LaneBias<N>& bias,
                                   const TopkSortShape& shape, int lane, uint64_t (&item)[N]) {
   const int first = lane * N;
-  if (shape.scoring != Scoring::noaux_tc) {
+  float score[N];
+  decode_row(raw, shape.dtype, score);
+  unsigned kept = kAllLanes;
+  if (shape.scoring == Scoring::noaux_tc) {
 #pragma unroll
     for (int i = 0; i < N; ++i)
-      item[i] = first + i < shape.experts ? item_of(logit_of(raw, i, shape.dtype), first + i) : 0;
-    return;
+      score[i] = first + i < shape.experts ? canonical(sigmoid(score[i]) + bias.value[i]) : -INFINITY;
+    kept = kept_groups(score, shape, lane);
   }
-  float score[N];
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    score[i] = first + i < shape.experts
-                   ? canonical(sigmoid(logit_of(raw, i, shape.dtype)) + bias.value[i])
-                   : -INFINITY;
-  const unsigned kept = kept_groups(score, shape, lane);
   const int width = shape.experts / shape.groups;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
+    const int expert = first + i;
     const bool candidate =
-        first + i < shape.experts && (kept == kAllLanes || kept >> ((first + i) / width) & 1);
-    item[i] = candidate ? item_of(score[i], first + i) : 0;
+        expert < shape.experts && (kept == kAllLanes || kept >> (expert / width) & 1);
+    item[i] = candidate ? item_of(score[i], expert) : 0;
   }
 }
 
@@ -204,7 +201,8 @@ __device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bi
   for (int slot = 0; slot < shape.topk; ++slot) {
     const uint32_t head = key_of(item[0]);
     const bool holder = head == __reduce_max_sync(kAllLanes, head);
-    const bool winner = holder && (__ballot_sync(kAllLanes, holder) & lower_lanes) == 0;
+    const unsigned holders = __ballot_sync(kAllLanes, holder);
+    const bool winner = holder && (holders & lower_lanes) == 0;
     if (winner) slots[slot] = item[0];
 #pragma unroll
     for (int i = 0; i + 1 < N; ++i) item[i] = winner ? item[i + 1] : item[i];

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baseline files: what a device class is expected to deliver, as sorted text that diffs and merges well
+// in review, and the ledger of who blessed what and why. Two lines per case, a constant key line and an
+// indented value line: edits of neighbouring cases merge (GATE 3.10).
+//
+//   #moegate-baseline 1
+//   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c
+//   topk_sort/experts=128,tokens=8 chain3
+//   <TAB>span_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace moegate {
+
+struct BaselineRow {
+  double level = 0;   // microseconds of span; on a host the ratio to the yardstick
+  double sd = 0;      // between processes, as a share
+  int n = 0;          // processes
+  double error = 0;   // largest rel_l2 over the outputs
+  bool deterministic = true;
+  std::string by;     // id of the blessing
+};
+
+/// Orders by text, digits by their number: tokens=8 before tokens=16.
+struct NaturalLess {
+  bool operator()(const std::string& a, const std::string& b) const;
+  bool operator()(const std::pair<std::string, std::string>& a,
+                  const std::pair<std::string, std::string>& b) const;
+};
+
+/// What holds for every row of a baseline file; rows measured otherwise do not compare.
+struct BaselineHeader {
+  std::string klass, suite;
+  int protocol = 0;
+  std::string timer, flush;
+  std::string gpu;  // uuid; "-" on a host, whose class says it all
+};
+
+struct Baseline {
+  BaselineHeader header;
+  std::map<std::pair<std::string, std::string>, BaselineRow, NaturalLess> rows;  // key, variant
+
+  bool ratios() const { return header.gpu == "-"; }
+};
+
+/// Throws Error(usage) naming file and line for anything that it does not know.
+Baseline read_baseline(const std::filesystem::path& path);
+std::string format_baseline(const Baseline& baseline);
+/// Replaces the file as a whole. Throws Error(usage) when the folder is not writable.
+void write_baseline(const std::filesystem::path& path, const Baseline& baseline);
+
+struct BaselineChange {
+  std::string key, variant;
+  std::string what;  // "5.123 -> 4.9 us (-4.4 %)", "added", "removed", "no longer deterministic"
+};
+
+/// `now` with the rows of `before` that did not move: a row is rewritten only when its level moved by more
+/// than max(sd / 3, 0.5 %), its error by more than a quarter, or another field changed, so that a review
+/// sees only what matters. A different header rewrites every row.
+Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
+
+/// One line of baselines/blessings.tsv.
+struct Blessing {
+  std::string id, date, author, klass, suite, run, git_sha, reason;
+};
+
+/// The id that the next line of a ledger gets: B0001, B0002, ... Throws Error(usage) for a broken ledger.
+std::string next_blessing(const std::filesystem::path& ledger);
+void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
+
+/// Writes next to `path`, flushes to the disk, renames: a reader sees the old file or the new one.
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace moegate

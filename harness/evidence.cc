@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace moegate {
+namespace {
+
+/// How bad a status is; a case is as bad as its worst process.
+int rank(Status s) {
+  switch (s) {
+    case Status::ok: return 0;
+    case Status::noisy: return 1;
+    case Status::unsupported: return 2;
+    case Status::bad_timer: return 3;
+    case Status::timeout: return 4;
+    case Status::crashed: return 5;
+    case Status::wrong: return 6;
+  }
+  return 6;
+}
+
+double worst_error(const Result& r) {
+  double worst = 0;
+  for (const Accuracy& a : r.accuracy) {
+    // NaN must win: it is stored for an error that is not finite.
+    if (!(a.rel_l2 <= worst)) worst = a.rel_l2;
+  }
+  return worst;
+}
+
+void add_status(Side& side, const Result& r) {
+  ++side.processes;
+  if (rank(r.status) > rank(side.status)) {
+    side.status = r.status;
+    side.why = r.why;
+    side.affected = 0;
+  }
+  if (r.status == side.status) ++side.affected;
+}
+
+}  // namespace
+
+bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
+  const NaturalLess less;
+  if (a.suite != b.suite) return less(a.suite, b.suite);
+  return less(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
+}
+
+Sides collect(const std::vector<Level>& levels, Backend backend) {
+  Sides sides;
+  std::map<CaseId, std::vector<double>, CaseIdLess> measured;
+  for (const Level& l : levels) {
+    const Result& r = l.result;
+    const CaseId id{l.suite, l.key, l.variant};
+    Side& side = sides[id];
+    add_status(side, r);
+    if (!r.measured()) continue;
+    const double error = worst_error(r);
+    if (!(error <= side.error)) side.error = error;
+    side.deterministic = side.deterministic && r.deterministic;
+    const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
+    if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
+    side.timer = r.timer;
+    side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
+    side.yardstick = backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
+    measured[id].push_back(level);
+  }
+  for (const auto& [id, values] : measured) sides[id].level = Evidence::of(values);
+  return sides;
+}
+
+Sides collect(const Baseline& baseline) {
+  Sides sides;
+  for (const auto& [key, row] : baseline.rows) {
+    Side side;
+    side.level = {std::log(row.level), row.sd, row.n};
+    side.error = row.error;
+    side.deterministic = row.deterministic;
+    side.timer = baseline.header.timer;
+    side.processes = row.n;
+    sides[{baseline.header.suite, key.first, key.second}] = side;
+  }
+  return sides;
+}
+
+BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
+  const bool host = run.device.backend == Backend::host;
+  return {run.device.klass, suite, run.protocol, run.timer, run.flush, host ? "-" : run.device.uuid};
+}
+
+Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
+                     const std::string& by) {
+  Baseline baseline;
+  baseline.header = header_of(run, suite);
+  for (const auto& [id, side] : sides) {
+    if (id.suite != suite || !side.measured()) continue;
+    baseline.rows[{id.key, id.variant}] = {side.level.level(), side.level.sd_log,  side.level.n,
+                                           side.error,         side.deterministic, by};
+  }
+  return baseline;
+}
+
+bool is_partial(const RunInfo& run) {
+  if (run.status != "complete") return true;
+  const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
+  return options.is_object() && options.value("filtered", false);
+}
+
+std::string describe(const RunInfo& run) {
+  return run.label.empty() ? fmt::format("run {}", run.id) : fmt::format("run {} '{}'", run.id, run.label);
+}
+
+}  // namespace moegate

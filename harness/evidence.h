@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run, or a baseline, says about every case and variant: the rows of its processes summarised to
+// one Side. The judged level is the span on a GPU and the paired ratio to the yardstick on a host.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/baseline.h"
+#include "harness/store.h"
+#include "harness/verdict.h"
+
+namespace moegate {
+
+struct CaseId {
+  std::string suite, key, variant;
+};
+struct CaseIdLess {
+  bool operator()(const CaseId& a, const CaseId& b) const;
+};
+
+struct Side {
+  Evidence level;            // microseconds, or ratios; n counts the processes that measured it
+  double tick = 0;           // of the timer, as a share of the level
+  double error = 0;          // largest rel_l2 over outputs and processes
+  bool deterministic = true;
+  bool yardstick = false;    // what the ratios are to; has none of its own
+  std::string timer;
+  Status status = Status::ok;  // the worst of its processes
+  std::string why;           // of that process
+  int processes = 0;
+  int affected = 0;          // processes with that status
+
+  bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
+};
+
+using Sides = std::map<CaseId, Side, CaseIdLess>;
+
+Sides collect(const std::vector<Level>& levels, Backend backend);
+Sides collect(const Baseline& baseline);
+
+/// The conditions a run was measured under, as a baseline of one of its suites states them.
+BaselineHeader header_of(const RunInfo& run, const std::string& suite);
+/// The measured cases of one suite, as baseline rows by `by`.
+Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
+                     const std::string& by);
+
+/// Whether less than the whole of its suites was run, so that an absent case means nothing.
+bool is_partial(const RunInfo& run);
+/// "run 3 'nightly'"
+std::string describe(const RunInfo& run);
+
+}  // namespace moegate

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/error.h"
+#include "harness/stats.h"
+
+namespace moegate {
+namespace {
+
+/// An error may grow by this factor before it counts: other inputs of the same kind move it by less.
+constexpr double kErrorGrowth = 4;
+/// ... and by more than this, so that 1e-9 becoming 1e-8 does not.
+constexpr double kErrorFloor = 1e-6;
+
+bool is_broken(Status s) {
+  return s == Status::crashed || s == Status::timeout || s == Status::bad_timer;
+}
+
+std::string what_happened(const Side& side) {
+  std::string text = fmt::format("{} in {} of {} processes", name_of(side.status), side.affected, side.processes);
+  return side.why.empty() ? text : text + ": " + side.why;
+}
+
+/// Why the outputs are worse than the baseline's; empty when they are not.
+std::string drift(const Side& base, const Side& head) {
+  if (base.deterministic && !head.deterministic) {
+    return "outputs differ between launches on the same input; the baseline's did not";
+  }
+  if (!(head.error <= kErrorGrowth * base.error) && !(head.error - base.error <= kErrorFloor)) {
+    return fmt::format("error {:.2g} against {:.2g} in the baseline, more than {:g} times as much", head.error,
+                       base.error, kErrorGrowth);
+  }
+  return "";
+}
+
+/// What is known about a case before latency is judged; `judged` when it goes into the family.
+struct Triage {
+  CaseVerdict verdict;
+  bool counted = true;  // false: not a verdict (unsupported, expected by nobody)
+  bool judged = false;
+};
+
+Triage triage(const CaseId& id, const Side* base, const Side& head, const std::string& against) {
+  Triage t;
+  CaseVerdict& v = t.verdict;
+  v.id = id;
+  v.against = against;
+  v.base = base ? base->level.level() : 0;
+  v.head = head.level.level();
+  const auto say = [&](Outcome outcome, std::string why) {
+    v.outcome = outcome;
+    v.why = std::move(why);
+  };
+  if (head.status == Status::wrong) {
+    say(Outcome::wrong, what_happened(head));
+  } else if (is_broken(head.status)) {
+    say(Outcome::missing, what_happened(head));
+  } else if (!head.measured()) {
+    if (base) {
+      say(Outcome::missing, "has no latency any more: " + what_happened(head));
+    } else {
+      t.counted = false;
+    }
+  } else if (!base) {
+    say(Outcome::fresh, against.empty() ? "no baseline" : "not in the baseline");
+  } else if (head.timer != base->timer) {
+    say(Outcome::environment,
+        fmt::format("timed by '{}', the baseline by '{}': not comparable", head.timer, base->timer));
+  } else {
+    const std::string worse = drift(*base, head);
+    if (!worse.empty()) say(Outcome::wrong, worse);
+    v.drift = !worse.empty();
+    t.judged = !head.yardstick;
+    if (head.yardstick && worse.empty()) say(Outcome::pass, "yardstick: judged for accuracy only");
+  }
+  return t;
+}
+
+CaseVerdict absent(const CaseId& id, const Side& base, const std::string& against) {
+  CaseVerdict v;
+  v.id = id;
+  v.against = against;
+  v.outcome = Outcome::missing;
+  v.why = "in the baseline, not in the run; if it was removed on purpose, bless a run without it";
+  v.base = base.level.level();
+  return v;
+}
+
+void apply_latency(CaseVerdict& v, const Judgement& j) {
+  v.latency = j;
+  if (!v.drift) {
+    v.outcome = j.outcome;
+    v.why = j.why;
+  } else if (j.outcome == Outcome::regressed) {
+    v.why += "; and " + j.why;
+  }
+}
+
+/// A machine that timed nothing at all says nothing about the kernels.
+void excuse_environment(const Sides& head, GateResult& result) {
+  bool bad_timer = false;
+  for (const auto& [id, side] : head) {
+    if (side.measured()) return;
+    bad_timer = bad_timer || side.status == Status::bad_timer;
+  }
+  if (!bad_timer) return;
+  for (CaseVerdict& v : result.cases) {
+    const auto it = head.find(v.id);
+    if (it != head.end() && it->second.status == Status::bad_timer) v.outcome = Outcome::environment;
+  }
+}
+
+void judge_latency(GateResult& result, const std::vector<size_t>& rows, const std::vector<Question>& family,
+                   const Limits& limits) {
+  const auto judged = judge_family(family, limits);
+  std::vector<double> changes;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    apply_latency(result.cases[rows[i]], judged[i]);
+    changes.push_back(judged[i].effect);
+    result.blind += judged[i].blind;
+  }
+  result.judged = static_cast<int>(rows.size());
+  if (!changes.empty()) result.median_change = median(changes);
+}
+
+const Side* find(const Sides& sides, const CaseId& id) {
+  const auto it = sides.find(id);
+  return it == sides.end() ? nullptr : &it->second;
+}
+
+bool slower(const GateResult& result) {
+  for (const CaseVerdict& v : result.cases) {
+    if (v.outcome == Outcome::regressed) return true;
+    if (v.latency && v.latency->outcome == Outcome::regressed) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
+                 const Setting& setting) {
+  GateResult result;
+  std::vector<size_t> rows;  // places in result.cases of the family
+  std::vector<Question> family;
+  const Expectation none;
+  for (const auto& [id, side] : head) {
+    const auto it = expected.find(id.suite);
+    const Expectation& e = it == expected.end() ? none : it->second;
+    const Side* base = find(e.sides, id);
+    Triage t = triage(id, base, side, e.against);
+    if (!t.counted) {
+      ++result.unsupported;
+      continue;
+    }
+    if (t.judged) {
+      rows.push_back(result.cases.size());
+      family.push_back({base->level, side.level, setting.host ? 0 : side.tick,
+                        e.other_device && !setting.host ? kBetweenDevicesSd : 0});
+    }
+    result.cases.push_back(std::move(t.verdict));
+  }
+  judge_latency(result, rows, family, setting.limits);
+  for (const auto& [suite, e] : expected) {
+    result.suites[suite] = {e.against, e.note, e.other_device, {}};
+    for (const auto& [id, base] : e.sides) {
+      if (head.count(id) > 0) continue;
+      if (setting.partial) {
+        ++result.not_run;
+      } else {
+        result.cases.push_back(absent(id, base, e.against));
+      }
+    }
+  }
+  excuse_environment(head, result);
+  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
+  return result;
+}
+
+FailOn parse_fail_on(const std::string& list) {
+  FailOn f{false, false, false, false, false};
+  const std::map<std::string, bool*> names = {{"latency", &f.latency},
+                                              {"accuracy", &f.accuracy},
+                                              {"coverage", &f.coverage},
+                                              {"environment", &f.environment},
+                                              {"inconclusive", &f.inconclusive}};
+  for (size_t start = 0; start <= list.size();) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    const std::string name = list.substr(start, comma - start);
+    const auto it = names.find(name);
+    if (it == names.end()) {
+      usage_error("--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
+                  name);
+    }
+    *it->second = true;
+    start = comma + 1;
+  }
+  return f;
+}
+
+Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool require_baseline) {
+  const auto count = [&](Outcome o) {
+    const auto it = result.counts.find(o);
+    return it == result.counts.end() ? 0 : it->second;
+  };
+  bool wrong = false;
+  for (const CaseVerdict& v : result.cases) {
+    wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
+  }
+  const bool latency = fail_on.latency && slower(result);
+  bool no_baseline = false;
+  for (const auto& [suite, e] : result.suites) no_baseline = no_baseline || e.against.empty();
+
+  if (fail_on.environment && count(Outcome::environment) > 0) return Exit::environment;
+  if (wrong) return latency ? Exit::both : Exit::accuracy;
+  if (latency) return Exit::latency;
+  const bool nothing = result.cases.empty();
+  if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
+  if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
+  return require_baseline && no_baseline ? Exit::no_baseline : Exit::ok;
+}
+
+std::string sentence(const GateResult& result, Exit exit) {
+  std::string counts;
+  for (const Outcome o : {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment,
+                          Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::pass}) {
+    const auto it = result.counts.find(o);
+    const int n = it == result.counts.end() ? 0 : it->second;
+    // Inconclusive is said even when it is none: it must never hide behind "pass".
+    if (n > 0 || o == Outcome::inconclusive) {
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(o));
+    }
+  }
+  const std::string head = exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
+  if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
+  if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
+  if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
+  if (result.unsupported > 0) text += fmt::format("; {} unsupported", result.unsupported);
+  return text;
+}
+
+void check_comparable(const BaselineHeader& base, const BaselineHeader& head, const std::string& against) {
+  const auto same = [&](Exit code, const char* what, const auto& a, const auto& b, const char* remedy) {
+    if (a == b) return;
+    throw Error(code, fmt::format("{}: {} is '{}', the run's is '{}'; {}", against, what, a, b, remedy));
+  };
+  same(Exit::usage, "class", base.klass, head.klass, "judge it against a baseline of its own class");
+  same(Exit::usage, "protocol", base.protocol, head.protocol, "bless a run of this protocol first");
+  same(Exit::usage, "flush", base.flush, head.flush, "run with the same --flush");
+  same(Exit::environment, "timer", base.timer, head.timer,
+       "run with the same --timer, or see `moegate doctor` for why it is not there");
+}
+
+}  // namespace moegate
