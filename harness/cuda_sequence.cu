@@ -229,9 +229,13 @@ void CudaSequence::prepare() {
                 fmt::format("more than {} samples between two collects", kMostPending));
   }
   ++prepared_;
+  if (filler_) launch_empty_kernel(device_.stream());
   launch_flush();
   ++pending_;
   if (conditions_.cache == Cache::cold_weights) launch_touch();
+  // The separator. A first kernel with programmatic dependent launch would otherwise overlap the
+  // end of the flush, and every first kernel would share the chip with the flush's last blocks.
+  launch_empty_kernel(device_.stream());
 }
 
 void CudaSequence::launch() {

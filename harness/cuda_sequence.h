@@ -33,14 +33,21 @@ class CudaSequence {
   CudaSequence(const CudaSequence&) = delete;
   CudaSequence& operator=(const CudaSequence&) = delete;
 
-  /// Enqueues what makes the cache as the conditions say. Its last act on the device is to wait for
-  /// release(), so that the time the host takes to launch never shows in the sample.
+  /// Enqueues what makes the cache as the conditions say, then an empty kernel that keeps the flush
+  /// and the launch apart. The flush ends by waiting on the device for release(), so that the time
+  /// the host takes to launch never shows in the sample.
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();
   /// Everything of the sample is enqueued: the device may pass. Gives up by itself after 5 ms, so a
   /// variant that synchronises by mistake is slow, not stuck.
   void release();
+
+  /// Begins every sample with one more empty kernel. Measured on an H200: behind a flush every
+  /// fourth launch of a stream starts 0.9 us late, so a period of a multiple of four launches gives
+  /// every sample of a session the same delays and another session others (5.7 or 6.6 us for a
+  /// chain of three). With an odd number of launches the delay visits all positions in turn.
+  void set_filler(bool on) { filler_ = on; }
 
   /// Problem that the next launch() uses, as an index of subject.sets.
   size_t next_set() const { return launched_ % subject_.sets.size(); }
@@ -76,6 +83,7 @@ class CudaSequence {
   uint32_t prepared_ = 0;                                // samples since the start
   uint32_t pending_ = 0;                                 // of them, not yet in readings()
   size_t launched_ = 0;
+  bool filler_ = false;
 };
 
 /// SM clock of a reading; 0 when it measured none.

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "harness/error.h"
 #include "harness/stats.h"
@@ -235,7 +235,10 @@ std::string sentence(const GateResult& result, Exit exit) {
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(o));
     }
   }
-  const std::string head = exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  std::string head = exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
+                                    [](const auto& suite) { return suite.second.against.empty(); });
+  if (unjudged && exit == Exit::ok) head = "NO BASELINE";
   std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);

@@ -59,7 +59,7 @@ CuptiBatch drain_all(ShapeTable& shapes) {
 class CuptiSession final : public Session {
  public:
   CuptiSession(Device& device, const Subject& subject, const Conditions& conditions)
-      : sequence_(device, subject, conditions) {
+      : sequence_(device, subject, conditions), graph_(conditions.launch == LaunchMode::graph) {
     CuptiLog::discard();  // checks, fills and captures before this session
   }
 
@@ -86,8 +86,11 @@ class CuptiSession final : public Session {
  private:
   std::vector<Recorded> attribute(const CuptiBatch& batch);
   bool ran_flush(const Recorded& r) const;
+  void make_period_odd(const Recorded& r);
 
   CudaSequence sequence_;
+  const bool graph_;
+  bool period_known_ = false;
   uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
   std::vector<size_t> sets_;  // problem set of every pending sample
   uint64_t opened_ns_ = 0;    // when the first of them was enqueued
@@ -119,6 +122,14 @@ bool CuptiSession::ran_flush(const Recorded& r) const {
   return false;
 }
 
+/// See CudaSequence::set_filler. A graph is one launch, however many kernels it holds.
+void CuptiSession::make_period_odd(const Recorded& r) {
+  if (period_known_) return;
+  period_known_ = true;
+  const size_t launches = r.flush.size() + (graph_ ? 1 : r.launch.size());
+  sequence_.set_filler(launches % 2 == 0);
+}
+
 std::vector<Sample> CuptiSession::collect() {
   if (sets_.empty()) return {};
   const std::vector<FlushReading> readings = sequence_.readings();  // waits for the device
@@ -134,6 +145,7 @@ std::vector<Sample> CuptiSession::collect() {
     if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
     if (ran_flush(recorded[i])) s.flags |= kOverlapsFlush;
   }
+  make_period_odd(recorded.back());
   kernel_sets_.flag(samples, recorded, sets_);
   clock_.flag(samples);
   for (size_t i = 0; i < samples.size(); ++i) {

@@ -156,14 +156,15 @@ __device__ inline void make_items(const RawRow<N>& raw, const LaneBias<N>& bias,
       score[i] = first + i < shape.experts ? canonical(sigmoid(score[i]) + bias.value[i]) : -INFINITY;
     kept = kept_groups(score, shape, lane);
   }
-  const int width = shape.experts / shape.groups;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    const int expert = first + i;
-    const bool candidate =
-        expert < shape.experts && (kept == kAllLanes || kept >> (expert / width) & 1);
-    item[i] = candidate ? item_of(score[i], expert) : 0;
+    const uint64_t there = item_of(score[i], first + i);  // first, so that no branch is needed
+    item[i] = first + i < shape.experts ? there : 0;
   }
+  if (kept == kAllLanes) return;
+  const int width = shape.experts / shape.groups;
+#pragma unroll
+  for (int i = 0; i < N; ++i) item[i] = kept >> ((first + i) / width % kWarp) & 1 ? item[i] : 0;
 }
 
 /// Slot `lane` of a token (lanes below k), before weighing.
@@ -192,8 +193,9 @@ __device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bi
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const float logit = from_ordered(key_of(item[i]));
-      // A row of nothing but -infinity has no sum; its weights are 0.
-      if (item[i] != 0 && logit != -INFINITY) sum += expf(logit - top);
+      const float part = expf(logit - top);
+      // Nothing for what does not exist (a NaN key) and for -infinity, even when it is the top.
+      sum += logit > -INFINITY ? part : 0;
     }
     chosen.denominator = warp_sum(sum);
   }
