@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMagic = "#moegate-baseline 1";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// The number written in a run of digits, without its leading zeros.
 std::string digits_at(const std::string& text, size_t& i) {
@@ -37,7 +39,8 @@ int natural_compare(const std::string& a, const std::string& b) {
       if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
       if (x != y) return x < y ? -1 : 1;
     } else {
-      if (a[i] != b[k]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[k]) ? -1 : 1;
+      if (a[i] != b[k])
+        return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[k]) ? -1 : 1;
       ++i, ++k;
     }
   }
@@ -135,7 +138,8 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
 
 std::pair<std::string, std::string> parse_key(const Place& place, const std::string& line) {
   const size_t at = line.find(' ');
-  const bool one = at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
+  const bool one =
+      at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
   if (line.empty() || !one || at == 0 || at + 1 == line.size()) {
     place.fail("'{}' is no case; write '<key> <variant>' and, indented by a tab, its values", line);
   }
@@ -197,7 +201,8 @@ Baseline read_baseline(const fs::path& path) {
     } else if (place.line == 2) {
       baseline.header = parse_header(place, line);
     } else if (pending) {
-      if (line.empty() || line[0] != '\t') place.fail("a tab and the values of '{}' belong here", key.first);
+      if (line.empty() || line[0] != '\t')
+        place.fail("a tab and the values of '{}' belong here", key.first);
       baseline.rows[key] = parse_row(place, line, baseline.ratios());
       pending = false;
     } else {
@@ -213,8 +218,9 @@ Baseline read_baseline(const fs::path& path) {
 
 std::string format_baseline(const Baseline& baseline) {
   const BaselineHeader& h = baseline.header;
-  std::string text = fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}\n", kMagic,
-                                 h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
+  std::string text =
+      fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}\n", kMagic,
+                  h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
   for (const auto& [key, row] : baseline.rows) {
     text += key.first + " " + key.second + "\n" + format_row(row, baseline.ratios());
   }
@@ -228,10 +234,10 @@ void write_baseline(const fs::path& path, const Baseline& baseline) {
 }
 
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes) {
-  const bool same_header = before.header.klass == now.header.klass &&
-                           before.header.protocol == now.header.protocol &&
-                           before.header.timer == now.header.timer &&
-                           before.header.flush == now.header.flush && before.header.gpu == now.header.gpu;
+  const bool same_header =
+      before.header.klass == now.header.klass && before.header.protocol == now.header.protocol &&
+      before.header.timer == now.header.timer && before.header.flush == now.header.flush &&
+      before.header.gpu == now.header.gpu;
   for (auto& [key, row] : now.rows) {
     const auto old = before.rows.find(key);
     if (old == before.rows.end()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline files: what a device class is expected to deliver, as sorted text that diffs and merges well
-// in review, and the ledger of who blessed what and why. Two lines per case, a constant key line and an
-// indented value line: edits of neighbouring cases merge (GATE 3.10).
+// Baseline files: what a device class is expected to deliver, as sorted text that diffs and merges
+// well in review, and the ledger of who blessed what and why. Two lines per case, a constant key
+// line and an indented value line: edits of neighbouring cases merge (GATE 3.10).
 //
 //   #moegate-baseline 1
 //   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c
@@ -18,12 +18,12 @@
 namespace moegate {
 
 struct BaselineRow {
-  double level = 0;   // microseconds of span; on a host the ratio to the yardstick
-  double sd = 0;      // between processes, as a share
-  int n = 0;          // processes
-  double error = 0;   // largest rel_l2 over the outputs
+  double level = 0;  // microseconds of span; on a host the ratio to the yardstick
+  double sd = 0;     // between processes, as a share
+  int n = 0;         // processes
+  double error = 0;  // largest rel_l2 over the outputs
   bool deterministic = true;
-  std::string by;     // id of the blessing
+  std::string by;  // id of the blessing
 };
 
 /// Orders by text, digits by their number: tokens=8 before tokens=16.
@@ -59,9 +59,9 @@ struct BaselineChange {
   std::string what;  // "5.123 -> 4.9 us (-4.4 %)", "added", "removed", "no longer deterministic"
 };
 
-/// `now` with the rows of `before` that did not move: a row is rewritten only when its level moved by more
-/// than max(sd / 3, 0.5 %), its error by more than a quarter, or another field changed, so that a review
-/// sees only what matters. A different header rewrites every row.
+/// `now` with the rows of `before` that did not move: a row is rewritten only when its level moved
+/// by more than max(sd / 3, 0.5 %), its error by more than a quarter, or another field changed, so
+/// that a review sees only what matters. A different header rewrites every row.
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
 
 /// One line of baselines/blessings.tsv.
@@ -69,7 +69,8 @@ struct Blessing {
   std::string id, date, author, klass, suite, run, git_sha, reason;
 };
 
-/// The id that the next line of a ledger gets: B0001, B0002, ... Throws Error(usage) for a broken ledger.
+/// The id that the next line of a ledger gets: B0001, B0002, ... Throws Error(usage) for a broken
+/// ledger.
 std::string next_blessing(const std::filesystem::path& ledger);
 void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
 

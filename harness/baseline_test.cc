@@ -25,7 +25,8 @@ class BaselineTest : public ::testing::Test {
  protected:
   void SetUp() override {
     dir_ = fs::path(::testing::TempDir()) /
-           (std::string("baseline_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+           (std::string("baseline_") +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(dir_);
     fs::create_directories(dir_);
   }
@@ -82,7 +83,8 @@ TEST_F(BaselineTest, HostRowsAreRatios) {
   const Baseline b = read_baseline(file(text));
   EXPECT_TRUE(b.ratios());
   EXPECT_EQ(format_baseline(b), text);
-  EXPECT_NE(refusal(replaced("GPU-3f2c", "-")).find("b.tsv:4: 'span_us' is unknown here"), std::string::npos);
+  EXPECT_NE(refusal(replaced("GPU-3f2c", "-")).find("b.tsv:4: 'span_us' is unknown here"),
+            std::string::npos);
 }
 
 TEST_F(BaselineTest, ErrorsNameFileAndLine) {
@@ -103,13 +105,15 @@ TEST_F(BaselineTest, ErrorsNameFileAndLine) {
       {replaced("5.123", "0"), "b.tsv:4:"},
       {replaced("5.123", "5,123"), "b.tsv:4:"},
       {replaced("tokens=16", "tokens=8"), "b.tsv:5:"},
-      {replaced("by=B0002\n", "by=B0002\nlast/x v\n"), "b.tsv:7: the values of 'last/x v' are missing"},
+      {replaced("by=B0002\n", "by=B0002\nlast/x v\n"),
+       "b.tsv:7: the values of 'last/x v' are missing"},
       {replaced("topk", "<<<<<<< HEAD\ntopk"), "b.tsv:3: is a merge conflict"},
       {replaced("chain3\n", "chain3\r\n"), "b.tsv:3:"},
       {"", "is empty"},
   };
   for (const auto& [text, message] : broken) {
-    EXPECT_NE(refusal(text).find(message), std::string::npos) << refusal(text) << "\nfor " << message;
+    EXPECT_NE(refusal(text).find(message), std::string::npos)
+        << refusal(text) << "\nfor " << message;
   }
   EXPECT_THROW(read_baseline(dir_ / "none.tsv"), Error);
 }
@@ -137,7 +141,8 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
     return std::pair{settled, changes};
   };
   {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].level = 5.14; });  // +0.33 %
+    const auto [b, changes] =
+        settle_with([&](Baseline& now) { now.rows[key].level = 5.14; });  // +0.33 %
     EXPECT_TRUE(changes.empty());
     EXPECT_EQ(format_baseline(b), kText);
   }
@@ -149,12 +154,16 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
     EXPECT_EQ(b.rows.rbegin()->second.by, "B0002");
   }
   {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].deterministic = false; });
+    const auto [b, changes] =
+        settle_with([&](Baseline& now) { now.rows[key].deterministic = false; });
     ASSERT_EQ(changes.size(), 1u);
     EXPECT_EQ(changes[0].what, "no longer deterministic");
   }
   {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows.erase(key); now.rows[{"a", "b"}] = {1, 0, 3}; });
+    const auto [b, changes] = settle_with([&](Baseline& now) {
+      now.rows.erase(key);
+      now.rows[{"a", "b"}] = {1, 0, 3};
+    });
     ASSERT_EQ(changes.size(), 2u);
     EXPECT_EQ(changes[0].what, "added");
     EXPECT_EQ(changes[1].what, "removed");
@@ -169,14 +178,18 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
 TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
   EXPECT_EQ(next_blessing(ledger), "B0001");
-  append_blessing(ledger, {"B0001", "2026-11-21", "me", "nvidia-h200", "nightly", "run 3", "abc", "first"});
+  append_blessing(ledger,
+                  {"B0001", "2026-11-21", "me", "nvidia-h200", "nightly", "run 3", "abc", "first"});
   const std::string first = text_of(ledger);
   EXPECT_EQ(first,
             "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\n"
             "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\n");
   EXPECT_EQ(next_blessing(ledger), "B0002");
-  append_blessing(ledger, {"B0002", "2026-11-22", "me", "nvidia-h200", "nightly", "", "abc", "two\nlines\there"});
-  EXPECT_EQ(text_of(ledger), first + "B0002\t2026-11-22\trecord\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\n");
+  append_blessing(ledger, {"B0002", "2026-11-22", "me", "nvidia-h200", "nightly", "", "abc",
+                           "two\nlines\there"});
+  EXPECT_EQ(
+      text_of(ledger),
+      first + "B0002\t2026-11-22\trecord\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\n");
   std::ofstream(ledger, std::ios::app) << "oops\n";
   EXPECT_THROW(next_blessing(ledger), Error);
 }

@@ -14,10 +14,11 @@ namespace po = boost::program_options;
 
 /// Opens the device. CUPTI has to be prepared before that, and only where a GPU will be used.
 std::unique_ptr<Device> open_for_probes(const std::string& spec, std::vector<Probe>& probes) {
-  if (spec != "host") {
+  const int ordinal = cuda_ordinal(spec);
+  if (ordinal >= 0) {
     std::string why;
     if (!cuda_devices(&why).empty()) {
-      prepare_cupti();  // what it says is in the report
+      prepare_cupti(ordinal);  // what it says is in the report
     } else if (spec == "auto") {
       probes.push_back({"CUDA", "unavailable", "", why, false});
     }

@@ -43,12 +43,6 @@ class CudaSequence {
   /// variant that synchronises by mistake is slow, not stuck.
   void release();
 
-  /// Begins every sample with one more empty kernel. Measured on an H200: behind a flush every
-  /// fourth launch of a stream starts 0.9 us late, so a period of a multiple of four launches gives
-  /// every sample of a session the same delays and another session others (5.7 or 6.6 us for a
-  /// chain of three). With an odd number of launches the delay visits all positions in turn.
-  void set_filler(bool on) { filler_ = on; }
-
   /// Problem that the next launch() uses, as an index of subject.sets.
   size_t next_set() const { return launched_ % subject_.sets.size(); }
 
@@ -83,7 +77,6 @@ class CudaSequence {
   uint32_t prepared_ = 0;                                // samples since the start
   uint32_t pending_ = 0;                                 // of them, not yet in readings()
   size_t launched_ = 0;
-  bool filler_ = false;
 };
 
 /// SM clock of a reading; 0 when it measured none.

@@ -129,19 +129,22 @@ class HostDevice : public Device {
 
 std::unique_ptr<Device> open_host_device() { return std::make_unique<HostDevice>(); }
 
-std::unique_ptr<Device> open_device(const std::string& spec) {
-  if (spec == "host") return open_host_device();
-  if (spec == "auto") {
-    return cuda_devices(nullptr).empty() ? open_host_device() : open_cuda_device(0);
-  }
-  if (spec == "cuda") return open_cuda_device(0);
+int cuda_ordinal(const std::string& spec) {
+  if (spec == "host") return -1;
+  if (spec == "auto" || spec == "cuda") return 0;
   const std::string prefix = "cuda:";
   const std::string digits = spec.starts_with(prefix) ? spec.substr(prefix.size()) : "";
   if (digits.empty() || digits.size() > 3 ||
       digits.find_first_not_of("0123456789") != std::string::npos) {
     usage_error("unknown device '{}'; use auto, host, cuda or cuda:N", spec);
   }
-  return open_cuda_device(std::stoi(digits));
+  return std::stoi(digits);
+}
+
+std::unique_ptr<Device> open_device(const std::string& spec) {
+  const int ordinal = cuda_ordinal(spec);
+  const bool host = ordinal < 0 || (spec == "auto" && cuda_devices(nullptr).empty());
+  return host ? open_host_device() : open_cuda_device(ordinal);
 }
 
 }  // namespace moegate

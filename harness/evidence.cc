@@ -14,13 +14,20 @@ namespace {
 /// How bad a status is; a case is as bad as its worst process.
 int rank(Status s) {
   switch (s) {
-    case Status::ok: return 0;
-    case Status::noisy: return 1;
-    case Status::unsupported: return 2;
-    case Status::bad_timer: return 3;
-    case Status::timeout: return 4;
-    case Status::crashed: return 5;
-    case Status::wrong: return 6;
+    case Status::ok:
+      return 0;
+    case Status::noisy:
+      return 1;
+    case Status::unsupported:
+      return 2;
+    case Status::bad_timer:
+      return 3;
+    case Status::timeout:
+      return 4;
+    case Status::crashed:
+      return 5;
+    case Status::wrong:
+      return 6;
   }
   return 6;
 }
@@ -68,7 +75,8 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
     side.timer = r.timer;
     side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
-    side.yardstick = backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
+    side.yardstick =
+        backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
     measured[id].push_back(level);
   }
   for (const auto& [id, values] : measured) sides[id].level = Evidence::of(values);
@@ -91,7 +99,8 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  return {run.device.klass, suite, run.protocol, run.timer, run.flush, host ? "-" : run.device.uuid};
+  return {run.device.klass, suite,     run.protocol,
+          run.timer,        run.flush, host ? "-" : run.device.uuid};
 }
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
@@ -113,7 +122,8 @@ bool is_partial(const RunInfo& run) {
 }
 
 std::string describe(const RunInfo& run) {
-  return run.label.empty() ? fmt::format("run {}", run.id) : fmt::format("run {} '{}'", run.id, run.label);
+  return run.label.empty() ? fmt::format("run {}", run.id)
+                           : fmt::format("run {} '{}'", run.id, run.label);
 }
 
 }  // namespace moegate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run, or a baseline, says about every case and variant: the rows of its processes summarised to
-// one Side. The judged level is the span on a GPU and the paired ratio to the yardstick on a host.
+// What a run, or a baseline, says about every case and variant: the rows of its processes
+// summarised to one Side. The judged level is the span on a GPU and the paired ratio to the
+// yardstick on a host.
 #pragma once
 
 #include <map>
@@ -21,16 +22,16 @@ struct CaseIdLess {
 };
 
 struct Side {
-  Evidence level;            // microseconds, or ratios; n counts the processes that measured it
-  double tick = 0;           // of the timer, as a share of the level
-  double error = 0;          // largest rel_l2 over outputs and processes
+  Evidence level;    // microseconds, or ratios; n counts the processes that measured it
+  double tick = 0;   // of the timer, as a share of the level
+  double error = 0;  // largest rel_l2 over outputs and processes
   bool deterministic = true;
-  bool yardstick = false;    // what the ratios are to; has none of its own
+  bool yardstick = false;  // what the ratios are to; has none of its own
   std::string timer;
   Status status = Status::ok;  // the worst of its processes
-  std::string why;           // of that process
+  std::string why;             // of that process
   int processes = 0;
-  int affected = 0;          // processes with that status
+  int affected = 0;  // processes with that status
 
   bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
 };

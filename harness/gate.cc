@@ -11,7 +11,8 @@
 namespace moegate {
 namespace {
 
-/// An error may grow by this factor before it counts: other inputs of the same kind move it by less.
+/// An error may grow by this factor before it counts: other inputs of the same kind move it by
+/// less.
 constexpr double kErrorGrowth = 4;
 /// ... and by more than this, so that 1e-9 becoming 1e-8 does not.
 constexpr double kErrorFloor = 1e-6;
@@ -21,7 +22,8 @@ bool is_broken(Status s) {
 }
 
 std::string what_happened(const Side& side) {
-  std::string text = fmt::format("{} in {} of {} processes", name_of(side.status), side.affected, side.processes);
+  std::string text =
+      fmt::format("{} in {} of {} processes", name_of(side.status), side.affected, side.processes);
   return side.why.empty() ? text : text + ": " + side.why;
 }
 
@@ -31,8 +33,8 @@ std::string drift(const Side& base, const Side& head) {
     return "outputs differ between launches on the same input; the baseline's did not";
   }
   if (!(head.error <= kErrorGrowth * base.error) && !(head.error - base.error <= kErrorFloor)) {
-    return fmt::format("error {:.2g} against {:.2g} in the baseline, more than {:g} times as much", head.error,
-                       base.error, kErrorGrowth);
+    return fmt::format("error {:.2g} against {:.2g} in the baseline, more than {:g} times as much",
+                       head.error, base.error, kErrorGrowth);
   }
   return "";
 }
@@ -66,10 +68,10 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
       t.counted = false;
     }
   } else if (!base) {
-    say(Outcome::fresh, against.empty() ? "no baseline" : "not in the baseline");
+    say(Outcome::fresh, against.empty() ? "no baseline" : "nothing to compare with there");
   } else if (head.timer != base->timer) {
-    say(Outcome::environment,
-        fmt::format("timed by '{}', the baseline by '{}': not comparable", head.timer, base->timer));
+    say(Outcome::environment, fmt::format("timed by '{}', the baseline by '{}': not comparable",
+                                          head.timer, base->timer));
   } else {
     const std::string worse = drift(*base, head);
     if (!worse.empty()) say(Outcome::wrong, worse);
@@ -110,12 +112,13 @@ void excuse_environment(const Sides& head, GateResult& result) {
   if (!bad_timer) return;
   for (CaseVerdict& v : result.cases) {
     const auto it = head.find(v.id);
-    if (it != head.end() && it->second.status == Status::bad_timer) v.outcome = Outcome::environment;
+    if (it != head.end() && it->second.status == Status::bad_timer)
+      v.outcome = Outcome::environment;
   }
 }
 
-void judge_latency(GateResult& result, const std::vector<size_t>& rows, const std::vector<Question>& family,
-                   const Limits& limits) {
+void judge_latency(GateResult& result, const std::vector<size_t>& rows,
+                   const std::vector<Question>& family, const Limits& limits) {
   const auto judged = judge_family(family, limits);
   std::vector<double> changes;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -127,9 +130,10 @@ void judge_latency(GateResult& result, const std::vector<size_t>& rows, const st
   if (!changes.empty()) result.median_change = median(changes);
 }
 
-const Side* find(const Sides& sides, const CaseId& id) {
+/// What can be compared with: a base run's crashed case is none.
+const Side* find_measured(const Sides& sides, const CaseId& id) {
   const auto it = sides.find(id);
-  return it == sides.end() ? nullptr : &it->second;
+  return it == sides.end() || !it->second.measured() ? nullptr : &it->second;
 }
 
 bool slower(const GateResult& result) {
@@ -151,7 +155,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   for (const auto& [id, side] : head) {
     const auto it = expected.find(id.suite);
     const Expectation& e = it == expected.end() ? none : it->second;
-    const Side* base = find(e.sides, id);
+    const Side* base = find_measured(e.sides, id);
     Triage t = triage(id, base, side, e.against);
     if (!t.counted) {
       ++result.unsupported;
@@ -168,7 +172,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {e.against, e.note, e.other_device, {}};
     for (const auto& [id, base] : e.sides) {
-      if (head.count(id) > 0) continue;
+      if (head.count(id) > 0 || !base.measured()) continue;
       if (setting.partial) {
         ++result.not_run;
       } else {
@@ -193,8 +197,9 @@ FailOn parse_fail_on(const std::string& list) {
     const std::string name = list.substr(start, comma - start);
     const auto it = names.find(name);
     if (it == names.end()) {
-      usage_error("--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
-                  name);
+      usage_error(
+          "--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
+          name);
     }
     *it->second = true;
     start = comma + 1;
@@ -202,7 +207,7 @@ FailOn parse_fail_on(const std::string& list) {
   return f;
 }
 
-Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool require_baseline) {
+Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline) {
   const auto count = [&](Outcome o) {
     const auto it = result.counts.find(o);
     return it == result.counts.end() ? 0 : it->second;
@@ -212,8 +217,6 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool require_b
     wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
   }
   const bool latency = fail_on.latency && slower(result);
-  bool no_baseline = false;
-  for (const auto& [suite, e] : result.suites) no_baseline = no_baseline || e.against.empty();
 
   if (fail_on.environment && count(Outcome::environment) > 0) return Exit::environment;
   if (wrong) return latency ? Exit::both : Exit::accuracy;
@@ -221,13 +224,14 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool require_b
   const bool nothing = result.cases.empty();
   if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
   if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
-  return require_baseline && no_baseline ? Exit::no_baseline : Exit::ok;
+  return lacks_baseline ? Exit::no_baseline : Exit::ok;
 }
 
 std::string sentence(const GateResult& result, Exit exit) {
   std::string counts;
-  for (const Outcome o : {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment,
-                          Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::pass}) {
+  for (const Outcome o :
+       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment,
+        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::pass}) {
     const auto it = result.counts.find(o);
     const int n = it == result.counts.end() ? 0 : it->second;
     // Inconclusive is said even when it is none: it must never hide behind "pass".
@@ -235,7 +239,8 @@ std::string sentence(const GateResult& result, Exit exit) {
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(o));
     }
   }
-  std::string head = exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  std::string head =
+      exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
   const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
                                     [](const auto& suite) { return suite.second.against.empty(); });
   if (unjudged && exit == Exit::ok) head = "NO BASELINE";
@@ -247,12 +252,16 @@ std::string sentence(const GateResult& result, Exit exit) {
   return text;
 }
 
-void check_comparable(const BaselineHeader& base, const BaselineHeader& head, const std::string& against) {
-  const auto same = [&](Exit code, const char* what, const auto& a, const auto& b, const char* remedy) {
+void check_comparable(const BaselineHeader& base, const BaselineHeader& head,
+                      const std::string& against) {
+  const auto same = [&](Exit code, const char* what, const auto& a, const auto& b,
+                        const char* remedy) {
     if (a == b) return;
-    throw Error(code, fmt::format("{}: {} is '{}', the run's is '{}'; {}", against, what, a, b, remedy));
+    throw Error(code,
+                fmt::format("{}: {} is '{}', the run's is '{}'; {}", against, what, a, b, remedy));
   };
-  same(Exit::usage, "class", base.klass, head.klass, "judge it against a baseline of its own class");
+  same(Exit::usage, "class", base.klass, head.klass,
+       "judge it against a baseline of its own class");
   same(Exit::usage, "protocol", base.protocol, head.protocol, "bless a run of this protocol first");
   same(Exit::usage, "flush", base.flush, head.flush, "run with the same --flush");
   same(Exit::environment, "timer", base.timer, head.timer,

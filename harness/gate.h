@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges every case of a run against a baseline or another run, and decides the exit code. Pure: knows
-// neither stores nor files nor how a verdict is printed.
+// Judges every case of a run against a baseline or another run, and decides the exit code. Pure:
+// knows neither stores nor files nor how a verdict is printed.
 #pragma once
 
 #include <map>
@@ -22,8 +22,9 @@ struct Setting {
 
 /// One suite's expectation: where it comes from and what it says.
 struct Expectation {
-  std::string against;  // "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none
-  std::string note;     // one sentence for the report; empty when there is nothing to say
+  std::string
+      against;       // "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none
+  std::string note;  // one sentence for the report; empty when there is nothing to say
   bool other_device = false;
   Sides sides;
 };
@@ -33,9 +34,9 @@ struct CaseVerdict {
   std::string against;
   Outcome outcome = Outcome::pass;
   std::string why;
-  double base = 0, head = 0;          // microseconds or ratios; 0: none
-  std::optional<Judgement> latency;   // absent where latency was not judged
-  bool drift = false;                 // wrong only compared with the baseline: a larger error
+  double base = 0, head = 0;         // microseconds or ratios; 0: none
+  std::optional<Judgement> latency;  // absent where latency was not judged
+  bool drift = false;                // wrong only compared with the baseline: a larger error
 };
 
 struct GateResult {
@@ -43,10 +44,11 @@ struct GateResult {
   std::map<std::string, Expectation> suites;  // without their sides
   std::map<Outcome, int> counts;
   int blind = 0;
-  int unsupported = 0;     // stated by the variant, expected by nobody
-  int not_run = 0;         // in the baseline, outside the run's selection
-  double median_change = 0;  // over the cases judged for latency: a common shift is no single regression
-  int judged = 0;          // cases in the family
+  int unsupported = 0;  // stated by the variant, expected by nobody
+  int not_run = 0;      // in the baseline, outside the run's selection
+  double median_change =
+      0;           // over the cases judged for latency: a common shift is no single regression
+  int judged = 0;  // cases in the family
 };
 
 /// Expectations by suite; a suite without one has only new cases.
@@ -61,13 +63,15 @@ struct FailOn {
 FailOn parse_fail_on(const std::string& list);
 
 /// The one exit code, by priority: 21, 12, 11, 10, 13, 20, 22, 0. A wrong output fails always.
-Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool require_baseline);
+/// `lacks_baseline`: a blessed baseline was demanded and is not there.
+Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
 
 /// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 cases; ..."
 std::string sentence(const GateResult& result, Exit exit);
 
-/// Throws Error when two sides do not compare: another class, protocol or flush (usage), another timer
-/// (environment: the profiler's timer was not there). Names both values.
-void check_comparable(const BaselineHeader& base, const BaselineHeader& head, const std::string& against);
+/// Throws Error when two sides do not compare: another class, protocol or flush (usage), another
+/// timer (environment: the profiler's timer was not there). Names both values.
+void check_comparable(const BaselineHeader& base, const BaselineHeader& head,
+                      const std::string& against);
 
 }  // namespace moegate

@@ -15,7 +15,9 @@ using Json = nlohmann::json;
 // Forges cut or reject comments beyond 65,536 characters (GATE 5.2); a row is at most about 400.
 constexpr size_t kMaxRows = 60;
 
-std::string level_text(double level) { return level > 0 ? fmt::format("{:.4g}", level) : ""; }
+std::string level_text(double level) {
+  return level > 0 ? fmt::format("{:.4g}", level) : "";
+}
 
 std::string bounds_text(const CaseVerdict& v) {
   if (!v.latency) return "";
@@ -26,7 +28,8 @@ std::string bounds_text(const CaseVerdict& v) {
 std::vector<const CaseVerdict*> select(const GateResult& result, std::vector<Outcome> outcomes) {
   std::vector<const CaseVerdict*> rows;
   for (const CaseVerdict& v : result.cases) {
-    if (std::find(outcomes.begin(), outcomes.end(), v.outcome) != outcomes.end()) rows.push_back(&v);
+    if (std::find(outcomes.begin(), outcomes.end(), v.outcome) != outcomes.end())
+      rows.push_back(&v);
   }
   const auto place = [&](const CaseVerdict* v) {
     return std::find(outcomes.begin(), outcomes.end(), v->outcome) - outcomes.begin();
@@ -39,12 +42,13 @@ std::vector<const CaseVerdict*> select(const GateResult& result, std::vector<Out
   return rows;
 }
 
-std::string section(const std::string& title, const std::vector<const CaseVerdict*>& rows, bool host) {
+std::string section(const std::string& title, const std::vector<const CaseVerdict*>& rows,
+                    bool host) {
   if (rows.empty()) return "";
   const std::string unit = host ? " (ratio)" : " (us)";
   Table table;
-  table.columns = {"Outcome", "Case",          "Variant", "Before" + unit, "Now" + unit,
-                   "Change",  "95 % bounds", "Why"};
+  table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
+                   "Now" + unit, "Change", "95 % bounds", "Why"};
   for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
     const CaseVerdict& v = *rows[i];
     table.rows.push_back({{name_of(v.outcome)},
@@ -56,30 +60,35 @@ std::string section(const std::string& title, const std::vector<const CaseVerdic
                           {bounds_text(v)},
                           {v.why}});
   }
-  std::string text = fmt::format("\n### {} ({})\n\n{}", title, rows.size(), render(table, Format::md));
-  if (rows.size() > kMaxRows) text += fmt::format("\n{} more in verdict.json.\n", rows.size() - kMaxRows);
+  std::string text =
+      fmt::format("\n### {} ({})\n\n{}", title, rows.size(), render(table, Format::md));
+  if (rows.size() > kMaxRows)
+    text += fmt::format("\n{} more in verdict.json.\n", rows.size() - kMaxRows);
   return text;
 }
 
 std::string counts_text(const GateReport& report) {
   const auto inconclusive = select(report.result, {Outcome::inconclusive}).size();
   std::string text = "\n";
-  text += fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.\n",
-                      inconclusive, report.result.judged);
-  text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n", report.result.blind,
-                      percent(report.limits.blind_at));
-  text += fmt::format("A case fails from {} when more than {} is certain (family-wise error {:g}, Holm).\n",
-                      percent(report.limits.fail_at), percent(report.limits.margin), report.limits.alpha);
+  text +=
+      fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.\n",
+                  inconclusive, report.result.judged);
+  text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n",
+                      report.result.blind, percent(report.limits.blind_at));
+  text += fmt::format(
+      "A case fails from {} when more than {} is certain (family-wise error {:g}, Holm).\n",
+      percent(report.limits.fail_at), percent(report.limits.margin), report.limits.alpha);
   return text;
 }
 
 std::string provenance_text(const GateReport& report) {
   const RunInfo& run = report.run;
-  std::string text = fmt::format("\n<sub>{} of {}, {}, {} ({}), driver {}, ", describe(run), report.db,
-                                 run.started, run.device.name, run.device.uuid, run.device.driver);
+  std::string text =
+      fmt::format("\n<sub>{} of {}, {}, {} ({}), driver {}, ", describe(run), report.db,
+                  run.started, run.device.name, run.device.uuid, run.device.driver);
   text += fmt::format("commit {}{}, {}, protocol {}, timer {}, flush {}, {} rounds",
-                      run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " **DIRTY**" : "", run.build,
-                      run.protocol, run.timer, run.flush, run.rounds);
+                      run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " **DIRTY**" : "",
+                      run.build, run.protocol, run.timer, run.flush, run.rounds);
   if (run.status != "complete") text += fmt::format(", **{}**", run.status);
   if (!report.throttle.empty()) text += fmt::format(", clocks throttled: {}", report.throttle);
   text += "</sub>\n\nTo repeat: `" + run.command + "`\n";
@@ -88,7 +97,7 @@ std::string provenance_text(const GateReport& report) {
 }
 
 Json case_json(const CaseVerdict& v) {
-  Json j = {{"suite", v.id.suite},     {"key", v.id.key}, {"variant", v.id.variant},
+  Json j = {{"suite", v.id.suite},           {"key", v.id.key},      {"variant", v.id.variant},
             {"outcome", name_of(v.outcome)}, {"against", v.against}, {"why", v.why}};
   if (v.base > 0) j["base"] = v.base;
   if (v.head > 0) j["head"] = v.head;
@@ -131,16 +140,19 @@ std::string markdown(const GateReport& report) {
   const bool host = report.run.device.backend == Backend::host;
   std::string text = "**" + sentence(result, report.exit) + "**\n\n";
   for (const auto& [suite, e] : result.suites) {
-    text += fmt::format("- `{}`: {}{}{}\n", suite, e.against.empty() ? "no baseline" : "against " + e.against,
+    text += fmt::format("- `{}`: {}{}{}\n", suite,
+                        e.against.empty() ? "no baseline" : "against " + e.against,
                         e.note.empty() ? "" : "; ", e.note);
   }
-  text += section("Failures",
-                  select(result, {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment}),
-                  host);
+  text += section(
+      "Failures",
+      select(result, {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment}),
+      host);
   auto improved = select(result, {Outcome::improved});
-  std::stable_sort(improved.begin(), improved.end(), [](const CaseVerdict* a, const CaseVerdict* b) {
-    return a->latency->high < b->latency->high;
-  });
+  std::stable_sort(improved.begin(), improved.end(),
+                   [](const CaseVerdict* a, const CaseVerdict* b) {
+                     return a->latency->high < b->latency->high;
+                   });
   text += section("Improvements", improved, host);
   return text + counts_text(report) + provenance_text(report);
 }
@@ -180,7 +192,7 @@ std::string verdict_json(const GateReport& report) {
 
 Table verdict_table(const GateResult& result) {
   Table table;
-  table.columns = {"outcome", "suite", "case", "variant", "base",       "head", "effect",
+  table.columns = {"outcome", "suite", "case", "variant",    "base", "head",    "effect",
                    "low",     "high",  "p",    "p_adjusted", "mde",  "against", "why"};
   const auto number = [](double x) { return Table::Cell{fmt::format("{:.5g}", x), true}; };
   for (const CaseVerdict& v : result.cases) {
@@ -207,34 +219,41 @@ Table verdict_table(const GateResult& result) {
 void store_verdicts(Store& store, int64_t run, const GateResult& result) {
   Database& db = store.database();
   Transaction transaction(db);
-  Statement(db, "DELETE FROM verdict WHERE run_id = ?1").bind(run).run();
+  for (const auto& [suite, e] : result.suites) {
+    Statement(db, "DELETE FROM verdict WHERE run_id = ?1 AND against = ?2")
+        .bind(run, e.against)
+        .run();
+  }
   const double none = std::nan("");  // stored as NULL
   for (const CaseVerdict& v : result.cases) {
     const bool judged = v.latency.has_value();
     const Judgement l = v.latency.value_or(Judgement{});
-    Statement(db,
-              "INSERT INTO verdict (run_id, case_id, variant, against, outcome, base, head, effect, low, "
-              "high, p, p_adjusted, mde, why) "
-              "SELECT ?1, case_id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 "
-              "FROM bench_case WHERE key = ?2")
-        .bind(run, v.id.key, v.id.variant, v.against, name_of(v.outcome), v.base > 0 ? v.base : none,
-              v.head > 0 ? v.head : none, judged ? l.effect : none, judged ? l.low : none,
-              judged ? l.high : none, judged ? l.p : none, judged ? l.p_adjusted : none,
-              judged && l.mde > 0 ? l.mde : none, v.why)
+    Statement(
+        db,
+        "INSERT INTO verdict (run_id, case_id, variant, against, outcome, base, head, effect, low, "
+        "high, p, p_adjusted, mde, why) "
+        "SELECT ?1, case_id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 "
+        "FROM bench_case WHERE key = ?2 "
+        "ON CONFLICT (run_id, against, case_id, variant) DO NOTHING")  // a key in two suites
+        .bind(run, v.id.key, v.id.variant, v.against, name_of(v.outcome),
+              v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
+              judged ? l.low : none, judged ? l.high : none, judged ? l.p : none,
+              judged ? l.p_adjusted : none, judged && l.mde > 0 ? l.mde : none, v.why)
         .run();
   }
   transaction.commit();
 }
 
 std::string throttle_summary(Store& store, int64_t run) {
-  Statement q(store.database(),
-              "SELECT throttle, count(*), (SELECT count(*) FROM process WHERE run_id = ?1) FROM process "
-              "WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle ORDER BY 2 DESC, 1");
+  Statement q(
+      store.database(),
+      "SELECT throttle, count(*), (SELECT count(*) FROM process WHERE run_id = ?1) FROM process "
+      "WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle ORDER BY 2 DESC, 1");
   q.bind(run);
   std::string text;
   while (q.step()) {
-    text += fmt::format("{}{} in {} of {} processes", text.empty() ? "" : ", ", q.text(0), q.integer(1),
-                        q.integer(2));
+    text += fmt::format("{}{} in {} of {} processes", text.empty() ? "" : ", ", q.text(0),
+                        q.integer(1), q.integer(2));
   }
   return text;
 }

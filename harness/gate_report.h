@@ -14,23 +14,23 @@ namespace moegate {
 struct GateReport {
   GateResult result;
   Exit exit = Exit::ok;
-  RunInfo run;            // the one that was judged
+  RunInfo run;  // the one that was judged
   std::string db;
   Limits limits;
-  std::string throttle;   // clock-throttle reasons seen, with counts; empty for none
-  std::string next;       // a command to paste: how to bless this run
+  std::string throttle;  // clock-throttle reasons seen, with counts; empty for none
+  std::string next;      // a command to paste: how to bless this run
 };
 
-/// First line = verdict; then what is not pass, improvements, counts, provenance. Stays below the size that
-/// forges accept as a comment.
+/// First line = verdict; then what is not pass, improvements, counts, provenance. Stays below the
+/// size that forges accept as a comment.
 std::string markdown(const GateReport& report);
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
 /// Every case as one row, for --format csv.
 Table verdict_table(const GateResult& result);
 
-/// Replaces the verdict rows of a run in one transaction. Cases of a baseline that the store has never
-/// seen have no row there; they are in verdict.json.
+/// Replaces the verdict rows of a run against the same baselines in one transaction. Cases of a
+/// baseline that the store has never seen have no row there; they are in verdict.json.
 void store_verdicts(Store& store, int64_t run, const GateResult& result);
 
 /// "sw_power_cap in 2 of 3 processes"; empty when no process was throttled.

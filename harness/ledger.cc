@@ -23,7 +23,8 @@ constexpr const char* kLedgerHeader =
 
 /// A field must not end its column or its line.
 std::string one_field(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
   return text.empty() ? "-" : text;
 }
 
@@ -76,8 +77,8 @@ std::string next_blessing(const fs::path& ledger) {
     int id = 0;
     char tab = 0;
     if (std::sscanf(line.c_str(), "B%d%c", &id, &tab) != 2 || tab != '\t') {
-      usage_error("{}:{}: '{}' does not start with an id like B0001 and a tab", ledger.string(), number,
-                  line);
+      usage_error("{}:{}: '{}' does not start with an id like B0001 and a tab", ledger.string(),
+                  number, line);
     }
     last = std::max(last, id);
   }

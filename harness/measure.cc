@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "harness/interference.h"
 #include "harness/nvtx.h"
@@ -17,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSets = 3;                       // problems a launch alternates among
-constexpr double kLargeFootprint = 256 << 20;  // beyond this two sets are enough to defeat any cache
+constexpr double kLargeFootprint = 64 << 20;   // beyond this two sets are enough to defeat any cache
 constexpr int kBatch = 100;                    // samples between two looks at the clock and the budget
 constexpr double kMaxInvalidShare = 0.05;      // PROTOCOL: more is status bad_timer
 constexpr double kMaxInterference = 0.05;      // host: more and the ratio itself is not to be trusted
@@ -102,12 +103,14 @@ std::vector<double> column(const std::vector<Sample>& samples, double Sample::*f
   return values;
 }
 
-/// Whether the interval of what is judged is narrow enough.
-bool precise(const Result& result, double precision) {
-  if (result.ratio > 0) {
-    return result.ratio_high - result.ratio_low <= 2 * precision * result.ratio;
-  }
-  return result.high_ns - result.low_ns <= 2 * precision * result.median_ns;
+/// Half the width of the 95 % interval of what is judged, as a share of it: the median paired ratio where
+/// there is one, else the trimmed mean span.
+double uncertainty(const Result& result) {
+  if (result.samples < 2) return std::numeric_limits<double>::infinity();
+  if (result.ratio > 0) return 0.5 * (result.ratio_high - result.ratio_low) / result.ratio;
+  const std::vector<double> spans(result.spans_ns.begin(), result.spans_ns.end());
+  const Interval interval = trimmed_mean_interval(spans);
+  return 0.5 * (interval.high - interval.low) / result.span_ns;
 }
 
 }  // namespace
@@ -198,17 +201,15 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);
     const auto count = static_cast<int>(samples.size());
-    const bool narrow = result.samples >= sampling.min_samples && precise(result, precision);
+    const double reached = uncertainty(result);
+    const bool narrow = result.samples >= sampling.min_samples && reached <= precision;
     enough = narrow || count >= sampling.max_samples || seconds_since(start) > sampling.budget_s;
     if (enough && !narrow && result.status == Status::ok) {
       result.status = Status::noisy;
-      const bool paired = result.ratio > 0;
       result.why = fmt::format(
-          "95 % interval of the median {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
-          paired ? "ratio" : "span",
-          paired ? 50 * (result.ratio_high - result.ratio_low) / result.ratio
-                 : 50 * (result.high_ns - result.low_ns) / std::max(result.median_ns, 1e-9),
-          result.samples, 100 * precision);
+          "95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+          result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached, result.samples,
+          100 * precision);
     }
   }
   result.kernels = session->kernels();

@@ -15,8 +15,8 @@ namespace moegate {
 struct Sampling {
   int min_samples = 200;
   int max_samples = 2000;
-  double precision = 0;   // stop when the 95 % interval of the median is within ± this share; 0: 0.5 %
-                          // on a GPU, 2 % on the host
+  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this share;
+                          // 0: 0.5 % on a GPU, 2 % on the host
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 

@@ -142,7 +142,7 @@ void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
 std::vector<Probe> probe_cuda(Device& device) {
   std::vector<Probe> probes;
   add_facts(device.facts(), probes);
-  const std::string no_cupti = prepare_cupti();
+  const std::string no_cupti = prepare_cupti(0);  // as it was before the device was opened
   attempt("timers", probes, [&] {
     const std::unique_ptr<Timer> event = make_event_timer(device);
     const std::unique_ptr<Timer> cupti = no_cupti.empty() ? make_cupti_timer(device) : nullptr;

@@ -23,6 +23,7 @@ struct Sample {
   double busy_ns = 0;  // union of the intervals
   double sum_ns = 0;   // sum of the durations
   double yard_ns = 0;  // the yardstick's time next to this sample; 0 when there is none
+  double cold_ns = 0;  // what the flush before it took; 0 where the timer does not see it
   double sm_mhz = 0;   // measured by the flush kernel; 0 on the host
   int kernels = 0;
   uint32_t flags = 0;

@@ -10,7 +10,8 @@
 namespace moegate {
 namespace {
 
-constexpr int kBusyTimeoutMs = 10000;  // CI writers are bursty; a transaction here takes milliseconds
+constexpr int kBusyTimeoutMs =
+    10000;  // CI writers are bursty; a transaction here takes milliseconds
 
 /// What a person can do about an SQLite error; empty where its own message says enough.
 const char* remedy(int code) {
@@ -51,8 +52,8 @@ Statement::Statement(Database& db, std::string_view sql)
   const int second_rc = sqlite3_prepare_v2(db.handle(), tail, left, &second, nullptr);
   sqlite3_finalize(second);
   if (second || second_rc != SQLITE_OK) {
-    throw Error(Exit::store, fmt::format("{}: more than one SQL statement where one is allowed",
-                                         db.path()));
+    throw Error(Exit::store,
+                fmt::format("{}: more than one SQL statement where one is allowed", db.path()));
   }
 }
 
@@ -90,7 +91,9 @@ bool Statement::bind_named(const char* name, int64_t value) {
   return true;
 }
 
-bool Statement::readonly() const { return sqlite3_stmt_readonly(statement_.get()) != 0; }
+bool Statement::readonly() const {
+  return sqlite3_stmt_readonly(statement_.get()) != 0;
+}
 
 bool Statement::step() {
   const int rc = sqlite3_step(statement_.get());
@@ -105,7 +108,9 @@ void Statement::run() {
   sqlite3_reset(statement_.get());
 }
 
-int Statement::columns() const { return sqlite3_column_count(statement_.get()); }
+int Statement::columns() const {
+  return sqlite3_column_count(statement_.get());
+}
 
 std::string Statement::column_name(int i) const {
   const char* name = sqlite3_column_name(statement_.get(), i);
@@ -121,7 +126,9 @@ bool Statement::is_number(int i) const {
   return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-int64_t Statement::integer(int i) const { return sqlite3_column_int64(statement_.get(), i); }
+int64_t Statement::integer(int i) const {
+  return sqlite3_column_int64(statement_.get(), i);
+}
 
 double Statement::real(int i) const {
   return is_null(i) ? std::nan("") : sqlite3_column_double(statement_.get(), i);
@@ -159,7 +166,9 @@ int64_t Database::integer(const std::string& sql) {
   return statement.step() ? statement.integer(0) : 0;
 }
 
-int64_t Database::last_id() const { return sqlite3_last_insert_rowid(db_.get()); }
+int64_t Database::last_id() const {
+  return sqlite3_last_insert_rowid(db_.get());
+}
 
 void Database::fail(const std::string& what) const {
   const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
@@ -169,7 +178,9 @@ void Database::fail(const std::string& what) const {
 
 // ---- Transaction
 
-Transaction::Transaction(Database& db) : db_(db) { db_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Database& db) : db_(db) {
+  db_.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
   // SQLite has rolled back by itself after some errors; then this one fails, which is no news.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -17,6 +18,13 @@ std::vector<double> sorted(std::span<const double> values, const char* what) {
   return copy;
 }
 
+/// How many values to cut from each end.
+size_t trimmed_count(size_t n, double share) {
+  if (!(share >= 0 && share < 0.5)) throw std::invalid_argument("trimmed share not in [0, 0.5)");
+  // A hair more, so that a product like 0.29 * 100 = 28.999… cuts the 29 it means.
+  return static_cast<size_t>(static_cast<double>(n) * share + 1e-9);
+}
+
 }  // namespace
 
 double median(std::span<const double> values) {
@@ -26,11 +34,25 @@ double median(std::span<const double> values) {
 }
 
 double trimmed_mean(std::span<const double> values, double share) {
-  if (!(share >= 0 && share < 0.5)) throw std::invalid_argument("trimmed share not in [0, 0.5)");
   const std::vector<double> v = sorted(values, "trimmed mean");
-  // A hair more, so that a product like 0.29 * 100 = 28.999… cuts the 29 it means.
-  const auto cut = static_cast<size_t>(static_cast<double>(v.size()) * share + 1e-9);
+  const size_t cut = trimmed_count(v.size(), share);
   return mean(std::span(v).subspan(cut, v.size() - 2 * cut));
+}
+
+Interval trimmed_mean_interval(std::span<const double> values, double share, double confidence) {
+  std::vector<double> v = sorted(values, "trimmed mean interval");
+  const size_t n = v.size(), cut = trimmed_count(n, share), kept = n - 2 * cut;
+  const double center = mean(std::span(v).subspan(cut, kept));
+  if (kept < 2) return {v.front(), v.back()};
+  for (size_t i = 0; i < cut; ++i) {  // winsorise
+    v[i] = v[cut];
+    v[n - 1 - i] = v[n - 1 - cut];
+  }
+  const auto size = static_cast<double>(n), used = static_cast<double>(kept);
+  const double error = stddev(v) * std::sqrt(size) / used;
+  const boost::math::students_t t(used - 1);
+  const double reach = error * boost::math::quantile(t, 0.5 + confidence / 2);
+  return {center - reach, center + reach};
 }
 
 double mean(std::span<const double> values) {

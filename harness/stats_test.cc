@@ -45,6 +45,17 @@ TEST(Stats, TrimmedMeanCutsExactShares) {
   EXPECT_EQ(trimmed_mean(v, 0.29), 1);
 }
 
+// Without trimming it is Student's interval: 3 +- t(0.975, 4) * sqrt(2.5 / 5). The trimmed one agrees with
+// Yuen's formula by hand: winsorised 2 2 3 4 4 has sd 1, so 3 +- t(0.975, 2) * sqrt(5) / 3.
+TEST(Stats, TrimmedMeanInterval) {
+  const Interval plain = trimmed_mean_interval(Values{1, 2, 3, 4, 5}, 0);
+  EXPECT_NEAR(plain.low, 3 - 2.7764451 * std::sqrt(0.5), 1e-6);
+  EXPECT_NEAR(plain.high, 3 + 2.7764451 * std::sqrt(0.5), 1e-6);
+  const Interval trimmed = trimmed_mean_interval(Values{1, 2, 3, 4, 1000}, 0.2);
+  EXPECT_NEAR(trimmed.high, 3 + 4.3026527 * std::sqrt(5.0) / 3, 1e-6);
+  EXPECT_EQ(trimmed_mean_interval(Values{7}).high, 7);
+}
+
 TEST(Stats, MeanAndDeviation) {
   EXPECT_EQ(mean(Values{2, 4, 4, 4, 5, 5, 7, 9}), 5);
   EXPECT_DOUBLE_EQ(stddev(Values{2, 4, 4, 4, 5, 5, 7, 9}), std::sqrt(32.0 / 7));

@@ -34,8 +34,7 @@ std::string now_utc() {
 int64_t version_of(Database& db) {
   const int64_t application = db.integer("PRAGMA application_id");
   const int64_t version = db.integer("PRAGMA user_version");
-  if (application == 0 && version == 0 &&
-      db.integer("SELECT count(*) FROM sqlite_schema") == 0) {
+  if (application == 0 && version == 0 && db.integer("SELECT count(*) FROM sqlite_schema") == 0) {
     return 0;
   }
   if (application != kApplicationId) {
@@ -52,8 +51,8 @@ int64_t version_of(Database& db) {
   return version;
 }
 
-/// Brings the store to kVersion inside one exclusive transaction; safe against a second process that
-/// opens the same new file at the same time.
+/// Brings the store to kVersion inside one exclusive transaction; safe against a second process
+/// that opens the same new file at the same time.
 void migrate(Database& db) {
   db.execute("BEGIN EXCLUSIVE");
   try {
@@ -92,8 +91,8 @@ std::string list_runs(Database& db) {
   Statement q(db, "SELECT run_id, label, status FROM run ORDER BY run_id DESC LIMIT 10");
   std::string list;
   while (q.step()) {
-    list += fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1),
-                        q.text(2));
+    list +=
+        fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1), q.text(2));
   }
   return list.empty() ? "none; `moegate run` makes one" : list;
 }
@@ -117,7 +116,8 @@ Store Store::open(const std::string& path, Mode mode) {
   Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
   // SQLite falls back to read-only silently when the file's permissions say so.
   if (sqlite3_db_readonly(store.db_.handle(), "main") == 1) {
-    throw Error(Exit::store, fmt::format("{}: is read-only; copy it, or choose another --db", path));
+    throw Error(Exit::store,
+                fmt::format("{}: is read-only; copy it, or choose another --db", path));
   }
   if (version_of(store.db_) != kVersion) migrate(store.db_);
   set_journal_mode(store.db_);
@@ -180,14 +180,15 @@ void Store::end_run(int64_t run, const std::string& status) {
 
 int64_t Store::find_run(const std::string& which) {
   if (which == "latest") {
-    Statement q(db_, "SELECT run_id FROM run WHERE status <> 'running' ORDER BY run_id DESC LIMIT 1");
+    Statement q(db_,
+                "SELECT run_id FROM run WHERE status <> 'running' ORDER BY run_id DESC LIMIT 1");
     if (q.step()) return q.integer(0);
     usage_error("{}: no finished run; its runs: {}", db_.path(), list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
-  const bool number = !which.empty() && which.size() < 19 &&
-                      std::all_of(which.begin(), which.end(),
-                                  [](unsigned char c) { return c >= '0' && c <= '9'; });
+  const bool number =
+      !which.empty() && which.size() < 19 &&
+      std::all_of(which.begin(), which.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
   if (number) {
     Statement q(db_, "SELECT run_id FROM run WHERE run_id = ?1");
     if (q.bind(int64_t{std::stoll(which)}).step()) return q.integer(0);
@@ -199,11 +200,12 @@ int64_t Store::find_run(const std::string& which) {
 }
 
 RunInfo Store::run_info(int64_t run) {
-  Statement q(db_,
-              "SELECT label, started, coalesce(finished, ''), status, protocol, timer, flush, rounds,"
-              " git_sha, dirty, build, host, command, options, backend, d.name, class, uuid, driver,"
-              " processors, cache_bytes, memory_bytes, shared_per_block "
-              "FROM run JOIN device d USING (device_id) WHERE run_id = ?1");
+  Statement q(
+      db_,
+      "SELECT label, started, coalesce(finished, ''), status, protocol, timer, flush, rounds,"
+      " git_sha, dirty, build, host, command, options, backend, d.name, class, uuid, driver,"
+      " processors, cache_bytes, memory_bytes, shared_per_block "
+      "FROM run JOIN device d USING (device_id) WHERE run_id = ?1");
   if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
   RunInfo info;
   info.id = run;

@@ -182,11 +182,12 @@ std::vector<Level> Store::levels(int64_t run) {
     levels.push_back({q.text(1), q.text(2), q.text(3), q.text(4), q.text(6),
                       static_cast<int>(q.integer(5)), read_result(q, 6)});
   }
-  Statement a(db_,
-              "SELECT result_id, output, ok, a.why, elements, mismatches, nonfinite, rel_l2, cosine, "
-              "scale, max_abs, max_rel, worst_row, worst_index FROM accuracy a "
-              "JOIN result USING (result_id) JOIN process USING (process_id) WHERE run_id = ?1 "
-              "ORDER BY result_id, output");
+  Statement a(
+      db_,
+      "SELECT result_id, output, ok, a.why, elements, mismatches, nonfinite, rel_l2, cosine, "
+      "scale, max_abs, max_rel, worst_row, worst_index FROM accuracy a "
+      "JOIN result USING (result_id) JOIN process USING (process_id) WHERE run_id = ?1 "
+      "ORDER BY result_id, output");
   a.bind(run);
   while (a.step()) levels[row_of.at(a.integer(0))].result.accuracy.push_back(read_accuracy(a));
   return levels;

@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 class StoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    dir_ = fs::path(::testing::TempDir()) /
-           (std::string("store_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    dir_ =
+        fs::path(::testing::TempDir()) /
+        (std::string("store_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(dir_);
     fs::create_directories(dir_);
     path_ = (dir_ / "r.db").string();
@@ -52,8 +53,8 @@ Case some_case(const std::string& tokens = "8") {
 RunInfo some_run(const std::string& label = "nightly") {
   RunInfo info;
   info.label = label;
-  info.device = {Backend::cuda, "NVIDIA H200", "nvidia-h200", "GPU-1", 132, 60 << 20,
-                 int64_t{150} << 30, 227 << 10, "580.159"};
+  info.device = {Backend::cuda, "NVIDIA H200",      "nvidia-h200", "GPU-1",  132,
+                 60 << 20,      int64_t{150} << 30, 227 << 10,     "580.159"};
   info.protocol = 1;
   info.timer = "cupti";
   info.flush = "read";
@@ -300,23 +301,6 @@ TEST_F(StoreTest, TwoWritersShareOneStore) {
   EXPECT_EQ(one.begin_run(some_run()), 1);
   EXPECT_EQ(two.begin_run(some_run()), 2);
   EXPECT_EQ(one.database().integer("SELECT count(*) FROM device"), 1);
-}
-
-TEST(Statement, AllowsOneStatementOnly) {
-  Database db(":memory:", SQLITE_OPEN_READWRITE);
-  EXPECT_THROW(Statement(db, "SELECT 1; SELECT 2"), Error);
-  EXPECT_THROW(Statement(db, "-- nothing"), Error);
-  EXPECT_THROW(Statement(db, "SELEC 1"), Error);
-  EXPECT_TRUE(Statement(db, "SELECT 1; -- tail\n").step());
-  EXPECT_FALSE(Statement(db, "CREATE TABLE t (x)").readonly());
-}
-
-TEST(Status, NamesAreReadBack) {
-  for (auto s : {Status::ok, Status::unsupported, Status::wrong, Status::crashed, Status::timeout,
-                 Status::bad_timer, Status::noisy}) {
-    EXPECT_EQ(parse_status(name_of(s)), s);
-  }
-  EXPECT_THROW(parse_status("fine"), std::invalid_argument);
 }
 
 }  // namespace

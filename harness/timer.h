@@ -42,9 +42,9 @@ class Timer {
 
 std::unique_ptr<Timer> make_host_timer(Device& device);
 
-/// CUPTI activity records. Call prepare_cupti() before the device is opened (before the context
+/// CUPTI activity records. Call prepare_cupti() once, before device `ordinal` is opened (before its context
 /// exists); it returns why CUPTI cannot be used, or an empty string.
-std::string prepare_cupti();
+std::string prepare_cupti(int ordinal);
 std::unique_ptr<Timer> make_cupti_timer(Device& device);
 std::unique_ptr<Timer> make_event_timer(Device& device);
 

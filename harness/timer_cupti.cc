@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <unordered_set>
@@ -56,10 +57,17 @@ CuptiBatch drain_all(ShapeTable& shapes) {
   return batch;
 }
 
+/// Duration of the longest operation; of those before a sample that is the flush.
+double longest(std::span<const Activity> operations) {
+  uint64_t most = 0;
+  for (const Activity& a : operations) most = std::max(most, a.end_ns - a.start_ns);
+  return static_cast<double>(most);
+}
+
 class CuptiSession final : public Session {
  public:
   CuptiSession(Device& device, const Subject& subject, const Conditions& conditions)
-      : sequence_(device, subject, conditions), graph_(conditions.launch == LaunchMode::graph) {
+      : sequence_(device, subject, conditions) {
     CuptiLog::discard();  // checks, fills and captures before this session
   }
 
@@ -86,11 +94,8 @@ class CuptiSession final : public Session {
  private:
   std::vector<Recorded> attribute(const CuptiBatch& batch);
   bool ran_flush(const Recorded& r) const;
-  void make_period_odd(const Recorded& r);
 
   CudaSequence sequence_;
-  const bool graph_;
-  bool period_known_ = false;
   uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
   std::vector<size_t> sets_;  // problem set of every pending sample
   uint64_t opened_ns_ = 0;    // when the first of them was enqueued
@@ -122,14 +127,6 @@ bool CuptiSession::ran_flush(const Recorded& r) const {
   return false;
 }
 
-/// See CudaSequence::set_filler. A graph is one launch, however many kernels it holds.
-void CuptiSession::make_period_odd(const Recorded& r) {
-  if (period_known_) return;
-  period_known_ = true;
-  const size_t launches = r.flush.size() + (graph_ ? 1 : r.launch.size());
-  sequence_.set_filler(launches % 2 == 0);
-}
-
 std::vector<Sample> CuptiSession::collect() {
   if (sets_.empty()) return {};
   const std::vector<FlushReading> readings = sequence_.readings();  // waits for the device
@@ -141,11 +138,11 @@ std::vector<Sample> CuptiSession::collect() {
   for (size_t i = 0; i < recorded.size(); ++i) {
     Sample& s = samples.emplace_back(summarise(recorded[i], window));
     s.sm_mhz = sm_mhz(readings.at(i));
+    s.cold_ns = longest(recorded[i].flush) - static_cast<double>(readings.at(i).wait_ns);
     // Without the flush's record nobody knows that the sample started after it.
     if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
     if (ran_flush(recorded[i])) s.flags |= kOverlapsFlush;
   }
-  make_period_odd(recorded.back());
   kernel_sets_.flag(samples, recorded, sets_);
   clock_.flag(samples);
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -233,13 +230,14 @@ std::string other_profiler() {
   return "";
 }
 
-std::string prepare_once() {
+std::string prepare_once(int ordinal) {
   std::string why = other_profiler();
   if (!why.empty()) return why;
   if (cuda_devices(&why).empty()) return why;
   why = CuptiLog::open();
   if (!why.empty()) return why;
   try {
+    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
     why = self_test();
   } catch (const Error& error) {
     why = error.what();
@@ -250,13 +248,13 @@ std::string prepare_once() {
 
 }  // namespace
 
-std::string prepare_cupti() {
-  static const std::string why = prepare_once();
+std::string prepare_cupti(int ordinal) {
+  static const std::string why = prepare_once(ordinal);
   return why;
 }
 
 std::unique_ptr<Timer> make_cupti_timer(Device& device) {
-  const std::string why = prepare_cupti();
+  const std::string why = prepare_cupti(0);  // asked before: make sure that it went well
   if (!why.empty()) throw Error(Exit::environment, why);
   return std::make_unique<CuptiTimer>(device);
 }

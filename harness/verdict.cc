@@ -22,22 +22,23 @@ constexpr double kPower = 0.9;        // of the minimal detectable effect (GATE 
 /// A case's spread far above the prior (F test at this level) was not drawn from it.
 constexpr double kForeignSpread = 0.05;
 
-/// Two runs of an unchanged tree differ by more than their processes do: allocations, neighbours and
-/// clocks of that hour. Sd of this case x run effect as a share of the process sd, as GATE 3.6 has it.
-/// verdict_test.cc simulates what follows: without it, a machine ten times noisier than the prior fails
-/// 10 % of its unchanged nights.
+/// Two runs of an unchanged tree differ by more than their processes do: allocations, neighbours
+/// and clocks of that hour. Sd of this case x run effect as a share of the process sd, as GATE 3.6
+/// has it. verdict_test.cc simulates what follows: without it, a machine ten times noisier than the
+/// prior fails 10 % of its unchanged nights.
 constexpr double kSessionShare = 0.6;
 
 struct Spread {
   double sd;  // of one process's log level
   double df;
-  bool own;   // from the case alone, nothing borrowed
+  bool own;  // from the case alone, nothing borrowed
 };
 
-/// The variance of one process, moderated: with 3 processes a side, the case's own spread alone would
-/// need a t of 9 in a family of 60; the prior makes that 4 (Smyth 2004, limma). Where the case is plainly
-/// noisier than the prior expects, the prior would lie about it and only its own spread counts
-/// (as in Phipson et al. 2016), and its p is doubled, because the spread chose the test.
+/// The variance of one process, moderated: with 3 processes a side, the case's own spread alone
+/// would need a t of 9 in a family of 60; the prior makes that 4 (Smyth 2004, limma). Where the
+/// case is plainly noisier than the prior expects, the prior would lie about it and only its own
+/// spread counts (as in Phipson et al. 2016), and its p is doubled, because the spread chose the
+/// test.
 Spread moderated(const Question& q, const Limits& limits) {
   const double d = q.base.n + q.head.n - 2;
   const double pooled = ((q.base.n - 1) * q.base.sd_log * q.base.sd_log +
@@ -115,7 +116,8 @@ void decide(Judgement& j, double p_faster, const Question& q, const Test& t, con
     j.why = fmt::format("not slower by {} or more: {}", percent(limits.fail_at), what);
   } else {
     j.outcome = Outcome::inconclusive;
-    j.why = fmt::format("neither slower nor shown equal: {}; {} would be seen", what, percent(j.mde));
+    j.why =
+        fmt::format("neither slower nor shown equal: {}; {} would be seen", what, percent(j.mde));
   }
 }
 
@@ -125,9 +127,10 @@ Judgement measure(const Question& q, const Test& t, const Limits& limits, size_t
   if (!t.possible) {
     j.low = j.high = j.effect;
     j.blind = true;
-    j.why = fmt::format("{} with {} process now and {} in the baseline: spread unknown; use --rounds 2 "
-                        "or more",
-                        percent(j.effect), q.head.n, q.base.n);
+    j.why = fmt::format(
+        "{} with {} process now and {} in the baseline: spread unknown; use --rounds 2 "
+        "or more",
+        percent(j.effect), q.head.n, q.base.n);
     return j;
   }
   const double reach = t.quantile(1 - kConfidence) * t.se;
@@ -164,7 +167,9 @@ Evidence Evidence::of(std::span<const double> levels) {
   return e;
 }
 
-double Evidence::level() const { return n > 0 ? std::exp(mean_log) : 0; }
+double Evidence::level() const {
+  return n > 0 ? std::exp(mean_log) : 0;
+}
 
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits) {
   std::vector<Test> tests;
@@ -186,9 +191,10 @@ std::vector<Judgement> judge_family(std::span<const Question> family, const Limi
       ++k;
     }
     if (family[i].extra_sd > 0) {
-      j.why += fmt::format("; the sides are from two devices of this class, {:.2g} % added to the "
-                           "standard error",
-                           100 * family[i].extra_sd);
+      j.why += fmt::format(
+          "; the sides are from two devices of this class, {:.2g} % added to the "
+          "standard error",
+          100 * family[i].extra_sd);
     }
     judgements.push_back(std::move(j));
   }

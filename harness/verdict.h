@@ -38,8 +38,8 @@ struct Limits {
   static Limits host() { return {0.10, 0.20, 0.05, 0.04, 6, 0.50}; }
 };
 
-/// Two devices of one model differ; added to the standard error when the sides come from different ones.
-/// Same-model spans spread by some percent (Sinha et al., SC 2022); GATE 3.6 simulates 2 %.
+/// Two devices of one model differ; added to the standard error when the sides come from different
+/// ones. Same-model spans spread by some percent (Sinha et al., SC 2022); GATE 3.6 simulates 2 %.
 constexpr double kBetweenDevicesSd = 0.02;
 
 /// One case with both sides; n > 0 on both.
@@ -52,17 +52,17 @@ struct Question {
 /// The answer. Shares: 0.02 is 2 % slower than base.
 struct Judgement {
   Outcome outcome = Outcome::inconclusive;
-  double effect = 0;           // head / base - 1
-  double low = 0, high = 0;    // one-sided 95 % bounds of the effect
+  double effect = 0;             // head / base - 1
+  double low = 0, high = 0;      // one-sided 95 % bounds of the effect
   double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
-  double mde = 0;              // smallest slow-down that would fail with probability 0.9; 0: none can
+  double mde = 0;  // smallest slow-down that would fail with probability 0.9; 0: none can
   bool blind = false;
-  std::string why;             // one sentence with the numbers
+  std::string why;  // one sentence with the numbers
 };
 
-/// Judges all cases of a run together, because every further case is a further chance of a false alarm.
-/// A case fails when its adjusted p is at most alpha and its estimate at least fail_at. A case with one
-/// process on a side is inconclusive: nothing is known about its spread.
+/// Judges all cases of a run together, because every further case is a further chance of a false
+/// alarm. A case fails when its adjusted p is at most alpha and its estimate at least fail_at. A
+/// case with one process on a side is inconclusive: nothing is known about its spread.
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
 
 /// "+2.3 %"

@@ -11,7 +11,9 @@
 namespace moegate {
 namespace {
 
-Evidence around(double level, double sd, int n = 3) { return {std::log(level), sd, n}; }
+Evidence around(double level, double sd, int n = 3) {
+  return {std::log(level), sd, n};
+}
 
 Judgement judge(const Evidence& base, const Evidence& head, const Limits& limits = Limits::cuda()) {
   return judge_family(std::vector<Question>{{base, head}}, limits).at(0);
@@ -36,8 +38,8 @@ TEST(Verdict, EqualSidesPass) {
 }
 
 TEST(Verdict, ModeratedStatisticIsTheWrittenOne) {
-  // s~^2 = (6 * 0.3^2 + 4 * 0.2^2) / 10 in %^2, df 10, t(.95, 10) = 1.8125; se = s~ sqrt(1/3 + 1/3 + .72),
-  // the last for the effect of the run.
+  // s~^2 = (6 * 0.3^2 + 4 * 0.2^2) / 10 in %^2, df 10, t(.95, 10) = 1.8125; se = s~ sqrt(1/3 + 1/3
+  // + .72), the last for the effect of the run.
   const Judgement j = judge(around(1, 0.002), around(std::exp(0.03), 0.002));
   const double se = std::sqrt((6 * 9e-6 + 4 * 4e-6) / 10) * std::sqrt(2.0 / 3 + 0.72);
   EXPECT_NEAR(std::log1p(j.high), 0.03 + 1.8124611 * se, 1e-8);
@@ -85,7 +87,8 @@ TEST(Verdict, AnotherDeviceOfTheClassWidensTheInterval) {
   };
   EXPECT_EQ(judge(around(1, 0.002), around(1.04, 0.002)).outcome, Outcome::regressed);
   EXPECT_EQ(on_two_devices(1.04).outcome, Outcome::inconclusive);
-  EXPECT_NE(on_two_devices(1.04).why.find("two devices"), std::string::npos) << on_two_devices(1.04).why;
+  EXPECT_NE(on_two_devices(1.04).why.find("two devices"), std::string::npos)
+      << on_two_devices(1.04).why;
   EXPECT_EQ(on_two_devices(1.3).outcome, Outcome::regressed);
 }
 
@@ -102,8 +105,8 @@ TEST(Verdict, ALargerFamilyDemandsMore) {
 }
 
 TEST(Verdict, DetectableEffectIsThatOfTheTable) {
-  // GATE 3.8 for sd .3 %, 4 processes a side, alpha .0025; the effect of the run adds .72 to 1/4 + 1/4.
-  // t(.9975, 12) = 3.4284, t(.9, 12) = 1.3562.
+  // GATE 3.8 for sd .3 %, 4 processes a side, alpha .0025; the effect of the run adds .72 to 1/4 +
+  // 1/4. t(.9975, 12) = 3.4284, t(.9, 12) = 1.3562.
   Limits limits = Limits::cuda();
   limits.alpha = 0.0025;
   const Evidence e = around(1, 0.003, 4);
@@ -113,7 +116,9 @@ TEST(Verdict, DetectableEffectIsThatOfTheTable) {
   EXPECT_NEAR(std::log1p(judge(e, e, limits).mde), std::log1p(0.02) + 1.3562 * se, 1e-6);
 }
 
-TEST(Verdict, NothingToJudge) { EXPECT_TRUE(judge_family({}, Limits::cuda()).empty()); }
+TEST(Verdict, NothingToJudge) {
+  EXPECT_TRUE(judge_family({}, Limits::cuda()).empty());
+}
 
 TEST(Verdict, Percent) {
   EXPECT_EQ(percent(0.0234), "+2.3 %");
@@ -121,15 +126,14 @@ TEST(Verdict, Percent) {
   EXPECT_EQ(percent(-0.5), "-50.0 %");
 }
 
-// ---- simulations. Seeded with std::mt19937_64 and own transforms, so every platform draws the same.
+// ---- simulations. Seeded with std::mt19937_64 and own transforms, so every platform draws the
+// same.
 
 class World {
  public:
   explicit World(uint64_t seed) : random_(seed) {}
   double uniform() { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() {
-    return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform());
-  }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform()); }
   double student3() {  // heavy tails: no fourth moment
     double chi2 = 0;
     for (int i = 0; i < 3; ++i) chi2 += std::pow(normal(), 2);
@@ -141,11 +145,11 @@ class World {
 };
 
 struct Noise {
-  double sd;            // typical, between processes
-  double case_spread;   // log sd of a case's own sd: some cases are much noisier than others
-  double session;       // case x session effect, as a share of the case's sd
-  double outliers;      // share of processes disturbed by +20 % to +150 %
-  bool heavy;           // Student t with 3 degrees of freedom instead of normal
+  double sd;           // typical, between processes
+  double case_spread;  // log sd of a case's own sd: some cases are much noisier than others
+  double session;      // case x session effect, as a share of the case's sd
+  double outliers;     // share of processes disturbed by +20 % to +150 %
+  bool heavy;          // Student t with 3 degrees of freedom instead of normal
 };
 
 std::vector<double> side(World& world, const Noise& noise, double sd, double shift, int processes) {

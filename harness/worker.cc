@@ -42,11 +42,12 @@ class Server {
 
  private:
   void open() {
-    const bool wants_cuda = options_.device != "host" && !cuda_devices(nullptr).empty();
+    const int ordinal = cuda_ordinal(options_.device);
+    const bool wants_cuda = ordinal >= 0 && !cuda_devices(nullptr).empty();
     const bool times = options_.task == Task::measure;
     // CUPTI wants to be there before the context is.
     std::string cupti_fault = "not asked for";
-    if (wants_cuda && times && options_.timer != "event") cupti_fault = prepare_cupti();
+    if (wants_cuda && times && options_.timer != "event") cupti_fault = prepare_cupti(ordinal);
     device_ = open_device(options_.device);
     cases_ = adapt(std::move(cases_), device_->facts().backend);
     Hello hello{device_->facts(), "", ""};

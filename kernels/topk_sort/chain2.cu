@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // topk_sort as two launches: top-k, then one that sorts in its first blocks while the others zero
-// moe_buf. (Three beyond 512 tokens, where counting comes first.)
+// moe_buf. (Three beyond 64 tokens, where counting comes first.)
+//
+// Measured on an H200, cold L2, in a graph; span in us for T = 1, 8, 32, 64 (E256: k 8, H 7168,
+// softmax, bf16; E128: k 4, H 2880, topk_softmax, bf16):
+//   E256  6.14 6.78 7.71 8.58    E128  5.06 5.22 5.73 6.40
+// It saves what chain3 spends on its third launch: zeroing hides behind the sort's one block.
 #include "kernels/topk_sort/launches.h"
 
 namespace moegate {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // First step of the chains: a warp selects a token's experts and writes their ids and weights to
 // global memory. Several tokens per block, as in vLLM's topkGatingSoftmax.
-#include <algorithm>
-
 #include "kernels/topk_sort/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/select_topk.cuh"
@@ -12,7 +10,7 @@ namespace {
 
 constexpr int kWarps = 4;  // tokens per block: small, so that few tokens still spread over the SMs
 
-template <int N>
+template <int N, bool Grouped>
 __global__ void __launch_bounds__(kWarps* kWarp)
     topk_kernel(const __grid_constant__ TopkSortArgs args, int32_t* ids, float* weights) {
   __shared__ uint64_t slots[kWarps][kMaxTopk];
@@ -20,9 +18,9 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const int token = blockIdx.x * kWarps + warp;
   if (token >= args.shape.tokens) return;
   const RawRow<N> raw = load_row<N>(args, token, lane);
-  const LaneBias<N> bias = load_bias<N>(args, lane);
-  const Chosen chosen = select_topk(raw, bias, args.shape, slots[warp]);
-  const float weight = weight_of(chosen, args, token);
+  const LaneBias<N> bias = load_bias<Grouped, N>(args, lane);
+  const Chosen chosen = select_topk<Grouped>(raw, bias, args.shape, slots[warp]);
+  const float weight = weight_of<Grouped>(chosen, args, token);
   if (lane < args.shape.topk) {
     const int64_t pair = int64_t{token} * args.shape.topk + lane;
     ids[pair] = chosen.expert;
@@ -45,11 +43,10 @@ std::string warp_select_unsupported(const TopkSortShape& shape) {
 
 void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Target& target) {
   const int blocks = (args.shape.tokens + kWarps - 1) / kWarps;
-  const int threads = kWarps * kWarp, experts = args.shape.experts;
-  const auto kernel = experts <= 4 * kWarp   ? topk_kernel<4>
-                      : experts <= 8 * kWarp ? topk_kernel<8>
-                                             : topk_kernel<16>;
-  kernel<<<blocks, threads, 0, target.stream>>>(args, buffers.ids, buffers.weights);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() {
+    topk_kernel<N, Grouped>
+        <<<blocks, kWarps * kWarp, 0, target.stream>>>(args, buffers.ids, buffers.weights);
+  });
   check_launch("topk_kernel");
 }
 

@@ -1,37 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few instructions of a thread-block cluster that topk_sort needs (sm_90).
+// The few instructions of a thread-block cluster that topk_sort needs (sm_90): a start barrier, and
+// stores to the shared memory of other blocks that a barrier there counts in. That spares the
+// second cluster-wide barrier, whose release waits for every store of the thread (MEMBAR.ALL.GPU).
 #pragma once
 
 #include <cstdint>
 
 namespace moegate::routing {
 
-__device__ inline int cluster_size() {
-  uint32_t n;
-  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(n));
-  return static_cast<int>(n);
+__device__ inline uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// The two halves of the cluster's barrier; every thread of every block takes part. What a thread
-/// wrote before arriving, remote shared memory included, is seen by all after waiting.
+/// The two halves of the cluster's barrier; every thread of every block takes part. Relaxed: it
+/// orders no ordinary memory, only says that all blocks run and have prepared their inboxes.
 __device__ inline void cluster_arrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 __device__ inline void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Stores a byte at the same place of the shared memory of block `rank` of the cluster.
-__device__ inline void store_to_peer(uint8_t* mine, int rank, int value) {
-  const auto local = static_cast<uint32_t>(__cvta_generic_to_shared(mine));
+/// One thread prepares its block's barrier, before cluster_arrive: it opens once `bytes` have come.
+__device__ inline void prepare_inbox(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// Stores `value` to the place of `slot` in block `rank`, and counts it into the barrier there.
+__device__ inline void send(uint64_t* slot, uint64_t* barrier, int rank, uint64_t value) {
   asm volatile(
       "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "st.shared::cluster.u8 [remote], %2;\n"
-      "}\n" ::"r"(local),
-      "r"(rank), "r"(value)
+      ".reg .b32 to, counter;\n"
+      "mapa.shared::cluster.u32 to, %0, %2;\n"
+      "mapa.shared::cluster.u32 counter, %1, %2;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [to], %3, [counter];\n"
+      "}\n" ::"r"(shared_address(slot)),
+      "r"(shared_address(barrier)), "r"(rank), "l"(value)
       : "memory");
+}
+
+/// Waits until everything expected has come; what was sent is visible then.
+__device__ inline void wait_inbox(uint64_t* barrier) {
+  uint32_t open = 0;
+  while (open == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(open)
+        : "r"(shared_address(barrier))
+        : "memory");
+  }
 }
 
 }  // namespace moegate::routing

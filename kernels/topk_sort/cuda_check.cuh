@@ -17,7 +17,9 @@ inline void check_cuda(cudaError_t status, const char* what) {
 }
 
 /// Every launch ends with this: a bad configuration shows here, a fault on the device later.
-inline void check_launch(const char* kernel) { check_cuda(cudaGetLastError(), kernel); }
+inline void check_launch(const char* kernel) {
+  check_cuda(cudaGetLastError(), kernel);
+}
 
 /// A block gets more than 48 KiB of dynamic shared memory only after its kernel asked for it.
 template <class KernelFunction>

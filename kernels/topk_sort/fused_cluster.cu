@@ -3,6 +3,15 @@
 // chunk of the tokens with a warp per token; the blocks tell each other how many rows they have of
 // each expert through distributed shared memory, and each then knows where its own rows go. The
 // other clusters zero moe_buf meanwhile.
+//
+// Measured on an H200, cold L2, in a graph; span in us for T = 1, 8, 32, 64 (E256: k 8, H 7168,
+// softmax, bf16; E128: k 4, H 2880, topk_softmax, bf16):
+//   E256  3.65 3.87 4.10 4.19    E128  3.30 3.65 3.81 3.84    (chain3 at T = 64: 9.95, 7.58)
+// Floor: launch 0.7, cold load 0.7, stores drained 0.5: about 2. Of the 4.19, by leaving out
+// stages: launch 0.74, load 0.73, selection 1.15 (latency of k rounds of redux, vote and pop; the
+// same with a warm L2), counts to all blocks 0.61, scan 0.45, rows 0.16, padding 0.45. A cluster
+// barrier with release in place of the counting barrier costs 0.6 more; 8 blocks in place of 16,
+// 0.5 more.
 #include <algorithm>
 
 #include "kernels/topk_sort/cluster.cuh"
@@ -16,127 +25,132 @@ namespace moegate {
 namespace routing {
 namespace {
 
-constexpr int kCluster = 8;        // blocks; the most that every device grants
-constexpr int kChunkTokens = 128;  // rows of an expert in a chunk travel as a byte
+constexpr int kCluster = 16;      // blocks; more than 8 must be asked for, and Hopper grants it
+constexpr int kChunkTokens = 32;  // per block: 512 tokens; at 1024 chain2 is faster
 constexpr int kMaxTokens = kCluster * kChunkTokens;
 
-/// 16 scores per lane leave registers for 512 threads only.
-template <int N>
-constexpr int kMaxThreads = N < 16 ? 1024 : 512;
+constexpr int kMaxThreads = 512;  // at least one per expert; leaves 128 registers for each
 
 struct Pair {
   int32_t expert;
   float weight;
 };
 
-size_t shared_bytes(const TopkSortShape& shape, int chunk, int cluster) {
-  return place_bytes(shape.experts, (chunk + 31) / 32) +
-         size_t(chunk) * shape.topk * sizeof(Pair) + size_t(cluster) * shape.experts;
+/// Rows per expert travel as bytes, 8 to a word: [words_of(experts)] from each block.
+__host__ __device__ int words_of(int experts) {
+  return (experts + 7) / 8;
 }
 
-template <int N>
-__global__ void __launch_bounds__(kMaxThreads<N>, 1)
+size_t shared_bytes(const TopkSortShape& shape, int chunk) {
+  return place_bytes(shape.experts, 1) + size_t(kCluster + 1) * words_of(shape.experts) * 8 +
+         size_t(chunk) * shape.topk * sizeof(Pair);
+}
+
+template <int N, bool Grouped>
+__global__ void __launch_bounds__(kMaxThreads, 1)
     cluster_kernel(const __grid_constant__ TopkSortArgs args, int chunk) {
-  const int rank = blockIdx.x, cluster = cluster_size();
-  if (rank >= cluster) {
-    zero_moe_buf(args, int64_t{rank - cluster} * blockDim.x + threadIdx.x,
-                 int64_t{static_cast<int>(gridDim.x) - cluster} * blockDim.x);
+  const int rank = blockIdx.x;
+  if (rank >= kCluster) {
+    zero_moe_buf(args, int64_t{rank - kCluster} * blockDim.x + threadIdx.x,
+                 int64_t{static_cast<int>(gridDim.x) - kCluster} * blockDim.x);
     return;
   }
-  cluster_arrive();  // this block runs: its shared memory can be written to
   extern __shared__ uint4 shared[];
-  __shared__ uint64_t slots[kMaxThreads<N> / kWarp][kMaxTopk];
+  __shared__ uint64_t slots[kMaxThreads / kWarp][kMaxTopk];
+  __shared__ uint64_t inbox_barrier;
   const TopkSortShape& shape = args.shape;
-  const int k = shape.topk, experts = shape.experts, words = (chunk + 31) / 32;
+  const int k = shape.topk, experts = shape.experts, words = words_of(experts);
   const int warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp, lane = threadIdx.x % kWarp;
   const int first = rank * chunk, tokens = min(chunk, shape.tokens - first);  // may be negative
-  const PlaceTables tables = place_tables(shared, experts, words);
-  Pair* pairs = reinterpret_cast<Pair*>(shared + place_bytes(experts, words) / 16);
-  uint8_t* chunk_rows = reinterpret_cast<uint8_t*>(pairs + chunk * k);  // [cluster][experts]
+  const PlaceTables tables = place_tables(shared, experts, 1);
+  uint64_t* inbox = reinterpret_cast<uint64_t*>(shared + place_bytes(experts, 1) / 16);
+  uint64_t* outbox = inbox + kCluster * words;
+  Pair* pairs = reinterpret_cast<Pair*>(outbox + words);
 
   RawRow<N> next = load_row<N>(args, min(first + warp, shape.tokens - 1), lane);
-  const LaneBias<N> bias = load_bias<N>(args, lane);
+  const LaneBias<N> bias = load_bias<Grouped, N>(args, lane);
+  if (threadIdx.x == 0) prepare_inbox(&inbox_barrier, kCluster * words * 8);
+  cluster_arrive();
   clear_marks(tables);
   __syncthreads();
   Chosen chosen;
-  int weighed_later = -1;  // the warp's last token: its weights can wait for the barrier
+  int weighed_later = -1;  // the warp's last token: its weights can wait until the counts travel
+  const auto weigh = [&] {
+    const float weight = weight_of<Grouped>(chosen, args, first + weighed_later);
+    if (lane < k) pairs[weighed_later * k + lane] = {chosen.expert, weight};
+  };
+#pragma unroll 1
   for (int token = warp; token < tokens; token += warps) {
-    if (weighed_later >= 0) {
-      const float weight = weight_of(chosen, args, first + weighed_later);
-      if (lane < k) pairs[weighed_later * k + lane].weight = weight;
-    }
+    if (weighed_later >= 0) weigh();
     const RawRow<N> raw = next;
     if (token + warps < tokens) next = load_row<N>(args, first + token + warps, lane);
-    chosen = select_topk(raw, bias, shape, slots[warp]);
-    if (lane < k) {
-      mark(tables, token, chosen.expert);
-      pairs[token * k + lane].expert = chosen.expert;
-    }
+    chosen = select_topk<Grouped>(raw, bias, shape, slots[warp]);
+    if (lane < k) mark(tables, token, chosen.expert);
     weighed_later = token;
   }
   __syncthreads();
-  cluster_wait();  // all blocks run
 
   const int expert = threadIdx.x;
-  if (expert < experts) {
-    const int rows = count_rows(tables, expert);
-    for (int peer = 0; peer < cluster; ++peer)
-      store_to_peer(&chunk_rows[rank * experts + expert], peer, rows);
-  }
-  cluster_arrive();
-  if (weighed_later >= 0) {
-    const float weight = weight_of(chosen, args, first + weighed_later);
-    if (lane < k) pairs[weighed_later * k + lane].weight = weight;
-  }
-  cluster_wait();  // all counts are here; nobody touches a peer's memory from now on
+  if (expert < experts)
+    reinterpret_cast<uint8_t*>(outbox)[expert] = static_cast<uint8_t>(count_rows(tables, expert));
+  __syncthreads();
+  cluster_wait();  // all inboxes are ready
+  for (int peer = warp; peer < kCluster; peer += warps)
+    for (int word = lane; word < words; word += kWarp)
+      send(&inbox[rank * words + word], &inbox_barrier, peer, outbox[word]);
+  if (weighed_later >= 0) weigh();
+  wait_inbox(&inbox_barrier);  // once all counts came, nobody touches this block's memory any more
 
   int rows = 0, earlier = 0;
   if (expert < experts) {
-    for (int peer = 0; peer < cluster; ++peer) {
-      if (peer == rank) earlier = rows;
-      rows += chunk_rows[peer * experts + expert];
+    const uint8_t* counts = reinterpret_cast<const uint8_t*>(inbox) + expert;
+#pragma unroll
+    for (int peer = 0; peer < kCluster; ++peer) {
+      earlier = peer == rank ? rows : earlier;
+      rows += counts[peer * words * 8];
     }
   }
   const int padded = begin_rows(tables, rows, earlier, shape.unit);
   if (rank == 0 && expert == experts - 1) write_num_valid(args, padded);
   __syncthreads();
-  for (int i = threadIdx.x; i < tokens * k; i += blockDim.x) {
-    const int token = i / k;
-    write_row(args, row_of(tables, token, pairs[i].expert), first + token, i % k, pairs[i].weight);
+  for (int token = warp; token < tokens; token += warps) {
+    if (lane >= k) break;  // each lane placed its own pairs in shared memory
+    const Pair pair = pairs[token * k + lane];
+    write_row(args, row_of(tables, token, pair.expert), first + token, lane, pair.weight);
   }
-  for (int e = rank + warp * cluster; e < experts; e += warps * cluster)
+  for (int e = rank + warp * kCluster; e < experts; e += warps * kCluster)
     pad_expert(tables, args, e);
 }
 
-template <int N>
-void launch_lanes(const TopkSortArgs& args, int cluster, const Target& target) {
+template <int N, bool Grouped>
+void launch_lanes(const TopkSortArgs& args, const Target& target) {
   const TopkSortShape& shape = args.shape;
-  const int chunk = (shape.tokens + cluster - 1) / cluster;
-  const size_t shared = shared_bytes(shape, chunk, cluster);
-  allow_shared(cluster_kernel<N>, shared);
+  const int chunk = (shape.tokens + kCluster - 1) / kCluster;
+  const size_t shared = shared_bytes(shape, chunk);
+  const auto kernel = cluster_kernel<N, Grouped>;
+  allow_shared(kernel, shared);
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+             "cluster of 16 blocks");
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, chunk) * kWarp;
 
   cudaLaunchAttribute attribute;
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  attribute.val.clusterDim = {kCluster, 1, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = std::max(target.device.processors / cluster, 2) * cluster;
-  config.blockDim = std::min(wanted, kMaxThreads<N>);
+  config.gridDim = std::max(target.device.processors / kCluster, 2) * kCluster;
+  config.blockDim = std::min(wanted, kMaxThreads);
   config.dynamicSmemBytes = shared;
   config.stream = target.stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, cluster_kernel<N>, args, chunk), "cluster_kernel");
+  check_cuda(cudaLaunchKernelEx(&config, kernel, args, chunk), "cluster_kernel");
 }
 
 }  // namespace
 
 void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Target& target) {
   if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, target);
-  const int experts = args.shape.experts;
-  if (experts <= 4 * kWarp) return launch_lanes<4>(args, kCluster, target);
-  if (experts <= 8 * kWarp) return launch_lanes<8>(args, kCluster, target);
-  launch_lanes<16>(args, kCluster, target);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
 }
 
 }  // namespace routing
@@ -161,13 +175,12 @@ const Kernel<TopkSort> kernel({
         [](const Case& c, const DeviceFacts&) {
           return routing::warp_select_unsupported(TopkSortShape::of(c));
         },
-    .path =
-        [](const Case& c, const DeviceFacts&) -> std::string {
-          const int tokens = TopkSortShape::of(c).tokens;
-          if (tokens <= routing::kMaxTokens) return "fused";
-          return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens,
-                             routing::kMaxTokens);
-        },
+    .path = [](const Case& c, const DeviceFacts&) -> std::string {
+      const int tokens = TopkSortShape::of(c).tokens;
+      if (tokens <= routing::kMaxTokens) return "fused";
+      return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens,
+                         routing::kMaxTokens);
+    },
 });
 
 }  // namespace

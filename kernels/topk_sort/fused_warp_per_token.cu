@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // topk_sort in one launch: block 0 routes with a warp per token, its logits in registers, and sorts
 // through bit masks in shared memory; the other blocks, one per SM, zero moe_buf meanwhile.
+//
+// Measured on an H200, cold L2, in a graph; span in us for T = 1, 8, 32, 64 (E256: k 8, H 7168,
+// softmax, bf16; E128: k 4, H 2880, topk_softmax, bf16):
+//   E256  6.37 7.94 8.99 13.98   E128  5.89 5.09 5.63 8.06
+// Floor: launch 0.7, cold load 0.7, one token's selection 1.1, stores 0.5: about 3. One SM is the
+// limit: it issues every selection (64 tokens = 16 per scheduler, about 350 instructions each) and
+// writes every padded row. At 64 tokens chain3, which selects on 16 SMs, is faster (9.95, 7.58).
 #include <algorithm>
 
 #include "kernels/topk_sort/cuda_check.cuh"
@@ -13,19 +20,19 @@ namespace moegate {
 namespace routing {
 namespace {
 
-constexpr int kMaxTokens = 512;  // beyond, one SM's share of the work is too much by far
+constexpr int kMaxTokens = 128;  // there one SM already takes twice as long as the chain
 
-/// 16 scores per lane leave registers for 512 threads only.
-template <int N>
-constexpr int kMaxThreads = N < 16 ? 1024 : 512;
+/// 16 scores per lane, or 8 with their bias, leave registers for 512 threads only.
+template <int N, bool Grouped>
+constexpr int kMaxThreads = N < (Grouped ? 8 : 16) ? 1024 : 512;
 
 struct Pair {
   int32_t expert;
   float weight;
 };
 
-template <int N>
-__global__ void __launch_bounds__(kMaxThreads<N>, 1)
+template <int N, bool Grouped>
+__global__ void __launch_bounds__(kMaxThreads<N, Grouped>, 1)
     warp_per_token_kernel(const __grid_constant__ TopkSortArgs args, int words) {
   if (blockIdx.x != 0) {
     zero_moe_buf(args, int64_t{blockIdx.x - 1} * blockDim.x + threadIdx.x,
@@ -33,7 +40,7 @@ __global__ void __launch_bounds__(kMaxThreads<N>, 1)
     return;
   }
   extern __shared__ uint4 shared[];
-  __shared__ uint64_t slots[kMaxThreads<N> / kWarp][kMaxTopk];
+  __shared__ uint64_t slots[kMaxThreads<N, Grouped> / kWarp][kMaxTopk];
   const TopkSortShape& shape = args.shape;
   const int k = shape.topk, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
   const int lane = threadIdx.x % kWarp;
@@ -41,14 +48,14 @@ __global__ void __launch_bounds__(kMaxThreads<N>, 1)
   Pair* pairs = reinterpret_cast<Pair*>(shared + place_bytes(shape.experts, words) / 16);
 
   RawRow<N> next = load_row<N>(args, min(warp, shape.tokens - 1), lane);
-  const LaneBias<N> bias = load_bias<N>(args, lane);
+  const LaneBias<N> bias = load_bias<Grouped, N>(args, lane);
   clear_marks(tables);
   __syncthreads();
   for (int token = warp; token < shape.tokens; token += warps) {
     const RawRow<N> raw = next;
     if (token + warps < shape.tokens) next = load_row<N>(args, token + warps, lane);
-    const Chosen chosen = select_topk(raw, bias, shape, slots[warp]);
-    const float weight = weight_of(chosen, args, token);
+    const Chosen chosen = select_topk<Grouped>(raw, bias, shape, slots[warp]);
+    const float weight = weight_of<Grouped>(chosen, args, token);
     if (lane < k) {
       mark(tables, token, chosen.expert);
       pairs[token * k + lane] = {chosen.expert, weight};
@@ -61,24 +68,25 @@ __global__ void __launch_bounds__(kMaxThreads<N>, 1)
   const int padded = begin_rows(tables, rows, 0, shape.unit);
   if (expert == shape.experts - 1) write_num_valid(args, padded);
   __syncthreads();
-  for (int i = threadIdx.x; i < shape.tokens * k; i += blockDim.x) {
-    const int token = i / k;
-    write_row(args, row_of(tables, token, pairs[i].expert), token, i % k, pairs[i].weight);
+  for (int token = warp; token < shape.tokens; token += warps) {
+    if (lane >= k) break;  // each lane placed its own pairs in shared memory
+    const Pair pair = pairs[token * k + lane];
+    write_row(args, row_of(tables, token, pair.expert), token, lane, pair.weight);
   }
   for (int e = warp; e < shape.experts; e += warps) pad_expert(tables, args, e);
 }
 
-template <int N>
+template <int N, bool Grouped>
 void launch_lanes(const TopkSortArgs& args, const Target& target) {
   const TopkSortShape& shape = args.shape;
   const int words = (shape.tokens + 31) / 32;
-  const size_t shared = place_bytes(shape.experts, words) +
-                        size_t(shape.tokens) * shape.topk * sizeof(Pair);
-  allow_shared(warp_per_token_kernel<N>, shared);
+  const size_t shared =
+      place_bytes(shape.experts, words) + size_t(shape.tokens) * shape.topk * sizeof(Pair);
+  const auto kernel = warp_per_token_kernel<N, Grouped>;
+  allow_shared(kernel, shared);
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, shape.tokens) * kWarp;
-  warp_per_token_kernel<N><<<std::max(target.device.processors, 2),
-                             std::min(wanted, kMaxThreads<N>), shared, target.stream>>>(args,
-                                                                                        words);
+  const int blocks = std::max(target.device.processors, 2);
+  kernel<<<blocks, std::min(wanted, kMaxThreads<N, Grouped>), shared, target.stream>>>(args, words);
   check_launch("warp_per_token_kernel");
 }
 
@@ -86,10 +94,7 @@ void launch_lanes(const TopkSortArgs& args, const Target& target) {
 
 void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, const Target& target) {
   if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, target);
-  const int experts = args.shape.experts;
-  if (experts <= 4 * kWarp) return launch_lanes<4>(args, target);
-  if (experts <= 8 * kWarp) return launch_lanes<8>(args, target);
-  launch_lanes<16>(args, target);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
 }
 
 }  // namespace routing
@@ -115,13 +120,12 @@ const Kernel<TopkSort> kernel({
         [](const Case& c, const DeviceFacts&) {
           return routing::warp_select_unsupported(TopkSortShape::of(c));
         },
-    .path =
-        [](const Case& c, const DeviceFacts&) -> std::string {
-          const int tokens = TopkSortShape::of(c).tokens;
-          if (tokens <= routing::kMaxTokens) return "fused";
-          return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens,
-                             routing::kMaxTokens);
-        },
+    .path = [](const Case& c, const DeviceFacts&) -> std::string {
+      const int tokens = TopkSortShape::of(c).tokens;
+      if (tokens <= routing::kMaxTokens) return "fused";
+      return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens,
+                         routing::kMaxTokens);
+    },
 });
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "harness/device.h"
 #include "kernels/topk_sort/topk_sort.h"

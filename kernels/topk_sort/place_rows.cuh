@@ -17,26 +17,24 @@ namespace moegate::routing {
 struct PlaceTables {
   uint32_t* mask;     // [words][experts] bit b: token word*32 + b of the chunk chose the expert
   int32_t* chunk_at;  // [experts] row where the chunk's rows of the expert begin
-  int32_t* begin;     // [experts] first row of the expert, over all chunks
-  int32_t* rows;      // [experts] rows of the expert, over all chunks, without padding
+  int4* spans;        // [experts] over all chunks: first row, rows, first block, blocks
   int32_t* sums;      // [32] one per warp, for the scan
   uint16_t* earlier;  // [words][experts] rows of the expert in earlier words of the chunk
   int experts, words;
 };
 
 __host__ __device__ inline size_t place_bytes(int experts, int words) {
-  const size_t per_expert = size_t(words) * 6 + 12;
+  const size_t per_expert = size_t(words) * 6 + 20;
   return (experts * per_expert + kWarp * 4 + 15) / 16 * 16;
 }
 
 __device__ inline PlaceTables place_tables(void* shared, int experts, int words) {
   PlaceTables t;
   t.experts = experts, t.words = words;
-  t.mask = static_cast<uint32_t*>(shared);
+  t.spans = static_cast<int4*>(shared);  // first: it needs the 16-byte alignment
+  t.mask = reinterpret_cast<uint32_t*>(t.spans + experts);
   t.chunk_at = reinterpret_cast<int32_t*>(t.mask + words * experts);
-  t.begin = t.chunk_at + experts;
-  t.rows = t.begin + experts;
-  t.sums = t.rows + experts;
+  t.sums = t.chunk_at + experts;
   t.earlier = reinterpret_cast<uint16_t*>(t.sums + kWarp);
   return t;
 }
@@ -65,8 +63,8 @@ __device__ inline int count_rows(const PlaceTables& t, int expert) {
 /// experts-1, the padded rows of all experts. Needs a barrier before the tables are read.
 __device__ inline int begin_rows(const PlaceTables& t, int rows, int earlier_chunks, int unit) {
   const int expert = threadIdx.x, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const int padded = (rows + unit - 1) / unit * unit;
-  int through = padded;
+  const int blocks = static_cast<int>(static_cast<unsigned>(rows + unit - 1) / unit);
+  int through = blocks;
 #pragma unroll
   for (int step = 1; step < kWarp; step *= 2) {
     const int before = __shfl_up_sync(kAllLanes, through, step);
@@ -76,11 +74,11 @@ __device__ inline int begin_rows(const PlaceTables& t, int rows, int earlier_chu
   __syncthreads();
   through += __reduce_add_sync(kAllLanes, lane < warp ? t.sums[lane] : 0);
   if (expert < t.experts) {
-    t.begin[expert] = through - padded;
-    t.chunk_at[expert] = through - padded + earlier_chunks;
-    t.rows[expert] = rows;
+    const int first_block = through - blocks;
+    t.spans[expert] = make_int4(first_block * unit, rows, first_block, blocks);
+    t.chunk_at[expert] = first_block * unit + earlier_chunks;
   }
-  return through;
+  return through * unit;
 }
 
 /// The row of token `local` of the chunk among the rows of `expert`, which it chose.
@@ -98,10 +96,9 @@ __device__ inline void write_row(const TopkSortArgs& args, int row, int token, i
 /// A warp writes the padding of one expert and the expert of its blocks.
 __device__ inline void pad_expert(const PlaceTables& t, const TopkSortArgs& args, int expert) {
   const int lane = threadIdx.x % kWarp;
-  const int rows = t.rows[expert], begin = t.begin[expert], unit = args.shape.unit;
-  if (rows == 0) return;
-  const int blocks = (rows + unit - 1) / unit, first_block = begin / unit;
-  for (int row = rows + lane; row < blocks * unit; row += kWarp)
+  const int4 span = t.spans[expert];
+  const int begin = span.x, rows = span.y, first_block = span.z, blocks = span.w;
+  for (int row = rows + lane; row < blocks * args.shape.unit; row += kWarp)
     write_row(args, begin + row, args.shape.tokens, args.shape.topk, 0);
   for (int block = lane; block < blocks; block += kWarp)
     args.sorted_expert_ids[first_block + block] = expert;

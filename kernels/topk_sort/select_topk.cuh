@@ -31,7 +31,9 @@ __device__ inline uint64_t item_of(float score, int expert) {
 __device__ inline int expert_of(uint64_t item) {
   return static_cast<int>(~static_cast<uint32_t>(item));
 }
-__device__ inline uint32_t key_of(uint64_t item) { return static_cast<uint32_t>(item >> 32); }
+__device__ inline uint32_t key_of(uint64_t item) {
+  return static_cast<uint32_t>(item >> 32);
+}
 
 __device__ inline void order_pair(uint64_t& high, uint64_t& low) {
   const uint64_t a = high, b = low;
@@ -63,7 +65,9 @@ __device__ inline void sort_descending(uint64_t (&item)[N]) {
   }
 }
 
-__device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+__device__ inline float sigmoid(float x) {
+  return __fdividef(1.0f, 1.0f + expf(-x));
+}
 
 __device__ inline float warp_sum(float value) {
 #pragma unroll
@@ -76,13 +80,13 @@ template <int N>
 struct LaneBias {
   float value[N];
 };
-template <int N>
+template <bool Grouped, int N>
 __device__ inline LaneBias<N> load_bias(const TopkSortArgs& args, int lane) {
   LaneBias<N> bias;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const int expert = lane * N + i;
-    const bool used = args.shape.scoring == Scoring::noaux_tc && expert < args.shape.experts;
+    const bool used = Grouped && expert < args.shape.experts;
     bias.value[i] = used ? __ldg(args.bias + expert) : 0;
   }
   return bias;
@@ -131,7 +135,6 @@ __device__ inline float group_score(const float (&score)[N], const TopkSortShape
 template <int N>
 __device__ inline unsigned kept_groups(const float (&score)[N], const TopkSortShape& shape,
                                        int lane) {
-  if (shape.topk_groups == shape.groups) return kAllLanes;
   const float mine = group_score(score, shape, lane);
   int better = 0;
   for (int group = 0; group < shape.groups; ++group) {
@@ -141,30 +144,40 @@ __device__ inline unsigned kept_groups(const float (&score)[N], const TopkSortSh
   return __ballot_sync(kAllLanes, lane < shape.groups && better < shape.topk_groups);
 }
 
-/// What decides the selection: the logit, or for noaux_tc the biased sigmoid. 0 where the expert
-/// does not exist or its group was dropped.
-template <int N>
+/// What decides the selection: the logit, or for noaux_tc (`Grouped`) the biased sigmoid. 0 where
+/// the expert does not exist or its group was dropped. Everything is computed before it is
+/// selected: a branch per element would cost more.
+template <bool Grouped, int N>
 __device__ inline void make_items(const RawRow<N>& raw, const LaneBias<N>& bias,
                                   const TopkSortShape& shape, int lane, uint64_t (&item)[N]) {
   const int first = lane * N;
   float score[N];
   decode_row(raw, shape.dtype, score);
-  unsigned kept = kAllLanes;
-  if (shape.scoring == Scoring::noaux_tc) {
+  if constexpr (Grouped) {
 #pragma unroll
-    for (int i = 0; i < N; ++i)
-      score[i] = first + i < shape.experts ? canonical(sigmoid(score[i]) + bias.value[i]) : -INFINITY;
-    kept = kept_groups(score, shape, lane);
+    for (int i = 0; i < N; ++i) {
+      const float biased = canonical(sigmoid(score[i]) + bias.value[i]);
+      score[i] = first + i < shape.experts ? biased : -INFINITY;
+    }
   }
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    const uint64_t there = item_of(score[i], first + i);  // first, so that no branch is needed
+    const uint64_t there = item_of(score[i], first + i);
     item[i] = first + i < shape.experts ? there : 0;
   }
-  if (kept == kAllLanes) return;
-  const int width = shape.experts / shape.groups;
+  if constexpr (Grouped) {
+    if (shape.topk_groups == shape.groups) return;
+    const unsigned kept = kept_groups(score, shape, lane);
+    const int width = shape.experts / shape.groups;
+    int group = first / width, left = width - (first - group * width);  // left in this group
 #pragma unroll
-  for (int i = 0; i < N; ++i) item[i] = kept >> ((first + i) / width % kWarp) & 1 ? item[i] : 0;
+    for (int i = 0; i < N; ++i) {
+      item[i] = kept >> (group % kWarp) & 1 ? item[i] : 0;
+      const bool ends = --left == 0;
+      group += ends;
+      left = ends ? width : left;
+    }
+  }
 }
 
 /// Slot `lane` of a token (lanes below k), before weighing.
@@ -175,19 +188,32 @@ struct Chosen {
   float top;          // the largest score
 };
 
+/// A store under a predicate. Written as an `if`, it becomes a branch and a reconvergence in the
+/// selection's loop, whose latency is what a token waits for.
+__device__ inline void store_if(bool condition, uint64_t* shared, uint64_t value) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.u32 p, %0, 0;\n"
+      "@p st.shared.u64 [%1], %2;\n"
+      "}\n" ::"r"(static_cast<uint32_t>(condition)),
+      "r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))), "l"(value)
+      : "memory");
+}
+
 /// `slots`: k words of shared memory that belong to this warp.
-template <int N>
+template <bool Grouped, int N>
 __device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bias,
                                      const TopkSortShape& shape, uint64_t* slots) {
   const int lane = threadIdx.x % kWarp;
   const unsigned lower_lanes = (1u << lane) - 1;
   uint64_t item[N];
-  make_items(raw, bias, shape, lane, item);
+  make_items<Grouped>(raw, bias, shape, lane, item);
   sort_descending<0, N>(item);
 
   Chosen chosen;
   chosen.denominator = 0;
-  if (shape.scoring == Scoring::softmax && !shape.renorm) {
+  if (!Grouped && shape.scoring == Scoring::softmax && !shape.renorm) {
     const float top = from_ordered(__reduce_max_sync(kAllLanes, key_of(item[0])));
     float sum = 0;
 #pragma unroll
@@ -205,7 +231,7 @@ __device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bi
     const bool holder = head == __reduce_max_sync(kAllLanes, head);
     const unsigned holders = __ballot_sync(kAllLanes, holder);
     const bool winner = holder && (holders & lower_lanes) == 0;
-    if (winner) slots[slot] = item[0];
+    store_if(winner, &slots[slot], item[0]);
 #pragma unroll
     for (int i = 0; i + 1 < N; ++i) item[i] = winner ? item[i + 1] : item[i];
     item[N - 1] = winner ? 0 : item[N - 1];
@@ -220,16 +246,17 @@ __device__ inline Chosen select_topk(const RawRow<N>& raw, const LaneBias<N>& bi
 }
 
 /// The weight of slot `lane`; every lane of the warp must call it.
+template <bool Grouped>
 __device__ inline float weight_of(const Chosen& chosen, const TopkSortArgs& args, int token) {
   const int lane = threadIdx.x % kWarp;
   const TopkSortShape& shape = args.shape;
   float numerator = 0;
   if (lane < shape.topk) {
-    if (shape.scoring == Scoring::noaux_tc) {
+    if constexpr (Grouped) {
       // The biased score has lost bits of the sigmoid, so take the logit again, from L1.
       numerator = sigmoid(load_logit(args, token, chosen.expert));
-    } else if (chosen.score != -INFINITY) {
-      numerator = expf(chosen.score - chosen.top);
+    } else {
+      numerator = chosen.score > -INFINITY ? expf(chosen.score - chosen.top) : 0;
     }
   }
   float denominator = 1;
@@ -239,6 +266,18 @@ __device__ inline float weight_of(const Chosen& chosen, const TopkSortArgs& args
     denominator = chosen.denominator;
   }
   return denominator > 0 ? numerator / denominator * shape.scale : 0;
+}
+
+/// Calls launch.template operator()<N, Grouped>() with the scores per lane that the experts need.
+template <class LaunchOf>
+void for_lanes(const TopkSortShape& shape, const LaunchOf& launch) {
+  const bool grouped = shape.scoring == Scoring::noaux_tc;
+  const auto with = [&]<int N>() {
+    grouped ? launch.template operator()<N, true>() : launch.template operator()<N, false>();
+  };
+  if (shape.experts <= 4 * kWarp) return with.template operator()<4>();
+  if (shape.experts <= 8 * kWarp) return with.template operator()<8>();
+  with.template operator()<16>();
 }
 
 }  // namespace moegate::routing

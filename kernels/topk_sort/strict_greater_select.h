@@ -3,9 +3,9 @@
 // logits, each taking the first one strictly greater than all before it among those not chosen yet.
 //
 // Documented divergences from topk_sort.h, both from starting a pass at (-infinity, expert 0):
-//   - a row with fewer than k finite logits takes expert 0 in every pass that finds nothing, and the
-//     later slot overwrites the earlier one: expert 0 can lose its real weight, and the row has
-//     fewer than k experts;
+//   - a row with fewer than k finite logits takes expert 0 in every pass that finds nothing, and
+//     the later slot overwrites the earlier one: expert 0 can lose its real weight, and the row
+//     has fewer than k experts;
 //   - a NaN is never chosen, and makes every weight of its row NaN when all experts are summed.
 #pragma once
 

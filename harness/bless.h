@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a run the baseline of its device class: the only way a baseline moves, always with a reason
+// and a line in the ledger.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "harness/store.h"
+
+namespace moegate {
+
+struct BlessOptions {
+  std::string run = "latest";
+  std::string reason;
+  std::filesystem::path baselines;  // the folder that holds <class>/<suite>.tsv and blessings.tsv
+  std::string author;
+  bool allow_dirty = false;
+};
+
+/// Writes the baseline file of every suite of the run and the ledger; returns what changed, for
+/// people. Throws Error(usage) for an empty reason, a dirty or partial run, or a result that is no
+/// example to follow (wrong, crashed, timeout, bad_timer), naming them.
+std::string bless(Store& store, const BlessOptions& options);
+
+}  // namespace moegate

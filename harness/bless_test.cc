@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// bless, compare, candidates and flags on synthetic stores.
+#include "harness/bless.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/gate.h"
+#include "harness/gate_fixture.h"
+
+namespace moegate {
+namespace {
+
+TEST_F(GateTest, WithoutBaselineNothingIsJudged) {
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("NO BASELINE: 0 inconclusive, 4 new")) << out_;
+  EXPECT_EQ(gate({"--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
+  const std::string cand = (dir_ / "cand").string();
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_TRUE(says("recorded as candidate")) << out_;
+  EXPECT_TRUE(fs::exists(dir_ / "cand" / "nvidia-h200" / "nightly.tsv"));
+  add_run([](Row& row, int) {
+    row.result.span_ns *= row.variant == "fused" ? 1.1 : 1;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", cand}), 10) << out_;
+  EXPECT_TRUE(says("candidate, not blessed")) << out_;
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ABrokenRunBecomesNoCandidate) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::timeout;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", (dir_ / "cand").string()}), 13) << out_;
+  EXPECT_TRUE(says("not recorded")) << out_;
+  EXPECT_FALSE(fs::exists(dir_ / "cand"));
+}
+
+TEST_F(GateTest, OtherConditionsAreRefused) {
+  bless_run(add_run());
+  info_.flush = "write";
+  add_run();
+  EXPECT_EQ(gate(), 2);
+  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
+  info_.flush = "read";
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(gate(), 21);
+  EXPECT_TRUE(says("timer is 'cupti', the run's is 'event'")) << out_;
+  info_.timer = "cupti";
+  info_.device.klass = "nvidia-b200";
+  add_run();
+  EXPECT_EQ(gate({"--baseline", baseline().string()}), 2);
+  EXPECT_TRUE(says("class")) << out_;
+  EXPECT_EQ(gate(), 0) << "another class has no baseline: " << out_;
+}
+
+TEST_F(GateTest, PrintsJsonAndCsv) {
+  bless_run(add_run());
+  EXPECT_EQ(gate({"--format", "json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["judged"], 4);
+  EXPECT_EQ(gate({"--format", "csv"}), 0);
+  EXPECT_EQ(out_.rfind("outcome,suite,case,variant", 0), 0u) << out_;
+}
+
+TEST_F(GateTest, BadFlagsAreUsageErrors) {
+  add_run();
+  for (const Args& args : {Args{"--fail-on", "speed"},
+                           {"--margin", "0.01"},
+                           {"--margin", "5%"},
+                           {"--format", "xml"},
+                           {"--run", "none"},
+                           {"--baseline", "/none"},
+                           {"--colour", "red"}}) {
+    EXPECT_EQ(gate(args), 2) << args[0] << ": " << out_;
+  }
+  fs::remove(db_);
+  EXPECT_EQ(gate(), 30) << out_;
+  EXPECT_FALSE(fs::exists(db_));
+}
+
+TEST_F(GateTest, NoVerdictFileWithoutAVerdict) {
+  add_run();
+  const std::string verdict = (dir_ / "v.json").string();
+  EXPECT_EQ(gate({"--verdict", verdict, "--run", "none"}), 2);
+  EXPECT_FALSE(fs::exists(verdict));
+  EXPECT_EQ(gate({"--verdict", (dir_ / "no" / "v.json").string()}), 2) << out_;
+}
+
+TEST_F(GateTest, ComparesTwoRuns) {
+  add_run();
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.span_ns *= 1.1;
+    return true;
+  });
+  add_run([](Row& row, int) { return !is(row, "8", "fused"); });
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << out_;
+  EXPECT_TRUE(says("against run 1 'night'")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"2", "1"}), 0) << out_;
+  EXPECT_TRUE(says("1 improved")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 13) << out_;
+  EXPECT_EQ(call(cmd_compare, {"3", "1", "--format", "csv"}), 0) << out_;
+  EXPECT_TRUE(says("new,nightly")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1"}), 2);
+  EXPECT_EQ(call(cmd_compare, {"1", "1"}), 2);
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 21) << out_;
+}
+
+TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::crashed;
+    return true;
+  });
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  EXPECT_TRUE(says("1 new")) << out_;
+}
+
+TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "start"}), 0) << out_;
+  const std::string first = text_of(baseline());
+  EXPECT_EQ(first.rfind(
+                "#moegate-baseline 1\n#class nvidia-h200  suite nightly  protocol 1  timer cupti  "
+                "flush read  gpu GPU-1\n"
+                "topk_sort/tokens=8 chain\n\tspan_us=10 sd=0.2% n=3 error=0.001 det=1 by=B0001\n",
+                0),
+            0u)
+      << first;
+  const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\n"),
+            std::string::npos);
+
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
+  EXPECT_TRUE(says("nothing moved")) << out_;
+  EXPECT_EQ(text_of(baseline()), first);
+  EXPECT_EQ(text_of(ledger).find("again"), std::string::npos);
+
+  add_run([](Row& row, int) {
+    if (is(row, "16", "fused")) row.result.span_ns *= 0.8;
+    return true;
+  });
+  EXPECT_EQ(call(cmd_bless, {"--reason", "faster"}), 0) << out_;
+  EXPECT_TRUE(says("topk_sort/tokens=16 fused: 10 -> 8 us (-20.0 %)")) << out_;
+  EXPECT_NE(text_of(baseline()).find("span_us=8 sd=0.2% n=3 error=0.001 det=1 by=B0002"),
+            std::string::npos);
+  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+}
+
+TEST_F(GateTest, BlessRefuses) {
+  const auto refused = [&](const Args& args, const std::string& why) {
+    EXPECT_EQ(call(cmd_bless, args), 2);
+    EXPECT_TRUE(says(why)) << out_;
+    EXPECT_FALSE(fs::exists(baseline()));
+    EXPECT_FALSE(fs::exists(dir_ / "baselines" / "blessings.tsv"));
+  };
+  add_run();
+  refused({}, "--reason");
+  refused({"--reason", " \n"}, "--reason");
+  info_.dirty = true;
+  add_run();
+  refused({"--reason", "x"}, "uncommitted");
+  EXPECT_EQ(
+      call(cmd_bless, {"--reason", "x", "--allow-dirty", "--baselines", (dir_ / "b").string()}), 0)
+      << out_;
+  info_.dirty = false;
+  add_run({}, "interrupted");
+  refused({"--reason", "x"}, "--resume 3");
+  info_.options = R"({"filtered": true})";
+  add_run();
+  refused({"--reason", "x"}, "part of its suites");
+  info_.options = "{}";
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::wrong;
+    return true;
+  });
+  refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
+}
+
+TEST(FailOn, Parses) {
+  EXPECT_TRUE(parse_fail_on("inconclusive").inconclusive);
+  EXPECT_FALSE(parse_fail_on("inconclusive").latency);
+  for (const char* bad : {"", "latency,", ",latency", "speed"})
+    EXPECT_THROW(parse_fail_on(bad), Error) << bad;
+}
+
+}  // namespace
+}  // namespace moegate

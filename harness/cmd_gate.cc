@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate gate: judge a run against the blessed baseline.
+#include <filesystem>
+
+#include "harness/cli.h"
+#include "harness/commands.h"
+#include "harness/gate_flags.h"
+#include "harness/home.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+po::options_description gate_flags() {
+  po::options_description flags("What to judge");
+  flags.add_options()  //
+      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
+       "the store")  //
+      ("run", po::value<std::string>()->default_value("latest")->value_name("R"),
+       "latest, a number or a label")  //
+      ("baseline", po::value<std::string>()->value_name("PATH"),
+       "a baseline file, or a folder of them (default: baselines/<class> of the tool's home)")  //
+      ("candidate", po::value<std::string>()->value_name("DIR"),
+       "where a suite has no baseline: judge against the run recorded here, or record this one")  //
+      ("require-baseline", po::bool_switch(), "a suite without a blessed baseline fails (exit 22)");
+  return flags;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return fs::is_regular_file(path, ignored);
+}
+
+/// The blessed file of a suite; empty when there is none.
+fs::path find_baseline(const po::variables_map& values, const RunInfo& run,
+                       const std::string& suite) {
+  const std::string name = suite + ".tsv";
+  if (values.count("baseline") == 0) {
+    const fs::path path = home() / "baselines" / run.device.klass / name;
+    return is_file(path) ? path : fs::path();
+  }
+  const fs::path given = values["baseline"].as<std::string>();
+  std::error_code ignored;
+  if (!fs::exists(given, ignored))
+    usage_error("--baseline {}: no such file or folder", given.string());
+  if (!fs::is_directory(given, ignored)) return given;
+  for (const fs::path& path : {given / name, given / run.device.klass / name}) {
+    if (is_file(path)) return path;
+  }
+  return {};
+}
+
+Expectation expect(const fs::path& path, const RunInfo& run, const std::string& suite) {
+  const Baseline baseline = read_baseline(path);
+  if (baseline.header.suite != suite) {
+    usage_error(
+        "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
+        "file",
+        path.string(), baseline.header.suite, suite);
+  }
+  check_comparable(baseline.header, header_of(run, suite), path.string());
+  Expectation e;
+  e.against = path.string();
+  e.other_device = !baseline.ratios() && baseline.header.gpu != run.device.uuid;
+  if (e.other_device) e.note = "recorded on another device: " + baseline.header.gpu;
+  e.sides = collect(baseline);
+  return e;
+}
+
+/// Only a whole and healthy run may become what later ones are judged against.
+std::string record_candidate(const fs::path& path, const RunInfo& run, const std::string& suite,
+                             const Sides& sides) {
+  if (run.status != "complete")
+    return fmt::format("not recorded as candidate: the run is {}", run.status);
+  for (const auto& [id, side] : sides) {
+    if (id.suite == suite && !side.measured() && side.status != Status::unsupported) {
+      return fmt::format("not recorded as candidate: {} {} is {}", id.key, id.variant,
+                         name_of(side.status));
+    }
+  }
+  write_baseline(path, to_baseline(run, suite, sides, "candidate"));
+  return fmt::format("recorded as candidate in {}; later runs are judged against it",
+                     path.string());
+}
+
+/// A candidate judges too, but nobody blessed it.
+struct Found {
+  Expectation expectation;
+  bool blessed = false;
+};
+
+Found expectation_of(const po::variables_map& values, const RunInfo& run, const std::string& suite,
+                     const Sides& sides) {
+  const fs::path blessed = find_baseline(values, run, suite);
+  if (!blessed.empty()) return {expect(blessed, run, suite), true};
+  if (values.count("candidate") == 0) return {};
+  const fs::path path =
+      fs::path(values["candidate"].as<std::string>()) / run.device.klass / (suite + ".tsv");
+  Found found;
+  if (is_file(path)) {
+    found.expectation = expect(path, run, suite);
+    found.expectation.note += found.expectation.note.empty() ? "" : "; ";
+    found.expectation.note += "candidate, not blessed";
+  } else {
+    found.expectation.note = record_candidate(path, run, suite, sides);
+  }
+  return found;
+}
+
+}  // namespace
+
+int cmd_gate(const std::vector<std::string>& args) {
+  po::options_description flags = gate_flags();
+  flags.add(judging_flags());
+  const auto values = parse("moegate gate [options]", flags, args);
+  if (!values) return 0;
+  const auto db = (*values)["db"].as<std::string>();
+  const FailOn fail_on = parse_fail_on((*values)["fail-on"].as<std::string>());
+  parse_format((*values)["format"].as<std::string>());
+  Store store = open_for_verdict(db);
+  const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
+  const Sides sides = collect(store.levels(run.id), run.device.backend);
+
+  GateReport report;
+  report.limits = read_limits(*values, run.device.backend);
+  std::map<std::string, Expectation> expected;
+  bool all_blessed = true;
+  for (const auto& [id, side] : sides) {
+    if (expected.count(id.suite) > 0) continue;
+    Found found = expectation_of(*values, run, id.suite, sides);
+    all_blessed = all_blessed && found.blessed;
+    expected[id.suite] = std::move(found.expectation);
+  }
+  report.result =
+      judge(sides, expected, {report.limits, run.device.backend == Backend::host, is_partial(run)});
+  const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
+  report.exit = decide_exit(report.result, fail_on, lacks_baseline);
+  report.run = run;
+  report.db = db;
+  report.throttle = throttle_summary(store, run.id);
+  report.next = fmt::format("moegate bless --db {} --run {} --reason '...'", db, run.id);
+  publish(store, report, *values);
+  return static_cast<int>(report.exit);
+}
+
+}  // namespace moegate

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner of reports, and every report of reports/ on a small synthetic store.
+#include "harness/report.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "harness/commands.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSource = fs::path(__FILE__).parent_path().parent_path();
+
+class ReportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ =
+        fs::path(::testing::TempDir()) /
+        (std::string("report_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+    db_ = (dir_ / "r.db").string();
+    setenv("MOEGATE_HOME", kSource.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("MOEGATE_HOME");
+    fs::remove_all(dir_);
+  }
+
+  RunInfo info(Backend backend) {
+    RunInfo info;
+    info.label = "x";
+    info.device = {backend, "device", "class", backend == Backend::cuda ? "GPU-1" : "a-host",
+                   132,     60 << 20, 1,       1,
+                   "driver"};
+    info.protocol = 1;
+    info.timer = backend == Backend::cuda ? "cupti" : "clock";
+    info.flush = "read";
+    info.rounds = 3;
+    return info;
+  }
+
+  /// chain3 (host: chain) takes 10 us and fused 8 us with 1 % noise that both share, on two cases
+  /// that differ in scoring; `flat` takes as long as chain3, with noise of its own.
+  void add_run(Backend backend, int processes = 3) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(backend));
+    const std::string before = backend == Backend::cuda ? "chain3" : "chain";
+    for (int round = 0; round < processes; ++round) {
+      const int64_t process = store.begin_process(run, round, round);
+      for (const char* scoring : {"softmax", "noaux_tc"}) {
+        const Case c{"s",
+                     "gpt",
+                     "topk_sort",
+                     {{"tokens", "8"},
+                      {"routing", "uniform"},
+                      {"launch", "stream"},
+                      {"cache", "cold"},
+                      {"scoring", scoring},
+                      {"topk", "4"}},
+                     {}};
+        const double day = 1 + 0.01 * round;
+        add(store, process, c, before, 10000 * day, 1);
+        add(store, process, c, "fused", 8000 * day, 0.8);
+        add(store, process, c, "flat", 10000 * (1.03 - 0.03 * round), 1.03 - 0.03 * round);
+        Result crashed;
+        crashed.variant = "broken";
+        crashed.status = Status::crashed;
+        crashed.why = "signal 11";
+        store.add_result(process, c, {}, {}, crashed);
+      }
+    }
+    store.end_run(run, "complete");
+  }
+
+  void add(Store& store, int64_t process, const Case& c, const std::string& variant, double ns,
+           double ratio) {
+    Result r;
+    r.variant = variant;
+    r.timer = "cupti";
+    r.samples = 100;
+    r.span_ns = r.low_ns = r.high_ns = r.busy_ns = ns;
+    r.ratio = ratio;
+    Accuracy a;
+    a.output = "weights";
+    a.ok = true;
+    a.rel_l2 = 1e-3;
+    r.accuracy = {a};
+    KernelRow k;
+    k.name = "kernel<int>";
+    k.ns = ns;
+    r.kernels = {k};
+    store.add_result(process, c, {1e9, 16e6, 0}, {}, r);
+  }
+
+  Table report(const std::string& name, int64_t run = 1) {
+    Store store = Store::open(db_, Store::Mode::read);
+    return run_report(store, find_report(name), run);
+  }
+  std::string at(const Table& table, size_t row, const std::string& column) {
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i] == column) return table.rows.at(row).at(i).text;
+    }
+    ADD_FAILURE() << "no column " << column;
+    return "";
+  }
+  std::string refusal(const std::string& sql) {
+    const fs::path path = dir_ / "own.sql";
+    std::ofstream(path) << sql;
+    try {
+      report(path.string());
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage) << e.what();
+      return e.what();
+    }
+    return "accepted";
+  }
+
+  fs::path dir_;
+  std::string db_;
+};
+
+TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
+  add_run(Backend::cuda);
+  add_run(Backend::host);
+  int reports = 0;
+  for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
+    if (entry.path().extension() != ".sql") continue;
+    ++reports;
+    std::ifstream in(entry.path());
+    std::string first;
+    std::getline(in, first);
+    EXPECT_EQ(first.rfind("-- title: ", 0), 0u) << entry.path();
+    for (const int64_t run : {1, 2}) {
+      EXPECT_FALSE(report(entry.path().string(), run).rows.empty()) << entry.path();
+    }
+  }
+  EXPECT_GE(reports, 6);
+}
+
+TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
+  add_run(Backend::cuda);
+  const Table t = report("latency");
+  ASSERT_EQ(t.rows.size(), 8u);
+  // Ordered by key: scoring=noaux_tc first; variants by name.
+  EXPECT_EQ(at(t, 0, "variant"), "broken");
+  EXPECT_EQ(at(t, 0, "us"), "");
+  EXPECT_EQ(at(t, 0, "status"), "crashed");
+  EXPECT_EQ(at(t, 0, "why"), "signal 11");
+  EXPECT_EQ(at(t, 1, "variant"), "chain3");
+  // Logs of 10, 10.1, 10.2 us: geometric mean 10.0997, sd .0099, t(.975, 2) = 4.3027.
+  EXPECT_EQ(at(t, 1, "us"), "10.1");
+  EXPECT_NEAR(std::stod(at(t, 1, "from")), 10.0997 * std::exp(-4.3027 * 0.0099013 / std::sqrt(3.0)),
+              0.002);
+  EXPECT_NEAR(std::stod(at(t, 1, "to")), 10.0997 * std::exp(4.3027 * 0.0099013 / std::sqrt(3.0)),
+              0.002);
+  EXPECT_EQ(at(t, 1, "processes"), "3");
+  EXPECT_EQ(at(t, 1, "samples"), "300");
+  EXPECT_EQ(at(t, 1, "launches"), "1");
+  EXPECT_EQ(at(t, 1, "GB/s"), "1584.2");
+}
+
+TEST_F(ReportTest, SpeedupIsPairedAndSaysWhenItIsNotOne) {
+  add_run(Backend::cuda);
+  add_run(Backend::host);
+  for (const int64_t run : {1, 2}) {
+    const Table t = report("speedup", run);
+    ASSERT_EQ(t.rows.size(), 4u);
+    EXPECT_EQ(at(t, 0, "variant"), "flat");
+    EXPECT_EQ(at(t, 0, "Speedup"), "~");
+    EXPECT_EQ(at(t, 1, "variant"), "fused");
+    EXPECT_EQ(at(t, 1, "Speedup"), "1.25x") << "the common noise cancels";
+    EXPECT_EQ(at(t, 1, "95 % CI"), "1.25–1.25");
+    EXPECT_EQ(at(t, 1, "Before (us)"), "10.1");
+    EXPECT_EQ(at(t, 1, "After (us)"), "8.08");
+    EXPECT_EQ(at(t, 1, "tokens"), "8");
+    EXPECT_EQ(at(t, 1, "other"), "scoring=noaux_tc") << "only what varies";
+  }
+}
+
+TEST_F(ReportTest, OneProcessHasNoSpeedup) {
+  add_run(Backend::cuda, 1);
+  EXPECT_EQ(at(report("speedup"), 1, "Speedup"), "~");
+  EXPECT_EQ(at(report("speedup"), 1, "95 % CI"), "");
+  EXPECT_EQ(at(report("latency"), 1, "from"), "10") << "the interval of that process";
+}
+
+TEST_F(ReportTest, RooflineNeedsMeasuredCeilings) {
+  add_run(Backend::cuda);
+  EXPECT_EQ(at(report("roofline"), 0, "% of roofline"), "");
+  EXPECT_NE(at(report("roofline"), 0, "GB/s"), "");
+  Store::open(db_, Store::Mode::update)
+      .set_ceilings(info(Backend::cuda).device, {{"read_bytes_per_s", 4e12}});
+  const Table t = report("roofline");
+  EXPECT_EQ(at(t, 0, "variant"), "chain3");
+  EXPECT_EQ(at(t, 0, "floor us"), "4") << "16 MB at 4 TB/s";
+  EXPECT_EQ(at(t, 0, "% of bandwidth"), "39.6");
+  EXPECT_EQ(at(t, 0, "% of roofline"), "39.6");
+  EXPECT_EQ(at(t, 0, "% of rate"), "");
+}
+
+TEST_F(ReportTest, AReportOnlyReads) {
+  add_run(Backend::cuda);
+  EXPECT_EQ(refusal("SELECT count(*) AS n FROM run WHERE run_id = :run"), "accepted");
+  EXPECT_NE(refusal("DELETE FROM run").find("one SELECT"), std::string::npos);
+  EXPECT_NE(refusal("ATTACH '" + (dir_ / "made.db").string() + "' AS x").find("one SELECT"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(dir_ / "made.db"));
+  EXPECT_NE(refusal("SELECT 1; SELECT 2").find("more than one"), std::string::npos);
+  EXPECT_NE(refusal("SELECT x FROM nowhere").find("own.sql"), std::string::npos);
+  EXPECT_NE(refusal("").find("own.sql"), std::string::npos);
+  EXPECT_NE(refusal("SELECT load_extension('x')"), "accepted");
+}
+
+TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
+  add_run(Backend::cuda);
+  std::ofstream(dir_ / "own.sql")
+      << "SELECT NULL AS a, 12345678901 AS b, 1.0/3 AS c, 'x' AS d, 2.0 AS e, "
+         "(SELECT sd(value) FROM json_each('[1,2,null,4]')) AS s, "
+         "(SELECT sd(value) FROM json_each('[1]')) AS s1, t975(2) AS t, t975(0) AS t0";
+  const Table t = report((dir_ / "own.sql").string());
+  const char* const expected[] = {"", "12345678901", "0.333333", "x", "2", "1.52753",
+                                  "", "4.30265",     ""};
+  for (size_t i = 0; i < std::size(expected); ++i)
+    EXPECT_EQ(t.rows[0][i].text, expected[i]) << t.columns[i];
+  EXPECT_TRUE(t.rows[0][1].number);
+  EXPECT_FALSE(t.rows[0][3].number);
+}
+
+TEST_F(ReportTest, UnknownNamesListWhatThereIs) {
+  for (const char* name : {"latenzy", ""}) {
+    try {
+      find_report(name);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      EXPECT_NE(std::string(e.what()).find("accuracy, kernels, latency"), std::string::npos)
+          << e.what();
+    }
+  }
+  EXPECT_THROW(find_report("../reports/none.sql"), Error);
+}
+
+TEST_F(ReportTest, TheCommandPrints) {
+  add_run(Backend::cuda);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(cmd_report({"speedup", "--db", db_, "--format", "csv"}), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout().rfind("model,tokens,routing", 0), 0u);
+  EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--run", "9"}), Error);
+  EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--format", "xml"}), Error);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,41 @@
+-- title: latency of every case and variant: microseconds with 95 % interval, bandwidth, status
+-- SPDX-License-Identifier: Apache-2.0
+-- us is the geometric mean of the processes' trimmed means, its interval from their spread (Student t on
+-- logs); with one process, the interval of that process's median. row is what `moegate repro` takes.
+WITH results AS (
+  SELECT r.*, run_id, round,
+         (SELECT count(*) FROM kernel k WHERE k.result_id = r.result_id) AS launches,
+         CASE WHEN r.status IN ('ok', 'noisy') AND samples > 0 THEN span_ns END AS span
+  FROM result r JOIN process USING (process_id)
+  WHERE run_id = :run
+), grouped AS (
+  SELECT case_id, variant, min(result_id) AS result_id, count(*) AS processes, count(span) AS n,
+         exp(avg(ln(span))) AS level, t975(count(span) - 1) * sd(ln(span)) / sqrt(count(span)) AS reach,
+         avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
+         avg(CASE WHEN span THEN busy_ns END) AS busy, max(launches) AS launches,
+         sum(samples) AS samples, group_concat(DISTINCT status) AS status, max(why) AS why, max(path) AS path,
+         max(suspect_warm) AS suspect_warm, max(impossible) AS impossible,
+         exp(avg(ln(CASE WHEN span AND ratio > 0 THEN ratio END))) AS ratio
+  FROM results
+  GROUP BY case_id, variant
+)
+SELECT result_id AS "row",
+       section AS model,
+       key AS "case",
+       variant,
+       round(level / 1000, 3) AS us,
+       round(CASE WHEN n > 1 THEN level * exp(-reach) ELSE low_ns END / 1000, 3) AS "from",
+       round(CASE WHEN n > 1 THEN level * exp(reach) ELSE high_ns END / 1000, 3) AS "to",
+       round(busy / 1000, 3) AS "busy us",
+       CASE WHEN launches > 0 THEN launches END AS launches,
+       CASE WHEN n > 0 THEN samples END AS samples,
+       n AS processes,
+       round((read_bytes + write_bytes) / level, 1) AS "GB/s",
+       round(ratio, 4) AS "to yardstick",
+       status || iif(suspect_warm, ' suspect_warm', '') || iif(impossible, ' impossible', '') AS status,
+       path,
+       why
+FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
+WHERE rc.run_id = :run
+ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
+         CAST(params ->> 'tokens' AS INTEGER), key, variant

@@ -1,0 +1,48 @@
+-- title: before and after: every variant against the one it replaces, with 95 % interval
+-- SPDX-License-Identifier: Apache-2.0
+-- The before of an operator is in the table `pair`: add a line for a new operator. Speedup is before / after,
+-- more than 1 is better; the interval is from one ratio per process (on a host, of the paired ratios to the
+-- yardstick), so it needs two processes. ~ stands where the interval includes 1 or does not exist.
+-- other: the remaining parameters that vary within this model and run.
+WITH pair (op, backend, before) AS (
+  VALUES ('topk_sort', 'cuda', 'chain3'),
+         ('topk_sort', 'host', 'chain')
+), level AS (
+  SELECT case_id, variant, round, path, span_ns,
+         CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged, backend
+  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
+  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0
+), ratio AS (
+  SELECT a.case_id, a.variant, a.backend, b.span_ns AS before_ns, a.span_ns AS after_ns, a.path,
+         ln(b.judged / a.judged) AS x
+  FROM level a JOIN bench_case USING (case_id)
+  JOIN pair ON pair.op = bench_case.op AND pair.backend = a.backend AND pair.before <> a.variant
+  JOIN level b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = pair.before
+  WHERE a.judged > 0 AND b.judged > 0
+), summary AS (
+  SELECT case_id, variant, exp(avg(ln(before_ns))) AS before_ns, exp(avg(ln(after_ns))) AS after_ns,
+         avg(x) AS x, t975(count(*) - 1) * sd(x) / sqrt(count(*)) AS reach, max(path) AS path
+  FROM ratio GROUP BY case_id, variant
+), varying AS (
+  SELECT section, j.key AS name
+  FROM run_case JOIN bench_case USING (case_id), json_each(params) j
+  WHERE run_id = :run
+  GROUP BY section, j.key HAVING count(DISTINCT j.value) > 1
+)
+SELECT section AS model,
+       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
+       params ->> 'routing' AS routing,
+       params ->> 'launch' AS launch,
+       params ->> 'cache' AS cache,
+       (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
+        WHERE j.key NOT IN ('tokens', 'routing', 'launch', 'cache')
+          AND EXISTS (SELECT 1 FROM varying v WHERE v.section = rc.section AND v.name = j.key)) AS other,
+       variant,
+       round(before_ns / 1000, iif(before_ns < 1e5, 2, 1)) AS "Before (us)",
+       round(after_ns / 1000, iif(after_ns < 1e5, 2, 1)) AS "After (us)",
+       CASE WHEN x - reach > 0 OR x + reach < 0 THEN printf('%.2fx', exp(x)) ELSE '~' END AS Speedup,
+       CASE WHEN reach IS NOT NULL THEN printf('%.2f–%.2f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
+       path
+FROM summary JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
+WHERE rc.run_id = :run
+ORDER BY suite, section, op, launch, cache, routing, tokens, key, variant
