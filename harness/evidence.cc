@@ -61,7 +61,10 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
 
 Sides collect(const std::vector<Level>& levels, Backend backend) {
   Sides sides;
-  std::map<CaseId, std::vector<double>, CaseIdLess> measured;
+  struct Levels {
+    std::vector<double> all, quiet;
+  };
+  std::map<CaseId, Levels, CaseIdLess> measured;
   for (const Level& l : levels) {
     const Result& r = l.result;
     const CaseId id{l.suite, l.key, l.variant};
@@ -77,9 +80,18 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
     side.yardstick =
         backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
-    measured[id].push_back(level);
+    measured[id].all.push_back(level);
+    if (r.status == Status::ok) measured[id].quiet.push_back(level);
   }
-  for (const auto& [id, values] : measured) sides[id].level = Evidence::of(values);
+  // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the load
+  // lasts, the same way in every process: only quiet processes are evidence.
+  constexpr size_t kFewest = 2;
+  for (const auto& [id, levels] : measured) {
+    Side& side = sides[id];
+    side.disturbed = backend == Backend::host && levels.quiet.size() < kFewest;
+    const bool quiet_only = backend == Backend::host && !side.disturbed;
+    side.level = Evidence::of(quiet_only ? levels.quiet : levels.all);
+  }
   return sides;
 }
 
@@ -108,7 +120,7 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   Baseline baseline;
   baseline.header = header_of(run, suite);
   for (const auto& [id, side] : sides) {
-    if (id.suite != suite || !side.measured()) continue;
+    if (id.suite != suite || !side.measured() || side.disturbed) continue;
     baseline.rows[{id.key, id.variant}] = {side.level.level(), side.level.sd_log,  side.level.n,
                                            side.error,         side.deterministic, by};
   }

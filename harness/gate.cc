@@ -76,8 +76,10 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     const std::string worse = drift(*base, head);
     if (!worse.empty()) say(Outcome::wrong, worse);
     v.drift = !worse.empty();
-    t.judged = !head.yardstick;
-    if (head.yardstick && worse.empty()) say(Outcome::pass, "yardstick: judged for accuracy only");
+    t.judged = !head.yardstick && !head.disturbed;
+    if (!worse.empty()) return t;
+    if (head.yardstick) say(Outcome::pass, "yardstick: judged for accuracy only");
+    if (head.disturbed) say(Outcome::inconclusive, what_happened(head));
   }
   return t;
 }
@@ -243,6 +245,8 @@ std::string sentence(const GateResult& result, Exit exit) {
       exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
   const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
                                     [](const auto& suite) { return suite.second.against.empty(); });
+  const bool some = result.counts.count(Outcome::inconclusive) > 0;
+  if (some && result.counts.count(Outcome::pass) == 0 && exit == Exit::ok) head = "INCONCLUSIVE";
   if (unjudged && exit == Exit::ok) head = "NO BASELINE";
   std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));

@@ -67,17 +67,29 @@ std::string section(const std::string& title, const std::vector<const CaseVerdic
   return text;
 }
 
+std::string limit(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
+}
+
 std::string counts_text(const GateReport& report) {
-  const auto inconclusive = select(report.result, {Outcome::inconclusive}).size();
+  size_t inconclusive = 0, disturbed = 0;
+  std::string why;
+  for (const CaseVerdict* v : select(report.result, {Outcome::inconclusive})) {
+    ++(v->latency ? inconclusive : disturbed);
+    if (!v->latency) why = v->why;
+  }
   std::string text = "\n";
   text +=
       fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.\n",
                   inconclusive, report.result.judged);
+  if (disturbed > 0) {
+    text += fmt::format("{} cases could not be judged, for example: {}.\n", disturbed, why);
+  }
   text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n",
-                      report.result.blind, percent(report.limits.blind_at));
+                      report.result.blind, limit(report.limits.blind_at));
   text += fmt::format(
       "A case fails from {} when more than {} is certain (family-wise error {:g}, Holm).\n",
-      percent(report.limits.fail_at), percent(report.limits.margin), report.limits.alpha);
+      limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha);
   return text;
 }
 

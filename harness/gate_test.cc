@@ -230,5 +230,27 @@ TEST_F(GateTest, AHostIsJudgedByItsRatios) {
   EXPECT_EQ(gate(), 10) << out_;
 }
 
+TEST_F(GateTest, ABusyHostIsInconclusiveNotSlower) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  bless_run(add_run());
+  const auto busy = [](int from_round) {
+    return [=](Row& row, int round) {
+      if (round < from_round) return true;
+      row.result.status = Status::noisy;
+      row.result.why = "the machine was busy: threads had no core for 40 % of their time";
+      if (row.variant == "fused") row.result.ratio *= 2;
+      return true;
+    };
+  };
+  add_run(busy(0));
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("inconclusive")) << out_;
+  EXPECT_TRUE(says("the machine was busy")) << out_;
+  add_run(busy(2));  // two quiet processes are evidence, and they see no change
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("4 pass of 4 cases")) << out_;
+}
+
 }  // namespace
 }  // namespace moegate

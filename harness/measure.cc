@@ -17,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSets = 3;                       // problems a launch alternates among
-constexpr double kLargeFootprint = 64 << 20;   // beyond this two sets are enough to defeat any cache
 constexpr int kBatch = 100;                    // samples between two looks at the clock and the budget
 constexpr double kMaxInvalidShare = 0.05;      // PROTOCOL: more is status bad_timer
 constexpr double kMaxInterference = 0.05;      // host: more and the ratio itself is not to be trusted
@@ -28,20 +26,31 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, int count) {
+double footprint(const Problem& problem) {
+  double bytes = 0;
+  for (const Tensor* t : problem.tensors()) bytes += static_cast<double>(t->bytes());
+  return bytes;
+}
+
+/// How many problems a launch alternates among. Memory placement and graph instantiation shift a whole
+/// process's spans by half a percent on an H200; many small sets average that out. Large ones cost too much,
+/// and two are enough to defeat any cache.
+size_t set_count(double bytes) {
+  constexpr double kMiB = 1 << 20;
+  return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
+}
+
+std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c) {
   const OpEntry& op = find_op(c.op);
   std::vector<std::unique_ptr<Problem>> sets;
-  for (int i = 0; i < count; ++i) {
+  do {
     Case seeded = c;
     // Far apart, so that the sets of one seed are never those of the next.
-    seeded.params["seed"] = std::to_string(std::stoll(c.get("seed")) + 1000003LL * i);
+    constexpr int64_t kApart = 1000003;
+    seeded.params["seed"] =
+        std::to_string(std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(sets.size()));
     sets.push_back(op.make(device, seeded));
-    if (i == 0) {
-      double bytes = 0;
-      for (const Tensor* t : sets[0]->tensors()) bytes += static_cast<double>(t->bytes());
-      if (bytes > kLargeFootprint) count = std::min(count, 2);
-    }
-  }
+  } while (sets.size() < set_count(footprint(*sets[0])));
   return sets;
 }
 
@@ -116,16 +125,8 @@ double uncertainty(const Result& result) {
 }  // namespace
 
 Bench::Bench(Device& device, const Case& c)
-    : device_(device), case_(c), sets_(make_sets(device, c, kSets)) {
-  if (device.facts().backend == Backend::host) {
-    yardstick_sets_ = make_sets(device, c, static_cast<int>(sets_.size()));
-  }
-}
-
-double Bench::footprint_bytes() const {
-  double bytes = 0;
-  for (const Tensor* t : sets_[0]->tensors()) bytes += static_cast<double>(t->bytes());
-  return bytes;
+    : device_(device), case_(c), sets_(make_sets(device, c)) {
+  if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, c);
 }
 
 Subject Bench::subject(const Variant& variant,

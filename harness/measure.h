@@ -23,14 +23,13 @@ struct Sampling {
 /// One case on one device: its problems, built once and shared by the variants measured on it.
 class Bench {
  public:
-  /// Builds the problems: `sets` of them with different seeds, and on the host as many again for the
-  /// yardstick, whose outputs must not mix with the variant's.
+  /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on the host as
+  /// many again for the yardstick, whose outputs must not mix with the variant's.
   Bench(Device& device, const Case& c);
 
   /// Cost and facts of the first problem.
   Cost cost() const { return sets_[0]->cost(); }
   std::vector<Fact> facts() const { return sets_[0]->facts(); }
-  double footprint_bytes() const;
 
   /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok, wrong,
   /// unsupported), why, path and accuracy. A launch that breaks the device throws Error(environment).

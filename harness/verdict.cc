@@ -95,6 +95,11 @@ double detectable(const Test& t, const Limits& limits, size_t family) {
   return std::expm1(std::max(by_test, by_estimate));
 }
 
+/// A limit, not an effect: without sign.
+std::string limit(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
+}
+
 std::string numbers(const Judgement& j, const Question& q, const Test& t) {
   return fmt::format("{} [{}, {}], {} against {} processes that spread by {:.2g} %",
                      percent(j.effect), percent(j.low), percent(j.high), q.head.n, q.base.n,
@@ -106,18 +111,17 @@ void decide(Judgement& j, double p_faster, const Question& q, const Test& t, con
   const double fail_at = std::log1p(limits.fail_at);
   if (j.p_adjusted <= limits.alpha && t.delta >= fail_at) {
     j.outcome = Outcome::regressed;
-    j.why = fmt::format("slower by {}; adjusted p {:.2g} for more than {}", what, j.p_adjusted,
-                        percent(std::expm1(t.margin)));
+    j.why = fmt::format("slower: {}; adjusted p {:.2g} for more than {}", what, j.p_adjusted,
+                        limit(std::expm1(t.margin)));
   } else if (p_faster <= limits.alpha && t.delta <= -fail_at) {
     j.outcome = Outcome::improved;
     j.why = fmt::format("faster: {}; adjusted p {:.2g}", what, p_faster);
   } else if (j.high < limits.fail_at) {
     j.outcome = Outcome::pass;
-    j.why = fmt::format("not slower by {} or more: {}", percent(limits.fail_at), what);
+    j.why = fmt::format("not slower by {} or more: {}", limit(limits.fail_at), what);
   } else {
     j.outcome = Outcome::inconclusive;
-    j.why =
-        fmt::format("neither slower nor shown equal: {}; {} would be seen", what, percent(j.mde));
+    j.why = fmt::format("neither slower nor shown equal: {}; {} would be seen", what, limit(j.mde));
   }
 }
 

@@ -4,28 +4,17 @@
 //
 // Usage: bench_overhead [auto|host|cuda[:n]] [samples]
 #include <chrono>
-#include <map>
 
 #include "harness/chill.h"
 #include "harness/kernel.h"
 #include "harness/stats.h"
 #include "harness/timer.h"
+#include "kernels/topk_sort/topk_sort_testing.h"
 
 namespace moegate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Case routing_case() {
-  Case c;
-  c.op = "topk_sort";
-  for (const Param& p : find_op(c.op).params) c.params[p.name] = p.default_value;
-  for (const Param& p : common_params()) c.params[p.name] = p.default_value;
-  const std::map<std::string, std::string> shape = {
-      {"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}};
-  for (const auto& [name, value] : shape) c.params[name] = value;
-  return c;
-}
 
 const Variant& variant(Backend backend, const std::string& name) {
   for (const Variant& v : all_variants()) {
@@ -78,7 +67,8 @@ int run(const std::string& spec, int samples) {
   if (!fault.empty()) throw Error(Exit::environment, fault);
   const auto device = open_device(spec);
   const auto timer = cuda ? make_cupti_timer(*device) : make_host_timer(*device);
-  const Case c = routing_case();
+  const Case c = topk_sort_case(
+      {{"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}});
   const auto problem = find_op(c.op).make(*device, c);
   const Variant& kernel = variant(device->facts().backend, cuda ? "fused_cluster" : "fused");
   if (kernel.workspace) problem->reserve_workspace(kernel.workspace(c, device->facts()));

@@ -38,6 +38,11 @@ TEST_F(GpuTest, MeasuresEveryKernelWithCupti) {
   EXPECT_EQ(query("r.sqlite", "SELECT min(sm_mhz > 500) FROM result"), "1");
 }
 
+TEST_F(GpuTest, VerifiesTheTinySuite) {
+  const Outcome outcome = moegate("verify --suite tiny --device cuda");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+}
+
 TEST_F(GpuTest, GreenAgainstItselfRedFivePercentSlower) {
   ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
   const Outcome recorded = gate();

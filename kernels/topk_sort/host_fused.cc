@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of
-// tokens, counts as it goes and clears its share of the output buffer; after the barrier each thread
-// works out where its tokens go from everybody's counts and writes them. The chain's second reading of
-// all ids, its second parallel region and its serial sort are gone.
+// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of tokens,
+// counts as it goes and clears its share of the output buffer; after the barrier each thread works out from
+// everybody's counts where its share of the experts goes and writes their rows. The chain's second parallel
+// region and its serial sort are gone.
 #include <omp.h>
 
 #include <cstring>
@@ -54,48 +54,62 @@ void select_tokens(const TopkSortArgs& args, const Waiting& waiting, int first, 
               static_cast<size_t>((last - first) * row));
 }
 
-/// First row of this thread's tokens for every expert. The thread that comes last also knows where every
-/// expert's tokens end, and writes the padding and the block list.
-Counts place_experts(const TopkSortArgs& args, int me, int threads) {
-  const TopkSortShape& shape = args.shape;
-  const bool last = me == threads - 1;
-  Counts next;
-  int32_t start = 0;
-  for (int e = 0; e < shape.experts; ++e) {
-    const auto i = static_cast<size_t>(e);
-    int32_t before = 0, count = 0;
-    for (int thread = 0; thread < threads; ++thread) {
-      if (thread == me) before = count;
-      count += counts_of[static_cast<size_t>(thread)][i];
-    }
-    next[i] = start + before;
-    if (count == 0) continue;
-    const int32_t blocks = (count + shape.unit - 1) / shape.unit;
-    if (last) {
-      std::fill_n(args.sorted_expert_ids + start / shape.unit, blocks, e);
-      const int32_t padding = blocks * shape.unit - count;
-      std::fill_n(args.sorted_ids + start + count, padding, shape.topk << 24 | shape.tokens);
-      std::fill_n(args.sorted_weights + start + count, padding, 0.0f);
-    }
-    start += blocks * shape.unit;
+/// Where every expert's rows start, padded, and how many tokens it has.
+struct Layout {
+  Counts start, count;
+  int32_t rows;  // in all
+};
+
+Layout lay_out(const TopkSortShape& shape, int threads) {
+  Layout layout;
+  layout.rows = 0;
+  for (size_t e = 0; e < static_cast<size_t>(shape.experts); ++e) {
+    int32_t count = 0;
+    for (int t = 0; t < threads; ++t) count += counts_of[static_cast<size_t>(t)][e];
+    layout.start[e] = layout.rows;
+    layout.count[e] = count;
+    layout.rows += (count + shape.unit - 1) / shape.unit * shape.unit;
   }
-  if (last) {
-    args.num_valid[0] = start;
-    args.num_valid[1] = shape.tokens;
-  }
-  return next;
+  return layout;
 }
 
-void place_tokens(const TopkSortArgs& args, const Waiting& waiting, int first, int last,
-                  Counts next) {
-  const int k = args.shape.topk;
-  for (int t = first; t < last; ++t) {
-    for (int j = 0; j < k; ++j) {
-      const int64_t row = int64_t{t} * k + j;
-      const int32_t at = next[static_cast<size_t>(waiting.ids[row])]++;
-      args.sorted_ids[at] = j << 24 | t;
-      args.sorted_weights[at] = waiting.weights[row];
-    }
+/// Block list and padding of the experts [first, last).
+void write_padding(const TopkSortArgs& args, const Layout& layout, size_t first, size_t last) {
+  const TopkSortShape& shape = args.shape;
+  for (size_t e = first; e < last; ++e) {
+    if (layout.count[e] == 0) continue;
+    const int32_t start = layout.start[e], blocks = (layout.count[e] + shape.unit - 1) / shape.unit;
+    std::fill_n(args.sorted_expert_ids + start / shape.unit, blocks, static_cast<int32_t>(e));
+    const int32_t filled = start + layout.count[e], padding = blocks * shape.unit - layout.count[e];
+    std::fill_n(args.sorted_ids + filled, padding, shape.topk << 24 | shape.tokens);
+    std::fill_n(args.sorted_weights + filled, padding, 0.0f);
+  }
+}
+
+/// Writes the rows of this thread's share of the experts. By expert and not by token, so that no two threads
+/// write to one cache line; every thread reads all ids for that, which is cheap beside selecting.
+void place(const TopkSortArgs& args, const Waiting& waiting, int me, int threads) {
+  const TopkSortShape& shape = args.shape;
+  Layout layout = lay_out(shape, threads);
+  const auto boundary = [&](int i) {
+    const auto row = static_cast<int32_t>(int64_t{layout.rows} * i / threads);
+    const auto* begin = layout.start.data();
+    return static_cast<size_t>(std::lower_bound(begin, begin + shape.experts, row) - begin);
+  };
+  const size_t first = me == 0 ? 0 : boundary(me);
+  const size_t last = me == threads - 1 ? static_cast<size_t>(shape.experts) : boundary(me + 1);
+  write_padding(args, layout, first, last);
+  const int64_t rows = int64_t{shape.tokens} * shape.topk;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto e = static_cast<size_t>(waiting.ids[row]);
+    if (e < first || e >= last) continue;
+    const int32_t at = layout.start[e]++;
+    args.sorted_ids[at] = static_cast<int32_t>(row % shape.topk << 24 | row / shape.topk);
+    args.sorted_weights[at] = waiting.weights[row];
+  }
+  if (me == 0) {
+    args.num_valid[0] = layout.rows;
+    args.num_valid[1] = shape.tokens;
   }
 }
 
@@ -112,8 +126,7 @@ void launch(TopkSort& problem, const Launch& where) {
     const auto share = [&](int i) { return static_cast<int>(int64_t{tokens} * i / threads); };
     select_tokens(args, waiting, share(me), share(me + 1), counts_of[static_cast<size_t>(me)]);
 #pragma omp barrier
-    const Counts next = place_experts(args, me, threads);
-    place_tokens(args, waiting, share(me), share(me + 1), next);
+    place(args, waiting, me, threads);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/measure.h"
+#include "kernels/topk_sort/topk_sort_testing.h"
 
 namespace moegate {
 namespace {
@@ -26,16 +27,6 @@ TopkSortShape shape_of(int tokens, int experts, int topk) {
   s.renorm = true;
   s.scale = 1;
   return s;
-}
-
-Case case_of(std::map<std::string, std::string> params) {
-  Case c;
-  c.suite = "test";
-  c.op = TopkSort::kOp;
-  for (const Param& p : find_op(c.op).params) c.params[p.name] = p.default_value;
-  for (const Param& p : common_params()) c.params[p.name] = p.default_value;
-  for (auto& [name, value] : params) c.params[name] = value;
-  return c;
 }
 
 TEST(TopkSortTruth, SortsPadsAndWeighs) {
@@ -112,7 +103,7 @@ TEST(TopkSort, ParametersAreCheckedTogether) {
       {"tokens", "3"}, {"experts", "8"}, {"topk", "2"}, {"hidden", "8"}};
   const auto with = [&](std::map<std::string, std::string> more) {
     more.insert(good.begin(), good.end());
-    return case_of(more);
+    return topk_sort_case(more);
   };
   EXPECT_NO_THROW(TopkSort::validate(with({})));
   EXPECT_THROW(TopkSort::validate(with({{"groups", "2"}})), Error);
@@ -125,7 +116,7 @@ TEST(TopkSort, ParametersAreCheckedTogether) {
 
 TEST(TopkSort, CostAndFactsFollowTheData) {
   const auto device = open_host_device();
-  const TopkSort problem(*device, case_of({{"tokens", "5"}, {"experts", "8"}, {"topk", "2"},
+  const TopkSort problem(*device, topk_sort_case({{"tokens", "5"}, {"experts", "8"}, {"topk", "2"},
                                            {"hidden", "16"}, {"routing", "hot:2:1"}}));
   const auto facts = problem.facts();
   EXPECT_EQ(facts[0].name, "active_experts");
@@ -141,7 +132,7 @@ TEST(TopkSort, HostVariantsAgreeWithTheTruth) {
   for (const char* tokens : {"1", "7", "65", "200"}) {
     for (const char* scoring : {"softmax", "topk_softmax", "noaux_tc"}) {
       for (const char* logits : {"normal", "ties"}) {
-        Bench bench(*device, case_of({{"tokens", tokens}, {"experts", "60"}, {"topk", "6"},
+        Bench bench(*device, topk_sort_case({{"tokens", tokens}, {"experts", "60"}, {"topk", "6"},
                                       {"hidden", "33"}, {"unit", "16"}, {"scoring", scoring},
                                       {"logits", logits}, {"dtype", "bf16"}, {"scale", "2.5"}}));
         for (const Variant& v : all_variants()) {
