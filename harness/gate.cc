@@ -78,8 +78,11 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     v.drift = !worse.empty();
     t.judged = !head.yardstick && !head.disturbed;
     if (!worse.empty()) return t;
-    if (head.yardstick) say(Outcome::pass, "yardstick: judged for accuracy only");
-    if (head.disturbed) say(Outcome::inconclusive, what_happened(head));
+    if (head.yardstick) {
+      say(Outcome::pass, "yardstick: judged for accuracy only");
+    } else if (head.disturbed) {
+      say(Outcome::inconclusive, what_happened(head));
+    }
   }
   return t;
 }
