@@ -106,6 +106,15 @@ __global__ void __launch_bounds__(kZeroThreads)
                int64_t{gridDim.x} * blockDim.x);
 }
 
+/// Blocks that zero beside the sorting ones: one per SM for a small buffer, up to four for one so large that
+/// one block's stores in flight do not keep its SM's share of the memory busy.
+int zeroing_blocks(const TopkSortArgs& args, int threads, int processors) {
+  constexpr int64_t kStoresPerThread = 32;  // of 16 bytes, before another block pays
+  const int64_t wanted = args.moe_buf_bytes / (16 * kStoresPerThread * threads);
+  const int least = std::max(processors - 1, 1);
+  return static_cast<int>(std::clamp<int64_t>(wanted, least, 4 * int64_t{least}));
+}
+
 size_t aligned(size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
@@ -136,7 +145,7 @@ void launch_sort(const TopkSortArgs& args, const ChainBuffers& buffers, bool zer
   const size_t shared = place_bytes(shape.experts, chunk / 32);
   allow_shared(place_kernel, shared);
   const int threads = chunks > 1 ? kChunkThreads : kOneShotThreads;
-  const int zero_blocks = zero_too ? std::max(target.device.processors - 1, 1) : 0;
+  const int zero_blocks = zero_too ? zeroing_blocks(args, threads, target.device.processors) : 0;
   place_kernel<<<chunks + zero_blocks, threads, shared, target.stream>>>(args, buffers, chunk,
                                                                          chunks);
   check_launch("place_kernel");
