@@ -53,14 +53,16 @@ double worst_row_error(std::span<const float> out, std::span<const double> truth
 
 std::string describe(const Accuracy& a, const Tolerance& t, double out, double truth) {
   if (a.nonfinite > 0) {
-    return fmt::format("{}: {} of {} elements are not finite where the truth is (or the reverse), "
-                       "first at {} ({} for {})",
-                       a.output, a.nonfinite, a.elements, a.worst_index, out, truth);
+    return fmt::format(
+        "{}: {} of {} elements are not finite where the truth is (or the reverse), "
+        "first at {} ({} for {})",
+        a.output, a.nonfinite, a.elements, a.worst_index, out, truth);
   }
   if (a.mismatches > 0) {
-    return fmt::format("{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|, worst at {} "
-                       "({:.7g} for {:.7g})",
-                       a.output, a.mismatches, a.elements, t.atol, t.rtol, a.worst_index, out, truth);
+    return fmt::format(
+        "{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|, worst at {} "
+        "({:.7g} for {:.7g})",
+        a.output, a.mismatches, a.elements, t.atol, t.rtol, a.worst_index, out, truth);
   }
   return fmt::format("{}: relative L2 error {:.2e} (limit {:.0e}), scale {:.6f} (limit 1 ± {:.0e})",
                      a.output, a.rel_l2, t.rel_l2, a.scale, t.scale);
@@ -142,7 +144,8 @@ Accuracy compare_zero(std::string output, std::span<const uint8_t> out) {
   Accuracy a;
   a.output = std::move(output);
   a.elements = static_cast<int64_t>(out.size());
-  // Block by block, because a branch on every byte would make this the longest part of a large check.
+  // Block by block, because a branch on every byte would make this the longest part of a large
+  // check.
   constexpr size_t kBlock = 4096;
   for (size_t start = 0; start < out.size(); start += kBlock) {
     const auto block = out.subspan(start, std::min(kBlock, out.size() - start));

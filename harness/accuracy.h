@@ -11,7 +11,7 @@ namespace moegate {
 
 /// How far one output tensor is from the truth. Stored with every result.
 struct Accuracy {
-  std::string output;      // tensor name
+  std::string output;  // tensor name
   bool ok = false;
   std::string why;         // one sentence when not ok, naming the worst element
   int64_t elements = 0;    // compared
@@ -22,16 +22,17 @@ struct Accuracy {
   double scale = 1;        // least-squares s of out = s * truth: 1.05 for a uniform 5 % error
   double max_abs = 0;      // largest |out - truth|
   double max_rel = 0;      // largest |out - truth| / max(|truth|, atol)
-  double worst_row = 0;    // largest row error: rms(out_t - truth_t) / max(rms(truth_t), 1e-3 * median)
+  double worst_row =
+      0;  // largest row error: rms(out_t - truth_t) / max(rms(truth_t), 1e-3 * median)
   int64_t worst_index = -1;  // flat index of the element with the largest excess over tolerance
 };
 
 /// Limits for floating outputs; an output passes only when it passes all of them.
 struct Tolerance {
-  double rtol = 0;      // per element: |out - truth| <= atol + rtol * |truth|
+  double rtol = 0;  // per element: |out - truth| <= atol + rtol * |truth|
   double atol = 0;
-  double rel_l2 = 0;    // whole tensor
-  double scale = 0;     // |scale - 1|
+  double rel_l2 = 0;  // whole tensor
+  double scale = 0;   // |scale - 1|
 };
 
 /// Compares floats row by row (`row` = elements per row, dividing the size).

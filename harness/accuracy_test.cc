@@ -18,7 +18,9 @@ std::vector<double> wave(size_t n) {
   return v;
 }
 
-std::vector<float> as_floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
+std::vector<float> as_floats(const std::vector<double>& v) {
+  return {v.begin(), v.end()};
+}
 
 TEST(Accuracy, EqualPasses) {
   const auto truth = wave(1000);
@@ -72,18 +74,21 @@ TEST(Accuracy, OneBadRowAmongManyShows) {
   const auto truth = wave(100000);
   auto out = as_floats(truth);
   for (size_t i = 500; i < 510; ++i) out[i] = 0;
-  const Accuracy a = compare_floats("y", out, truth, 10, {.rtol = 10, .atol = 10, .rel_l2 = 1, .scale = 1});
+  const Accuracy a =
+      compare_floats("y", out, truth, 10, {.rtol = 10, .atol = 10, .rel_l2 = 1, .scale = 1});
   EXPECT_TRUE(a.ok);
   EXPECT_NEAR(a.worst_row, 1, 1e-6);
 }
 
 TEST(Accuracy, SizesMustAgree) {
-  EXPECT_FALSE(compare_floats("y", std::vector<float>(3), std::vector<double>(4), 1, kTolerance).ok);
+  EXPECT_FALSE(
+      compare_floats("y", std::vector<float>(3), std::vector<double>(4), 1, kTolerance).ok);
   EXPECT_FALSE(compare_exact("i", std::vector<int32_t>(3), std::vector<int32_t>(4)).ok);
 }
 
 TEST(Accuracy, IntegersAndZerosAreExact) {
-  const Accuracy a = compare_exact("ids", std::vector<int32_t>{1, 2, 9}, std::vector<int32_t>{1, 2, 3});
+  const Accuracy a =
+      compare_exact("ids", std::vector<int32_t>{1, 2, 9}, std::vector<int32_t>{1, 2, 3});
   EXPECT_FALSE(a.ok);
   EXPECT_EQ(a.mismatches, 1);
   EXPECT_EQ(a.worst_index, 2);
@@ -93,8 +98,8 @@ TEST(Accuracy, IntegersAndZerosAreExact) {
   EXPECT_EQ(compare_zero("buf", bytes).worst_index, 49);
 }
 
-// GATE.md A: conversions between metrics in use elsewhere and ours, for an independent error e and for a
-// pure scale s.
+// GATE.md A: conversions between metrics in use elsewhere and ours, for an independent error e and
+// for a pure scale s.
 TEST(Accuracy, CosineFollowsRelativeError) {
   const double e = 0.1;
   std::vector<double> truth(20000);

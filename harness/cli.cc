@@ -45,7 +45,10 @@ double parse_seconds(const std::string& flag, const std::string& text) {
     end = 0;
   }
   const std::string unit = text.substr(end);
-  const double factor = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "min" ? 60 : 0;
+  const double factor = unit.empty() || unit == "s" ? 1
+                        : unit == "ms"              ? 1e-3
+                        : unit == "min"             ? 60
+                                                    : 0;
   if (end == 0 || !(value > 0) || factor == 0) {
     usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every subcommand does with its arguments: parse them with Boost.Program_options, print its help,
-// and turn a bad flag into one clear line.
+// What every subcommand does with its arguments: parse them with Boost.Program_options, print its
+// help, and turn a bad flag into one clear line.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -13,12 +13,13 @@ namespace moegate {
 
 using Args = std::vector<std::string>;
 
-/// Parses `args`; the positional ones go to the options named in `positional`, one each, the last one
-/// taking the rest when it holds a vector. Returns nothing after printing `usage` and the options for
+/// Parses `args`; the positional ones go to the options named in `positional`, one each, the last
+/// one taking the rest when it holds a vector. Returns nothing after printing `usage` and the
+/// options for
 /// --help. Throws Error(usage) naming the command and the flag.
 std::optional<boost::program_options::variables_map> parse(
-    const std::string& usage, boost::program_options::options_description options,
-    const Args& args, const std::vector<std::string>& positional = {});
+    const std::string& usage, boost::program_options::options_description options, const Args& args,
+    const std::vector<std::string>& positional = {});
 
 /// "500ms", "2s", "1.5min" or a plain number of seconds. Throws Error(usage) naming the flag.
 double parse_seconds(const std::string& flag, const std::string& text);

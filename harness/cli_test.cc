@@ -19,7 +19,8 @@ TEST(Cli, Seconds) {
 }
 
 TEST(Cli, AssignmentsAndLists) {
-  EXPECT_EQ(split_assignment("--axis", "a=b=c"), std::make_pair(std::string("a"), std::string("b=c")));
+  EXPECT_EQ(split_assignment("--axis", "a=b=c"),
+            std::make_pair(std::string("a"), std::string("b=c")));
   EXPECT_THROW(split_assignment("--axis", "=b"), Error);
   EXPECT_THROW(split_assignment("--axis", "a="), Error);
   EXPECT_EQ(split_list("--axis", "1,2"), (std::vector<std::string>{"1", "2"}));

@@ -65,13 +65,14 @@ Table list_devices_table() {
 
 Table list_runs_table(const std::string& db) {
   Store store = Store::open(db, Store::Mode::read);
-  Statement rows(store.database(),
-                 "SELECT run_id, label, started, status, device.name, timer, rounds, git_sha, dirty, "
-                 "(SELECT count(*) FROM result JOIN process USING (process_id) "
-                 " WHERE process.run_id = run.run_id) FROM run JOIN device USING (device_id) "
-                 "ORDER BY run_id");
-  Table table{{"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"},
-              {}};
+  Statement rows(
+      store.database(),
+      "SELECT run_id, label, started, status, device.name, timer, rounds, git_sha, dirty, "
+      "(SELECT count(*) FROM result JOIN process USING (process_id) "
+      " WHERE process.run_id = run.run_id) FROM run JOIN device USING (device_id) "
+      "ORDER BY run_id");
+  Table table{
+      {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"}, {}};
   while (rows.step()) {
     table.rows.push_back({{rows.text(0), true},
                           {rows.text(1)},
@@ -110,18 +111,19 @@ Table list(const std::string& what, const po::variables_map& values) {
   if (what == "devices") return list_devices_table();
   if (what == "runs") return list_runs_table(values["db"].as<std::string>());
   if (what == "reports") return list_reports_table();
-  usage_error("moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
-              what);
+  usage_error(
+      "moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
+      what);
 }
 
 }  // namespace
 
 int cmd_list(const std::vector<std::string>& args) {
   po::options_description flags = selection_flags();
-  flags.add_options()                                                                    //
+  flags.add_options()                                                                     //
       ("what", po::value<std::string>()->default_value(""), "what to list (positional)")  //
       ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store, for runs")                                                            //
+       "the store, for runs")  //
       ("format", po::value<std::string>()->default_value("md")->value_name("F"), "md, csv or json");
   const auto values = parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]",
                             flags, args, {"what"});

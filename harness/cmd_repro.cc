@@ -20,18 +20,24 @@ struct Row {
 };
 
 Row find_row(Store& store, int64_t id) {
-  Statement query(store.database(),
-                  "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend "
-                  "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
-                  "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "
-                  "JOIN device USING (device_id) WHERE result_id = ?1");
+  Statement query(
+      store.database(),
+      "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend "
+      "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
+      "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "
+      "JOIN device USING (device_id) WHERE result_id = ?1");
   query.bind(id);
   if (!query.step()) {
     usage_error("row {} is not in {}; the latency report shows row numbers", id,
                 store.database().path());
   }
-  Row row{query.text(0), query.text(1), query.text(2),
-          query.text(6), static_cast<int>(query.integer(3)), query.text(4), {}};
+  Row row{query.text(0),
+          query.text(1),
+          query.text(2),
+          query.text(6),
+          static_cast<int>(query.integer(3)),
+          query.text(4),
+          {}};
   row.options.from_json(query.text(5));
   return row;
 }
@@ -69,7 +75,8 @@ std::string command_of(const Row& row) {
     command += fmt::format(" --axis {}={}", name, fmt::join(values, ","));
   }
   command += fmt::format(
-      " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds {} "
+      " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds "
+      "{} "
       "--min-samples {} --max-samples {} --precision {} --budget {}s --db {}",
       o.filter, o.kernel, o.worker.device, o.worker.timer,
       kFlushNames[static_cast<size_t>(o.worker.flush)], o.worker.flush_factor, o.rounds,
@@ -82,10 +89,10 @@ std::string command_of(const Row& row) {
 
 int cmd_repro(const std::vector<std::string>& args) {
   po::options_description flags("Options");
-  flags.add_options()                                                                  //
+  flags.add_options()                                                                     //
       ("row", po::value<int64_t>()->value_name("ROW"), "number of the row (positional)")  //
       ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store the row is in; --run adds the repeat to it")                         //
+       "the store the row is in; --run adds the repeat to it")  //
       ("run", po::bool_switch(), "also run it");
   const auto values = parse("moegate repro [ROW] [options]", flags, args, {"row"});
   if (!values) return 0;
@@ -98,8 +105,9 @@ int cmd_repro(const std::vector<std::string>& args) {
              row.git_sha.empty() ? "unknown" : row.git_sha, command_of(row));
   if (!(*values)["run"].as<bool>()) return 0;
   if (row.protocol != kProtocol) {
-    usage_error("row {} was measured by protocol {}, this program measures by {}; check out its commit",
-                (*values)["row"].as<int64_t>(), row.protocol, kProtocol);
+    usage_error(
+        "row {} was measured by protocol {}, this program measures by {}; check out its commit",
+        (*values)["row"].as<int64_t>(), row.protocol, kProtocol);
   }
   if (row.git_sha != provenance().git_sha) {
     fmt::print(stderr, "note: the row's commit is {}, this program's {}\n", row.git_sha,

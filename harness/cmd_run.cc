@@ -14,23 +14,25 @@ namespace po = boost::program_options;
 po::options_description measuring_flags() {
   const Sampling defaults;
   po::options_description flags("How to measure");
-  flags.add_options()                                                                     //
+  flags.add_options()  //
       ("cache", po::value<std::string>()->value_name("C"),
-       "cold, warm, both or cold-weights (default: as the suite says, else cold)")        //
+       "cold, warm, both or cold-weights (default: as the suite says, else cold)")  //
       ("launch", po::value<std::string>()->value_name("L"),
-       "stream or graph (default: as the suite says, else stream)")                       //
+       "stream or graph (default: as the suite says, else stream)")  //
       ("flush", po::value<std::string>()->default_value("read")->value_name("F"),
        "how L2 is made cold: read (clean lines), write (dirty lines, as other tools do) or none")  //
       ("flush-factor", po::value<double>()->default_value(2)->value_name("X"),
-       "bytes flushed over L2 size")                                                      //
+       "bytes flushed over L2 size")  //
       ("timer", po::value<std::string>()->default_value("auto")->value_name("T"),
-       "cupti, event or auto (CUPTI, else events, and every row says which)")             //
+       "cupti, event or auto (CUPTI, else events, and every row says which)")  //
       ("rounds", po::value<int>()->default_value(3)->value_name("N"),
-       "worker processes, each measuring every case: the unit of evidence")               //
-      ("min-samples", po::value<int>()->default_value(defaults.min_samples)->value_name("N"), "")  //
-      ("max-samples", po::value<int>()->default_value(defaults.max_samples)->value_name("N"), "")  //
+       "worker processes, each measuring every case: the unit of evidence")  //
+      ("min-samples", po::value<int>()->default_value(defaults.min_samples)->value_name("N"),
+       "")  //
+      ("max-samples", po::value<int>()->default_value(defaults.max_samples)->value_name("N"),
+       "")  //
       ("precision", po::value<double>()->default_value(0)->value_name("P"),
-       "stop at a 95 % interval of ± P percent (0: 0.5 on a GPU, 2 on the host)")         //
+       "stop at a 95 % interval of ± P percent (0: 0.5 on a GPU, 2 on the host)")  //
       ("budget", po::value<std::string>()->default_value("500ms")->value_name("T"),
        "wall clock per case, variant and round");
   return flags;
@@ -38,16 +40,16 @@ po::options_description measuring_flags() {
 
 po::options_description recording_flags() {
   po::options_description flags("What to keep");
-  flags.add_options()                                                                     //
+  flags.add_options()  //
       ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store; made when missing")                                                    //
+       "the store; made when missing")                                                            //
       ("label", po::value<std::string>()->default_value("")->value_name("L"), "name of the run")  //
-      ("tag", po::value<std::vector<std::string>>()->value_name("K=V"), "may be repeated")  //
+      ("tag", po::value<std::vector<std::string>>()->value_name("K=V"), "may be repeated")        //
       ("resume", po::value<std::string>()->value_name("RUN"),
        "finish an interrupted run: only what has no row yet; options come from the run")  //
       ("benchmark-out", po::value<std::string>()->value_name("FILE"),
-       "also write Google Benchmark JSON, which its compare.py reads")                    //
-      ("dry-run", po::bool_switch(), "list what would run, and stop")                     //
+       "also write Google Benchmark JSON, which its compare.py reads")  //
+      ("dry-run", po::bool_switch(), "list what would run, and stop")   //
       ("profile", po::bool_switch(),
        "launch every variant a few times inside NVTX ranges, without CUPTI; store nothing");
   return flags;
@@ -102,15 +104,16 @@ void print_plan(const RunOptions& options) {
     for (const Variant* v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v->name);
     variants += p.variants.size();
   }
-  fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n", planned.size(),
-             variants, options.rounds, name_of(backend));
+  fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",
+             planned.size(), variants, options.rounds, name_of(backend));
 }
 
 std::string command_line(const std::vector<std::string>& args) {
   std::string command = "moegate run";
   for (const std::string& arg : args) {
-    const bool plain = arg.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                             "0123456789-_./=,:@%+") == std::string::npos;
+    const bool plain = arg.find_first_not_of(
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                           "0123456789-_./=,:@%+") == std::string::npos;
     command += plain ? " " + arg : " '" + arg + "'";
   }
   return command;

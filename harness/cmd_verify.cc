@@ -8,8 +8,7 @@
 namespace moegate {
 
 int cmd_verify(const std::vector<std::string>& args) {
-  const auto values =
-      parse("moegate verify --suite S [options]", selection_flags(), args);
+  const auto values = parse("moegate verify --suite S [options]", selection_flags(), args);
   if (!values) return 0;
   RunOptions options = read_selection(*values);
   options.worker.task = Task::verify;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands. Each parses its own arguments (without the program's and its own name), prints its
-// result on stdout and returns an exit code; all throw Error.
+// The subcommands. Each parses its own arguments (without the program's and its own name), prints
+// its result on stdout and returns an exit code; all throw Error.
 #pragma once
 
 #include <string>

@@ -28,12 +28,12 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 
 #define MOEGATE_CUPTI_FUNCTIONS(X)                                                               \
   X(cuptiActivitySetAttribute)                                                                   \
-  X(cuptiActivityRegisterTimestampCallback) X(cuptiActivityRegisterCallbacks)                    \
-      X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi)            \
-          X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) \
-              X(cuptiActivityGetNumDroppedRecords) X(cuptiActivityPushExternalCorrelationId)     \
-                  X(cuptiActivityPopExternalCorrelationId) X(cuptiGetCallbackName)               \
-                      X(cuptiGetResultString)
+  X(cuptiActivityRegisterTimestampCallback)                                                      \
+  X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable)               \
+      X(cuptiActivityEnableRuntimeApi) X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll)  \
+          X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                     \
+              X(cuptiActivityPushExternalCorrelationId) X(cuptiActivityPopExternalCorrelationId) \
+                  X(cuptiGetCallbackName) X(cuptiGetResultString)
 
 /// CUPTI's functions under their own names. Never closed: CUPTI's threads outlive main.
 struct Functions {

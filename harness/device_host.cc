@@ -127,7 +127,9 @@ class HostDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_host_device() { return std::make_unique<HostDevice>(); }
+std::unique_ptr<Device> open_host_device() {
+  return std::make_unique<HostDevice>();
+}
 
 int cuda_ordinal(const std::string& spec) {
   if (spec == "host") return -1;

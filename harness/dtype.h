@@ -38,7 +38,9 @@ MOEGATE_HD inline float bits_float(uint32_t u) {
   return f;
 }
 
-MOEGATE_HD inline float bf16_to_float(uint16_t h) { return bits_float(uint32_t{h} << 16); }
+MOEGATE_HD inline float bf16_to_float(uint16_t h) {
+  return bits_float(uint32_t{h} << 16);
+}
 
 /// Round to nearest even; NaN stays NaN.
 MOEGATE_HD inline uint16_t float_to_bf16(float f) {

@@ -15,17 +15,17 @@ namespace moegate {
 enum class Exit : int {
   ok = 0,
   internal = 1,
-  usage = 2,         // bad flag, suite, operator, parameter, device, selection
-  latency = 10,      // confirmed latency regression
-  accuracy = 11,     // wrong output or accuracy regression
-  both = 12,         // 10 and 11
-  coverage = 13,     // missing case, crash, time-out, nothing matched
-  inconclusive = 20, // only when asked for by --fail-on
-  environment = 21,  // this machine cannot measure (profiler in the way, device gone)
-  no_baseline = 22,  // with --require-baseline
-  waiver = 24,       // expired or unused waiver
-  store = 30,        // database unusable, foreign, or newer than this program
-  interrupted = 130, // what was measured is kept
+  usage = 2,          // bad flag, suite, operator, parameter, device, selection
+  latency = 10,       // confirmed latency regression
+  accuracy = 11,      // wrong output or accuracy regression
+  both = 12,          // 10 and 11
+  coverage = 13,      // missing case, crash, time-out, nothing matched
+  inconclusive = 20,  // only when asked for by --fail-on
+  environment = 21,   // this machine cannot measure (profiler in the way, device gone)
+  no_baseline = 22,   // with --require-baseline
+  waiver = 24,        // expired or unused waiver
+  store = 30,         // database unusable, foreign, or newer than this program
+  interrupted = 130,  // what was measured is kept
 };
 
 /// A failure that ends the command. The message names the thing, the value and the remedy.

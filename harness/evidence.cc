@@ -83,8 +83,8 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     measured[id].all.push_back(level);
     if (r.status == Status::ok) measured[id].quiet.push_back(level);
   }
-  // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the load
-  // lasts, the same way in every process: only quiet processes are evidence.
+  // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the
+  // load lasts, the same way in every process: only quiet processes are evidence.
   constexpr size_t kFewest = 2;
   for (const auto& [id, levels] : measured) {
     Side& side = sides[id];

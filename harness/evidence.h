@@ -27,7 +27,8 @@ struct Side {
   double error = 0;  // largest rel_l2 over outputs and processes
   bool deterministic = true;
   bool yardstick = false;  // what the ratios are to; has none of its own
-  /// Host: too few processes had the machine to themselves, so the level says nothing about the kernel.
+  /// Host: too few processes had the machine to themselves, so the level says nothing about the
+  /// kernel.
   bool disturbed = false;
   std::string timer;
   Status status = Status::ok;  // the worst of its processes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Google Benchmark's JSON, written by its own reporter from stored rows, so that its compare.py reads
-// a moegate run: one entry per case and variant, one repetition per round.
+// Google Benchmark's JSON, written by its own reporter from stored rows, so that its compare.py
+// reads a moegate run: one entry per case and variant, one repetition per round.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,9 @@
 
 namespace moegate {
 
-/// MOEGATE_HOME if set, else the nearest folder above the program that holds suites/ and reports/: the
-/// source tree for a build inside it, the prefix for an installed one. Throws Error(environment).
+/// MOEGATE_HOME if set, else the nearest folder above the program that holds suites/ and reports/:
+/// the source tree for a build inside it, the prefix for an installed one. Throws
+/// Error(environment).
 std::filesystem::path home();
 
 }  // namespace moegate

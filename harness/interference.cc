@@ -22,7 +22,8 @@ Interference::Times Interference::read() {
   std::ifstream stat("/proc/stat");
   std::string label;
   stat >> label;
-  constexpr int kSteal = 7, kColumns = 8;  // user nice system idle iowait irq softirq steal (proc(5))
+  constexpr int kSteal = 7,
+                kColumns = 8;  // user nice system idle iowait irq softirq steal (proc(5))
   for (int i = 0; i < kColumns; ++i) {
     uint64_t ticks = 0;
     stat >> ticks;

@@ -39,7 +39,7 @@ struct Fact {
 /// Outputs compared with the truth, and their hash, from one look at them.
 struct Checked {
   std::vector<Accuracy> accuracy;  // one per output tensor
-  uint64_t hash = 0;               // of the defined part of every output: tells whether two launches agree
+  uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
 };
 
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
@@ -84,7 +84,7 @@ uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0);
 
 /// What a variant is given beside its problem.
 struct Launch {
-  void* stream;               // cudaStream_t; null on the host
+  void* stream;  // cudaStream_t; null on the host
   const DeviceFacts& device;
 };
 

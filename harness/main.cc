@@ -36,7 +36,8 @@ constexpr std::array<Command, 9> kCommands = {{
 void print_usage(FILE* to) {
   fmt::print(to, "usage: moegate COMMAND [options]\n\n");
   for (const Command& c : kCommands) fmt::print(to, "  {:8} {}\n", c.name, c.help);
-  fmt::print(to, "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n");
+  fmt::print(
+      to, "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n");
 }
 
 int dispatch(const std::vector<std::string>& args) {

@@ -17,10 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBatch = 100;                    // samples between two looks at the clock and the budget
-constexpr double kMaxInvalidShare = 0.05;      // PROTOCOL: more is status bad_timer
-constexpr double kMaxInterference = 0.05;      // host: more and the ratio itself is not to be trusted
-constexpr double kComputeBound = 100;          // flops per byte from which clocks need long to settle
+constexpr int kBatch = 100;                // samples between two looks at the clock and the budget
+constexpr double kMaxInvalidShare = 0.05;  // PROTOCOL: more is status bad_timer
+constexpr double kMaxInterference = 0.05;  // host: more and the ratio itself is not to be trusted
+constexpr double kComputeBound = 100;      // flops per byte from which clocks need long to settle
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -32,9 +32,9 @@ double footprint(const Problem& problem) {
   return bytes;
 }
 
-/// How many problems a launch alternates among. Memory placement and graph instantiation shift a whole
-/// process's spans by half a percent on an H200; many small sets average that out. Large ones cost too much,
-/// and two are enough to defeat any cache.
+/// How many problems a launch alternates among. Memory placement and graph instantiation shift a
+/// whole process's spans by half a percent on an H200; many small sets average that out. Large ones
+/// cost too much, and two are enough to defeat any cache.
 size_t set_count(double bytes) {
   constexpr double kMiB = 1 << 20;
   return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
@@ -66,16 +66,21 @@ class QuietReporter : public benchmark::BenchmarkReporter {
   std::string error;
 };
 
-/// Takes `count` samples with Google Benchmark driving the loop: it calls enqueue once per iteration, and
-/// gets each sample's span as that iteration's manual time once the batch is drained.
+/// Takes `count` samples with Google Benchmark driving the loop: it calls enqueue once per
+/// iteration, and gets each sample's span as that iteration's manual time once the batch is
+/// drained.
 std::vector<Sample> sample_batch(Session& session, int count) {
   std::vector<Sample> samples;
   benchmark::ClearRegisteredBenchmarks();
-  benchmark::RegisterBenchmark("sample", [&](benchmark::State& state) {
-    for ([[maybe_unused]] auto _ : state) session.enqueue();
-    samples = session.collect();
-    for (const Sample& s : samples) state.SetIterationTime(s.span_ns * 1e-9);
-  })->UseManualTime()->Iterations(count);
+  benchmark::RegisterBenchmark("sample",
+                               [&](benchmark::State& state) {
+                                 for ([[maybe_unused]] auto _ : state) session.enqueue();
+                                 samples = session.collect();
+                                 for (const Sample& s : samples)
+                                   state.SetIterationTime(s.span_ns * 1e-9);
+                               })
+      ->UseManualTime()
+      ->Iterations(count);
   QuietReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter, "sample");
   benchmark::ClearRegisteredBenchmarks();
@@ -112,8 +117,8 @@ std::vector<double> column(const std::vector<Sample>& samples, double Sample::*f
   return values;
 }
 
-/// Half the width of the 95 % interval of what is judged, as a share of it: the median paired ratio where
-/// there is one, else the trimmed mean span.
+/// Half the width of the 95 % interval of what is judged, as a share of it: the median paired ratio
+/// where there is one, else the trimmed mean span.
 double uncertainty(const Result& result) {
   if (result.samples < 2) return std::numeric_limits<double>::infinity();
   if (result.ratio > 0) return 0.5 * (result.ratio_high - result.ratio_low) / result.ratio;
@@ -129,8 +134,7 @@ Bench::Bench(Device& device, const Case& c)
   if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, c);
 }
 
-Subject Bench::subject(const Variant& variant,
-                       const std::vector<std::unique_ptr<Problem>>& sets) {
+Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {
   Subject subject{&variant, {}};
   for (const auto& set : sets) {
     if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
@@ -185,15 +189,16 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   Subject yardstick{nullptr, {}};
   const std::string& yardstick_name = find_op(case_.op).yardstick;
   for (const Variant& v : all_variants()) {
-    const bool is_it = host && v.op == case_.op && v.backend == Backend::host &&
-                       v.name == yardstick_name;
+    const bool is_it =
+        host && v.op == case_.op && v.backend == Backend::host && v.name == yardstick_name;
     if (is_it) yardstick = subject(v, yardstick_sets_);
   }
   const auto session = timer.open(measured, yardstick.variant ? &yardstick : nullptr, conditions);
 
   const Cost work = cost();
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
-  warm_up(*session, compute_bound ? 0.3 : 0, std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
+  warm_up(*session, compute_bound ? 0.3 : 0,
+          std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   std::vector<Sample> samples;
   bool enough = false;
   while (!enough) {
@@ -207,10 +212,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
     enough = narrow || count >= sampling.max_samples || seconds_since(start) > sampling.budget_s;
     if (enough && !narrow && result.status == Status::ok) {
       result.status = Status::noisy;
-      result.why = fmt::format(
-          "95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
-          result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached, result.samples,
-          100 * precision);
+      result.why =
+          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+                      result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
+                      result.samples, 100 * precision);
     }
   }
   result.kernels = session->kernels();
@@ -220,11 +225,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
     result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid,
                              result.samples + result.invalid, describe_flags(result.flags));
   }
-  // A variant's few milliseconds may fall between two time slices of the other load; the whole process's
-  // life does not.
+  // A variant's few milliseconds may fall between two time slices of the other load; the whole
+  // process's life does not.
   static const Interference since_first_case;
-  const double disturbed =
-      host ? std::max(interference.share(), since_first_case.share()) : 0;
+  const double disturbed = host ? std::max(interference.share(), since_first_case.share()) : 0;
   if (disturbed > kMaxInterference && result.measured()) {
     result.status = Status::noisy;
     result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies one variant on one case and samples its latency. Knows no store and no process: it is what
-// a worker does for one variant.
+// Verifies one variant on one case and samples its latency. Knows no store and no process: it is
+// what a worker does for one variant.
 #pragma once
 
 #include <memory>
@@ -15,29 +15,31 @@ namespace moegate {
 struct Sampling {
   int min_samples = 200;
   int max_samples = 2000;
-  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this share;
-                          // 0: 0.5 % on a GPU, 2 % on the host
+  double precision = 0;  // stop when the 95 % interval of the judged quantity is within ± this
+                         // share; 0: 0.5 % on a GPU, 2 % on the host
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 
 /// One case on one device: its problems, built once and shared by the variants measured on it.
 class Bench {
  public:
-  /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on the host as
-  /// many again for the yardstick, whose outputs must not mix with the variant's.
+  /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on
+  /// the host as many again for the yardstick, whose outputs must not mix with the variant's.
   Bench(Device& device, const Case& c);
 
   /// Cost and facts of the first problem.
   Cost cost() const { return sets_[0]->cost(); }
   std::vector<Fact> facts() const { return sets_[0]->facts(); }
 
-  /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok, wrong,
-  /// unsupported), why, path and accuracy. A launch that breaks the device throws Error(environment).
+  /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok,
+  /// wrong, unsupported), why, path and accuracy. A launch that breaks the device throws
+  /// Error(environment).
   Result verify(const Variant& variant);
   /// Samples a verified variant's latency into `result`, then looks at its last outputs once more.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);
-  /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to see.
+  /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
+  /// see.
   void profile(const Variant& variant);
 
  private:

@@ -18,18 +18,23 @@ std::regex compile(const char* flag, const std::string& pattern) {
 }  // namespace
 
 std::string RunOptions::to_json() const {
-  const nlohmann::json j = {
-      {"suites", suites},          {"axes", axes},
-      {"filter", filter},          {"kernel", kernel},
-      {"shard", shard},            {"shards", shards},
-      {"rounds", rounds},          {"case_timeout_s", case_timeout_s},
-      {"device", worker.device},   {"timer", worker.timer},
-      {"flush", worker.flush},     {"flush_factor", worker.flush_factor},
-      {"min_samples", worker.sampling.min_samples},
-      {"max_samples", worker.sampling.max_samples},
-      {"precision", worker.sampling.precision},
-      {"budget_s", worker.sampling.budget_s},
-      {"filtered", filtered()}};
+  const nlohmann::json j = {{"suites", suites},
+                            {"axes", axes},
+                            {"filter", filter},
+                            {"kernel", kernel},
+                            {"shard", shard},
+                            {"shards", shards},
+                            {"rounds", rounds},
+                            {"case_timeout_s", case_timeout_s},
+                            {"device", worker.device},
+                            {"timer", worker.timer},
+                            {"flush", worker.flush},
+                            {"flush_factor", worker.flush_factor},
+                            {"min_samples", worker.sampling.min_samples},
+                            {"max_samples", worker.sampling.max_samples},
+                            {"precision", worker.sampling.precision},
+                            {"budget_s", worker.sampling.budget_s},
+                            {"filtered", filtered()}};
   return j.dump();
 }
 
@@ -95,8 +100,8 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
                             "--kernel '{}'); see 'moegate list cases'",
-                            hint, fmt::join(options.suites, ", "), name_of(backend),
-                            options.filter, options.kernel));
+                            hint, fmt::join(options.suites, ", "), name_of(backend), options.filter,
+                            options.kernel));
   }
   std::vector<Planned> mine;
   for (size_t i = 0; i < planned.size(); ++i) {

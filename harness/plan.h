@@ -13,24 +13,27 @@ namespace moegate {
 
 constexpr int kProtocol = 1;  // PROTOCOL version; results of different protocols are never compared
 
-/// What to run. Everything here that shapes the measurement is stored with the run (to_json), so that
+/// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
+/// that
 /// --resume and repro need nothing but the store.
 struct RunOptions {
   std::vector<std::string> suites;
-  Axes axes;                // --axis, --cache, --launch, --seed
-  std::string filter;       // regular expression searched in the case key; empty: all
-  std::string kernel;       // regular expression searched in the variant name; empty: all
+  Axes axes;           // --axis, --cache, --launch, --seed
+  std::string filter;  // regular expression searched in the case key; empty: all
+  std::string kernel;  // regular expression searched in the variant name; empty: all
   int shard = 0, shards = 1;
-  int rounds = 3;           // worker processes: the unit of evidence
+  int rounds = 3;  // worker processes: the unit of evidence
   double case_timeout_s = 120;
   WorkerOptions worker;
   std::string db = "results.sqlite";
   std::string label;
   std::map<std::string, std::string> tags;
-  std::string command;      // what the user typed
+  std::string command;  // what the user typed
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
-  bool filtered() const { return !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1; }
+  bool filtered() const {
+    return !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1;
+  }
   std::string to_json() const;
   void from_json(const std::string& text);
 };
@@ -43,8 +46,8 @@ struct Planned {
 
 /// All cases of the suites, with axes applied and parameters checked. Throws Error(usage).
 std::vector<Case> load_cases(const RunOptions& options);
-/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so there
-/// launch = graph becomes launch = stream.
+/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so
+/// there launch = graph becomes launch = stream.
 std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
 /// Which of the adapted cases and variants run: filter, kernel and shard applied, equal keys once.
 /// Throws Error(coverage) when nothing is left, naming what matched nothing.

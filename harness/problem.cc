@@ -4,8 +4,7 @@
 
 namespace moegate {
 
-Tensor& Problem::make_tensor(std::string name, Role role, DType dtype,
-                             std::vector<int64_t> shape) {
+Tensor& Problem::make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape) {
   tensors_.push_back(
       std::make_unique<Tensor>(device_, std::move(name), role, dtype, std::move(shape)));
   return *tensors_.back();

@@ -18,7 +18,9 @@ std::string time_left(double seconds) {
 
 Progress::Progress(size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() { clear_line(); }
+Progress::~Progress() {
+  clear_line();
+}
 
 void Progress::clear_line() {
   if (line_open_) fmt::print(stderr, "\r\033[K");

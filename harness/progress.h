@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress line on stderr: cases done of total, the current one, time left. Rewrites one line on a
-// terminal; prints a plain line now and then otherwise.
+// The progress line on stderr: cases done of total, the current one, time left. Rewrites one line
+// on a terminal; prints a plain line now and then otherwise.
 #pragma once
 
 #include <chrono>

@@ -27,10 +27,9 @@ const OpEntry* find_or_null(const std::string& name) {
 }
 
 bool has_variant(const std::string& op, Backend backend, const std::string& name) {
-  return std::any_of(registry().variants.begin(), registry().variants.end(),
-                     [&](const Variant& v) {
-                       return v.op == op && v.backend == backend && v.name == name;
-                     });
+  return std::any_of(registry().variants.begin(), registry().variants.end(), [&](const Variant& v) {
+    return v.op == op && v.backend == backend && v.name == name;
+  });
 }
 
 void check_registrations() {
@@ -74,13 +73,23 @@ const Registry& checked() {
 
 }  // namespace
 
-const char* name_of(Backend b) { return b == Backend::host ? "host" : "cuda"; }
+const char* name_of(Backend b) {
+  return b == Backend::host ? "host" : "cuda";
+}
 
-void register_op(OpEntry entry) { registry().ops.push_back(std::move(entry)); }
-void register_variant(Variant variant) { registry().variants.push_back(std::move(variant)); }
+void register_op(OpEntry entry) {
+  registry().ops.push_back(std::move(entry));
+}
+void register_variant(Variant variant) {
+  registry().variants.push_back(std::move(variant));
+}
 
-const std::vector<OpEntry>& all_ops() { return checked().ops; }
-const std::vector<Variant>& all_variants() { return checked().variants; }
+const std::vector<OpEntry>& all_ops() {
+  return checked().ops;
+}
+const std::vector<Variant>& all_variants() {
+  return checked().variants;
+}
 
 const OpEntry& find_op(const std::string& name) {
   for (const OpEntry& op : checked().ops) {

@@ -13,7 +13,9 @@ constexpr std::array<const char*, 7> kNames = {"ok",      "unsupported", "wrong"
 
 }  // namespace
 
-const char* name_of(Status s) { return kNames.at(static_cast<size_t>(s)); }
+const char* name_of(Status s) {
+  return kNames.at(static_cast<size_t>(s));
+}
 
 Status parse_status(const std::string& name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
@@ -23,9 +25,12 @@ Status parse_status(const std::string& name) {
 }
 
 std::string describe_flags(uint32_t flags) {
-  constexpr std::array<const char*, 6> kReasons = {
-      "zero or reversed timestamp", "missing or dropped records", "a different set of kernels",
-      "overlap with the flush",     "slow clock",                 "preempted thread"};
+  constexpr std::array<const char*, 6> kReasons = {"zero or reversed timestamp",
+                                                   "missing or dropped records",
+                                                   "a different set of kernels",
+                                                   "overlap with the flush",
+                                                   "slow clock",
+                                                   "preempted thread"};
   std::string text;
   for (size_t i = 0; i < kReasons.size(); ++i) {
     if ((flags >> i & 1u) != 0) text += (text.empty() ? "" : ", ") + std::string(kReasons[i]);

@@ -30,14 +30,14 @@ struct Result {
   double tick_ns = 0;  // the timer's resolution
   int samples = 0;     // valid ones
   int invalid = 0;
-  uint32_t flags = 0;  // every SampleFlag seen
-  double span_ns = 0;  // 10 % trimmed mean: the judged quantity on a GPU
+  uint32_t flags = 0;                             // every SampleFlag seen
+  double span_ns = 0;                             // 10 % trimmed mean: the judged quantity on a GPU
   double median_ns = 0, low_ns = 0, high_ns = 0;  // median and its 95 % interval
   double min_ns = 0, busy_ns = 0, sum_ns = 0;     // busy and sum: trimmed means
-  double ratio = 0;    // host: median of span over yardstick, paired; the judged quantity there
+  double ratio = 0;  // host: median of span over yardstick, paired; the judged quantity there
   double ratio_low = 0, ratio_high = 0;  // its 95 % interval
-  double sm_mhz = 0;   // median
-  bool impossible = false;    // span below the roofline floor of this device
+  double sm_mhz = 0;                     // median
+  bool impossible = false;               // span below the roofline floor of this device
   bool suspect_warm = false;  // cold about equal to warm though the footprint fits in the cache
   std::vector<KernelRow> kernels;
   std::vector<float> spans_ns;  // valid samples in order of collection

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token-to-expert assignments: seeded synthetic skews and recorded ones. Knows no operator: it hands
-// out scores whose top-k per token is the assignment, and measures the skew that came of it.
+// Token-to-expert assignments: seeded synthetic skews and recorded ones. Knows no operator: it
+// hands out scores whose top-k per token is the assignment, and measures the skew that came of it.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,18 @@ struct RoutingShape {
   int topk;
 };
 
-/// Scores [tokens, experts], row-major: the k largest of a row, in descending order, are the token's
-/// experts. `spec` is one of
+/// Scores [tokens, experts], row-major: the k largest of a row, in descending order, are the
+/// token's experts. `spec` is one of
 ///   uniform        every expert alike: Gumbel noise, so k distinct experts without replacement
 ///   balanced       slot i of token t goes to expert (t + i*floor(E/k)) mod E
-///   zipf:S         Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by the
+///   zipf:S         Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by
+///   the
 ///                  seed; S = 0.67 reproduces DeepSeek-R1's published skew (KERNELS.md 10.2)
-///   hot:N:F        as uniform, but a fraction F of the tokens ranks N hot experts, chosen by the seed, above
+///   hot:N:F        as uniform, but a fraction F of the tokens ranks N hot experts, chosen by the
+///   seed, above
 ///                  all others (FlashInfer's skew test: 8 added to their logits)
-///   replay:FILE    recorded ids [rows, k] from a .npy file of int16, int32 or int64, first `tokens` rows;
+///   replay:FILE    recorded ids [rows, k] from a .npy file of int16, int32 or int64, first
+///   `tokens` rows;
 ///                  a relative FILE is looked up from the current folder, then from home()
 /// Scores stay within [-8, 8], so that neither bf16 nor a sigmoid merges them.
 /// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.
@@ -33,8 +36,8 @@ std::vector<double> routing_scores(const std::string& spec, const RoutingShape& 
 
 /// How uneven an assignment came out.
 struct Skew {
-  int active_experts = 0;     // experts with at least one token
-  double max_over_mean = 0;   // largest load over the mean over all experts
+  int active_experts = 0;    // experts with at least one token
+  double max_over_mean = 0;  // largest load over the mean over all experts
 };
 Skew skew_of(std::span<const int32_t> ids, int experts);
 

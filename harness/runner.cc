@@ -18,8 +18,8 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// While it lives, the first Ctrl-C (or TERM) lets the variant at hand finish and then ends the run; a
-/// second one kills at once. Either way what was measured is in the store.
+/// While it lives, the first Ctrl-C (or TERM) lets the variant at hand finish and then ends the
+/// run; a second one kills at once. Either way what was measured is in the store.
 class InterruptGuard {
  public:
   InterruptGuard() {
@@ -41,7 +41,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction old_int_ {}, old_term_ {};
+  struct sigaction old_int_ {
+  }, old_term_{};
   void (*old_pipe_)(int);
 };
 
@@ -73,8 +74,8 @@ void count(Tally& tally, const std::string& key, const Result& result, Progress&
   ++tally.counts[result.status];
   if (!is_failure(result.status)) return;
   tally.failures.push_back({key, result.variant, result.why, result.status});
-  progress.note(fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant,
-                            result.why));
+  progress.note(
+      fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
 }
 
 size_t total_variants(const std::vector<Planned>& planned) {
@@ -82,8 +83,8 @@ size_t total_variants(const std::vector<Planned>& planned) {
                          [](size_t n, const Planned& p) { return n + p.variants.size(); });
 }
 
-/// The plan in another order every round, and the variants rotated, so that no case always follows the
-/// same neighbour.
+/// The plan in another order every round, and the variants rotated, so that no case always follows
+/// the same neighbour.
 std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
   const auto stream = static_cast<uint64_t>(round);
   for (size_t i = planned.size(); i > 1; --i) {
@@ -96,8 +97,9 @@ std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
   return planned;
 }
 
-/// Flags a cold span that no device could reach: below the floor of compulsory bytes and operations at
-/// the ceilings measured on this device. Writes that fit in the cache need not reach memory in time.
+/// Flags a cold span that no device could reach: below the floor of compulsory bytes and operations
+/// at the ceilings measured on this device. Writes that fit in the cache need not reach memory in
+/// time.
 void flag_impossible(const std::map<std::string, double>& ceilings, const DeviceFacts& device,
                      const CaseData& data, Result& result) {
   const auto at = [&](const char* name) {
@@ -125,8 +127,8 @@ class Recorder {
         done_(store.done(run)),
         ceilings_(store.ceilings(device)) {}
 
-  void record(WorkerSeat& seat, const std::vector<Case>& cases,
-              const std::vector<Planned>& planned, Tally& tally) {
+  void record(WorkerSeat& seat, const std::vector<Case>& cases, const std::vector<Planned>& planned,
+              Tally& tally) {
     const size_t total = total_variants(planned) * static_cast<size_t>(options_.rounds);
     Progress progress(total);
     size_t finished = 0;
@@ -163,8 +165,8 @@ class Recorder {
     note_cache_pair(c, result, data);
   }
 
-  /// Remembers spans of the same case cold and warm; about equal ones are suspect when the data fits in
-  /// the cache and is large enough for its reading to show.
+  /// Remembers spans of the same case cold and warm; about equal ones are suspect when the data
+  /// fits in the cache and is large enough for its reading to show.
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data) {
     constexpr double kShows = 1 << 20;  // bytes whose reading takes a visible share of a span
     const double footprint = data.cost.read_bytes + data.cost.write_bytes;
@@ -216,8 +218,8 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
 void check_same_setting(const RunInfo& before, const RunInfo& now) {
   const auto same = [&](const char* what, const std::string& a, const std::string& b) {
     if (a != b) {
-      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what, a,
-                  b);
+      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what,
+                  a, b);
     }
   };
   same("device", before.device.uuid, now.device.uuid);

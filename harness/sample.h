@@ -36,7 +36,7 @@ struct KernelRow {
   std::string cluster;      // empty without one
   int registers = 0;
   int64_t static_shared = 0, dynamic_shared = 0;  // bytes
-  double ns = 0;      // trimmed mean duration
+  double ns = 0;                                  // trimmed mean duration
   double gap_ns = 0;  // trimmed mean of (start - previous end); 0 for the first
 };
 

@@ -32,8 +32,8 @@ class Statement {
   /// Binds a parameter written :name; false when the statement has none of that name.
   bool bind_named(const char* name, int64_t value);
   bool readonly() const;
-  bool step();   // true while there is a row
-  void run();    // steps to the end and resets
+  bool step();  // true while there is a row
+  void run();   // steps to the end and resets
   int columns() const;
   std::string column_name(int i) const;
   bool is_null(int i) const;

@@ -15,12 +15,13 @@ struct Interval {
 /// Middle value, or the mean of the two middle ones. Throws std::invalid_argument when empty.
 double median(std::span<const double> values);
 
-/// Mean without the lowest and highest `share` of the values (PROTOCOL: 10 % of each tail), robust to
-/// outliers and finer than the timer's tick, which a raw median is not.
+/// Mean without the lowest and highest `share` of the values (PROTOCOL: 10 % of each tail), robust
+/// to outliers and finer than the timer's tick, which a raw median is not.
 double trimmed_mean(std::span<const double> values, double share = 0.1);
 
-/// Confidence interval of the trimmed mean from the winsorised variance (Yuen 1974). Narrows smoothly where
-/// values are ticks of a timer or a mixture of two levels, and the median jumps from one to the other.
+/// Confidence interval of the trimmed mean from the winsorised variance (Yuen 1974). Narrows
+/// smoothly where values are ticks of a timer or a mixture of two levels, and the median jumps from
+/// one to the other.
 Interval trimmed_mean_interval(std::span<const double> values, double share = 0.1,
                                double confidence = 0.95);
 

@@ -45,8 +45,9 @@ TEST(Stats, TrimmedMeanCutsExactShares) {
   EXPECT_EQ(trimmed_mean(v, 0.29), 1);
 }
 
-// Without trimming it is Student's interval: 3 +- t(0.975, 4) * sqrt(2.5 / 5). The trimmed one agrees with
-// Yuen's formula by hand: winsorised 2 2 3 4 4 has sd 1, so 3 +- t(0.975, 2) * sqrt(5) / 3.
+// Without trimming it is Student's interval: 3 +- t(0.975, 4) * sqrt(2.5 / 5). The trimmed one
+// agrees with Yuen's formula by hand: winsorised 2 2 3 4 4 has sd 1, so 3 +- t(0.975, 2) * sqrt(5)
+// / 3.
 TEST(Stats, TrimmedMeanInterval) {
   const Interval plain = trimmed_mean_interval(Values{1, 2, 3, 4, 5}, 0);
   EXPECT_NEAR(plain.low, 3 - 2.7764451 * std::sqrt(0.5), 1e-6);

@@ -44,15 +44,17 @@ class Store {
  public:
   /// read: an existing store, never changed. update: an existing store. write: made when missing.
   enum class Mode { read, update, write };
-  /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and the
-  /// remedy; a foreign file is left untouched. A store of an older version is migrated unless `read`.
+  /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and
+  /// the remedy; a foreign file is left untouched. A store of an older version is migrated unless
+  /// `read`.
   static Store open(const std::string& path, Mode mode);
 
   int64_t begin_run(const RunInfo& info);  // returns run_id
   int64_t begin_process(int64_t run, int round, int pid);
   void end_process(int64_t process, const std::string& throttle);
-  /// One transaction: case, run_case, result, accuracy, kernels, samples. A second result of the same
-  /// process, case and variant replaces the first (a launch is recorded as crashed until it returned).
+  /// One transaction: case, run_case, result, accuracy, kernels, samples. A second result of the
+  /// same process, case and variant replaces the first (a launch is recorded as crashed until it
+  /// returned).
   void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
                   const Result& result);
   void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);

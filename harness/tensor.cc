@@ -6,8 +6,7 @@
 
 namespace moegate {
 
-Tensor::Tensor(Device& device, std::string name, Role role, DType dtype,
-               std::vector<int64_t> shape)
+Tensor::Tensor(Device& device, std::string name, Role role, DType dtype, std::vector<int64_t> shape)
     : device_(device),
       name_(std::move(name)),
       role_(role),
@@ -19,7 +18,9 @@ Tensor::Tensor(Device& device, std::string name, Role role, DType dtype,
   device_.fill(base_ + kGuardBytes + bytes(), kGuardByte, kGuardBytes);
 }
 
-Tensor::~Tensor() { device_.release(base_); }
+Tensor::~Tensor() {
+  device_.release(base_);
+}
 
 bool Tensor::guards_intact() const {
   std::vector<uint8_t> guard(kGuardBytes);
@@ -32,8 +33,9 @@ bool Tensor::guards_intact() const {
 
 void Tensor::check_host_size(size_t elements, size_t element_bytes) const {
   if (elements == static_cast<size_t>(size_) && element_bytes == size_of(dtype_)) return;
-  throw Error(Exit::internal, fmt::format("tensor {}: {} elements of {} bytes on the host for {} of {}",
-                                          name_, elements, element_bytes, size_, size_of(dtype_)));
+  throw Error(Exit::internal,
+              fmt::format("tensor {}: {} elements of {} bytes on the host for {} of {}", name_,
+                          elements, element_bytes, size_, size_of(dtype_)));
 }
 
 }  // namespace moegate

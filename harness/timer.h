@@ -12,7 +12,8 @@
 
 namespace moegate {
 
-/// A variant with the problems it is launched on in turn, so that nothing keyed on a pointer survives.
+/// A variant with the problems it is launched on in turn, so that nothing keyed on a pointer
+/// survives.
 struct Subject {
   const Variant* variant;
   std::vector<Problem*> sets;
@@ -26,7 +27,8 @@ class Session {
   /// Waits for what was enqueued and returns it, in order. Throws Error(environment) when a kernel
   /// failed or the timer broke.
   virtual std::vector<Sample> collect() = 0;
-  /// The launch's kernels, over every valid sample collected so far; empty when the timer sees none.
+  /// The launch's kernels, over every valid sample collected so far; empty when the timer sees
+  /// none.
   virtual std::vector<KernelRow> kernels() const { return {}; }
 };
 
@@ -42,8 +44,8 @@ class Timer {
 
 std::unique_ptr<Timer> make_host_timer(Device& device);
 
-/// CUPTI activity records. Call prepare_cupti() once, before device `ordinal` is opened (before its context
-/// exists); it returns why CUPTI cannot be used, or an empty string.
+/// CUPTI activity records. Call prepare_cupti() once, before device `ordinal` is opened (before its
+/// context exists); it returns why CUPTI cannot be used, or an empty string.
 std::string prepare_cupti(int ordinal);
 std::unique_ptr<Timer> make_cupti_timer(Device& device);
 std::unique_ptr<Timer> make_event_timer(Device& device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing on the host: steady_clock around the launch, operands flushed from every cache level, threads
-// pinned and awake. Absolute times on a shared machine drift, so each sample of a variant is taken
-// next to one of the operator's yardstick variant, in alternating order.
+// Timing on the host: steady_clock around the launch, operands flushed from every cache level,
+// threads pinned and awake. Absolute times on a shared machine drift, so each sample of a variant
+// is taken next to one of the operator's yardstick variant, in alternating order.
 #include <omp.h>
 #include <sys/resource.h>
 

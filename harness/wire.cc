@@ -57,9 +57,8 @@ bool send(int fd, const nlohmann::json& message) {
 
 Arrival receive(int fd, double timeout_s, nlohmann::json& message) {
   const bool forever = timeout_s < 0;
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(forever ? 0 : timeout_s));
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(forever ? 0 : timeout_s));
   uint32_t size = 0;
   Arrival arrival = read_all(fd, &size, sizeof size, deadline, forever);
   if (arrival != Arrival::message) return arrival;

@@ -76,8 +76,8 @@ class Server {
       throw Error(Exit::environment, fmt::format("CUPTI cannot time here: {}", cupti_fault));
     }
     timer_ = make_event_timer(*device_);
-    return fmt::format("CUPTI cannot time here ({}); timing with CUDA events, and every row says so",
-                       cupti_fault);
+    return fmt::format(
+        "CUPTI cannot time here ({}); timing with CUDA events, and every row says so", cupti_fault);
   }
 
   void run(size_t index, const std::string& name) {
@@ -179,8 +179,8 @@ Worker::Worker(const WorkerOptions& options, const std::vector<Case>& cases) {
   if (arrival == Arrival::message) {
     throw Error(static_cast<Exit>(message.at("exit").get<int>()), message.at("fault"));
   }
-  throw Error(Exit::environment, fmt::format("the worker did not open device '{}': {}",
-                                             options.device, end));
+  throw Error(Exit::environment,
+              fmt::format("the worker did not open device '{}': {}", options.device, end));
 }
 
 Worker::~Worker() {

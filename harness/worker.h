@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process that holds the device and runs cases. A variant that aborts, corrupts the device or
-// hangs takes its worker with it and costs one row, never the night.
+// A child process that holds the device and runs cases. A variant that aborts, corrupts the device
+// or hangs takes its worker with it and costs one row, never the night.
 #pragma once
 
 #include <sys/types.h>
@@ -41,8 +41,8 @@ struct CaseData {
 
 class Worker {
  public:
-  /// Starts the process and waits for its device. Throws what the worker died of: Error(environment)
-  /// for a device or timer that is not there.
+  /// Starts the process and waits for its device. Throws what the worker died of:
+  /// Error(environment) for a device or timer that is not there.
   Worker(const WorkerOptions& options, const std::vector<Case>& cases);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -52,8 +52,9 @@ class Worker {
   pid_t pid() const { return pid_; }
   bool alive() const { return pid_ > 0; }
 
-  /// Runs one variant. Returns a result in every event: what the worker measured, or `crashed` with how
-  /// it died, or `timeout`; in the last two the worker is gone. `data` is set when it got that far.
+  /// Runs one variant. Returns a result in every event: what the worker measured, or `crashed` with
+  /// how it died, or `timeout`; in the last two the worker is gone. `data` is set when it got that
+  /// far.
   Result run(size_t case_index, const Variant& variant, double timeout_s, CaseData& data);
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.

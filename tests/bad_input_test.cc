@@ -55,7 +55,8 @@ TEST_F(BadInputTest, SuitesAndParameters) {
 
 TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device tpu", 2, {"tpu", "host", "cuda"});
-  expect("verify --suite tiny --device host --filter no-such-case", 13, {"no-such-case", "list cases"});
+  expect("verify --suite tiny --device host --filter no-such-case", 13,
+         {"no-such-case", "list cases"});
   expect("verify --suite tiny --device host --kernel no-such", 13, {"no-such"});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the harness itself costs: wall time per cold sample over the time that cannot be avoided, which is the
-// flush and the kernel. Prints one line per device; asserts nothing.
+// What the harness itself costs: wall time per cold sample over the time that cannot be avoided,
+// which is the flush and the kernel. Prints one line per device; asserts nothing.
 //
 // Usage: bench_overhead [auto|host|cuda[:n]] [samples]
 #include <chrono>
@@ -48,8 +48,8 @@ Timed per_sample(Timer& timer, const Subject& subject, int samples) {
   return {wall / samples, mean(spans), mean(colds)};
 }
 
-/// Seconds per sample of flushing and launching in the barest loop on the host, where flushing lines that a
-/// kernel has just written costs more than flushing clean ones.
+/// Seconds per sample of flushing and launching in the barest loop on the host, where flushing
+/// lines that a kernel has just written costs more than flushing clean ones.
 double bare_loop(Device& device, const Subject& subject, int samples) {
   Chiller chiller(device.facts().cache_bytes);
   const Launch launch{device.stream(), device.facts()};
@@ -67,17 +67,19 @@ int run(const std::string& spec, int samples) {
   if (!fault.empty()) throw Error(Exit::environment, fault);
   const auto device = open_device(spec);
   const auto timer = cuda ? make_cupti_timer(*device) : make_host_timer(*device);
-  const Case c = topk_sort_case(
-      {{"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}});
+  const Case c =
+      topk_sort_case({{"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}});
   const auto problem = find_op(c.op).make(*device, c);
   const Variant& kernel = variant(device->facts().backend, cuda ? "fused_cluster" : "fused");
   if (kernel.workspace) problem->reserve_workspace(kernel.workspace(c, device->facts()));
   const Subject subject{&kernel, {problem.get()}};
   const Timed timed = per_sample(*timer, subject, samples);
   const double least = cuda ? timed.cold_s + timed.span_s : bare_loop(*device, subject, samples);
-  fmt::print("{}: {} samples of a {:.2f} us kernel, {:.2f} us each; flush + kernel {:.2f} us; ratio {:.3f}\n",
-             device->facts().name, samples, timed.span_s * 1e6, timed.wall_s * 1e6, least * 1e6,
-             timed.wall_s / least);
+  fmt::print(
+      "{}: {} samples of a {:.2f} us kernel, {:.2f} us each; flush + kernel {:.2f} us; ratio "
+      "{:.3f}\n",
+      device->facts().name, samples, timed.span_s * 1e6, timed.wall_s * 1e6, least * 1e6,
+      timed.wall_s / least);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate end to end on the host: candidate, verdicts and exit codes. Slow-downs are written into the
-// rows of a real run, because a test that waits for a noisy machine to be slow would be a noisy test.
+// The gate end to end on the host: candidate, verdicts and exit codes. Slow-downs are written into
+// the rows of a real run, because a test that waits for a noisy machine to be slow would be a noisy
+// test.
 #include <fstream>
 
 #include "harness/sqlite.h"
@@ -16,7 +17,8 @@ class GateProgramTest : public ProgramTest {
           "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[small]\ntokens = 3, 20\n");
   }
   std::string run_arguments() const {
-    return "run --suite ./quick.suite --device host --db r.sqlite --min-samples 10 --max-samples 20 "
+    return "run --suite ./quick.suite --device host --db r.sqlite --min-samples 10 --max-samples "
+           "20 "
            "--budget 100ms --rounds 3";
   }
   /// A run whose rows are all quiet, so that how busy this machine is plays no part.
@@ -30,13 +32,16 @@ class GateProgramTest : public ProgramTest {
   /// Makes the newest run's variant `factor` times as slow, beside its yardstick too.
   void slow_down(const std::string& variant, double factor) const {
     alter("UPDATE result SET ratio = ratio * " + std::to_string(factor) + " WHERE variant = '" +
-          variant + "' AND process_id IN (SELECT process_id FROM process WHERE run_id = "
+          variant +
+          "' AND process_id IN (SELECT process_id FROM process WHERE run_id = "
           "(SELECT max(run_id) FROM run))");
   }
   /// The newest run with the levels of the first one, so that only what a test alters differs.
   void copy_levels() const {
-    alter("UPDATE result SET ratio = (SELECT avg(o.ratio) FROM result o JOIN process p USING (process_id) "
-          "WHERE p.run_id = 1 AND o.case_id = result.case_id AND o.variant = result.variant)");
+    alter(
+        "UPDATE result SET ratio = (SELECT avg(o.ratio) FROM result o JOIN process p USING "
+        "(process_id) "
+        "WHERE p.run_id = 1 AND o.case_id = result.case_id AND o.variant = result.variant)");
   }
   Outcome gate(const std::string& more = "--candidate candidate") const {
     return moegate("gate --db r.sqlite --verdict verdict.json --report report.md " + more);
@@ -116,7 +121,8 @@ TEST_F(GateProgramTest, ReportsAndComparesWhatIsStored) {
 
 TEST_F(GateProgramTest, AnImpossiblyFastSpanIsFlagged) {
   ASSERT_EQ(moegate("doctor --device host --db r.sqlite").exit, 0);
-  EXPECT_NE(query("r.sqlite", "SELECT value FROM ceiling WHERE name = 'read_bytes_per_s'"), "no row");
+  EXPECT_NE(query("r.sqlite", "SELECT value FROM ceiling WHERE name = 'read_bytes_per_s'"),
+            "no row");
   alter("UPDATE ceiling SET value = 1");  // a byte per second: every span beats that
   quiet_run();
   EXPECT_EQ(query("r.sqlite", "SELECT min(impossible) FROM result"), "1");

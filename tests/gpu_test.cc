@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate on a real GPU: measured with CUPTI, green against itself in a fresh process, red for a variant
-// made 5 % slower or wrong, and alive after one that kills its context. Skipped without a GPU.
+// The gate on a real GPU: measured with CUPTI, green against itself in a fresh process, red for a
+// variant made 5 % slower or wrong, and alive after one that kills its context. Skipped without a
+// GPU.
 #include "tests/program.h"
 
 namespace moegate {
@@ -30,11 +31,13 @@ TEST_F(GpuTest, MeasuresEveryKernelWithCupti) {
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "cupti");
   EXPECT_EQ(query("r.sqlite", "SELECT max(invalid * 20 > samples) FROM result"), "0");
-  EXPECT_EQ(query("r.sqlite",
-                  "SELECT group_concat(DISTINCT n) FROM (SELECT count(*) AS n FROM kernel JOIN result "
-                  "USING (result_id) WHERE variant = 'chain3' GROUP BY result_id)"),
-            "3");
-  EXPECT_EQ(query("r.sqlite", "SELECT min(span_ns >= busy_ns AND sum_ns >= busy_ns) FROM result"), "1");
+  EXPECT_EQ(
+      query("r.sqlite",
+            "SELECT group_concat(DISTINCT n) FROM (SELECT count(*) AS n FROM kernel JOIN result "
+            "USING (result_id) WHERE variant = 'chain3' GROUP BY result_id)"),
+      "3");
+  EXPECT_EQ(query("r.sqlite", "SELECT min(span_ns >= busy_ns AND sum_ns >= busy_ns) FROM result"),
+            "1");
   EXPECT_EQ(query("r.sqlite", "SELECT min(sm_mhz > 500) FROM result"), "1");
 }
 
@@ -70,9 +73,10 @@ TEST_F(GpuTest, WrongOutputsFailTheGate) {
 TEST_F(GpuTest, ABrokenContextOrAHangCostsItsRowsOnly) {
   const std::string two = "--kernel 'saboteur|fused_warp' --rounds 1 --case-timeout 5s ";
   EXPECT_EQ(run("fault", two).exit, 13);
-  EXPECT_EQ(query("r.sqlite",
-                  "SELECT group_concat(DISTINCT variant || ' ' || status) FROM result ORDER BY variant"),
-            "fused_warp_per_token ok,saboteur crashed");
+  EXPECT_EQ(
+      query("r.sqlite",
+            "SELECT group_concat(DISTINCT variant || ' ' || status) FROM result ORDER BY variant"),
+      "fused_warp_per_token ok,saboteur crashed");
   EXPECT_EQ(run("hang", two + "--filter tokens=8,").exit, 13);
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
             "saboteur");

@@ -26,7 +26,9 @@ ProgramTest::ProgramTest() {
   folder_ = pattern;
 }
 
-ProgramTest::~ProgramTest() { std::filesystem::remove_all(folder_); }
+ProgramTest::~ProgramTest() {
+  std::filesystem::remove_all(folder_);
+}
 
 Outcome ProgramTest::run(const std::string& command) const {
   const std::string line = "cd '" + folder_.string() + "' && MOEGATE_HOME='" +
@@ -37,7 +39,9 @@ Outcome ProgramTest::run(const std::string& command) const {
           read("err.txt")};
 }
 
-std::string ProgramTest::program() { return from_environment("MOEGATE_PROGRAM", MOEGATE_PROGRAM); }
+std::string ProgramTest::program() {
+  return from_environment("MOEGATE_PROGRAM", MOEGATE_PROGRAM);
+}
 
 Outcome ProgramTest::moegate(const std::string& arguments) const {
   return run(program() + " " + arguments);

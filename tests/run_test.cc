@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring end to end on the host: what a run stores, what a misbehaving variant costs, how a run is
-// finished, split and repeated.
+// Measuring end to end on the host: what a run stores, what a misbehaving variant costs, how a run
+// is finished, split and repeated.
 #include "harness/sqlite.h"
 #include "tests/program.h"
 
@@ -29,16 +29,19 @@ class RunTest : public ProgramTest {
 TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
   const Outcome outcome = moegate(run("--label first --tag pr=42"));
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result"), "8");  // 2 cases, 2 variants, 2 rounds
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result"),
+            "8");  // 2 cases, 2 variants, 2 rounds
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT process_id) FROM result"), "2");
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM accuracy WHERE ok = 1"), "40");
   EXPECT_EQ(query("results.sqlite", "SELECT min(span_ns > 0 AND samples >= 10) FROM result"), "1");
-  EXPECT_EQ(query("results.sqlite", "SELECT max(ratio) FROM result WHERE variant = 'chain'"), "1.0");
+  EXPECT_EQ(query("results.sqlite", "SELECT max(ratio) FROM result WHERE variant = 'chain'"),
+            "1.0");
   EXPECT_EQ(query("results.sqlite", "SELECT value FROM tag WHERE name = 'pr'"), "42");
   EXPECT_EQ(query("results.sqlite", "SELECT status FROM run WHERE label = 'first'"), "complete");
-  EXPECT_EQ(query("results.sqlite",
-                  "SELECT min(json_extract(facts, '$.active_experts') BETWEEN 2 AND 16) FROM run_case"),
-            "1");
+  EXPECT_EQ(
+      query("results.sqlite",
+            "SELECT min(json_extract(facts, '$.active_experts') BETWEEN 2 AND 16) FROM run_case"),
+      "1");
 }
 
 TEST_F(RunTest, DryRunListsAndStoresNothing) {
@@ -59,9 +62,9 @@ TEST_F(RunTest, FilterKernelAndAxisNarrow) {
 TEST_F(RunTest, ShardsTogetherAreTheWhole) {
   EXPECT_EQ(moegate(run("--shard 1/2")).exit, 0);
   EXPECT_EQ(moegate(run("--shard 2/2")).exit, 0);
-  EXPECT_EQ(query("results.sqlite",
-                  "SELECT count(DISTINCT case_id) || ' ' || count(*) FROM result"),
-            "2 8");
+  EXPECT_EQ(
+      query("results.sqlite", "SELECT count(DISTINCT case_id) || ' ' || count(*) FROM result"),
+      "2 8");
 }
 
 TEST_F(RunTest, WrongOutputsAreCaughtAndNotTimed) {
@@ -82,19 +85,20 @@ TEST_F(RunTest, ADyingVariantCostsItsRowsOnly) {
     const std::string db = std::string(sabotage) + ".sqlite";
     const Outcome outcome = saboteur(sabotage, run("--db " + db));
     EXPECT_EQ(outcome.exit, 13) << sabotage << ": " << outcome.err;
-    EXPECT_EQ(query(db, "SELECT count(*) FROM result WHERE status = 'crashed' AND variant = 'saboteur'"),
-              "4");
+    EXPECT_EQ(
+        query(db, "SELECT count(*) FROM result WHERE status = 'crashed' AND variant = 'saboteur'"),
+        "4");
     EXPECT_EQ(query(db, "SELECT count(*) FROM result WHERE status IN ('ok', 'noisy')"), "8");
     EXPECT_EQ(query(db, "SELECT status FROM run"), "complete");
   }
 }
 
 TEST_F(RunTest, AHangingVariantIsATimeout) {
-  const Outcome outcome =
-      saboteur("hang", run("--case-timeout 300ms --filter tokens=3,"));
+  const Outcome outcome = saboteur("hang", run("--case-timeout 300ms --filter tokens=3,"));
   EXPECT_EQ(outcome.exit, 13) << outcome.err;
-  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
-            "saboteur,saboteur");
+  EXPECT_EQ(
+      query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
+      "saboteur,saboteur");
 }
 
 TEST_F(RunTest, ChangingOutputsAreNotDeterministic) {
@@ -115,13 +119,15 @@ TEST_F(RunTest, AnInterruptedRunIsKeptAndResumed) {
   const std::string before = query("results.sqlite", "SELECT count(*) FROM result");
   EXPECT_NE(before, "0");
   // Finishing as asked would take minutes too: shrink what is left to one round of few samples.
-  const std::string sql = "UPDATE run SET options = json_set(options, '$.rounds', 1, '$.budget_s', 0.05, "
-                          "'$.min_samples', 10, '$.max_samples', 20)";
+  const std::string sql =
+      "UPDATE run SET options = json_set(options, '$.rounds', 1, '$.budget_s', 0.05, "
+      "'$.min_samples', 10, '$.max_samples', 20)";
   Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
   const Outcome resumed = moegate("run --resume latest");
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
-  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result JOIN process USING (process_id) "
-                                    "WHERE round = 0"),
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT count(*) FROM result JOIN process USING (process_id) "
+                  "WHERE round = 0"),
             "4");
   EXPECT_EQ(query("results.sqlite", "SELECT status FROM run"), "complete");
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM run"), "1");
@@ -131,7 +137,8 @@ TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
   ASSERT_EQ(moegate(run()).exit, 0);
   const Outcome printed = moegate("repro 1");
   EXPECT_EQ(printed.exit, 0) << printed.err;
-  EXPECT_NE(printed.out.find("moegate run --suite ./quick.suite"), std::string::npos) << printed.out;
+  EXPECT_NE(printed.out.find("moegate run --suite ./quick.suite"), std::string::npos)
+      << printed.out;
   EXPECT_EQ(moegate("repro 1 --run").exit, 0);
   EXPECT_EQ(query("results.sqlite",
                   "SELECT count(DISTINCT case_id || variant) FROM result JOIN process "

@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(kZeroThreads)
                int64_t{gridDim.x} * blockDim.x);
 }
 
-/// Blocks that zero beside the sorting ones: one per SM for a small buffer, up to four for one so large that
-/// one block's stores in flight do not keep its SM's share of the memory busy.
+/// Blocks that zero beside the sorting ones: one per SM for a small buffer, up to four for one so
+/// large that one block's stores in flight do not keep its SM's share of the memory busy.
 int zeroing_blocks(const TopkSortArgs& args, int threads, int processors) {
   constexpr int64_t kStoresPerThread = 32;  // of 16 bytes, before another block pays
   const int64_t wanted = args.moe_buf_bytes / (16 * kStoresPerThread * threads);

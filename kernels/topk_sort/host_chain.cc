@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk_sort on the CPU as the public chain does it: select into intermediate arrays, counting sort by
-// expert, clear the output buffer; three passes with a barrier between them. The operator's yardstick.
+// topk_sort on the CPU as the public chain does it: select into intermediate arrays, counting sort
+// by expert, clear the output buffer; three passes with a barrier between them. The operator's
+// yardstick.
 #include <cstring>
 #include <vector>
 

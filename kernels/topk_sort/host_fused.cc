@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of tokens,
-// counts as it goes and clears its share of the output buffer; after the barrier each thread works out from
-// everybody's counts where its share of the experts goes and writes their rows. The chain's second parallel
-// region and its serial sort are gone.
+// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of
+// tokens, counts as it goes and clears its share of the output buffer; after the barrier each
+// thread works out from everybody's counts where its share of the experts goes and writes their
+// rows. The chain's second parallel region and its serial sort are gone.
 #include <omp.h>
 
 #include <cstring>
@@ -20,8 +20,8 @@ constexpr int kTokensPerThread = 8;  // fewer are done sooner than another threa
 
 using Counts = std::array<int32_t, kMaxExperts>;
 
-/// Each thread's counts, read by the others after the barrier. Static, because a thread's stack may be gone
-/// by then; launches of a process follow one another.
+/// Each thread's counts, read by the others after the barrier. Static, because a thread's stack may
+/// be gone by then; launches of a process follow one another.
 std::array<Counts, kMaxThreads> counts_of;
 
 /// A choice as it waits for the barrier: k ids, then k weights, as in the chain's arrays.
@@ -86,8 +86,9 @@ void write_padding(const TopkSortArgs& args, const Layout& layout, size_t first,
   }
 }
 
-/// Writes the rows of this thread's share of the experts. By expert and not by token, so that no two threads
-/// write to one cache line; every thread reads all ids for that, which is cheap beside selecting.
+/// Writes the rows of this thread's share of the experts. By expert and not by token, so that no
+/// two threads write to one cache line; every thread reads all ids for that, which is cheap beside
+/// selecting.
 void place(const TopkSortArgs& args, const Waiting& waiting, int me, int threads) {
   const TopkSortShape& shape = args.shape;
   Layout layout = lay_out(shape, threads);
@@ -118,8 +119,8 @@ void launch(TopkSort& problem, const Launch& where) {
   const int tokens = args.shape.tokens;
   auto* ids = problem.workspace<int32_t>();
   const Waiting waiting{ids, reinterpret_cast<float*>(ids + int64_t{tokens} * args.shape.topk)};
-  const int wanted = std::clamp(tokens / kTokensPerThread, 1,
-                                std::min(where.device.processors, kMaxThreads));
+  const int wanted =
+      std::clamp(tokens / kTokensPerThread, 1, std::min(where.device.processors, kMaxThreads));
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
   {
     const int threads = omp_get_num_threads(), me = omp_get_thread_num();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selecting a token's experts on the CPU: shared by the host variants, which differ in what surrounds
-// it, as the GPU variants do.
+// Selecting a token's experts on the CPU: shared by the host variants, which differ in what
+// surrounds it, as the GPU variants do.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ inline void load_row(const TopkSortArgs& args, int token, float* row) {
   }
 }
 
-/// Indices of the k largest of row[0, n), descending, lower index first on ties. One pass: an element
-/// is compared with the smallest chosen so far, and seldom goes further.
+/// Indices of the k largest of row[0, n), descending, lower index first on ties. One pass: an
+/// element is compared with the smallest chosen so far, and seldom goes further.
 inline void largest(const float* row, int n, int k, int* chosen) {
   int held = 0;
   for (int e = 0; e < n; ++e) {

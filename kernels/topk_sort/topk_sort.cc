@@ -18,21 +18,21 @@ const std::vector<std::string> kLogitData = {"normal", "ties", "few_finite", "na
 enum Stream : uint64_t { kBiasStream = 101, kHoleStream = 102 };
 
 const Op<TopkSort> op({
-    .help = "routing: scores -> top-k -> tokens sorted by expert, padded to blocks; zeroed output buffer",
-    .params =
-        {{"tokens", "", "T, 1 to 2^24 - 1"},
-         {"experts", "", "E, 2 to 1024"},
-         {"topk", "", "k, 1 to 16"},
-         {"hidden", "", "H, row length of moe_buf [T, H] bf16"},
-         {"unit", "32", "U, rows per block that every expert's tokens are padded to"},
-         {"scoring", "softmax", "softmax, topk_softmax or noaux_tc"},
-         {"renorm", "1", "1: weights divided by the sum of the chosen"},
-         {"groups", "1", "noaux_tc: expert groups"},
-         {"topk-groups", "1", "noaux_tc: groups kept"},
-         {"scale", "1", "factor on every weight"},
-         {"dtype", "fp32", "of the logits: fp32, fp16 or bf16"},
-         {"logits", "normal", "normal, ties, few_finite or nan"},
-         {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
+    .help = "routing: scores -> top-k -> tokens sorted by expert, padded to blocks; zeroed output "
+            "buffer",
+    .params = {{"tokens", "", "T, 1 to 2^24 - 1"},
+               {"experts", "", "E, 2 to 1024"},
+               {"topk", "", "k, 1 to 16"},
+               {"hidden", "", "H, row length of moe_buf [T, H] bf16"},
+               {"unit", "32", "U, rows per block that every expert's tokens are padded to"},
+               {"scoring", "softmax", "softmax, topk_softmax or noaux_tc"},
+               {"renorm", "1", "1: weights divided by the sum of the chosen"},
+               {"groups", "1", "noaux_tc: expert groups"},
+               {"topk-groups", "1", "noaux_tc: groups kept"},
+               {"scale", "1", "factor on every weight"},
+               {"dtype", "fp32", "of the logits: fp32, fp16 or bf16"},
+               {"logits", "normal", "normal, ties, few_finite or nan"},
+               {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
     .yardstick = "chain",
 });
 
@@ -42,13 +42,14 @@ float through(DType dtype, float value) {
   return value;
 }
 
-/// Four levels whose sigmoids and sums of two sigmoids are all well apart, so that every tie is exact.
+/// Four levels whose sigmoids and sums of two sigmoids are all well apart, so that every tie is
+/// exact.
 float tie_level(double score) {
   return static_cast<float>(std::clamp(std::floor(score) + 1, 0.0, 3.0));
 }
 
-/// Rows with fewer than k finite logits (every second row), or NaN among the logits: one in eight, and
-/// the whole last row.
+/// Rows with fewer than k finite logits (every second row), or NaN among the logits: one in eight,
+/// and the whole last row.
 void punch_holes(const TopkSortShape& shape, uint64_t seed, std::vector<float>& logits) {
   for (int t = 0; t < shape.tokens; ++t) {
     float* row = logits.data() + static_cast<std::ptrdiff_t>(t) * shape.experts;
@@ -89,9 +90,9 @@ std::vector<float> make_logits(const TopkSortShape& shape, const std::string& ro
       const double stretch = 1 + attempt / 64.0;
       for (size_t e = 0; e < width; ++e) {
         const double score = scores[start + e] * stretch;
-        logits[start + e] = through(shape.dtype, shape.data == LogitData::ties
-                                                     ? tie_level(score)
-                                                     : static_cast<float>(score));
+        logits[start + e] =
+            through(shape.dtype,
+                    shape.data == LogitData::ties ? tie_level(score) : static_cast<float>(score));
       }
       if (!selection_is_ambiguous(shape, logits.data() + start, bias.data())) break;
       if (attempt == 64) {
@@ -144,8 +145,8 @@ TopkSortShape TopkSortShape::of(const Case& c) {
     usage_error("{}: groups = {} does not divide experts = {}", c.where(), s.groups, s.experts);
   }
   if (s.topk > s.topk_groups * (s.experts / s.groups)) {
-    usage_error("{}: topk = {} exceeds the {} experts of topk-groups = {} groups", c.where(), s.topk,
-                s.topk_groups * (s.experts / s.groups), s.topk_groups);
+    usage_error("{}: topk = {} exceeds the {} experts of topk-groups = {} groups", c.where(),
+                s.topk, s.topk_groups * (s.experts / s.groups), s.topk_groups);
   }
   if (grouped && s.data != LogitData::normal && s.data != LogitData::ties) {
     usage_error("{}: logits = {} is defined for softmax and topk_softmax only, not noaux_tc",
@@ -156,7 +157,8 @@ TopkSortShape TopkSortShape::of(const Case& c) {
 
 void TopkSort::validate(const Case& c) {
   const auto shape = TopkSortShape::of(c);
-  routing_scores(c.get("routing"), {shape.tokens > 64 ? 64 : shape.tokens, shape.experts, shape.topk}, 0);
+  routing_scores(c.get("routing"),
+                 {shape.tokens > 64 ? 64 : shape.tokens, shape.experts, shape.topk}, 0);
 }
 
 TopkSort::TopkSort(Device& device, const Case& c)
@@ -172,8 +174,8 @@ TopkSort::TopkSort(Device& device, const Case& c)
           make_tensor("sorted_expert_ids", Role::output, DType::i32, {shape.blocks()})),
       num_valid_(make_tensor("num_valid", Role::output, DType::i32, {2})),
       moe_buf_(make_tensor("moe_buf", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
-  const auto seed = static_cast<uint64_t>(
-      c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
   const auto bias = make_bias(shape, seed);
   const auto logits = make_logits(shape, c.get("routing"), seed, bias);
   truth_ = topk_sort_truth(shape, logits, bias);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator topk_sort: the routing step of an MoE layer. From router logits to everything the grouped
-// GEMMs need: the k experts of every token with their weights, sorted by expert and padded to whole
-// blocks, and a zeroed output buffer. Contract of AITER's moe_sorting (ROCm/aiter PR 3526).
+// Operator topk_sort: the routing step of an MoE layer. From router logits to everything the
+// grouped GEMMs need: the k experts of every token with their weights, sorted by expert and padded
+// to whole blocks, and a zeroed output buffer. Contract of AITER's moe_sorting (ROCm/aiter PR
+// 3526).
 //
 // Scoring, per token (ties: the lower expert index wins; slots in descending order of score):
-//   softmax       p = softmax(logits); top-k of p; weight p, divided by the sum of the chosen if renorm
-//   topk_softmax  top-k of the logits; weight = softmax over the chosen (gpt-oss)
-//   noaux_tc      s = sigmoid(logits), b = s + bias; a group's score is the sum of its two largest b;
-//                 keep topk_groups groups; top-k of b among them; weight s, divided by the sum of the
-//                 chosen if renorm (DeepSeek-V3)
-// and every weight is multiplied by `scale`. A NaN logit counts as -infinity; -infinity is chosen only
-// when fewer than k finite logits exist, lowest index first, with weight 0.
+//   softmax       p = softmax(logits); top-k of p; weight p, divided by the sum of the chosen if
+//   renorm topk_softmax  top-k of the logits; weight = softmax over the chosen (gpt-oss) noaux_tc
+//   s = sigmoid(logits), b = s + bias; a group's score is the sum of its two largest b;
+//                 keep topk_groups groups; top-k of b among them; weight s, divided by the sum of
+//                 the chosen if renorm (DeepSeek-V3)
+// and every weight is multiplied by `scale`. A NaN logit counts as -infinity; -infinity is chosen
+// only when fewer than k finite logits exist, lowest index first, with weight 0.
 #pragma once
 
 #include "harness/kernel.h"
@@ -22,11 +23,11 @@ enum class Scoring : int { softmax, topk_softmax, noaux_tc };
 enum class LogitData : int { normal, ties, few_finite, nan };
 
 struct TopkSortShape {
-  int tokens;   // T
-  int experts;  // E
-  int topk;     // k, at most 16
-  int hidden;   // H: moe_buf is [T, H] bf16
-  int unit;     // U: rows per block that every expert's tokens are padded to
+  int tokens;               // T
+  int experts;              // E
+  int topk;                 // k, at most 16
+  int hidden;               // H: moe_buf is [T, H] bf16
+  int unit;                 // U: rows per block that every expert's tokens are padded to
   int groups, topk_groups;  // noaux_tc; 1, 1 otherwise
   Scoring scoring;
   bool renorm;

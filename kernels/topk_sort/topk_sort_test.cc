@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The truth against answers worked out by hand, and the host variants against the truth through the same
-// verification that the harness uses.
+// The truth against answers worked out by hand, and the host variants against the truth through the
+// same verification that the harness uses.
 #include "kernels/topk_sort/topk_sort.h"
 
 #include <gtest/gtest.h>
@@ -31,11 +31,12 @@ TopkSortShape shape_of(int tokens, int experts, int topk) {
 
 TEST(TopkSortTruth, SortsPadsAndWeighs) {
   // Two tokens, four experts, two each: token 0 takes 2 then 0, token 1 takes 2 then 3.
-  const auto truth = topk_sort_truth(shape_of(2, 4, 2), {1, 0, 2, -1, -5, -5, 3, 3 - std::log(3.0f)}, {});
+  const auto truth =
+      topk_sort_truth(shape_of(2, 4, 2), {1, 0, 2, -1, -5, -5, 3, 3 - std::log(3.0f)}, {});
   EXPECT_EQ(truth.topk_ids, (std::vector<int32_t>{2, 0, 2, 3}));
   const int32_t pad = 2 << 24 | 2;
-  EXPECT_EQ(truth.sorted_ids, (std::vector<int32_t>{1 << 24 | 0, pad, pad, pad,    // expert 0
-                                                    0, 1, pad, pad,                // expert 2
+  EXPECT_EQ(truth.sorted_ids, (std::vector<int32_t>{1 << 24 | 0, pad, pad, pad,     // expert 0
+                                                    0, 1, pad, pad,                 // expert 2
                                                     1 << 24 | 1, pad, pad, pad}));  // expert 3
   EXPECT_EQ(truth.sorted_expert_ids, (std::vector<int32_t>{0, 2, 3}));
   EXPECT_EQ(truth.num_valid, (std::vector<int32_t>{12, 2}));
@@ -73,9 +74,9 @@ TEST(TopkSortTruth, GroupsLimitTheChoiceAndBiasOnlySelects) {
 
 TEST(TopkSortTruth, TooFewFiniteLogitsAndNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const auto truth =
-      topk_sort_truth(shape_of(3, 4, 2),
-                      {-kInfinity, -kInfinity, 1, -kInfinity, nan, 5, nan, 4, nan, nan, nan, nan}, {});
+  const auto truth = topk_sort_truth(
+      shape_of(3, 4, 2),
+      {-kInfinity, -kInfinity, 1, -kInfinity, nan, 5, nan, 4, nan, nan, nan, nan}, {});
   EXPECT_EQ(truth.topk_ids, (std::vector<int32_t>{2, 0, 1, 3, 0, 1}));
   EXPECT_EQ(truth.topk_weights[0], 1);
   EXPECT_EQ(truth.topk_weights[1], 0);
@@ -116,8 +117,11 @@ TEST(TopkSort, ParametersAreCheckedTogether) {
 
 TEST(TopkSort, CostAndFactsFollowTheData) {
   const auto device = open_host_device();
-  const TopkSort problem(*device, topk_sort_case({{"tokens", "5"}, {"experts", "8"}, {"topk", "2"},
-                                           {"hidden", "16"}, {"routing", "hot:2:1"}}));
+  const TopkSort problem(*device, topk_sort_case({{"tokens", "5"},
+                                                  {"experts", "8"},
+                                                  {"topk", "2"},
+                                                  {"hidden", "16"},
+                                                  {"routing", "hot:2:1"}}));
   const auto facts = problem.facts();
   EXPECT_EQ(facts[0].name, "active_experts");
   EXPECT_EQ(facts[0].value, 2);
@@ -132,9 +136,15 @@ TEST(TopkSort, HostVariantsAgreeWithTheTruth) {
   for (const char* tokens : {"1", "7", "65", "200"}) {
     for (const char* scoring : {"softmax", "topk_softmax", "noaux_tc"}) {
       for (const char* logits : {"normal", "ties"}) {
-        Bench bench(*device, topk_sort_case({{"tokens", tokens}, {"experts", "60"}, {"topk", "6"},
-                                      {"hidden", "33"}, {"unit", "16"}, {"scoring", scoring},
-                                      {"logits", logits}, {"dtype", "bf16"}, {"scale", "2.5"}}));
+        Bench bench(*device, topk_sort_case({{"tokens", tokens},
+                                             {"experts", "60"},
+                                             {"topk", "6"},
+                                             {"hidden", "33"},
+                                             {"unit", "16"},
+                                             {"scoring", scoring},
+                                             {"logits", logits},
+                                             {"dtype", "bf16"},
+                                             {"scale", "2.5"}}));
         for (const Variant& v : all_variants()) {
           if (v.op != TopkSort::kOp || v.backend != Backend::host) continue;
           const Result result = bench.verify(v);

@@ -44,7 +44,9 @@ std::vector<GroupScore> group_scores(const TopkSortShape& shape,
   return scores;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 /// Scores that decide the selection of one token: biased sigmoids outside the kept groups become
 /// -infinity for noaux_tc; for the others the logits themselves (softmax does not reorder them).

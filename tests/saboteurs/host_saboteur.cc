@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host variant of topk_sort that does what `fused` does and then misbehaves as MOEGATE_SABOTEUR says:
+// A host variant of topk_sort that does what `fused` does and then misbehaves as MOEGATE_SABOTEUR
+// says:
 //   slow:X       takes X times as long            scale       weights times 1.05
 //   drop         loses one token                  unwritten   does not write num_valid
-//   overrun      writes past its output           flip        alternates between two valid outputs' bits
-//   abort, segv  kills the process                hang        never returns
-//   throw        throws
+//   overrun      writes past its output           flip        alternates between two valid outputs'
+//   bits abort, segv  kills the process                hang        never returns throw throws
 // With no request it is correct, and as fast as `fused`.
 #include <chrono>
 #include <csignal>
@@ -24,7 +24,9 @@ const Variant& fused() {
   throw Error(Exit::internal, "the saboteur needs variant fused of topk_sort");
 }
 
-size_t workspace(const Case& c, const DeviceFacts& device) { return fused().workspace(c, device); }
+size_t workspace(const Case& c, const DeviceFacts& device) {
+  return fused().workspace(c, device);
+}
 
 void launch(TopkSort& problem, const Launch& where) {
   using Clock = std::chrono::steady_clock;
