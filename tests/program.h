@@ -31,10 +31,10 @@ class ProgramTest : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
 
-  std::filesystem::path folder_;
+  /// Runs a shell command in the folder.
+  Outcome shell(const std::string& command) const;
 
- private:
-  Outcome run(const std::string& command) const;
+  std::filesystem::path folder_;
 };
 
 }  // namespace moegate

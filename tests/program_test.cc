@@ -30,10 +30,10 @@ ProgramTest::~ProgramTest() {
   std::filesystem::remove_all(folder_);
 }
 
-Outcome ProgramTest::run(const std::string& command) const {
-  const std::string line = "cd '" + folder_.string() + "' && MOEGATE_HOME='" +
-                           from_environment("MOEGATE_HOME", MOEGATE_SOURCE_DIR) + "' " + command +
-                           " >out.txt 2>err.txt </dev/null";
+Outcome ProgramTest::shell(const std::string& command) const {
+  const std::string line = "cd '" + folder_.string() + "' && export MOEGATE_HOME='" +
+                           from_environment("MOEGATE_HOME", MOEGATE_SOURCE_DIR) + "' && { " +
+                           command + "; } >out.txt 2>err.txt </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"),
           read("err.txt")};
@@ -44,12 +44,12 @@ std::string ProgramTest::program() {
 }
 
 Outcome ProgramTest::moegate(const std::string& arguments) const {
-  return run(program() + " " + arguments);
+  return shell(program() + " " + arguments);
 }
 
 Outcome ProgramTest::saboteur(const std::string& sabotage, const std::string& arguments) const {
-  return run("MOEGATE_SABOTEUR=" + sabotage + " " +
-             from_environment("MOEGATE_SABOTEURS", MOEGATE_SABOTEURS) + " " + arguments);
+  return shell("MOEGATE_SABOTEUR=" + sabotage + " " +
+               from_environment("MOEGATE_SABOTEURS", MOEGATE_SABOTEURS) + " " + arguments);
 }
 
 std::string ProgramTest::query(const std::string& db, const std::string& sql) const {
