@@ -2,6 +2,7 @@
 // topk_sort on the CPU as the public chain does it: select into intermediate arrays, counting sort
 // by expert, clear the output buffer; three passes with a barrier between them. The operator's
 // yardstick.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
