@@ -195,20 +195,21 @@ class Recorder {
 };
 
 RunInfo describe(const RunOptions& options, const Hello& hello) {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
   RunInfo info;
   info.label = options.label;
   info.device = hello.device;
   info.protocol = kProtocol;
   info.timer = hello.timer;
   constexpr const char* kFlushNames[] = {"read", "write", "none"};
-  info.flush = kFlushNames[static_cast<size_t>(options.worker.flush)];
+  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
+  info.flush = host ? "lines" : kFlushNames[static_cast<size_t>(options.worker.flush)];
   info.rounds = options.rounds;
   info.git_sha = provenance().git_sha;
   info.dirty = provenance().dirty;
   info.build = provenance().build;
-  info.host = host;
+  info.host = name;
   info.command = options.command;
   info.options = options.to_json();
   info.tags = options.tags;

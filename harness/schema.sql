@@ -35,7 +35,7 @@ CREATE TABLE run (                       -- one call of `moegate run`
   device_id INTEGER NOT NULL REFERENCES device,
   protocol  INTEGER NOT NULL,
   timer     TEXT NOT NULL,
-  flush     TEXT NOT NULL CHECK (flush IN ('read', 'write', 'none')),
+  flush     TEXT NOT NULL CHECK (flush IN ('read', 'write', 'none', 'lines')),  -- lines: the host
   rounds    INTEGER NOT NULL,
   git_sha   TEXT NOT NULL,               -- commit the program was built from; '' outside a repository
   dirty     INTEGER NOT NULL CHECK (dirty IN (0, 1)),
