@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "harness/error.h"
+#include "harness/text.h"
 #include "harness/verdict.h"
 
 namespace moegate {
@@ -60,17 +61,11 @@ struct Place {
 };
 
 double parse_number(const Place& place, const std::string& name, const std::string& text) {
-  size_t end = 0;
-  double value = -1;
-  try {
-    value = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  if (end == 0 || end != text.size() || !(value >= 0) || !std::isfinite(value)) {
+  const auto number = leading_number(text);
+  if (!number || !number->rest.empty() || !(number->value >= 0) || !std::isfinite(number->value)) {
     place.fail("{}={} is not a number of 0 or more", name, text);
   }
-  return value;
+  return number->value;
 }
 
 int parse_count(const Place& place, const std::string& name, const std::string& text) {

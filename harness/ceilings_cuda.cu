@@ -12,6 +12,7 @@
 #include "harness/cuda_check.h"
 #include "harness/dynlib.h"
 #include "harness/probe.h"
+#include "harness/read_kernel.cuh"
 #include "harness/rng.h"
 
 namespace moegate {
@@ -59,17 +60,6 @@ double fastest(cudaStream_t stream, const std::function<void()>& work) {
   return 1e-3 * static_cast<double>(least);
 }
 
-__global__ void sweep_kernel(const uint4* data, size_t vectors, unsigned* sink) {
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
-  unsigned sum = 0;
-#pragma unroll 8
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < vectors; i += stride) {
-    const uint4 v = data[i];
-    sum += v.x ^ v.y ^ v.z ^ v.w;
-  }
-  if (sum == 0x6d6f6567u) *sink = sum;  // never, but the compiler cannot know
-}
-
 // Random, not zeros: an 8192^3 product is 13 % faster on zeros than on data.
 template <class T>
 __global__ void random_kernel(T* data, size_t count, uint64_t stream) {
@@ -86,7 +76,7 @@ void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) 
   device.fill(memory.as<void>(), 0x5a, kSweepBytes);
   const auto* vectors = memory.as<uint4>();
   const double read = fastest(stream, [&] {
-    sweep_kernel<<<device.facts().processors * 8, 256, 0, stream>>>(
+    read_kernel<<<device.facts().processors * 8, 256, 0, stream>>>(
         vectors, kSweepBytes / sizeof(uint4), memory.as<unsigned>());
     MOEGATE_CUDA_CHECK(cudaGetLastError());
   });
@@ -99,14 +89,14 @@ void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) 
   ceilings["copy_bytes_per_s"] = 2.0 * static_cast<double>(kHalf) / copy;
 }
 
-#define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                    \
-  X(cublasLtCreate)                                                                      \
-  X(cublasLtDestroy)                                                                     \
-  X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy)             \
-      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)                    \
-          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)               \
-              X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute) \
-                  X(cublasLtMatmulAlgoGetHeuristic)
+#define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                        \
+  X(cublasLtCreate)                                                                          \
+  X(cublasLtDestroy)                                                                         \
+  X(cublasLtMatmul)                                                                          \
+  X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) \
+      X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy)                           \
+          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)               \
+              X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
 
 struct CublasLt {
   Dynlib lib{{"libcublasLt.so.13", "libcublasLt.so"}};

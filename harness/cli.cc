@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "harness/error.h"
+#include "harness/text.h"
 
 namespace moegate {
 
@@ -37,22 +38,16 @@ std::optional<po::variables_map> parse(const std::string& usage, po::options_des
 }
 
 double parse_seconds(const std::string& flag, const std::string& text) {
-  size_t end = 0;
-  double value = -1;
-  try {
-    value = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  const std::string unit = text.substr(end);
+  const auto number = leading_number(text);
+  const std::string unit = number ? number->rest : "?";
   const double factor = unit.empty() || unit == "s" ? 1
                         : unit == "ms"              ? 1e-3
                         : unit == "min"             ? 60
                                                     : 0;
-  if (end == 0 || !(value > 0) || factor == 0) {
+  if (factor == 0 || !(number->value > 0)) {
     usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
   }
-  return value * factor;
+  return number->value * factor;
 }
 
 std::pair<std::string, std::string> split_assignment(const std::string& flag,

@@ -14,6 +14,9 @@ namespace moegate {
 enum class Backend { host, cuda };
 const char* name_of(Backend b);
 
+/// "NVIDIA H200" -> "nvidia-h200": a device class that can be a folder.
+std::string class_name(const std::string& text);
+
 /// What a device is: facts read once, stored with every run.
 struct DeviceFacts {
   Backend backend = Backend::host;

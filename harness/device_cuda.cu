@@ -13,20 +13,6 @@ namespace {
 
 constexpr size_t kSmallest = 256;  // an empty tensor still needs an address of its own
 
-/// "NVIDIA H200" -> "nvidia-h200": a name that can be a folder.
-std::string slug(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c))) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!out.empty() && out.back() != '-') {
-      out += '-';
-    }
-  }
-  while (!out.empty() && out.back() == '-') out.pop_back();
-  return out;
-}
-
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU";
   for (int i = 0; i < 16; ++i) {
@@ -55,7 +41,7 @@ DeviceFacts read_facts(int ordinal) {
   DeviceFacts facts;
   facts.backend = Backend::cuda;
   facts.name = prop.name;
-  facts.klass = slug(prop.name);
+  facts.klass = class_name(prop.name);
   facts.uuid = uuid_text(prop.uuid);
   facts.processors = prop.multiProcessorCount;
   facts.cache_bytes = prop.l2CacheSize;

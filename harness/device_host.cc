@@ -32,19 +32,6 @@ std::map<std::string, std::string> cpu_info() {
   return info;
 }
 
-std::string slug(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c))) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!out.empty() && out.back() != '-') {
-      out += '-';
-    }
-  }
-  while (!out.empty() && out.back() == '-') out.pop_back();
-  return out;
-}
-
 std::string isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -96,8 +83,8 @@ DeviceFacts host_facts() {
   facts.name = at("model name");
   facts.processors = usable_threads();
   // Family and model keep apart processors that a hypervisor gives the same name.
-  facts.klass = slug(fmt::format("host {} f{}m{} {} {}t", facts.name, at("cpu family"), at("model"),
-                                 isa(), facts.processors));
+  facts.klass = class_name(fmt::format("host {} f{}m{} {} {}t", facts.name, at("cpu family"),
+                                       at("model"), isa(), facts.processors));
   facts.uuid = system.nodename;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   facts.cache_bytes = cache > 0 ? cache : sysconf(_SC_LEVEL2_CACHE_SIZE);

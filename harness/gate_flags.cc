@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "harness/error.h"
+#include "harness/text.h"
 
 namespace moegate {
 
@@ -35,17 +36,11 @@ po::options_description judging_flags() {
 }
 
 double parse_share(const std::string& flag, const std::string& text) {
-  size_t end = 0;
-  double value = -1;
-  try {
-    value = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
-  if (end == 0 || text.substr(end) != "%" || !(value > 0) || !(value <= 1000)) {
+  const auto number = leading_number(text);
+  if (!number || number->rest != "%" || !(number->value > 0) || !(number->value <= 1000)) {
     usage_error("{} '{}' is not a share; write it in percent, like 1%", flag, text);
   }
-  return value / 100;
+  return number->value / 100;
 }
 
 Limits read_limits(const po::variables_map& values, Backend backend) {

@@ -8,6 +8,7 @@
 #include "harness/cuda_sequence.h"
 #include "harness/nvml.h"
 #include "harness/probe.h"
+#include "harness/read_kernel.cuh"
 #include "harness/stats.h"
 
 namespace moegate {
@@ -17,17 +18,6 @@ constexpr int64_t kRulerBytes = int64_t{16} << 20;  // fits in every L2 of inter
 constexpr int kSamples = 200;
 constexpr int kFlushSamples = 50;
 constexpr double kColdLeast = 1.2;  // an L2 hit is about twice as fast on an H200
-
-__global__ void read_kernel(const uint4* data, size_t vectors, unsigned* sink) {
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
-  unsigned sum = 0;
-#pragma unroll 4
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < vectors; i += stride) {
-    const uint4 v = data[i];
-    sum += v.x ^ v.y ^ v.z ^ v.w;
-  }
-  if (sum == 0x6d6f6567u) *sink = sum;  // never, but the compiler cannot know
-}
 
 void launch_read(const RulerProblem& problem, const Launch& launch) {
   constexpr int kThreads = 512;

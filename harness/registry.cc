@@ -73,10 +73,6 @@ const Registry& checked() {
 
 }  // namespace
 
-const char* name_of(Backend b) {
-  return b == Backend::host ? "host" : "cuda";
-}
-
 void register_op(OpEntry entry) {
   registry().ops.push_back(std::move(entry));
 }

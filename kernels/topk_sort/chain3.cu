@@ -32,12 +32,8 @@ const Kernel<TopkSort> kernel({
           routing::launch_chain3(problem.args(), problem.workspace(),
                                  {launch.device, static_cast<cudaStream_t>(launch.stream)});
         },
-    .workspace = [](const Case& c,
-                    const DeviceFacts&) { return routing::chain_bytes(TopkSortShape::of(c)); },
-    .unsupported =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::warp_select_unsupported(TopkSortShape::of(c));
-        },
+    .workspace = routing::chain_workspace,
+    .unsupported = routing::warp_select_unsupported,
 });
 
 }  // namespace

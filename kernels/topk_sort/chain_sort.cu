@@ -126,6 +126,21 @@ size_t chain_bytes(const TopkSortShape& shape) {
   return 2 * aligned(pairs * 4) + size_t(chunks_of(shape.tokens)) * shape.experts * 4;
 }
 
+size_t chain_workspace(const Case& c, const DeviceFacts&) {
+  return chain_bytes(TopkSortShape::of(c));
+}
+
+size_t workspace_beyond(const Case& c, int most) {
+  const auto shape = TopkSortShape::of(c);
+  return shape.tokens > most ? chain_bytes(shape) : 0;
+}
+
+std::string path_up_to(const Case& c, int most) {
+  const int tokens = TopkSortShape::of(c).tokens;
+  if (tokens <= most) return "fused";
+  return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens, most);
+}
+
 ChainBuffers chain_buffers(const TopkSortShape& shape, void* workspace) {
   const size_t pairs = aligned(size_t(shape.tokens) * shape.topk * 4);
   char* bytes = static_cast<char*>(workspace);

@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 
 }  // namespace
 
-std::string warp_select_unsupported(const TopkSortShape& shape) {
+std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
+  const auto shape = TopkSortShape::of(c);
   if (shape.experts > kMaxExperts) {
     return fmt::format("experts = {} exceeds {}, what a warp's registers hold", shape.experts,
                        kMaxExperts);

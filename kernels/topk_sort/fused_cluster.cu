@@ -168,19 +168,11 @@ const Kernel<TopkSort> kernel({
         },
     .workspace =
         [](const Case& c, const DeviceFacts&) {
-          const TopkSortShape shape = TopkSortShape::of(c);
-          return shape.tokens > routing::kMaxTokens ? routing::chain_bytes(shape) : 0;
+          return routing::workspace_beyond(c, routing::kMaxTokens);
         },
-    .unsupported =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::warp_select_unsupported(TopkSortShape::of(c));
-        },
-    .path = [](const Case& c, const DeviceFacts&) -> std::string {
-      const int tokens = TopkSortShape::of(c).tokens;
-      if (tokens <= routing::kMaxTokens) return "fused";
-      return fmt::format("fallback: chain2 ({} tokens, at most {} fused)", tokens,
-                         routing::kMaxTokens);
-    },
+    .unsupported = routing::warp_select_unsupported,
+    .path = [](const Case& c,
+               const DeviceFacts&) { return routing::path_up_to(c, routing::kMaxTokens); },
 });
 
 }  // namespace

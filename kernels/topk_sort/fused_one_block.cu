@@ -123,7 +123,7 @@ namespace {
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const TopkSortShape shape = TopkSortShape::of(c);
   if (shape.scoring == Scoring::noaux_tc) return "noaux_tc: the PR has softmax only";
-  if (!routing::fits(shape, device)) return routing::warp_select_unsupported(shape);
+  if (!routing::fits(shape, device)) return routing::warp_select_unsupported(c, device);
   if (shape.data == LogitData::few_finite) {
     return "documented divergence: a row with fewer than k finite logits takes expert 0 again and "
            "again, and its later slot overwrites the earlier one";

@@ -45,8 +45,12 @@ void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Tar
 void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, const Target& target);
 void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Target& target);
 
-/// Why the warp-per-token selection cannot run a shape; empty when it can. Shared by every variant
-/// but fused_one_block.
-std::string warp_select_unsupported(const TopkSortShape& shape);
+/// What variants have in common in their KernelSpec: `unsupported` of all that select a warp per
+/// token, `workspace` of all that may run a chain, and the parts of the two that fall back to
+/// chain2 beyond `most` tokens.
+std::string warp_select_unsupported(const Case& c, const DeviceFacts& device);
+size_t chain_workspace(const Case& c, const DeviceFacts& device);
+size_t workspace_beyond(const Case& c, int most);
+std::string path_up_to(const Case& c, int most);
 
 }  // namespace moegate::routing
