@@ -19,7 +19,7 @@ std::optional<po::variables_map> parse(const std::string& usage, po::options_des
     places.add(name.c_str(), &name == &positional.back() ? -1 : 1);
   }
   po::variables_map values;
-  const std::string command = usage.substr(0, usage.find(" ["));
+  const std::string command = usage.substr(0, usage.find(' ', usage.find(' ') + 1));
   try {
     // Unambiguous prefixes are refused too: a flag added later must not change what a script means.
     const auto style = po::command_line_style::default_style &

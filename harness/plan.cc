@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/plan.h"
 
+#include <limits>
 #include <regex>
 #include <set>
 
@@ -58,11 +59,22 @@ void RunOptions::from_json(const std::string& text) {
   worker.sampling.budget_s = j.at("budget_s");
 }
 
+Cache cache_of(const Case& c) {
+  return static_cast<Cache>(c.get_choice("cache", {"cold", "warm", "cold-weights"}));
+}
+
+LaunchMode launch_of(const Case& c) {
+  return static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
+}
+
 std::vector<Case> load_cases(const RunOptions& options) {
   std::vector<Case> cases;
   std::set<std::string> seen;
   for (const std::string& suite : options.suites) {
     for (Case& c : load_suite(suite, options.axes)) {
+      c.get_int("seed", 0, std::numeric_limits<int64_t>::max());
+      cache_of(c);
+      launch_of(c);
       find_op(c.op).validate(c);
       if (seen.insert(c.key()).second) cases.push_back(std::move(c));
     }

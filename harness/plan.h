@@ -44,6 +44,10 @@ struct Planned {
   std::vector<const Variant*> variants;
 };
 
+/// The conditions a case asks for. Throw Error(usage).
+Cache cache_of(const Case& c);
+LaunchMode launch_of(const Case& c);
+
 /// All cases of the suites, with axes applied and parameters checked. Throws Error(usage).
 std::vector<Case> load_cases(const RunOptions& options);
 /// The same cases, at the same places, as a backend can run them: the host has no launch modes, so

@@ -113,8 +113,8 @@ class Server {
 
   Conditions conditions(const Case& c) const {
     Conditions conditions;
-    conditions.cache = static_cast<Cache>(c.get_choice("cache", {"cold", "warm", "cold-weights"}));
-    conditions.launch = static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
+    conditions.cache = cache_of(c);
+    conditions.launch = launch_of(c);
     conditions.flush = options_.flush;
     conditions.flush_factor = options_.flush_factor;
     return conditions;

@@ -53,6 +53,13 @@ TEST_F(BadInputTest, SuitesAndParameters) {
   expect("verify --device host --suite ./routing.suite", 2, {"none.npy"});
 }
 
+TEST_F(BadInputTest, CommonParameters) {
+  expect("verify --suite tiny --device host --seed x", 2, {"seed", "x"});
+  expect("run --suite tiny --device host --cache lukewarm", 2,
+         {"cache", "lukewarm", "cold-weights"});
+  expect("run --suite tiny --device host --launch rocket", 2, {"launch", "rocket", "graph"});
+}
+
 TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device tpu", 2, {"tpu", "host", "cuda"});
   expect("verify --suite tiny --device host --filter no-such-case", 13,
