@@ -42,7 +42,7 @@ double worst_row_error(std::span<const float> out, std::span<const double> truth
     size.push_back(std::sqrt(r / static_cast<double>(row)));
   }
   if (error.empty()) return 0;
-  // The floor keeps an all-zero row from dividing by nothing (GATE.md 3.9).
+  // The floor keeps an all-zero row from dividing by nothing.
   const double floor = std::max(1e-3 * median(size), std::numeric_limits<double>::min());
   double worst = 0;
   for (size_t i = 0; i < error.size(); ++i) {

@@ -98,8 +98,7 @@ TEST(Accuracy, IntegersAndZerosAreExact) {
   EXPECT_EQ(compare_zero("buf", bytes).worst_index, 49);
 }
 
-// GATE.md A: conversions between metrics in use elsewhere and ours, for an independent error e and
-// for a pure scale s.
+// The conversion between relative error e and cosine for an independent error: 1 / sqrt(1 + e^2).
 TEST(Accuracy, CosineFollowsRelativeError) {
   const double e = 0.1;
   std::vector<double> truth(20000);

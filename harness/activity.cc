@@ -14,7 +14,7 @@
 namespace moegate {
 namespace {
 
-constexpr double kSlowShare = 0.95;   // PROTOCOL, "One sample"
+constexpr double kSlowShare = 0.95;   // protocol 1
 constexpr size_t kClockWindow = 256;  // more than one batch, less than a case
 constexpr double kRoundingNs = 4;     // conversion of GPU to CPU time rounds to 1 ns at both ends
 

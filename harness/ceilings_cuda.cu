@@ -89,14 +89,15 @@ void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) 
   ceilings["copy_bytes_per_s"] = 2.0 * static_cast<double>(kHalf) / copy;
 }
 
-#define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                        \
-  X(cublasLtCreate)                                                                          \
-  X(cublasLtDestroy)                                                                         \
-  X(cublasLtMatmul)                                                                          \
-  X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) \
-      X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy)                           \
-          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)               \
-              X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
+#define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                          \
+  X(cublasLtCreate)                                                                            \
+  X(cublasLtDestroy)                                                                           \
+  X(cublasLtMatmul)                                                                            \
+  X(cublasLtMatmulDescCreate)                                                                  \
+  X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
+      X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                         \
+          X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)           \
+              X(cublasLtMatmulAlgoGetHeuristic)
 
 struct CublasLt {
   Dynlib lib{{"libcublasLt.so.13", "libcublasLt.so"}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that flush, space and touch, and the launching around them. See PROTOCOL for why the
-// flush reads: a flush that writes leaves dirty lines whose write-back the measured kernel pays.
+// Kernels that flush, space and touch, and the launching around them. The flush reads, because one
+// that writes leaves dirty lines whose write-back the measured kernel pays.
 #include <cuda_runtime.h>
 
 #include <atomic>

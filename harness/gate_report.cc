@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Forges cut or reject comments beyond 65,536 characters (GATE 5.2); a row is at most about 400.
+// Forges cut or reject comments beyond 65,536 characters; a row is at most about 400.
 constexpr size_t kMaxRows = 60;
 
 std::string level_text(double level) {

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBatch = 100;                // samples between two looks at the clock and the budget
-constexpr double kMaxInvalidShare = 0.05;  // PROTOCOL: more is status bad_timer
+constexpr double kMaxInvalidShare = 0.05;  // more is status bad_timer
 // On the host the scheduler's own tick flags some samples of every long launch, and leaving them
 // out is all that is needed; only most of them are too many.
 constexpr double kMaxPreemptedShare = 0.5;
@@ -186,75 +186,95 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const Interference interference;
   result.timer = timer.name();
   result.tick_ns = timer.tick_ns();
-  const bool host = device_.facts().backend == Backend::host;
-  const double precision = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
   const Subject measured = subject(variant, sets_);
-  Subject yardstick{nullptr, {}};
-  const std::string& yardstick_name = find_op(case_.op).yardstick;
-  for (const Variant& v : all_variants()) {
-    const bool is_it =
-        host && v.op == case_.op && v.backend == Backend::host && v.name == yardstick_name;
-    if (is_it) yardstick = subject(v, yardstick_sets_);
-  }
-  const auto session = timer.open(measured, yardstick.variant ? &yardstick : nullptr, conditions);
-
+  const Subject paired = yardstick();
+  const auto session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
   const Cost work = cost();
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
-  std::vector<Sample> samples;
-  bool enough = false;
-  while (!enough) {
-    const int want = std::clamp(sampling.max_samples - static_cast<int>(samples.size()), 1, kBatch);
-    const auto batch = sample_batch(*session, want);
-    samples.insert(samples.end(), batch.begin(), batch.end());
-    summarise(samples, result);
-    const auto count = static_cast<int>(samples.size());
-    const double reached = uncertainty(result);
-    const bool narrow = result.samples >= sampling.min_samples && reached <= precision;
-    enough = narrow || count >= sampling.max_samples || seconds_since(start) > sampling.budget_s;
-    if (enough && !narrow && result.status == Status::ok) {
-      result.status = Status::noisy;
-      result.why =
-          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
-                      result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
-                      result.samples, 100 * precision);
-    }
-  }
+  sample_until_precise(*session, sampling, start, result);
   result.kernels = session->kernels();
-  if (result.samples == 0 || result.invalid > (host ? kMaxPreemptedShare : kMaxInvalidShare) *
-                                                  (result.samples + result.invalid)) {
-    result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
-    result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid,
-                             result.samples + result.invalid, describe_flags(result.flags));
-  }
-  // A variant's few milliseconds may fall between two time slices of the other load; the whole
-  // process's life does not.
-  static const Interference since_first_case;
-  const double disturbed = host ? std::max(interference.share(), since_first_case.share()) : 0;
-  if (disturbed > kMaxInterference && result.measured()) {
-    result.status = Status::noisy;
-    result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
-                             100 * disturbed);
-  }
+  doubt(interference, result);
   check_again(result);
   result.wall_s = seconds_since(start);
 }
 
+Subject Bench::yardstick() {
+  const std::string& name = find_op(case_.op).yardstick;
+  for (const Variant& v : all_variants()) {
+    const bool is_it = v.op == case_.op && v.backend == Backend::host && v.name == name;
+    if (is_it && !yardstick_sets_.empty()) return subject(v, yardstick_sets_);
+  }
+  return {nullptr, {}};
+}
+
+void Bench::sample_until_precise(Session& session, const Sampling& sampling,
+                                 Clock::time_point start, Result& result) {
+  const bool host = device_.facts().backend == Backend::host;
+  const double wanted = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
+  std::vector<Sample> samples;
+  for (;;) {
+    const int left = sampling.max_samples - static_cast<int>(samples.size());
+    const auto batch = sample_batch(session, std::clamp(left, 1, kBatch));
+    samples.insert(samples.end(), batch.begin(), batch.end());
+    summarise(samples, result);
+    const double reached = uncertainty(result);
+    if (result.samples >= sampling.min_samples && reached <= wanted) return;
+    const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||
+                       seconds_since(start) > sampling.budget_s;
+    if (!spent) continue;
+    result.status = Status::noisy;
+    result.why =
+        fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+                    result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
+                    result.samples, 100 * wanted);
+    return;
+  }
+}
+
+void Bench::doubt(const Interference& interference, Result& result) const {
+  const bool host = device_.facts().backend == Backend::host;
+  const int all = result.samples + result.invalid;
+  if (result.samples == 0 ||
+      result.invalid > (host ? kMaxPreemptedShare : kMaxInvalidShare) * all) {
+    result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
+    result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
+                             describe_flags(result.flags));
+  }
+  if (!host || !result.measured()) return;
+  // A variant's few milliseconds may fall between two time slices of the other load; the whole
+  // process's life does not.
+  static const Interference since_first_case;
+  const double disturbed = std::max(interference.share(), since_first_case.share());
+  if (disturbed <= kMaxInterference) return;
+  result.status = Status::noisy;
+  result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
+                           100 * disturbed);
+}
+
 void Bench::check_again(Result& result) {
-  for (size_t i = 0; i < sets_.size(); ++i) {
+  const auto fail = [&](const std::string& why, const std::vector<Accuracy>& accuracy) {
+    // A variant that fails a check publishes no latency.
+    Result wrong;
+    wrong.variant = result.variant;
+    wrong.path = result.path;
+    wrong.status = Status::wrong;
+    wrong.why = "after timing: " + why;
+    wrong.accuracy = accuracy;
+    wrong.deterministic = result.deterministic;
+    result = wrong;
+  };
+  for (size_t i = 0; i < sets_.size() && result.status != Status::wrong; ++i) {
     const Checked checked = sets_[i]->check();
     if (checked.hash != hashes_[i]) result.deterministic = false;
+    const auto bad = std::find_if(checked.accuracy.begin(), checked.accuracy.end(),
+                                  [](const Accuracy& a) { return !a.ok; });
     const std::string guard = sets_[i]->broken_guard();
-    for (const Accuracy& a : checked.accuracy) {
-      if (a.ok) continue;
-      result.status = Status::wrong;
-      result.why = "after timing: " + a.why;
-      result.accuracy = checked.accuracy;
-    }
-    if (!guard.empty()) {
-      result.status = Status::wrong;
-      result.why = fmt::format("after timing: wrote outside tensor '{}'", guard);
+    if (bad != checked.accuracy.end()) {
+      fail(bad->why, checked.accuracy);
+    } else if (!guard.empty()) {
+      fail(fmt::format("wrote outside tensor '{}'", guard), checked.accuracy);
     }
   }
 }

@@ -3,9 +3,11 @@
 // what a worker does for one variant.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
+#include "harness/interference.h"
 #include "harness/result.h"
 #include "harness/timer.h"
 
@@ -15,8 +17,8 @@ namespace moegate {
 struct Sampling {
   int min_samples = 200;
   int max_samples = 2000;
-  double precision = 0;  // stop when the 95 % interval of the judged quantity is within ± this
-                         // share; 0: 0.5 % on a GPU, 2 % on the host
+  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this
+                          // share; 0: 0.5 % on a GPU, 2 % on the host
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 
@@ -43,7 +45,15 @@ class Bench {
   void profile(const Variant& variant);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  Subject yardstick();  // no variant on a GPU
+  /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
+  void sample_until_precise(Session& session, const Sampling& sampling, Clock::time_point start,
+                            Result& result);
+  /// Lowers the status of a result whose samples or whose machine cannot be trusted.
+  void doubt(const Interference& interference, Result& result) const;
   void check_again(Result& result);
 
   Device& device_;

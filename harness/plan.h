@@ -11,7 +11,8 @@
 
 namespace moegate {
 
-constexpr int kProtocol = 1;  // PROTOCOL version; results of different protocols are never compared
+constexpr int kProtocol =
+    1;  // see harness/README.md; results of different protocols are never compared
 
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
 /// that

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWarmUp = 20;
 constexpr int kRounds = 10, kPerRound = 20;  // A/A: 200 samples a side, in turns
-constexpr double kQuietRatio = 0.01;         // PROTOCOL: regressions of 1 % are to be detected
+constexpr double kQuietRatio = 0.01;         // regressions of 1 % are to be detected
 
 void add_valid(Session& session, std::vector<double>& spans, int& invalid) {
   for (const Sample& s : session.collect()) {

@@ -18,17 +18,16 @@ struct RoutingShape {
 
 /// Scores [tokens, experts], row-major: the k largest of a row, in descending order, are the
 /// token's experts. `spec` is one of
-///   uniform        every expert alike: Gumbel noise, so k distinct experts without replacement
-///   balanced       slot i of token t goes to expert (t + i*floor(E/k)) mod E
-///   zipf:S         Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by
-///   the
-///                  seed; S = 0.67 reproduces DeepSeek-R1's published skew (KERNELS.md 10.2)
-///   hot:N:F        as uniform, but a fraction F of the tokens ranks N hot experts, chosen by the
-///   seed, above
-///                  all others (FlashInfer's skew test: 8 added to their logits)
-///   replay:FILE    recorded ids [rows, k] from a .npy file of int16, int32 or int64, first
-///   `tokens` rows;
-///                  a relative FILE is looked up from the current folder, then from home()
+/// - uniform: every expert alike: Gumbel noise, so k distinct experts without replacement
+/// - balanced: slot i of token t goes to expert (t + i*floor(E/k)) mod E
+/// - zipf:S: Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by the
+/// seed;
+///   S = 0.67 reproduces the skew that TensorRT-LLM published for DeepSeek-R1
+/// - hot:N:F: as uniform, but a fraction F of the tokens ranks N hot experts, chosen by the seed,
+///   above all others (FlashInfer's skew test: 8 added to their logits)
+/// - replay:FILE: recorded ids [rows, k] from a .npy file of int16, int32 or int64, first `tokens`
+///   rows; a relative FILE is looked up from the current folder, then from home()
+///
 /// Scores stay within [-8, 8], so that neither bf16 nor a sigmoid merges them.
 /// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.
 std::vector<double> routing_scores(const std::string& spec, const RoutingShape& shape,

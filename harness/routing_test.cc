@@ -97,7 +97,7 @@ TEST(Routing, ScoresStayWhereASigmoidTellsThemApart) {
 }
 
 TEST(Routing, UniformMatchesTheDistinctExpertFormula) {
-  // KERNELS.md 10.5: E (1 - (1 - k/E)^T) distinct experts.
+  // In expectation E (1 - (1 - k/E)^T) distinct experts.
   const RoutingShape shape{16, 256, 8};
   double active = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -109,7 +109,7 @@ TEST(Routing, UniformMatchesTheDistinctExpertFormula) {
 }
 
 TEST(Routing, ZipfReproducesTheSkewOfDeepSeekR1) {
-  // KERNELS.md 10.1: CV 1.28 and max/mean 11.9, measured; 10.2: s = 0.65 and 0.70 around them.
+  // Measured on 32 GPUs by TensorRT-LLM (tech blog 4): CV 1.28 and max/mean 11.9.
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     const std::vector<int32_t> ids = ids_of("zipf:0.67", kR1, seed);
     const double skew = skew_of(ids, 256).max_over_mean;

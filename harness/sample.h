@@ -49,7 +49,7 @@ struct Conditions {
   Cache cache = Cache::cold;
   Flush flush = Flush::read;
   LaunchMode launch = LaunchMode::stream;
-  double flush_factor = 2;  // flushed bytes over cache size (PROTOCOL: 2 is enough)
+  double flush_factor = 2;  // flushed bytes over cache size (beyond 2 nothing gets colder)
 };
 
 }  // namespace moegate

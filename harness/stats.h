@@ -15,7 +15,7 @@ struct Interval {
 /// Middle value, or the mean of the two middle ones. Throws std::invalid_argument when empty.
 double median(std::span<const double> values);
 
-/// Mean without the lowest and highest `share` of the values (PROTOCOL: 10 % of each tail), robust
+/// Mean without the lowest and highest `share` of the values (10 % of each tail by default), robust
 /// to outliers and finer than the timer's tick, which a raw median is not.
 double trimmed_mean(std::span<const double> values, double share = 0.1);
 

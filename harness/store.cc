@@ -22,7 +22,7 @@ constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
 constexpr std::array<const char*, 1> kMigrations = {kSchemaSql};
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
-// Older libraries can corrupt a WAL with several writers (fixed in 3.51.3; GATE 4.2).
+// Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
 constexpr int kFirstSafeWal = 3051003;
 
 std::string now_utc() {

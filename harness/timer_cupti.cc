@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timer of GPU measurements: CUPTI activity records, attributed to samples by id, never by time
-// or name. PROTOCOL says what makes a sample valid.
+// or name. harness/README.md says what makes a sample valid.
 #include <cuda_runtime_api.h>
 
 #include <atomic>

@@ -17,14 +17,14 @@ namespace {
 using boost::math::students_t;
 
 constexpr double kConfidence = 0.95;  // of each bound, one-sided: high < fail_at is equivalence
-constexpr double kPower = 0.9;        // of the minimal detectable effect (GATE 3.8)
+constexpr double kPower = 0.9;        // of the minimal detectable effect
 
 /// A case's spread far above the prior (F test at this level) was not drawn from it.
 constexpr double kForeignSpread = 0.05;
 
 /// Two runs of an unchanged tree differ by more than their processes do: allocations, neighbours
-/// and clocks of that hour. Sd of this case x run effect as a share of the process sd, as GATE 3.6
-/// has it. verdict_test.cc simulates what follows: without it, a machine ten times noisier than the
+/// and clocks of that hour. Sd of this case x run effect as a share of the process sd, assumed;
+/// verdict_test.cc simulates what follows: without it, a machine ten times noisier than the
 /// prior fails 10 % of its unchanged nights.
 constexpr double kSessionShare = 0.6;
 
@@ -87,7 +87,8 @@ Test test_of(const Question& q, const Limits& limits) {
   return t;
 }
 
-/// GATE 3.8, and the estimate itself must reach fail_at.
+/// The smallest slow-down that passes both hurdles with probability kPower: the test, and the
+/// estimate itself, which must reach fail_at.
 double detectable(const Test& t, const Limits& limits, size_t family) {
   const double alpha = limits.alpha / t.choices / static_cast<double>(family);
   const double by_test = t.margin + (t.quantile(alpha) + t.quantile(1 - kPower)) * t.se;

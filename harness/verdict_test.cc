@@ -105,7 +105,7 @@ TEST(Verdict, ALargerFamilyDemandsMore) {
 }
 
 TEST(Verdict, DetectableEffectIsThatOfTheTable) {
-  // GATE 3.8 for sd .3 %, 4 processes a side, alpha .0025; the effect of the run adds .72 to 1/4 +
+  // By hand for sd .3 %, 4 processes a side, alpha .0025; the effect of the run adds .72 to 1/4 +
   // 1/4. t(.9975, 12) = 3.4284, t(.9, 12) = 1.3562.
   Limits limits = Limits::cuda();
   limits.alpha = 0.0025;

@@ -93,6 +93,18 @@ TEST_F(RunTest, WrongOutputsAreCaughtAndNotTimed) {
   }
 }
 
+TEST_F(RunTest, AVariantThatGoesWrongWhileTimedPublishesNoLatency) {
+  const Outcome outcome = saboteur("late:40", run("--filter tokens=3,"));
+  EXPECT_EQ(outcome.exit, 11) << outcome.err;
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT group_concat(DISTINCT status || samples || span_ns) FROM result "
+                  "WHERE variant = 'saboteur'"),
+            "wrong00.0");
+  EXPECT_NE(query("results.sqlite", "SELECT why FROM result WHERE variant = 'saboteur'")
+                .find("after timing"),
+            std::string::npos);
+}
+
 TEST_F(RunTest, ADyingVariantCostsItsRowsOnly) {
   for (const char* sabotage : {"abort", "segv", "throw"}) {
     const std::string db = std::string(sabotage) + ".sqlite";

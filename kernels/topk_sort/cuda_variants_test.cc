@@ -50,7 +50,7 @@ TEST_F(CudaTopkSort, VariantsAgreeWithTheTruth) {
   }
 }
 
-// KERNELS.md 7.3: with fewer than k finite logits the PR's scan picks expert 0 again and again, and
+// With fewer than k finite logits the PR's scan picks expert 0 again and again, and
 // the repeated slot overwrites the earlier one, so fewer rows come out than the truth has.
 TEST_F(CudaTopkSort, FaithfulVariantDivergesOnTooFewFiniteLogits) {
   const Case c = topk_sort_case({{"tokens", "2"},

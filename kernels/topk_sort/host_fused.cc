@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of tokens,
-// counts as it goes and clears its share of the output buffer; after the barrier each thread works out from
-// everybody's counts where its share of the experts goes and writes their rows. The chain's second parallel
-// region and its serial sort are gone.
+// topk_sort on the CPU in one parallel region with one barrier: every thread selects for its run of
+// tokens, counts as it goes and clears its share of the output buffer; after the barrier each
+// thread works out from everybody's counts where its share of the experts goes and writes their
+// rows. The chain's second parallel region and its serial sort are gone.
 //
-// Measured on 2 threads of an AMD EPYC: 0.8 to 0.98 of the chain's time, but 1.05 at E = 256, k = 8, T = 64.
-// There selecting is nearly everything, and what both threads repeat (laying out 256 experts, reading the
-// other's ids across cores) costs more than one thread's sort; without padding and clearing it is the same.
+// Measured on 2 threads of an AMD EPYC: 0.8 to 0.98 of the chain's time, but 1.05 at E = 256, k =
+// 8, T = 64. There selecting is nearly everything, and what both threads repeat (laying out 256
+// experts, reading the other's ids across cores) costs more than one thread's sort; without padding
+// and clearing it is the same.
 #include <omp.h>
 
 #include <algorithm>

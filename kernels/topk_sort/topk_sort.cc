@@ -196,7 +196,7 @@ TopkSortArgs TopkSort::args() {
 }
 
 Checked TopkSort::check() const {
-  // KERNELS.md 14: integers exact; weights to 1e-5. The sum of k fp32 terms stays far below that.
+  // Integers exact; weights to 1e-5. The sum of k fp32 terms stays far below that.
   const Tolerance tolerance{.rtol = 1e-5, .atol = 1e-6, .rel_l2 = 1e-5, .scale = 1e-5};
   const size_t rows = truth_.sorted_ids.size();
   const auto ids = head<int32_t>(sorted_ids_, rows);
@@ -224,7 +224,7 @@ Checked TopkSort::check() const {
 }
 
 Cost TopkSort::cost() const {
-  // KERNELS.md 13, row S5. Padded rows carry an id and a weight.
+  // Every input read once, every output written once. Padded rows carry an id and a weight.
   const auto rows = static_cast<double>(truth_.sorted_ids.size());
   const double logits = static_cast<double>(shape.tokens) * shape.experts;
   Cost cost;

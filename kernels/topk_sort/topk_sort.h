@@ -5,13 +5,14 @@
 // 3526).
 //
 // Scoring, per token (ties: the lower expert index wins; slots in descending order of score):
-//   softmax       p = softmax(logits); top-k of p; weight p, divided by the sum of the chosen if
-//   renorm topk_softmax  top-k of the logits; weight = softmax over the chosen (gpt-oss) noaux_tc
-//   s = sigmoid(logits), b = s + bias; a group's score is the sum of its two largest b;
-//                 keep topk_groups groups; top-k of b among them; weight s, divided by the sum of
-//                 the chosen if renorm (DeepSeek-V3)
-// and every weight is multiplied by `scale`. A NaN logit counts as -infinity; -infinity is chosen
-// only when fewer than k finite logits exist, lowest index first, with weight 0.
+// - softmax: p = softmax(logits); top-k of p; weight p, divided by the sum of the chosen if renorm
+// - topk_softmax: top-k of the logits; weight = softmax over the chosen (gpt-oss)
+// - noaux_tc: s = sigmoid(logits), b = s + bias; a group's score is the sum of its two largest b;
+//   keep topk_groups groups; top-k of b among them; weight s, divided by the sum of the chosen if
+//   renorm (DeepSeek-V3)
+//
+// Every weight is multiplied by `scale`. A NaN logit counts as -infinity; -infinity is chosen only
+// when fewer than k finite logits exist, lowest index first, with weight 0.
 #pragma once
 
 #include "harness/kernel.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA variant of topk_sort that launches `fused_warp_per_token` and then a kernel that
-// misbehaves as MOEGATE_SABOTEUR says:
-//   spin:NS  busy for NS nanoseconds     scale    weights times 1.05     drop   loses one token
-//   overrun  writes past its output      fault    reads an illegal address, which kills the context
-//   hang     never returns
-// The second kernel is always launched, so that spin:NS is slower than spin:0 by NS and nothing
-// else.
+// misbehaves as MOEGATE_SABOTEUR says. The second kernel is always launched, so that spin:NS is
+// slower than spin:0 by NS and by nothing else.
+// - spin:NS: busy for NS nanoseconds
+// - scale: weights times 1.05
+// - drop: loses one token
+// - overrun: writes past its output
+// - fault: reads an illegal address, which kills the context
+// - hang: never returns
 #include <cuda_runtime.h>
 
 #include "kernels/topk_sort/topk_sort.h"

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host variant of topk_sort that does what `fused` does and then misbehaves as MOEGATE_SABOTEUR
-// says:
-//   slow:X       takes X times as long            scale       weights times 1.05
-//   drop         loses one token                  unwritten   does not write num_valid
-//   overrun      writes past its output           flip        alternates between two valid outputs'
-//   bits abort, segv  kills the process                hang        never returns throw throws
-// With no request it is correct, and as fast as `fused`.
+// says. With no request it is correct, and as fast as `fused`.
+// - slow:X: takes X times as long
+// - scale: weights times 1.05
+// - drop: loses one token
+// - unwritten: does not write num_valid
+// - overrun: writes past its output
+// - flip: every second output differs in the last bits, inside every tolerance
+// - late:N: wrong from the launch after the N-th on
+// - abort, segv: kills the process
+// - hang: never returns
+// - throw: throws
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -51,6 +56,9 @@ void launch(TopkSort& problem, const Launch& where) {
   } else if (sabotage.mode == "flip") {
     static int calls = 0;
     if (++calls % 2 == 0) args.sorted_weights[0] *= 1 + 1e-6f;  // inside every tolerance
+  } else if (sabotage.mode == "late") {
+    static int calls = 0;
+    if (++calls > sabotage.amount) args.sorted_ids[0] ^= 1;
   } else if (sabotage.mode == "abort") {
     std::abort();
   } else if (sabotage.mode == "segv") {
