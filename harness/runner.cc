@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "harness/plausibility.h"
 #include "harness/progress.h"
 #include "harness/provenance.h"
 #include "harness/rng.h"
@@ -97,25 +98,6 @@ std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
   return planned;
 }
 
-/// Flags a cold span that no device could reach: below the floor of compulsory bytes and operations
-/// at the ceilings measured on this device. Writes that fit in the cache need not reach memory in
-/// time.
-void flag_impossible(const std::map<std::string, double>& ceilings, const DeviceFacts& device,
-                     const CaseData& data, Result& result) {
-  const auto at = [&](const char* name) {
-    const auto it = ceilings.find(name);
-    return it == ceilings.end() ? 0.0 : it->second;
-  };
-  const double bandwidth = at("read_bytes_per_s");
-  const double rate = std::max(at("fp8_flops"), at("bf16_flops"));
-  if (!result.measured() || bandwidth <= 0) return;
-  const double writes =
-      std::max(0.0, data.cost.write_bytes - static_cast<double>(device.cache_bytes));
-  const double bytes_s = (data.cost.read_bytes + writes) / bandwidth;
-  const double flops_s = rate > 0 ? data.cost.flops / rate : 0;
-  result.impossible = result.span_ns * 1e-9 < std::max(bytes_s, flops_s);
-}
-
 /// One run of the plan into the store.
 class Recorder {
  public:
@@ -159,26 +141,22 @@ class Recorder {
     }
     CaseData data;
     Result result = worker.run(index, variant, options_.case_timeout_s, data);
-    flag_impossible(ceilings_, device_, data, result);
+    result.impossible = result.measured() && cache_of(c) == Cache::cold &&
+                        is_impossible(result.span_ns, data.cost, ceilings_, device_.cache_bytes);
     store_.add_result(process_, c, data.cost, data.facts, result);
     count(tally, c.key(), result, progress);
     note_cache_pair(c, result, data);
   }
 
-  /// Remembers spans of the same case cold and warm; about equal ones are suspect when the data
-  /// fits in the cache and is large enough for its reading to show.
+  /// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data) {
-    constexpr double kShows = 1 << 20;  // bytes whose reading takes a visible share of a span
-    const double footprint = data.cost.read_bytes + data.cost.write_bytes;
-    const bool comparable = result.measured() && data.cost.read_bytes >= kShows &&
-                            footprint <= static_cast<double>(device_.cache_bytes);
-    const std::string& cache = c.get("cache");
-    if (!comparable || cache == "cold-weights") return;
+    if (!result.measured() || cache_of(c) == Cache::cold_weights) return;
     Case cold = c;
     cold.params["cache"] = "cold";
-    auto& pair = pairs_[{cold.key(), result.variant}];
-    (cache == "cold" ? pair.first : pair.second) = result.span_ns;
-    if (pair.first > 0 && pair.second > 0 && pair.first < 1.02 * pair.second) {
+    auto& [cold_ns, warm_ns] = pairs_[{cold.key(), result.variant}];
+    (cache_of(c) == Cache::cold ? cold_ns : warm_ns) = result.span_ns;
+    const bool both = cold_ns > 0 && warm_ns > 0;
+    if (both && looks_warm(cold_ns, warm_ns, data.cost, device_.cache_bytes)) {
       store_.mark_suspect_warm(run_, cold.key(), result.variant);
     }
   }
