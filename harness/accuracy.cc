@@ -68,17 +68,21 @@ std::string describe(const Accuracy& a, const Tolerance& t, double out, double t
                      a.output, a.rel_l2, t.rel_l2, a.scale, t.scale);
 }
 
+/// A comparison of `out` elements with `truth`; `why` is set when they do not even agree in number.
+Accuracy begin(std::string output, size_t out, size_t truth) {
+  Accuracy a;
+  a.output = std::move(output);
+  a.elements = static_cast<int64_t>(truth);
+  if (out != truth) a.why = fmt::format("{}: {} elements, the truth has {}", a.output, out, truth);
+  return a;
+}
+
 }  // namespace
 
 Accuracy compare_floats(std::string output, std::span<const float> out,
                         std::span<const double> truth, int64_t row, const Tolerance& tolerance) {
-  Accuracy a;
-  a.output = std::move(output);
-  a.elements = static_cast<int64_t>(truth.size());
-  if (out.size() != truth.size()) {
-    a.why = fmt::format("{}: {} elements, the truth has {}", a.output, out.size(), truth.size());
-    return a;
-  }
+  Accuracy a = begin(std::move(output), out.size(), truth.size());
+  if (!a.why.empty()) return a;
   Sums sums;
   double worst_excess = -1;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -118,13 +122,8 @@ Accuracy compare_floats(std::string output, std::span<const float> out,
 
 Accuracy compare_exact(std::string output, std::span<const int32_t> out,
                        std::span<const int32_t> truth) {
-  Accuracy a;
-  a.output = std::move(output);
-  a.elements = static_cast<int64_t>(truth.size());
-  if (out.size() != truth.size()) {
-    a.why = fmt::format("{}: {} elements, the truth has {}", a.output, out.size(), truth.size());
-    return a;
-  }
+  Accuracy a = begin(std::move(output), out.size(), truth.size());
+  if (!a.why.empty()) return a;
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] == truth[i]) continue;
     if (a.mismatches++ == 0) a.worst_index = static_cast<int64_t>(i);

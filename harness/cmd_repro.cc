@@ -69,7 +69,6 @@ void narrow(Row& row, const std::string& db) {
 
 std::string command_of(const Row& row) {
   const RunOptions& o = row.options;
-  constexpr const char* kFlushNames[] = {"read", "write", "none"};
   std::string command = fmt::format("moegate run --suite {}", o.suites[0]);
   for (const auto& [name, values] : o.axes) {
     command += fmt::format(" --axis {}={}", name, fmt::join(values, ","));
@@ -78,9 +77,8 @@ std::string command_of(const Row& row) {
       " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds "
       "{} "
       "--min-samples {} --max-samples {} --precision {} --budget {}s --db {}",
-      o.filter, o.kernel, o.worker.device, o.worker.timer,
-      kFlushNames[static_cast<size_t>(o.worker.flush)], o.worker.flush_factor, o.rounds,
-      o.worker.sampling.min_samples, o.worker.sampling.max_samples,
+      o.filter, o.kernel, o.worker.device, o.worker.timer, name_of(o.worker.flush),
+      o.worker.flush_factor, o.rounds, o.worker.sampling.min_samples, o.worker.sampling.max_samples,
       100 * o.worker.sampling.precision, o.worker.sampling.budget_s, o.db);
   return command;
 }

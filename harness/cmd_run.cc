@@ -55,6 +55,13 @@ po::options_description recording_flags() {
   return flags;
 }
 
+Flush parse_flush(const std::string& name) {
+  for (const Flush f : {Flush::read, Flush::write, Flush::none}) {
+    if (name == name_of(f)) return f;
+  }
+  usage_error("--flush '{}'; use read, write or none", name);
+}
+
 void read_measuring(const po::variables_map& values, RunOptions& options) {
   const auto replace_axis = [&](const char* name, std::vector<std::string> list) {
     if (!options.axes.emplace(name, std::move(list)).second) {
@@ -69,11 +76,7 @@ void read_measuring(const po::variables_map& values, RunOptions& options) {
   if (values.count("launch") != 0) replace_axis("launch", {values["launch"].as<std::string>()});
 
   WorkerOptions& worker = options.worker;
-  const auto flush = values["flush"].as<std::string>();
-  if (flush != "read" && flush != "write" && flush != "none") {
-    usage_error("--flush '{}'; use read, write or none", flush);
-  }
-  worker.flush = flush == "read" ? Flush::read : flush == "write" ? Flush::write : Flush::none;
+  worker.flush = parse_flush(values["flush"].as<std::string>());
   worker.flush_factor = values["flush-factor"].as<double>();
   worker.timer = values["timer"].as<std::string>();
   if (worker.timer != "auto" && worker.timer != "cupti" && worker.timer != "event") {

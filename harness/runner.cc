@@ -47,18 +47,19 @@ class InterruptGuard {
   void (*old_pipe_)(int);
 };
 
-/// A worker that is started again after it died.
+/// A worker that is started when it is needed: at first, after it died, and after it was retired.
 class WorkerSeat {
  public:
   WorkerSeat(const WorkerOptions& options, const std::vector<Case>& cases)
-      : options_(options), cases_(cases) {
-    fresh();
-  }
-  void fresh() { worker_.emplace(options_, cases_); }
+      : options_(options), cases_(cases) {}
   Worker& worker() {
-    if (!worker_->alive()) fresh();
+    if (!worker_ || !worker_->alive()) worker_.emplace(options_, cases_);
     return *worker_;
   }
+  /// The next use gets a fresh process.
+  void retire() { worker_.reset(); }
+  /// Clock-throttle reasons, when there is a worker to ask.
+  std::string throttle() { return worker_ ? worker_->throttle() : ""; }
 
  private:
   const WorkerOptions& options_;
@@ -115,7 +116,6 @@ class Recorder {
     Progress progress(total);
     size_t finished = 0;
     for (int round = 0; round < options_.rounds && !interrupted; ++round) {
-      if (round > 0) seat.fresh();
       process_ = 0;
       for (const Planned& p : reorder(planned, round)) {
         const Case& c = cases[p.index];
@@ -127,7 +127,9 @@ class Recorder {
           }
         }
       }
-      if (process_ != 0) store_.end_process(process_, seat.worker().throttle());
+      if (process_ == 0) continue;  // a resumed run has the whole round already
+      store_.end_process(process_, seat.throttle());
+      seat.retire();
     }
   }
 
@@ -180,9 +182,8 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.device = hello.device;
   info.protocol = kProtocol;
   info.timer = hello.timer;
-  constexpr const char* kFlushNames[] = {"read", "write", "none"};
   const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
-  info.flush = host ? "lines" : kFlushNames[static_cast<size_t>(options.worker.flush)];
+  info.flush = host ? "lines" : name_of(options.worker.flush);
   info.rounds = options.rounds;
   info.git_sha = provenance().git_sha;
   info.dirty = provenance().dirty;

@@ -42,6 +42,9 @@ struct KernelRow {
 
 enum class Cache { cold, warm, cold_weights };
 enum class Flush { read, write, none };
+constexpr const char* name_of(Flush f) {
+  return f == Flush::read ? "read" : f == Flush::write ? "write" : "none";
+}
 enum class LaunchMode { stream, graph };
 
 /// How a launch is measured. Stored with every result; series never mix them.

@@ -24,8 +24,8 @@ constexpr double kForeignSpread = 0.05;
 
 /// Two runs of an unchanged tree differ by more than their processes do: allocations, neighbours
 /// and clocks of that hour. Sd of this case x run effect as a share of the process sd, assumed;
-/// verdict_test.cc simulates what follows: without it, a machine ten times noisier than the
-/// prior fails 10 % of its unchanged nights.
+/// verdict_test.cc simulates what follows: without it, machines noisier than the prior fail too
+/// many unchanged nights.
 constexpr double kSessionShare = 0.6;
 
 struct Spread {
