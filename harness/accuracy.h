@@ -24,7 +24,18 @@ struct Accuracy {
   double max_rel = 0;      // largest |out - truth| / max(|truth|, atol)
   double worst_row =
       0;  // largest row error: rms(out_t - truth_t) / max(rms(truth_t), 1e-3 * median)
+  double row_p999 = 0;       // 99.9th percentile of the row errors
   int64_t worst_index = -1;  // flat index of the element with the largest excess over tolerance
+};
+
+/// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs are
+/// compared seed by seed.
+struct SeedError {
+  int64_t seed = 0;
+  uint64_t hash = 0;  // of every output: equal means bit-identical
+  double rel_l2 = 0;
+  double worst_row = 0;
+  double bias = 0;  // scale - 1, the one furthest from 0
 };
 
 /// Limits for floating outputs; an output passes only when it passes all of them.

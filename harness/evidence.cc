@@ -51,6 +51,15 @@ void add_status(Side& side, const Result& r) {
   if (r.status == side.status) ++side.affected;
 }
 
+/// One process that launched other code than the rest, or cannot tell, leaves the side without.
+void add_code(Side& side, const std::string& code) {
+  if (side.processes == 1) {
+    side.code = code;
+  } else if (side.code != code) {
+    side.code.clear();
+  }
+}
+
 }  // namespace
 
 bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
@@ -62,7 +71,7 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
 Sides collect(const std::vector<Level>& levels, Backend backend) {
   Sides sides;
   struct Levels {
-    std::vector<double> all, quiet;
+    std::map<int, double> all, quiet;  // by round
   };
   std::map<CaseId, Levels, CaseIdLess> measured;
   for (const Level& l : levels) {
@@ -74,14 +83,16 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     const double error = worst_error(r);
     if (!(error <= side.error)) side.error = error;
     side.deterministic = side.deterministic && r.deterministic;
+    if (side.seeds.empty()) side.seeds = r.seeds;
+    add_code(side, r.code);
     const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
     if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
     side.timer = r.timer;
     side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
     side.yardstick =
         backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
-    measured[id].all.push_back(level);
-    if (r.status == Status::ok) measured[id].quiet.push_back(level);
+    measured[id].all[l.round] = level;
+    if (r.status == Status::ok) measured[id].quiet[l.round] = level;
   }
   // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the
   // load lasts, the same way in every process: only quiet processes are evidence.
@@ -90,7 +101,10 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     Side& side = sides[id];
     side.disturbed = backend == Backend::host && levels.quiet.size() < kFewest;
     const bool quiet_only = backend == Backend::host && !side.disturbed;
-    side.level = Evidence::of(quiet_only ? levels.quiet : levels.all);
+    side.by_round = quiet_only ? levels.quiet : levels.all;
+    std::vector<double> values;
+    for (const auto& [round, level] : side.by_round) values.push_back(level);
+    side.level = Evidence::of(values);
   }
   return sides;
 }

@@ -30,6 +30,9 @@ struct Side {
   /// Host: too few processes had the machine to themselves, so the level says nothing about the
   /// kernel.
   bool disturbed = false;
+  std::map<int, double> by_round;  // the levels behind `level`, for pairing with another side's
+  std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
+  std::vector<SeedError> seeds;  // of its first process that has any
   std::string timer;
   Status status = Status::ok;  // the worst of its processes
   std::string why;             // of that process

@@ -99,6 +99,7 @@ CaseVerdict absent(const CaseId& id, const Side& base, const std::string& agains
 
 void apply_latency(CaseVerdict& v, const Judgement& j) {
   v.latency = j;
+  v.stage = 1;
   if (!v.drift) {
     v.outcome = j.outcome;
     v.why = j.why;

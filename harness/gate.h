@@ -36,6 +36,8 @@ struct CaseVerdict {
   std::string why;
   double base = 0, head = 0;         // microseconds or ratios; 0: none
   std::optional<Judgement> latency;  // absent where latency was not judged
+  int stage = 0;       // 0: latency not judged, 1: on stored numbers, 2: replayed
+  std::string waiver;  // id of the waiver that applies; empty for none
   bool drift = false;                // wrong only compared with the baseline: a larger error
 };
 

@@ -187,7 +187,7 @@ std::string verdict_json(const GateReport& report) {
             {"unsupported", result.unsupported},
             {"median_change", result.median_change},
             {"throttle", report.throttle}};
-  for (int o = 0; o <= static_cast<int>(Outcome::environment); ++o) {
+  for (int o = 0; o < kOutcomes; ++o) {
     const auto outcome = static_cast<Outcome>(o);
     const auto it = result.counts.find(outcome);
     j["counts"][name_of(outcome)] = it == result.counts.end() ? 0 : it->second;
@@ -242,15 +242,14 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
     const Judgement l = v.latency.value_or(Judgement{});
     Statement(
         db,
-        "INSERT INTO verdict (run_id, case_id, variant, against, outcome, base, head, effect, low, "
-        "high, p, p_adjusted, mde, why) "
-        "SELECT ?1, case_id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 "
-        "FROM bench_case WHERE key = ?2 "
-        "ON CONFLICT (run_id, against, case_id, variant) DO NOTHING")  // a key in two suites
-        .bind(run, v.id.key, v.id.variant, v.against, name_of(v.outcome),
+        "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, head, "
+        "effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why) VALUES (?1, ?2, "
+        "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)")
+        .bind(run, v.against, v.id.suite, v.id.key, v.id.variant, name_of(v.outcome), v.stage,
               v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
-              judged ? l.low : none, judged ? l.high : none, judged ? l.p : none,
-              judged ? l.p_adjusted : none, judged && l.mde > 0 ? l.mde : none, v.why)
+              judged ? l.low : none, judged ? l.high : none, judged && l.df > 0 ? l.df : none,
+              judged ? l.p : none, judged ? l.p_adjusted : none,
+              judged && l.mde > 0 ? l.mde : none, l.blind, result.judged, v.waiver, v.why)
         .run();
   }
   transaction.commit();

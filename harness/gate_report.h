@@ -29,8 +29,7 @@ std::string verdict_json(const GateReport& report);
 /// Every case as one row, for --format csv.
 Table verdict_table(const GateResult& result);
 
-/// Replaces the verdict rows of a run against the same baselines in one transaction. Cases of a
-/// baseline that the store has never seen have no row there; they are in verdict.json.
+/// Replaces the verdict rows of a run against the same baselines in one transaction.
 void store_verdicts(Store& store, int64_t run, const GateResult& result);
 
 /// "sw_power_cap in 2 of 3 processes"; empty when no process was throttled.

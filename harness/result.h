@@ -23,7 +23,9 @@ struct Result {
   Status status = Status::ok;
   std::string why;   // one sentence for every status but ok
   std::string path;  // internal path the variant took; empty when it has only one
+  std::string code;  // hash of what was launched, machine code and geometry; empty: unknown
   std::vector<Accuracy> accuracy;
+  std::vector<SeedError> seeds;  // one per problem set
   bool deterministic = true;  // output bitwise equal over all timed launches on the same input
 
   std::string timer;   // "cupti", "event", "clock"; empty when nothing was timed

@@ -10,16 +10,15 @@
 #include <chrono>
 #include <filesystem>
 
-#include "schema_sql.h"  // made by the build from schema.sql
+#include "schema_sql.h"  // made by the build from schema_*.sql
 
 namespace moegate {
 namespace {
 
 constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
 
-// Schema versions in order; opening a store applies those it lacks. Append-only: a version that has
-// been released never changes, because stores of it exist.
-constexpr std::array<const char*, 1> kMigrations = {kSchemaSql};
+// kMigrations: schema versions in order; opening a store applies those it lacks. Append-only: a
+// version that exists never changes, because stores of it exist.
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
@@ -144,10 +143,11 @@ int64_t Store::begin_run(const RunInfo& info) {
   const int64_t device = device_id(info.device);
   Statement(db_,
             "INSERT INTO run (label, started, device_id, protocol, timer, flush, rounds, git_sha, "
-            "dirty, build, host, command, options) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")
+            "dirty, build, host, command, options, program) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)")
       .bind(info.label, now_utc(), device, info.protocol, info.timer, info.flush, info.rounds,
-            info.git_sha, info.dirty, info.build, info.host, info.command, info.options)
+            info.git_sha, info.dirty, info.build, info.host, info.command, info.options,
+            info.program)
       .run();
   const int64_t run = db_.last_id();
   for (const auto& [name, value] : info.tags) {
@@ -204,7 +204,7 @@ RunInfo Store::run_info(int64_t run) {
       db_,
       "SELECT label, started, coalesce(finished, ''), status, protocol, timer, flush, rounds,"
       " git_sha, dirty, build, host, command, options, backend, d.name, class, uuid, driver,"
-      " processors, cache_bytes, memory_bytes, shared_per_block "
+      " processors, cache_bytes, memory_bytes, shared_per_block, program "
       "FROM run JOIN device d USING (device_id) WHERE run_id = ?1");
   if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
   RunInfo info;
@@ -233,6 +233,7 @@ RunInfo Store::run_info(int64_t run) {
   d.cache_bytes = q.integer(20);
   d.memory_bytes = q.integer(21);
   d.shared_per_block = q.integer(22);
+  info.program = q.text(23);
   Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
   tags.bind(run);
   while (tags.step()) info.tags[tags.text(0)] = tags.text(1);

@@ -29,6 +29,7 @@ struct RunInfo {
   std::string git_sha;
   bool dirty = false;
   std::string build, host, command;
+  std::string program;         // content hash of the program that measured; empty: unknown
   std::string options = "{}";  // JSON
   std::map<std::string, std::string> tags;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a result in the store: written by a run, read by the gate and the reports.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -50,12 +52,12 @@ int64_t replace_result(Database& db, int64_t process, int64_t case_id, const Res
             "INSERT INTO result (process_id, case_id, variant, status, why, path, deterministic, "
             "timer, tick_ns, samples, invalid, flags, span_ns, median_ns, low_ns, high_ns, min_ns, "
             "busy_ns, sum_ns, ratio, ratio_low, ratio_high, sm_mhz, impossible, suspect_warm, "
-            "wall_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-            "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)")
+            "wall_s, code) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+            "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)")
       .bind(process, case_id, r.variant, name_of(r.status), r.why, r.path, r.deterministic, r.timer,
             r.tick_ns, r.samples, r.invalid, r.flags, r.span_ns, r.median_ns, r.low_ns, r.high_ns,
             r.min_ns, r.busy_ns, r.sum_ns, r.ratio, r.ratio_low, r.ratio_high, r.sm_mhz,
-            r.impossible, r.suspect_warm, r.wall_s)
+            r.impossible, r.suspect_warm, r.wall_s, r.code)
       .run();
   return db.last_id();
 }
@@ -64,10 +66,17 @@ void insert_details(Database& db, int64_t result, const Result& r) {
   for (const Accuracy& a : r.accuracy) {
     Statement(db,
               "INSERT INTO accuracy (result_id, output, ok, why, elements, mismatches, nonfinite, "
-              "rel_l2, cosine, scale, max_abs, max_rel, worst_row, worst_index) "
-              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)")
+              "rel_l2, cosine, scale, max_abs, max_rel, worst_row, worst_index, row_p999) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
         .bind(result, a.output, a.ok, a.why, a.elements, a.mismatches, a.nonfinite, a.rel_l2,
-              a.cosine, a.scale, a.max_abs, a.max_rel, a.worst_row, a.worst_index)
+              a.cosine, a.scale, a.max_abs, a.max_rel, a.worst_row, a.worst_index, a.row_p999)
+        .run();
+  }
+  for (const SeedError& s : r.seeds) {
+    Statement(db,
+              "INSERT INTO seed_error (result_id, seed, hash, rel_l2, worst_row, bias) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+        .bind(result, s.seed, fmt::format("{:016x}", s.hash), s.rel_l2, s.worst_row, s.bias)
         .run();
   }
   for (size_t i = 0; i < r.kernels.size(); ++i) {
@@ -114,6 +123,7 @@ Result read_result(const Statement& q, int column) {
   r.impossible = q.integer(i++) != 0;
   r.suspect_warm = q.integer(i++) != 0;
   r.wall_s = q.real(i++);
+  r.code = q.text(i++);
   return r;
 }
 
@@ -132,6 +142,7 @@ Accuracy read_accuracy(const Statement& q) {
   a.max_rel = q.real(11);
   a.worst_row = q.real(12);
   a.worst_index = q.integer(13);
+  a.row_p999 = q.real(14);
   return a;
 }
 
@@ -170,7 +181,7 @@ std::vector<Level> Store::levels(int64_t run) {
               "SELECT result_id, key, op, suite, section, round, variant, r.status, why, path, "
               "deterministic, r.timer, tick_ns, samples, invalid, flags, span_ns, median_ns, "
               "low_ns, high_ns, min_ns, busy_ns, sum_ns, ratio, ratio_low, ratio_high, sm_mhz, "
-              "impossible, suspect_warm, wall_s "
+              "impossible, suspect_warm, wall_s, code "
               "FROM result r JOIN process USING (process_id) JOIN bench_case USING (case_id) "
               "JOIN run_case USING (run_id, case_id) WHERE run_id = ?1 "
               "ORDER BY key, variant, round, result_id");
@@ -185,11 +196,20 @@ std::vector<Level> Store::levels(int64_t run) {
   Statement a(
       db_,
       "SELECT result_id, output, ok, a.why, elements, mismatches, nonfinite, rel_l2, cosine, "
-      "scale, max_abs, max_rel, worst_row, worst_index FROM accuracy a "
+      "scale, max_abs, max_rel, worst_row, worst_index, row_p999 FROM accuracy a "
       "JOIN result USING (result_id) JOIN process USING (process_id) WHERE run_id = ?1 "
       "ORDER BY result_id, output");
   a.bind(run);
   while (a.step()) levels[row_of.at(a.integer(0))].result.accuracy.push_back(read_accuracy(a));
+  Statement s(db_,
+              "SELECT result_id, seed, hash, rel_l2, worst_row, bias FROM seed_error "
+              "JOIN result USING (result_id) JOIN process USING (process_id) WHERE run_id = ?1 "
+              "ORDER BY result_id, seed");
+  s.bind(run);
+  while (s.step()) {
+    levels[row_of.at(s.integer(0))].result.seeds.push_back(
+        {s.integer(1), std::stoull(s.text(2), nullptr, 16), s.real(3), s.real(4), s.real(5)});
+  }
   return levels;
 }
 

@@ -141,6 +141,7 @@ Judgement measure(const Question& q, const Test& t, const Limits& limits, size_t
   const double reach = t.quantile(1 - kConfidence) * t.se;
   j.low = std::expm1(t.delta - reach);
   j.high = std::expm1(t.delta + reach);
+  j.df = t.df;
   j.p = t.p_slower();
   j.mde = detectable(t, limits, family);
   j.blind = j.mde > limits.blind_at;
@@ -150,8 +151,9 @@ Judgement measure(const Question& q, const Test& t, const Limits& limits, size_t
 }  // namespace
 
 const char* name_of(Outcome o) {
-  constexpr std::array<const char*, 8> kNames = {"pass",  "regressed", "improved", "inconclusive",
-                                                 "wrong", "missing",   "new",      "environment"};
+  constexpr std::array<const char*, kOutcomes> kNames = {
+      "pass",    "regressed", "improved",    "inconclusive", "wrong",
+      "missing", "new",       "environment", "identical",    "waived"};
   return kNames.at(static_cast<size_t>(o));
 }
 

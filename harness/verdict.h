@@ -10,7 +10,21 @@
 namespace moegate {
 
 /// `fresh` is written "new": the run has the case, the baseline has not.
-enum class Outcome { pass, regressed, improved, inconclusive, wrong, missing, fresh, environment };
+/// identical: the machine code and its launch did not change, so nothing needs timing. waived:
+/// regressed within the bound of an active waiver.
+enum class Outcome {
+  pass,
+  regressed,
+  improved,
+  inconclusive,
+  wrong,
+  missing,
+  fresh,
+  environment,
+  identical,
+  waived
+};
+constexpr int kOutcomes = 10;
 const char* name_of(Outcome o);
 
 /// What the processes of one side say about a case: the log of their levels, summarised.
@@ -55,6 +69,7 @@ struct Judgement {
   Outcome outcome = Outcome::inconclusive;
   double effect = 0;             // head / base - 1
   double low = 0, high = 0;      // one-sided 95 % bounds of the effect
+  double df = 0;                 // degrees of freedom of the bounds
   double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
   double mde = 0;  // smallest slow-down that would fail with probability 0.9; 0: none can
   bool blind = false;
@@ -65,6 +80,17 @@ struct Judgement {
 /// alarm. A case fails when its adjusted p is at most alpha and its estimate at least fail_at. A
 /// case with one process on a side is inconclusive: nothing is known about its spread.
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
+
+/// One case measured by both sides in the same rounds, one after the other, in ABBA order: whatever
+/// a round's hour and machine do, they do to both.
+struct PairedQuestion {
+  std::vector<double> log_ratios;  // log(head / base), one per round
+  double tick = 0;                 // of the timer, as a share of the level
+};
+
+/// Like judge_family, over paired rounds: the mean log ratio against its moderated spread over
+/// rounds, with limits.prior_sd for one process (a ratio has sqrt(2) times as much).
+std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits);
 
 /// "+2.3 %"
 std::string percent(double share);

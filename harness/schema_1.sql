@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Version 1 of the store. A shipped version never changes: later ones are appended as migrations.
+-- Version 1 of the store. A version never changes: later ones are appended as migrations.
 -- '' instead of NULL inside UNIQUE keys, because NULLs defeat uniqueness. No CHECK (json_valid(…)):
 -- SQLite 3.40 calls it unsafe under trusted_schema = OFF; the program writes only JSON it made.
 
