@@ -33,6 +33,8 @@ struct Side {
   std::map<int, double> by_round;  // the levels behind `level`, for pairing with another side's
   std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
+  std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
+  double anchor = 0;  // the level that creep is counted from; 0: none
   std::string timer;
   Status status = Status::ok;  // the worst of its processes
   std::string why;             // of that process

@@ -248,8 +248,8 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
         .bind(run, v.against, v.id.suite, v.id.key, v.id.variant, name_of(v.outcome), v.stage,
               v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
               judged ? l.low : none, judged ? l.high : none, judged && l.df > 0 ? l.df : none,
-              judged ? l.p : none, judged ? l.p_adjusted : none,
-              judged && l.mde > 0 ? l.mde : none, l.blind, result.judged, v.waiver, v.why)
+              judged ? l.p : none, judged ? l.p_adjusted : none, judged && l.mde > 0 ? l.mde : none,
+              l.blind, result.judged, v.waiver, v.why)
         .run();
   }
   transaction.commit();
