@@ -35,10 +35,10 @@ Table list_cases_table(const po::variables_map& values) {
   const Backend backend = open_device(options.worker.device)->facts().backend;
   const auto cases = adapt(load_cases(options), backend);
   Table table{{"suite", "section", "case", "variants"}, {}};
-  for (const Planned& p : plan(options, cases, backend)) {
+  for (const Planned& p : plan(options, cases, backend, own_variants(backend))) {
     const Case& c = cases[p.index];
     std::string names;
-    for (const Variant* v : p.variants) names += (names.empty() ? "" : " ") + v->name;
+    for (const std::string& v : p.variants) names += (names.empty() ? "" : " ") + v;
     table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names}});
   }
   return table;

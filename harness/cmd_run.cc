@@ -101,10 +101,10 @@ void read_measuring(const po::variables_map& values, RunOptions& options) {
 void print_plan(const RunOptions& options) {
   const Backend backend = open_device(options.worker.device)->facts().backend;
   const auto cases = adapt(load_cases(options), backend);
-  const auto planned = plan(options, cases, backend);
+  const auto planned = plan(options, cases, backend, own_variants(backend));
   size_t variants = 0;
   for (const Planned& p : planned) {
-    for (const Variant* v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v->name);
+    for (const std::string& v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v);
     variants += p.variants.size();
   }
   fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",

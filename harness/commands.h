@@ -17,5 +17,6 @@ int cmd_bless(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);
+int cmd_worker(const std::vector<std::string>& args);
 
 }  // namespace moegate

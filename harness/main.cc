@@ -56,6 +56,7 @@ int dispatch(const std::vector<std::string>& args) {
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
+  if (name == "worker") return cmd_worker({});
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA side of the harness in a build without CUDA: every entry says what is missing and what
 // to do about it, so that callers need no conditional compilation.
+#include "harness/canary.h"
 #include "harness/device.h"
 #include "harness/error.h"
 #include "harness/probe.h"
@@ -38,6 +39,18 @@ std::unique_ptr<Timer> make_cupti_timer(Device&) {
 
 std::unique_ptr<Timer> make_event_timer(Device&) {
   refuse("no event timer");
+}
+
+void launch_delay(void*, int64_t) {
+  refuse("no delay on a GPU");
+}
+
+double delay_cycles_per_step() {
+  refuse("no delay on a GPU");
+}
+
+void launch_scale(void*, void*, DType, int64_t, float) {
+  refuse("no scaling on a GPU");
 }
 
 std::vector<Probe> probe_cuda(Device&) {

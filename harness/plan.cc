@@ -2,6 +2,7 @@
 #include "harness/plan.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
@@ -35,6 +36,8 @@ std::string RunOptions::to_json() const {
                             {"max_samples", worker.sampling.max_samples},
                             {"precision", worker.sampling.precision},
                             {"budget_s", worker.sampling.budget_s},
+                            {"canary_slow_by", canary_slow_by},
+                            {"canary_scale", canary_scale},
                             {"filtered", filtered()}};
   return j.dump();
 }
@@ -57,6 +60,9 @@ void RunOptions::from_json(const std::string& text) {
   worker.sampling.max_samples = j.at("max_samples");
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
+  // Absent in stores of version 1.
+  canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
+  canary_scale = j.value("canary_scale", 1.0);
 }
 
 Cache cache_of(const Case& c) {
@@ -89,8 +95,16 @@ std::vector<Case> adapt(std::vector<Case> cases, Backend backend) {
   return cases;
 }
 
+std::vector<VariantName> own_variants(Backend backend) {
+  std::vector<VariantName> names;
+  for (const Variant& v : all_variants()) {
+    if (v.backend == backend) names.push_back({v.op, v.name});
+  }
+  return names;
+}
+
 std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
-                          Backend backend) {
+                          Backend backend, const std::vector<VariantName>& variants) {
   const std::regex filter = compile("--filter", options.filter);
   const std::regex kernel = compile("--kernel", options.kernel);
   std::vector<Planned> planned;
@@ -101,9 +115,8 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
     if (!std::regex_search(c.key(), filter) || !seen.insert(c.key()).second) continue;
     ++matching_cases;
     Planned p{i, {}};
-    for (const Variant& v : all_variants()) {
-      const bool fits = v.op == c.op && v.backend == backend;
-      if (fits && std::regex_search(v.name, kernel)) p.variants.push_back(&v);
+    for (const VariantName& v : variants) {
+      if (v.op == c.op && std::regex_search(v.name, kernel)) p.variants.push_back(v.name);
     }
     if (!p.variants.empty()) planned.push_back(std::move(p));
   }

@@ -30,6 +30,9 @@ struct RunOptions {
   std::string label;
   std::map<std::string, std::string> tags;
   std::string command;  // what the user typed
+  /// Faults built into every launch (canary.h): slow-downs dealt out over the rows, and a factor.
+  std::vector<double> canary_slow_by;
+  double canary_scale = 1;
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const {
@@ -42,8 +45,11 @@ struct RunOptions {
 /// One case with the variants to run on it.
 struct Planned {
   size_t index;  // into the loaded cases
-  std::vector<const Variant*> variants;
+  std::vector<std::string> variants;
 };
+
+/// The variants of this program for a backend.
+std::vector<VariantName> own_variants(Backend backend);
 
 /// The conditions a case asks for. Throw Error(usage).
 Cache cache_of(const Case& c);
@@ -54,9 +60,10 @@ std::vector<Case> load_cases(const RunOptions& options);
 /// The same cases, at the same places, as a backend can run them: the host has no launch modes, so
 /// there launch = graph becomes launch = stream.
 std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
-/// Which of the adapted cases and variants run: filter, kernel and shard applied, equal keys once.
+/// Which of the adapted cases and of a program's variants run: filter, kernel and shard applied,
+/// equal keys once.
 /// Throws Error(coverage) when nothing is left, naming what matched nothing.
 std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
-                          Backend backend);
+                          Backend backend, const std::vector<VariantName>& variants);
 
 }  // namespace moegate

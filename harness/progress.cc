@@ -27,7 +27,8 @@ void Progress::clear_line() {
   line_open_ = false;
 }
 
-void Progress::step(size_t done, const std::string& current) {
+void Progress::step(const std::string& current) {
+  const size_t done = begun_++;
   const auto now = Clock::now();
   constexpr auto kTerminalEvery = std::chrono::milliseconds(100);
   constexpr auto kPlainEvery = std::chrono::seconds(10);

@@ -14,7 +14,7 @@ class Progress {
   explicit Progress(size_t total);
   ~Progress();  // leaves the terminal on a fresh line
   /// Called before each step; `current` is what it works on.
-  void step(size_t done, const std::string& current);
+  void step(const std::string& current);
   /// A message that stays: a crash, a fallback.
   void note(const std::string& message);
 
@@ -23,6 +23,7 @@ class Progress {
   void clear_line();
 
   size_t total_;
+  size_t begun_ = 0;
   bool terminal_;
   bool line_open_ = false;
   Clock::time_point start_ = Clock::now();

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suite x variants -> verify -> measure -> store. The only file that knows both sides.
+// Suite x variants -> verify -> measure -> store, with one program. ab.h does it with two.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <vector>
 
-#include "harness/plan.h"
-#include "harness/store.h"
+#include "harness/recording.h"
 
 namespace moegate {
-
-struct Failure {
-  std::string key, variant, why;
-  Status status;
-};
-
-/// How a run went.
-struct Tally {
-  int64_t run = 0;  // 0 when nothing is stored
-  DeviceFacts device;
-  std::map<Status, int> counts;
-  std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
-  bool interrupted = false;
-
-  Exit exit() const;
-};
 
 /// One line: what was done where, with a count per status.
 std::string summary(const Tally& tally, const std::string& what);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of canaries: a delay in SM cycles, and a factor on a tensor.
+#include <cuda_runtime.h>
+
+#include "harness/canary.h"
+#include "harness/cuda_check.h"
+
+namespace moegate {
+namespace {
+
+/// Multiply-adds that each wait for the one before: time that no scheduler can hide.
+__device__ float chain(int64_t steps) {
+  float x = 0;
+#pragma unroll 1
+  for (int64_t i = 0; i < steps; ++i) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(x));
+  return x;
+}
+
+__global__ void delay(int64_t steps) {
+  chain(steps);
+}
+
+__global__ void time_delay(int64_t steps, int64_t* cycles) {
+  const int64_t start = clock64();
+  chain(steps);
+  *cycles = clock64() - start;
+}
+
+template <class T>
+__global__ void scale(T* data, int64_t elements, float factor) {
+  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
+    data[i] = T(factor * float(data[i]));
+  }
+}
+
+/// Narrow types by their bits, as the rest of the harness converts them.
+struct Bf16 {
+  uint16_t bits;
+  __device__ explicit Bf16(float f) : bits(float_to_bf16(f)) {}
+  __device__ explicit operator float() const { return bf16_to_float(bits); }
+};
+struct F16 {
+  uint16_t bits;
+  __device__ explicit F16(float f) : bits(float_to_f16(f)) {}
+  __device__ explicit operator float() const { return f16_to_float(bits); }
+};
+
+double measure_cycles_per_step() {
+  constexpr int64_t kSteps = 100'000;
+  int64_t* cycles = nullptr;
+  int64_t taken = 0;
+  MOEGATE_CUDA_CHECK(cudaMalloc(&cycles, sizeof *cycles));
+  for (int i = 0; i < 2; ++i) time_delay<<<1, 1>>>(kSteps, cycles);  // the first fetches code
+  MOEGATE_CUDA_CHECK(cudaMemcpy(&taken, cycles, sizeof taken, cudaMemcpyDeviceToHost));
+  MOEGATE_CUDA_CHECK(cudaFree(cycles));
+  return static_cast<double>(taken) / kSteps;
+}
+
+}  // namespace
+
+void launch_delay(void* stream, int64_t steps) {
+  delay<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(steps);
+  MOEGATE_CUDA_CHECK(cudaGetLastError());
+}
+
+double delay_cycles_per_step() {
+  static const double cycles = measure_cycles_per_step();
+  return cycles;
+}
+
+void launch_scale(void* stream, void* data, DType dtype, int64_t elements, float factor) {
+  constexpr int kBlocks = 264, kThreads = 256;
+  const auto s = static_cast<cudaStream_t>(stream);
+  if (dtype == DType::f32) {
+    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<float*>(data), elements, factor);
+  } else if (dtype == DType::bf16) {
+    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<Bf16*>(data), elements, factor);
+  } else {
+    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<F16*>(data), elements, factor);
+  }
+  MOEGATE_CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace moegate
