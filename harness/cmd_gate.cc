@@ -2,10 +2,12 @@
 // moegate gate: judge a run against the blessed baseline.
 #include <filesystem>
 
+#include "harness/ab.h"
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/gate_flags.h"
 #include "harness/home.h"
+#include "harness/program.h"
 
 namespace moegate {
 namespace {
@@ -24,6 +26,9 @@ po::options_description gate_flags() {
        "a baseline file, or a folder of them (default: baselines/<class> of the tool's home)")  //
       ("candidate", po::value<std::string>()->value_name("DIR"),
        "where a suite has no baseline: judge against the run recorded here, or record this one")  //
+      ("replay-program", po::value<std::string>()->value_name("PATH"),
+       "the baseline's program: what the stored numbers leave open is measured again, side by side "
+       "with it, and only that decides")  //
       ("require-baseline", po::bool_switch(), "a suite without a blessed baseline fails (exit 22)");
   return flags;
 }
@@ -109,6 +114,33 @@ Found expectation_of(const po::variables_map& values, const RunInfo& run, const 
   return found;
 }
 
+/// Measures the suspects of a first look side by side with the baseline's program.
+Replayed replay(Store& store, const GateReport& first, const std::string& program,
+                const po::variables_map& values) {
+  const auto ids = suspects(first.result);
+  if (ids.empty()) return {};
+  if (program_hash("/proc/self/exe") != first.run.program) {
+    usage_error(
+        "--replay-program: {} was measured by another program than this one; let that one judge it",
+        describe(first.run));
+  }
+  AbOptions ab;
+  ab.run.from_json(first.run.options);
+  ab.run.db = first.db;
+  ab.run.command = first.run.command;
+  ab.run.tags["replay"] = std::to_string(first.run.id);
+  ab.base.program = program;
+  ab.base.label = "baseline's program";
+  ab.head.label = fmt::format("replay of {}", describe(first.run));
+  for (const CaseId& id : ids) ab.rows.insert({id.key, id.variant});
+  fmt::print(stderr, "replaying {} of {} cases against {}\n", ids.size(), first.result.judged,
+             program);
+  const AbResult result =
+      run_ab(store, ab, [&](Backend backend) { return read_limits(values, backend); });
+  if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
+  return result.decided;
+}
+
 }  // namespace
 
 int cmd_gate(const std::vector<std::string>& args) {
@@ -133,12 +165,16 @@ int cmd_gate(const std::vector<std::string>& args) {
     all_blessed = all_blessed && found.blessed;
     expected[id.suite] = std::move(found.expectation);
   }
-  report.result =
-      judge(sides, expected, {report.limits, run.device.backend == Backend::host, is_partial(run)});
-  const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
-  report.exit = decide_exit(report.result, fail_on, lacks_baseline);
   report.run = run;
   report.db = db;
+  const Setting setting{report.limits, run.device.backend == Backend::host, is_partial(run)};
+  report.result = judge(sides, expected, setting);
+  if (values->count("replay-program") != 0) {
+    const auto program = (*values)["replay-program"].as<std::string>();
+    report.result = judge(sides, expected, setting, replay(store, report, program, *values));
+  }
+  const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
+  report.exit = decide_exit(report.result, fail_on, lacks_baseline);
   report.throttle = throttle_summary(store, run.id);
   report.next = fmt::format("moegate bless --db {} --run {} --reason '...'", db, run.id);
   publish(store, report, *values);

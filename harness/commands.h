@@ -17,6 +17,8 @@ int cmd_bless(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);
+int cmd_ab(const std::vector<std::string>& args);
+int cmd_selftest(const std::vector<std::string>& args);
 int cmd_worker(const std::vector<std::string>& args);
 
 }  // namespace moegate

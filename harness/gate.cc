@@ -46,7 +46,8 @@ struct Triage {
   bool judged = false;
 };
 
-Triage triage(const CaseId& id, const Side* base, const Side& head, const std::string& against) {
+Triage triage(const CaseId& id, const Side* base, const Side& head, const std::string& against,
+              const Setting& setting) {
   Triage t;
   CaseVerdict& v = t.verdict;
   v.id = id;
@@ -76,12 +77,17 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     const std::string worse = drift(*base, head);
     if (!worse.empty()) say(Outcome::wrong, worse);
     v.drift = !worse.empty();
-    t.judged = !head.yardstick && !head.disturbed;
+    const bool identical = setting.trust_code && same_code(*base, head);
+    const bool yardstick = head.yardstick && !setting.pair;
+    const bool disturbed = head.disturbed || base->disturbed;
+    t.judged = !yardstick && !disturbed && !identical;
     if (!worse.empty()) return t;
-    if (head.yardstick) {
+    if (identical) {
+      say(Outcome::identical, "the same machine code, launched alike");
+    } else if (yardstick) {
       say(Outcome::pass, "yardstick: judged for accuracy only");
-    } else if (head.disturbed) {
-      say(Outcome::inconclusive, what_happened(head));
+    } else if (disturbed) {
+      say(Outcome::inconclusive, what_happened(head.disturbed ? head : *base));
     }
   }
   return t;
@@ -97,9 +103,9 @@ CaseVerdict absent(const CaseId& id, const Side& base, const std::string& agains
   return v;
 }
 
-void apply_latency(CaseVerdict& v, const Judgement& j) {
+void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
   v.latency = j;
-  v.stage = 1;
+  v.stage = stage;
   if (!v.drift) {
     v.outcome = j.outcome;
     v.why = j.why;
@@ -126,13 +132,18 @@ void excuse_environment(const Sides& head, GateResult& result) {
 void judge_latency(GateResult& result, const std::vector<size_t>& rows,
                    const std::vector<Question>& family, const Limits& limits) {
   const auto judged = judge_family(family, limits);
+  for (size_t i = 0; i < rows.size(); ++i) apply_latency(result.cases[rows[i]], judged[i], 1);
+}
+
+void summarise_latency(GateResult& result) {
   std::vector<double> changes;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    apply_latency(result.cases[rows[i]], judged[i]);
-    changes.push_back(judged[i].effect);
-    result.blind += judged[i].blind;
+  for (const CaseVerdict& v : result.cases) {
+    if (!v.latency) continue;
+    changes.push_back(v.latency->effect);
+    result.blind += v.latency->blind;
+    result.replayed += v.stage == 2;
   }
-  result.judged = static_cast<int>(rows.size());
+  result.judged = static_cast<int>(changes.size());
   if (!changes.empty()) result.median_change = median(changes);
 }
 
@@ -152,8 +163,20 @@ bool slower(const GateResult& result) {
 
 }  // namespace
 
+bool same_code(const Side& base, const Side& head) {
+  return !head.code.empty() && base.code == head.code;
+}
+
+std::vector<CaseId> suspects(const GateResult& result) {
+  std::vector<CaseId> ids;
+  for (const CaseVerdict& v : result.cases) {
+    if (v.latency && v.latency->outcome != Outcome::pass) ids.push_back(v.id);
+  }
+  return ids;
+}
+
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
-                 const Setting& setting) {
+                 const Setting& setting, const Replayed& replayed) {
   GateResult result;
   std::vector<size_t> rows;  // places in result.cases of the family
   std::vector<Question> family;
@@ -162,12 +185,15 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     const auto it = expected.find(id.suite);
     const Expectation& e = it == expected.end() ? none : it->second;
     const Side* base = find_measured(e.sides, id);
-    Triage t = triage(id, base, side, e.against);
+    Triage t = triage(id, base, side, e.against, setting);
     if (!t.counted) {
       ++result.unsupported;
       continue;
     }
-    if (t.judged) {
+    const auto again = replayed.find(id);
+    if (t.judged && again != replayed.end()) {
+      apply_latency(t.verdict, again->second, 2);
+    } else if (t.judged) {
       rows.push_back(result.cases.size());
       family.push_back({base->level, side.level, setting.host ? 0 : side.tick,
                         e.other_device && !setting.host ? kBetweenDevicesSd : 0});
@@ -175,6 +201,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     result.cases.push_back(std::move(t.verdict));
   }
   judge_latency(result, rows, family, setting.limits);
+  summarise_latency(result);
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {e.against, e.note, e.other_device, {}};
     for (const auto& [id, base] : e.sides) {

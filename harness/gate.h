@@ -17,8 +17,13 @@ namespace moegate {
 struct Setting {
   Limits limits;
   bool host = false;
-  bool partial = false;  // less than the whole suites were run: an absent case is not missing
+  bool partial = false;    // less than the whole suites were run: an absent case is not missing
+  bool pair = false;       // two variants against each other: the yardstick is one like any
+  bool trust_code = true;  // the same machine code, launched alike, is not judged for latency
 };
+
+/// Cases that were measured again side by side with their base, and what that said.
+using Replayed = std::map<CaseId, Judgement, CaseIdLess>;
 
 /// One suite's expectation: where it comes from and what it says.
 struct Expectation {
@@ -36,8 +41,8 @@ struct CaseVerdict {
   std::string why;
   double base = 0, head = 0;         // microseconds or ratios; 0: none
   std::optional<Judgement> latency;  // absent where latency was not judged
-  int stage = 0;       // 0: latency not judged, 1: on stored numbers, 2: replayed
-  std::string waiver;  // id of the waiver that applies; empty for none
+  int stage = 0;                     // 0: latency not judged, 1: on stored numbers, 2: replayed
+  std::string waiver;                // id of the waiver that applies; empty for none
   bool drift = false;                // wrong only compared with the baseline: a larger error
 };
 
@@ -49,13 +54,22 @@ struct GateResult {
   int unsupported = 0;  // stated by the variant, expected by nobody
   int not_run = 0;      // in the baseline, outside the run's selection
   double median_change =
-      0;           // over the cases judged for latency: a common shift is no single regression
-  int judged = 0;  // cases in the family
+      0;             // over the cases judged for latency: a common shift is no single regression
+  int judged = 0;    // cases whose latency was judged
+  int replayed = 0;  // of them, decided by a replay
 };
 
-/// Expectations by suite; a suite without one has only new cases.
+/// Expectations by suite; a suite without one has only new cases. What was replayed is decided by
+/// that and not by the numbers at hand.
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
-                 const Setting& setting);
+                 const Setting& setting, const Replayed& replayed = {});
+
+/// Cases whose latency the numbers at hand do not settle: everything judged but not shown equal.
+/// These are worth a replay.
+std::vector<CaseId> suspects(const GateResult& result);
+
+/// Whether both sides are known to have launched the same machine code in the same way.
+bool same_code(const Side& base, const Side& head);
 
 /// --fail-on
 struct FailOn {

@@ -13,14 +13,21 @@ namespace moegate {
 
 namespace po = boost::program_options;
 
-po::options_description judging_flags() {
-  po::options_description flags("How to judge");
+po::options_description limit_flags() {
+  po::options_description flags("What counts as slower");
   flags.add_options()  //
       ("margin", po::value<std::string>()->value_name("P%"),
        "a case may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
        "host)")  //
       ("fail-at", po::value<std::string>()->value_name("P%"),
-       "and fails from this estimate (default: 2% on a GPU, 20% on a host)")  //
+       "and fails from this estimate (default: 2% on a GPU, 20% on a host)");
+  return flags;
+}
+
+po::options_description judging_flags() {
+  po::options_description flags("How to judge");
+  flags.add(limit_flags());
+  flags.add_options()  //
       ("fail-on",
        po::value<std::string>()
            ->default_value("latency,accuracy,coverage,environment")

@@ -8,6 +8,9 @@
 
 namespace moegate {
 
+/// --margin --fail-at
+boost::program_options::options_description limit_flags();
+
 /// --margin --fail-at --fail-on --format --report --verdict
 boost::program_options::options_description judging_flags();
 

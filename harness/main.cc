@@ -21,14 +21,16 @@ struct Command {
   const char* help;
 };
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 11> kCommands = {{
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
     {"compare", cmd_compare, "judge one run against another"},
+    {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
     {"report", cmd_report, "print a table of a run"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
+    {"selftest", cmd_selftest, "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
     {"repro", cmd_repro, "print or run the command that repeats a row"},
 }};

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -10,6 +13,8 @@
 #include "harness/kernel.h"
 
 namespace moegate {
+
+namespace fs = std::filesystem;
 
 std::string program_hash(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -22,6 +27,29 @@ std::string program_hash(const std::string& path) {
     high = hash_bytes(block.data(), bytes, high);
   }
   return fmt::format("{:016x}{:016x}", high, low);
+}
+
+std::string keep_program(const std::string& folder) {
+  const fs::path self = fs::read_symlink("/proc/self/exe");
+  const fs::path kept = fs::path(folder) / program_hash(self.string());
+  const fs::path copy = kept / "bin" / "moegate";
+  std::error_code error;
+  if (fs::exists(copy, error)) return copy.string();
+  // Filled under another name: a copy that was interrupted must not pass for one.
+  const fs::path filling = kept.string() + fmt::format(".{}.tmp", getpid());
+  fs::create_directories(filling / "bin", error);
+  if (!error) fs::copy_file(self, filling / "bin" / "moegate", error);
+  const fs::path libraries = self.parent_path().parent_path() / "lib";
+  if (!error && fs::is_directory(libraries)) {
+    fs::copy(libraries, filling / "lib", fs::copy_options::recursive, error);
+  }
+  if (!error) fs::rename(filling, kept, error);
+  if (error && !fs::exists(copy)) {  // another process may have been first
+    usage_error("{}: the program cannot be kept there: {}", folder, error.message());
+  }
+  std::error_code ignored;
+  fs::remove_all(filling, ignored);
+  return copy.string();
 }
 
 }  // namespace moegate

@@ -10,4 +10,9 @@ namespace moegate {
 /// read.
 std::string program_hash(const std::string& path);
 
+/// Copies this program, and the shared libraries that were installed with it, to
+/// FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed later. Throws
+/// Error(usage) when the folder cannot be written.
+std::string keep_program(const std::string& folder);
+
 }  // namespace moegate

@@ -32,16 +32,6 @@ std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
   return planned;
 }
 
-/// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
-Canary canary_of(const RunOptions& options, const RowName& row) {
-  Canary canary;
-  canary.scale = options.canary_scale;
-  if (!options.canary_slow_by.empty()) {
-    canary.slow_by = options.canary_slow_by[canary_slot(row, options.canary_slow_by.size())];
-  }
-  return canary;
-}
-
 RunInfo describe(const RunOptions& options, const Hello& hello) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -98,6 +88,15 @@ void Tally::count(const std::string& key, const Result& result, Progress& progre
 size_t canary_slot(const RowName& row, size_t slots) {
   const std::string text = row.first + " " + row.second;
   return hash_bytes(text.data(), text.size()) % slots;
+}
+
+Canary canary_of(const RunOptions& options, const RowName& row) {
+  Canary canary;
+  canary.scale = options.canary_scale;
+  if (!options.canary_slow_by.empty()) {
+    canary.slow_by = options.canary_slow_by[canary_slot(row, options.canary_slow_by.size())];
+  }
+  return canary;
 }
 
 Recording::Recording(Store& store, RunOptions options, int64_t resume)

@@ -61,6 +61,8 @@ using RowName = std::pair<std::string, std::string>;
 
 /// Which of `slots` canaries a row gets.
 size_t canary_slot(const RowName& row, size_t slots);
+/// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
+Canary canary_of(const RunOptions& options, const RowName& row);
 
 class Recording {
  public:

@@ -40,8 +40,14 @@ Tally check_suites(const RunOptions& options) {
       const std::string key = cases[p.index].key();
       progress.step(key + " " + variant);
       CaseData data;
-      tally.count(key, seat.worker().run(p.index, variant, Canary{}, options.case_timeout_s, data),
-                  progress);
+      const Canary canary = canary_of(options, {key, variant});
+      const Result result =
+          seat.worker().run(p.index, variant, canary, options.case_timeout_s, data);
+      if (canary.asked()) {
+        ++tally.counts[result.status];  // a failure is what was asked for
+      } else {
+        tally.count(key, result, progress);
+      }
     }
   }
   tally.interrupted = InterruptGuard::interrupted();

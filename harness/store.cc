@@ -173,7 +173,10 @@ void Store::end_process(int64_t process, const std::string& throttle) {
 }
 
 void Store::end_run(int64_t run, const std::string& status) {
-  Statement(db_, "UPDATE run SET status = ?2, finished = ?3 WHERE run_id = ?1")
+  Statement(
+      db_,
+      "UPDATE run SET status = ?2, finished = ?3, rounds = (SELECT count(DISTINCT round) FROM "
+      "process WHERE process.run_id = run.run_id) WHERE run_id = ?1")
       .bind(run, status, now_utc())
       .run();
 }
@@ -181,7 +184,8 @@ void Store::end_run(int64_t run, const std::string& status) {
 int64_t Store::find_run(const std::string& which) {
   if (which == "latest") {
     Statement q(db_,
-                "SELECT run_id FROM run WHERE status <> 'running' ORDER BY run_id DESC LIMIT 1");
+                "SELECT run_id FROM run WHERE status <> 'running' AND run_id NOT IN "
+                "(SELECT run_id FROM tag WHERE name = 'ab') ORDER BY run_id DESC LIMIT 1");
     if (q.step()) return q.integer(0);
     usage_error("{}: no finished run; its runs: {}", db_.path(), list_runs(db_));
   }

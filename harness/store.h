@@ -59,11 +59,12 @@ class Store {
   void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
                   const Result& result);
   void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);
+  /// Its rounds become those that were measured.
   void end_run(int64_t run, const std::string& status);
   /// (round, key, variant) that have a row: what --resume leaves out.
   std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
 
-  /// "latest", a number, or a label (its newest run). Throws Error(usage) naming what there is.
+  /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage) naming what there is.
   int64_t find_run(const std::string& which);
   RunInfo run_info(int64_t run);
   /// Every result of a run, ordered by key, variant, round.
