@@ -22,9 +22,11 @@ class ProgramTest : public ::testing::Test {
 
   /// The program under test: the one just built, or what MOEGATE_PROGRAM names.
   static std::string program();
+  /// The same program linked with the saboteurs.
+  static std::string saboteurs();
   /// Runs `moegate ` + arguments (through a shell, so quote as there).
   Outcome moegate(const std::string& arguments) const;
-  /// The same program linked with the saboteurs, with MOEGATE_SABOTEUR set to `sabotage`.
+  /// The saboteurs, with MOEGATE_SABOTEUR set to `sabotage`.
   Outcome saboteur(const std::string& sabotage, const std::string& arguments) const;
   /// The single value of an SQL query on a store in the folder.
   std::string query(const std::string& db, const std::string& sql) const;

@@ -43,13 +43,16 @@ std::string ProgramTest::program() {
   return from_environment("MOEGATE_PROGRAM", MOEGATE_PROGRAM);
 }
 
+std::string ProgramTest::saboteurs() {
+  return from_environment("MOEGATE_SABOTEURS", MOEGATE_SABOTEURS);
+}
+
 Outcome ProgramTest::moegate(const std::string& arguments) const {
   return shell(program() + " " + arguments);
 }
 
 Outcome ProgramTest::saboteur(const std::string& sabotage, const std::string& arguments) const {
-  return shell("MOEGATE_SABOTEUR=" + sabotage + " " +
-               from_environment("MOEGATE_SABOTEURS", MOEGATE_SABOTEURS) + " " + arguments);
+  return shell("MOEGATE_SABOTEUR=" + sabotage + " " + saboteurs() + " " + arguments);
 }
 
 std::string ProgramTest::query(const std::string& db, const std::string& sql) const {
