@@ -96,6 +96,7 @@ struct OpEntry {
   std::string yardstick;  // host variant that the others are timed against, interleaved
   std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
+  std::string file;  // that defines it, relative to the source tree
 };
 
 /// A variant as the harness sees it. Empty functions were not given.
@@ -108,6 +109,7 @@ struct Variant {
   std::function<size_t(const Case&, const DeviceFacts&)> workspace;
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
+  std::string file;  // that defines it, relative to the source tree
 };
 
 /// What an operator's author states. P is the operator's Problem: constructible from
@@ -141,22 +143,23 @@ void register_variant(Variant variant);
 template <class P>
 class Op {
  public:
-  explicit Op(OpSpec spec) {
+  explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
                  P::validate,
-                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }});
+                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); },
+                 file});
   }
 };
 
 template <class P>
 class Kernel {
  public:
-  explicit Kernel(KernelSpec<P> spec) {
+  explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
     register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
                       [launch = spec.launch](Problem& problem, const Launch& where) {
                         launch(static_cast<P&>(problem), where);
                       },
-                      spec.workspace, spec.unsupported, spec.path});
+                      spec.workspace, spec.unsupported, spec.path, file});
   }
 };
 

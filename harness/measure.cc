@@ -195,6 +195,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   sample_until_precise(*session, sampling, start, result);
   result.kernels = session->kernels();
+  result.code = session->code();
   doubt(interference, result);
   check_again(result);
   result.wall_s = seconds_since(start);
