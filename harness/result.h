@@ -26,6 +26,7 @@ struct Result {
   std::string code;  // hash of what was launched, machine code and geometry; empty: unknown
   std::vector<Accuracy> accuracy;
   std::vector<SeedError> seeds;  // one per problem set
+  std::vector<Control> controls;  // what became of the negative controls; empty when not asked for
   bool deterministic = true;  // output bitwise equal over all timed launches on the same input
 
   std::string timer;   // "cupti", "event", "clock"; empty when nothing was timed

@@ -233,7 +233,10 @@ Tally check_suites(const RunOptions& options) {
   Tally tally;
   tally.device = seat.worker().hello().device;
   const auto cases = adapt(loaded, tally.device.backend);
-  const auto planned = plan(options, cases, tally.device.backend);
+  auto planned = plan(options, cases, tally.device.backend);
+  if (options.worker.task == Task::controls) {
+    planned = one_variant_each(std::move(planned), cases, tally.device);
+  }
   Progress progress(total_variants(planned));
   size_t finished = 0;
   for (const Planned& p : planned) {
@@ -242,8 +245,10 @@ Tally check_suites(const RunOptions& options) {
       const std::string key = cases[p.index].key();
       progress.step(finished++, key + " " + variant->name);
       CaseData data;
-      count(tally, key, seat.worker().run(p.index, *variant, options.case_timeout_s, data),
-            progress);
+      const Result result =
+          seat.worker().run(p.index, *variant, options.case_timeout_s, data);
+      count(tally, key, result, progress);
+      for (const Control& c : result.controls) ++tally.controls[c.name][c.outcome];
     }
   }
   tally.interrupted = interrupted != 0;

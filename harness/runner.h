@@ -23,6 +23,7 @@ struct Tally {
   DeviceFacts device;
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
+  std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   bool interrupted = false;
 
   Exit exit() const;
@@ -31,7 +32,8 @@ struct Tally {
 /// One line: what was done where, with a count per status.
 std::string summary(const Tally& tally, const std::string& what);
 
-/// Verifies (Task::verify) or profiles (Task::profile) every planned variant once; stores nothing.
+/// Verifies (Task::verify) or profiles (Task::profile) every planned variant once, or applies the
+/// negative controls to one variant of each case (Task::controls); stores nothing.
 Tally check_suites(const RunOptions& options);
 /// Measures and stores. With `resume` > 0 continues that run, leaving out what has a row.
 Tally run_suites(const RunOptions& options, int64_t resume);

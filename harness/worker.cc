@@ -94,6 +94,8 @@ class Server {
       bench_->measure(variant, *timer_, conditions(c), options_.sampling, result);
     } else if (result.status == Status::ok && options_.task == Task::profile) {
       bench_->profile(variant);
+    } else if (result.status == Status::ok && options_.task == Task::controls) {
+      bench_->control(result);
     }
     reply["result"] = result;
     send(out_, reply);
