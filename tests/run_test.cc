@@ -46,6 +46,9 @@ TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
             "8");  // 2 cases, 2 variants, 2 rounds
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT process_id) FROM result"), "2");
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM accuracy WHERE ok = 1"), "40");
+  // Eight problem sets with the same eight seeds for everybody.
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM seed_error"), "64");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT seed) FROM seed_error"), "8");
   EXPECT_EQ(query("results.sqlite", "SELECT min(span_ns > 0 AND samples >= 10) FROM result"), "1");
   EXPECT_EQ(query("results.sqlite", "SELECT max(ratio) FROM result WHERE variant = 'chain'"),
             "1.0");
