@@ -77,7 +77,8 @@ class Problem {
 
   /// Compares every output with the truth.
   virtual Checked check() const = 0;
-  /// The operator's negative controls; `moegate verify --controls` proves that check() rejects them.
+  /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
+  /// them.
   virtual Corruptions corruptions() = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }

@@ -134,9 +134,8 @@ std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::v
   for (Planned& p : planned) {
     const Case& c = cases[p.index];
     auto& variants = p.variants;
-    std::stable_partition(variants.begin(), variants.end(), [&](const Variant* v) {
-      return v->name == find_op(c.op).yardstick;
-    });
+    std::stable_partition(variants.begin(), variants.end(),
+                          [&](const Variant* v) { return v->name == find_op(c.op).yardstick; });
     const auto fit = std::find_if(variants.begin(), variants.end(), [&](const Variant* v) {
       return !v->unsupported || v->unsupported(c, device).empty();
     });

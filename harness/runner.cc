@@ -245,8 +245,7 @@ Tally check_suites(const RunOptions& options) {
       const std::string key = cases[p.index].key();
       progress.step(finished++, key + " " + variant->name);
       CaseData data;
-      const Result result =
-          seat.worker().run(p.index, *variant, options.case_timeout_s, data);
+      const Result result = seat.worker().run(p.index, *variant, options.case_timeout_s, data);
       count(tally, key, result, progress);
       for (const Control& c : result.controls) ++tally.controls[c.name][c.outcome];
     }
