@@ -6,16 +6,11 @@
 #include <algorithm>
 
 #include "harness/error.h"
+#include "harness/ratchet.h"
 #include "harness/stats.h"
 
 namespace moegate {
 namespace {
-
-/// An error may grow by this factor before it counts: other inputs of the same kind move it by
-/// less.
-constexpr double kErrorGrowth = 4;
-/// ... and by more than this, so that 1e-9 becoming 1e-8 does not.
-constexpr double kErrorFloor = 1e-6;
 
 bool is_broken(Status s) {
   return s == Status::crashed || s == Status::timeout || s == Status::bad_timer;
@@ -25,18 +20,6 @@ std::string what_happened(const Side& side) {
   std::string text =
       fmt::format("{} in {} of {} processes", name_of(side.status), side.affected, side.processes);
   return side.why.empty() ? text : text + ": " + side.why;
-}
-
-/// Why the outputs are worse than the baseline's; empty when they are not.
-std::string drift(const Side& base, const Side& head) {
-  if (base.deterministic && !head.deterministic) {
-    return "outputs differ between launches on the same input; the baseline's did not";
-  }
-  if (!(head.error <= kErrorGrowth * base.error) && !(head.error - base.error <= kErrorFloor)) {
-    return fmt::format("error {:.2g} against {:.2g} in the baseline, more than {:g} times as much",
-                       head.error, base.error, kErrorGrowth);
-  }
-  return "";
 }
 
 /// What is known about a case before latency is judged; `judged` when it goes into the family.
@@ -74,9 +57,10 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     say(Outcome::environment, fmt::format("timed by '{}', the baseline by '{}': not comparable",
                                           head.timer, base->timer));
   } else {
-    const std::string worse = drift(*base, head);
+    const std::string worse = worse_output(*base, head);
     if (!worse.empty()) say(Outcome::wrong, worse);
     v.drift = !worse.empty();
+    if (worse.empty() && bit_identical(*base, head)) v.why = "output bit-identical";
     const bool identical = setting.trust_code && same_code(*base, head);
     const bool yardstick = head.yardstick && !setting.pair;
     const bool disturbed = head.disturbed || base->disturbed;
@@ -108,7 +92,7 @@ void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
   v.stage = stage;
   if (!v.drift) {
     v.outcome = j.outcome;
-    v.why = j.why;
+    v.why = v.why.empty() ? j.why : j.why + "; " + v.why;
   } else if (j.outcome == Outcome::regressed) {
     v.why += "; and " + j.why;
   }

@@ -42,6 +42,31 @@ struct Checked {
   uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
 };
 
+/// One way of being wrong that check() must reject. Has no default, so that an operator states each
+/// of them.
+struct Corruption {
+  /// Spoils the correct outputs that the problem holds, through upload and download; leaves them as
+  /// they are where a case has nothing to spoil.
+  explicit Corruption(std::function<void()> does) : apply(std::move(does)) {}
+  /// For an operator that has no such thing; `reason` says why.
+  static Corruption not_applicable(std::string reason) {
+    Corruption none{{}};
+    none.why_not = std::move(reason);
+    return none;
+  }
+
+  std::function<void()> apply;  // empty: not applicable
+  std::string why_not;
+};
+
+/// The ways that only the operator knows how to be wrong in. What can be done to any output (zeros,
+/// a constant, a factor, another seed's output) is the harness's, in controls.h.
+struct Corruptions {
+  Corruption experts_swapped;    // the rows of two experts
+  Corruption token_dropped;      // one token's contribution is missing
+  Corruption scales_transposed;  // quantisation scale factors read in the other order
+};
+
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
 class Problem {
  public:
@@ -52,6 +77,9 @@ class Problem {
 
   /// Compares every output with the truth.
   virtual Checked check() const = 0;
+  /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
+  /// them.
+  virtual Corruptions corruptions() = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
 
@@ -167,6 +195,8 @@ class Kernel {
 /// fit together (duplicate name, variant of an unknown operator, missing yardstick).
 const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
+/// Throws Error(internal) when there is none: names come from this program's own lists.
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.
 const OpEntry& find_op(const std::string& name);
 

@@ -2,7 +2,6 @@
 #include "harness/object_code.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string_view>
 #include <vector>
 
@@ -56,19 +55,6 @@ std::string host_code(const Variant& variant) {
     }
   }
   return code_of_files(known_objects(), files);
-}
-
-std::string program_hash(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> chunk(size_t{1} << 20);
-  uint64_t hash = 0;
-  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
-    hash = hash_bytes(chunk.data(), static_cast<size_t>(file.gcount()), hash);
-  }
-  if (!file.eof()) {
-    usage_error("cannot read the program '{}'; name an executable file that you may read", path);
-  }
-  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace moegate

@@ -29,7 +29,4 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 /// yardstick. Empty: unknown. Functions of the harness and of shared libraries are not covered.
 std::string host_code(const Variant& variant);
 
-/// Hash of a program's file, 16 hex digits. Throws Error(usage) when it cannot be read.
-std::string program_hash(const std::string& path);
-
 }  // namespace moegate

@@ -68,37 +68,5 @@ TEST(ObjectCode, FilesOfVariantsAreTheirOwnAndRelative) {
   EXPECT_EQ(find_op("topk_sort").file, "kernels/topk_sort/topk_sort.cc");
 }
 
-class ProgramHash : public testing::Test {
- protected:
-  ~ProgramHash() override { std::filesystem::remove(path_); }
-  std::string hash_of(const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;
-    return program_hash(path_);
-  }
-  std::string path_ = testing::TempDir() + "program_hash";
-};
-
-TEST_F(ProgramHash, DependsOnEveryByteAndNothingElse) {
-  const std::string bytes((size_t{2} << 20) + 3, 'x');
-  std::string changed = bytes;
-  changed.back() = 'y';
-  EXPECT_EQ(hash_of(bytes), hash_of(bytes));
-  EXPECT_NE(hash_of(bytes), hash_of(changed));
-  EXPECT_NE(hash_of(bytes), hash_of(bytes.substr(1)));
-  EXPECT_EQ(hash_of("").size(), 16u);
-}
-
-TEST_F(ProgramHash, UnreadableIsAUsageErrorThatNamesThePath) {
-  for (const std::string path : {"/no/such/program", "/"}) {
-    try {
-      program_hash(path);
-      FAIL() << path;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Exit::usage);
-      EXPECT_NE(std::string(error.what()).find("'" + path + "'"), std::string::npos);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace moegate

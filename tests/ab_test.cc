@@ -76,7 +76,6 @@ TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
   refused("--base-program ./none", "./none: does not answer as a moegate");
   refused("--base-program /bin/true", "/bin/true: does not answer as a moegate");
   refused("--variant chain", "given 1 times");
-  refused("--variant chain --variant fused --rounds 1", "--rounds 1");
   EXPECT_EQ(ab("--variant no --variant fused").exit, 13);
 }
 

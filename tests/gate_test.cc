@@ -29,8 +29,10 @@ class GateProgramTest : public ProgramTest {
   void alter(const std::string& sql) const {
     Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
   }
-  /// Makes the newest run's variant `factor` times as slow, beside its yardstick too.
+  /// Makes the newest run's variant `factor` times as slow, beside its yardstick too, as another
+  /// code of it would be.
   void slow_down(const std::string& variant, double factor) const {
+    alter("UPDATE result SET code = '' WHERE variant = '" + variant + "'");
     alter("UPDATE result SET ratio = ratio * " + std::to_string(factor) + " WHERE variant = '" +
           variant +
           "' AND process_id IN (SELECT process_id FROM process WHERE run_id = "
