@@ -4,8 +4,10 @@
 
 #include "harness/cli.h"
 #include "harness/commands.h"
+#include "harness/creep.h"
 #include "harness/gate_flags.h"
 #include "harness/home.h"
+#include "harness/waivers.h"
 
 namespace moegate {
 namespace {
@@ -24,6 +26,8 @@ po::options_description gate_flags() {
        "a baseline file, or a folder of them (default: baselines/<class> of the tool's home)")  //
       ("candidate", po::value<std::string>()->value_name("DIR"),
        "where a suite has no baseline: judge against the run recorded here, or record this one")  //
+      ("waivers", po::value<std::string>()->value_name("FILE"),
+       "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
       ("require-baseline", po::bool_switch(), "a suite without a blessed baseline fails (exit 22)");
   return flags;
 }
@@ -119,6 +123,9 @@ int cmd_gate(const std::vector<std::string>& args) {
   const auto db = (*values)["db"].as<std::string>();
   const FailOn fail_on = parse_fail_on((*values)["fail-on"].as<std::string>());
   parse_format((*values)["format"].as<std::string>());
+  const bool own_waivers = values->count("waivers") != 0;
+  const auto waivers =
+      own_waivers ? read_waivers((*values)["waivers"].as<std::string>()) : waivers_of_home();
   Store store = open_for_verdict(db);
   const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
   const Sides sides = collect(store.levels(run.id), run.device.backend);
@@ -135,6 +142,9 @@ int cmd_gate(const std::vector<std::string>& args) {
   }
   report.result =
       judge(sides, expected, {report.limits, run.device.backend == Backend::host, is_partial(run)});
+  apply_creep(report.result, expected,
+              run.device.backend == Backend::host ? CreepLimits::host() : CreepLimits::cuda());
+  apply_waivers(report.result, waivers, run.device.klass, today(), !is_partial(run));
   const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
   report.exit = decide_exit(report.result, fail_on, lacks_baseline);
   report.run = run;

@@ -21,12 +21,13 @@ struct Command {
   const char* help;
 };
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
     {"compare", cmd_compare, "judge one run against another"},
     {"bless", cmd_bless, "make a run the baseline"},
+    {"waivers", cmd_waivers, "check ci/waivers.ini"},
     {"report", cmd_report, "print a table of a run"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
