@@ -81,8 +81,8 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
   p.exists = fs::exists(p.path, ignored);
   const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
   p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
-  const double fail_at = (host ? Limits::host() : Limits::cuda()).fail_at;
-  p.kind = blessing_kind(before, p.now, id, fail_at);
+  const Limits limits = host ? Limits::host() : Limits::cuda();
+  p.kind = blessing_kind(before, p.now, id, limits.fail_at);
   if (p.kind == "epoch") {
     if (!options.new_conditions) {
       usage_error(
@@ -92,7 +92,7 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
     }
     reset_anchors(p.now);
   }
-  const std::string creep = beyond_anchor(p.now, host ? CreepLimits::host() : CreepLimits::cuda());
+  const std::string creep = beyond_anchor(p.now, CreepLimits::of(run.device.backend, limits));
   if (creep.empty() || p.empty()) return p;
   if (!options.accept_creep)
     usage_error("bless: {}; make it faster, or accept the loss with --accept-creep", creep);

@@ -142,8 +142,7 @@ int cmd_gate(const std::vector<std::string>& args) {
   }
   report.result =
       judge(sides, expected, {report.limits, run.device.backend == Backend::host, is_partial(run)});
-  apply_creep(report.result, expected,
-              run.device.backend == Backend::host ? CreepLimits::host() : CreepLimits::cuda());
+  apply_creep(report.result, expected, CreepLimits::of(run.device.backend, report.limits));
   apply_waivers(report.result, waivers, run.device.klass, today(), !is_partial(run));
   const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
   report.exit = decide_exit(report.result, fail_on, lacks_baseline);
