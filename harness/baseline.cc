@@ -179,8 +179,11 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   if (now.deterministic != before.deterministic) {
     add(now.deterministic ? "now deterministic" : "no longer deterministic");
   }
-  if (now.code != before.code) add("other machine code");
-  if (now.out != before.out) add("other outputs");
+  const auto add_hash = [&](const char* what, const std::string& was, const std::string& is) {
+    if (was != is) add(fmt::format("{} {}", was.empty() ? "now known:" : "other", what));
+  };
+  add_hash("machine code", before.code, now.code);
+  add_hash("outputs", before.out, now.out);
   if (now.n > before.n) add(fmt::format("{} -> {} processes", before.n, now.n));
   return why;
 }

@@ -184,11 +184,12 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
   {
     const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].code = "c0de"; });
     ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].what, "other machine code");
+    EXPECT_EQ(changes[0].what, "now known: machine code");
     EXPECT_EQ(b.rows.at(key).code, "c0de");
   }
+  before.rows[key].out = "0a";
   {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].out = "0a"; });
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].out = "0b"; });
     ASSERT_EQ(changes.size(), 1u);
     EXPECT_EQ(changes[0].what, "other outputs");
   }

@@ -190,6 +190,39 @@ TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
   EXPECT_EQ(gate(), 0) << out_;
 }
 
+TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
+  const auto add_suites = [&](double a, double b) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info_);
+    for (int round = 0; round < 3; ++round) {
+      const int64_t process = store.begin_process(run, round, 100 + round);
+      for (const auto& [suite, span_ns] : {std::pair{"a", a}, std::pair{"b", b}}) {
+        Result r;
+        r.variant = "fused";
+        r.timer = info_.timer;
+        r.tick_ns = 32;
+        r.samples = 100;
+        r.span_ns = span_ns;
+        r.accuracy = {accuracy(1e-3)};
+        store.add_result(process, {suite, "m", "topk_sort", {{"tokens", suite}}, {}}, {1, 2, 3}, {},
+                         r);
+      }
+      store.end_process(process, "");
+    }
+    store.end_run(run, "complete");
+  };
+  const fs::path first = baseline().parent_path() / "a.tsv";
+  add_suites(10000, 10000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 0) << out_;
+  const std::string before = text_of(first);
+  add_suites(8000, 11000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  EXPECT_EQ(text_of(first), before);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept-creep"}), 0) << out_;
+  EXPECT_TRUE(says("changed by B0003 (ratchet)")) << out_;
+  EXPECT_TRUE(says("changed by B0004 (accept_regression)")) << out_;
+}
+
 TEST_F(GateTest, CreepFailsWhatPassesAgainstTheBaseline) {
   bless_run(add_run());
   add_run(slower(1.018));

@@ -82,7 +82,7 @@ void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day) 
     if (day > w.expires) {
       result.waiver_problems.push_back(fmt::format(
           "waiver {} of {} expired on {:%F}; {}", w.id, w.owner, w.expires,
-          a.failing > 0 ? fmt::format("{} cases still fail: fix them ({})", a.failing, w.issue)
+          a.failing > 0 ? fmt::format("{} case(s) still fail: fix them ({})", a.failing, w.issue)
                         : "delete it"));
     } else if (a.matched > w.max_cases) {
       result.waiver_problems.push_back(
@@ -125,7 +125,7 @@ void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const
   for (const Active& a : all) {
     const Waiver& w = *a.waiver;
     if (a.waived > 0) {
-      result.waiver_notes.push_back(fmt::format("{} cases waived by {} until {:%F} ({}, {}): {}",
+      result.waiver_notes.push_back(fmt::format("{} case(s) waived by {} until {:%F} ({}, {}): {}",
                                                 a.waived, w.id, w.expires, w.owner, w.issue,
                                                 w.reason));
     } else if (a.valid && full && a.failing == 0) {

@@ -134,7 +134,7 @@ TEST(Waivers, ALossWithinTheBoundIsWaived) {
   EXPECT_EQ(r.counts.at(Outcome::waived), 1);
   ASSERT_EQ(r.waiver_notes.size(), 1u);
   EXPECT_EQ(r.waiver_notes[0],
-            "1 cases waived by W-1 until 2026-12-01 (alice, org/repo/412): driver 610 is slower");
+            "1 case(s) waived by W-1 until 2026-12-01 (alice, org/repo/412): driver 610 is slower");
   EXPECT_EQ(exit_of(r), 0);
   EXPECT_EQ(sentence(r, Exit::latency).find("FAIL (exit 10): 1 waived, 0 inconclusive"), 0u)
       << sentence(r, Exit::latency);
@@ -184,7 +184,7 @@ TEST(Waivers, AnExpiredOneWaivesNothingAndIsAProblem) {
   EXPECT_EQ(fixed.waiver_problems.at(0), "waiver W-1 of alice expired on 2026-12-01; delete it");
   const GateResult failing = waive({verdict(Outcome::regressed, 0.05)}, kText, day(12, 2));
   EXPECT_EQ(exit_of(failing), 10);
-  EXPECT_NE(failing.waiver_problems.at(0).find("1 cases still fail"), std::string::npos);
+  EXPECT_NE(failing.waiver_problems.at(0).find("1 case(s) still fail"), std::string::npos);
 }
 
 TEST(Waivers, ATooBroadOneWaivesNothingAndIsAProblem) {
@@ -207,6 +207,23 @@ TEST(Waivers, AtMostTwoPercentOfASuite) {
   };
   EXPECT_EQ(exit_of(waive(suite(99), kText)), 24);
   EXPECT_EQ(exit_of(waive(suite(100), kText)), 0);
+}
+
+TEST(Waivers, AProblemComesAfterFailuresAndBeforeInconclusive) {
+  const auto with_problem = [](Outcome outcome) {
+    GateResult r;
+    r.cases = {verdict(outcome)};
+    count_outcomes(r);
+    r.waiver_problems = {"problem"};
+    return r;
+  };
+  FailOn all;
+  all.inconclusive = true;
+  EXPECT_EQ(decide_exit(with_problem(Outcome::environment), all, true), Exit::environment);
+  EXPECT_EQ(decide_exit(with_problem(Outcome::regressed), all, true), Exit::latency);
+  EXPECT_EQ(decide_exit(with_problem(Outcome::missing), all, true), Exit::coverage);
+  EXPECT_EQ(decide_exit(with_problem(Outcome::inconclusive), all, true), Exit::waiver);
+  EXPECT_EQ(decide_exit(with_problem(Outcome::pass), all, true), Exit::waiver);
 }
 
 TEST(Waivers, AnUnneededOneIsTold) {
@@ -236,7 +253,7 @@ TEST_F(GateTest, ReadsTheWaiversOfItsHomeOrAFile) {
   std::ofstream(dir_ / "ci" / "waivers.ini") << current(3);
   EXPECT_EQ(gate(), 0) << out_;
   EXPECT_EQ(out_.find("**PASS: 1 waived, 0 inconclusive, 3 pass"), 0u) << out_;
-  EXPECT_TRUE(says("\n- 1 cases waived by W-1 until ")) << out_;
+  EXPECT_TRUE(says("\n- 1 case(s) waived by W-1 until ")) << out_;
   EXPECT_TRUE(says("### Waived (1)")) << out_;
   Store store = Store::open(db_, Store::Mode::read);
   EXPECT_EQ(store.database().integer(
