@@ -44,7 +44,7 @@ struct BaselineHeader {
   int protocol = 0;
   std::string timer, flush;
   std::string gpu;  // uuid; "-" on a host, whose class says it all
-  // What measured it, for a replay; no condition. Empty: unknown.
+  // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
   std::string program, git_sha;
 };
 

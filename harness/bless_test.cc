@@ -262,6 +262,8 @@ TEST_F(GateTest, BlessRefuses) {
   EXPECT_EQ(
       call(cmd_bless, {"--reason", "x", "--allow-dirty", "--baselines", (dir_ / "b").string()}), 0)
       << out_;
+  EXPECT_EQ(text_of(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
+      << "it is not that commit's";
   info_.dirty = false;
   add_run({}, "interrupted");
   refused({"--reason", "x"}, "--resume 3");

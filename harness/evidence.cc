@@ -128,9 +128,10 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  return {run.device.klass, suite,      run.protocol,
-          run.timer,        run.flush,  host ? "-" : run.device.uuid,
-          run.program,      run.git_sha};
+  return {run.device.klass, suite,
+          run.protocol,     run.timer,
+          run.flush,        host ? "-" : run.device.uuid,
+          run.program,      run.dirty ? "" : run.git_sha};
 }
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,

@@ -11,10 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string level_text(double level) {
-  return level > 0 ? fmt::format("{:.4g}", level) : "";
-}
-
 Json case_json(const CaseVerdict& v) {
   Json j = {{"suite", v.id.suite},           {"key", v.id.key},      {"variant", v.id.variant},
             {"outcome", name_of(v.outcome)}, {"against", v.against}, {"why", v.why}};
@@ -98,6 +94,7 @@ Table verdict_table(const GateResult& result) {
                    "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
                    "against", "why",   "stage", "waiver"};
   const auto number = [](double x) { return Table::Cell{fmt::format("{:.5g}", x), true}; };
+  const auto level = [&](double x) { return x > 0 ? number(x) : Table::Cell{"", true}; };
   for (const CaseVerdict& v : result.cases) {
     const Judgement l = v.latency.value_or(Judgement{});
     const auto latency = [&](double x) { return v.latency ? number(x) : Table::Cell{"", true}; };
@@ -105,8 +102,8 @@ Table verdict_table(const GateResult& result) {
                           {v.id.suite},
                           {v.id.key},
                           {v.id.variant},
-                          {level_text(v.base), true},
-                          {level_text(v.head), true},
+                          level(v.base),
+                          level(v.head),
                           latency(l.effect),
                           latency(l.low),
                           latency(l.high),
