@@ -142,6 +142,9 @@ Sides collect(const Baseline& baseline) {
     side.deterministic = row.deterministic;
     side.timer = baseline.header.timer;
     side.processes = row.n;
+    side.code = row.code;
+    side.out = row.out;
+    side.anchor = row.anchor;
     sides[{baseline.header.suite, key.first, key.second}] = side;
   }
   return sides;
@@ -149,8 +152,10 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  return {run.device.klass, suite,     run.protocol,
-          run.timer,        run.flush, host ? "-" : run.device.uuid};
+  return {run.device.klass, suite,
+          run.protocol,     run.timer,
+          run.flush,        host ? "-" : run.device.uuid,
+          run.program,      run.dirty ? "" : run.git_sha};
 }
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
@@ -159,8 +164,10 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   baseline.header = header_of(run, suite);
   for (const auto& [id, side] : sides) {
     if (id.suite != suite || !side.measured() || side.disturbed) continue;
-    baseline.rows[{id.key, id.variant}] = {side.level.level(), side.level.sd_log,  side.level.n,
-                                           side.error,         side.deterministic, by};
+    const double level = side.level.level();
+    baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
+                                           side.error, side.deterministic, by,
+                                           level,      side.code,          side.out};
   }
   return baseline;
 }

@@ -37,6 +37,7 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
   v.against = against;
   v.base = base ? base->level.level() : 0;
   v.head = head.level.level();
+  v.status = head.status;
   const auto say = [&](Outcome outcome, std::string why) {
     v.outcome = outcome;
     v.why = std::move(why);
@@ -139,6 +140,7 @@ const Side* find_measured(const Sides& sides, const CaseId& id) {
 
 bool slower(const GateResult& result) {
   for (const CaseVerdict& v : result.cases) {
+    if (v.outcome == Outcome::waived) continue;
     if (v.outcome == Outcome::regressed) return true;
     if (v.latency && v.latency->outcome == Outcome::regressed) return true;
   }
@@ -198,8 +200,13 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     }
   }
   excuse_environment(head, result);
-  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
+  count_outcomes(result);
   return result;
+}
+
+void count_outcomes(GateResult& result) {
+  result.counts.clear();
+  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
 }
 
 FailOn parse_fail_on(const std::string& list) {
@@ -240,6 +247,7 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   if (latency) return Exit::latency;
   const bool nothing = result.cases.empty();
   if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
+  if (!result.waiver_problems.empty()) return Exit::waiver;
   if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
   return lacks_baseline ? Exit::no_baseline : Exit::ok;
 }
@@ -247,8 +255,9 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
 std::string sentence(const GateResult& result, Exit exit) {
   std::string counts;
   for (const Outcome o :
-       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment,
-        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::pass}) {
+       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment, Outcome::waived,
+        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::identical,
+        Outcome::pass}) {
     const auto it = result.counts.find(o);
     const int n = it == result.counts.end() ? 0 : it->second;
     // Inconclusive is said even when it is none: it must never hide behind "pass".
@@ -261,7 +270,9 @@ std::string sentence(const GateResult& result, Exit exit) {
   const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
                                     [](const auto& suite) { return suite.second.against.empty(); });
   const bool some = result.counts.count(Outcome::inconclusive) > 0;
-  if (some && result.counts.count(Outcome::pass) == 0 && exit == Exit::ok) head = "INCONCLUSIVE";
+  const bool none_good =
+      result.counts.count(Outcome::pass) + result.counts.count(Outcome::identical) == 0;
+  if (some && none_good && exit == Exit::ok) head = "INCONCLUSIVE";
   if (unjudged && exit == Exit::ok) head = "NO BASELINE";
   std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
