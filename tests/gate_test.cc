@@ -101,7 +101,8 @@ TEST_F(GateProgramTest, InconclusiveFailsOnlyWhenAsked) {
   ASSERT_EQ(gate().exit, 0);
   quiet_run();
   copy_levels();
-  alter("UPDATE result SET ratio = ratio * (1 + process_id % 3) WHERE variant = 'fused'");
+  alter(
+      "UPDATE result SET code = '', ratio = ratio * (1 + process_id % 3) WHERE variant = 'fused'");
   EXPECT_EQ(gate().exit, 0);
   EXPECT_EQ(gate("--candidate candidate --fail-on latency,inconclusive").exit, 20);
 }
