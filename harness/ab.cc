@@ -43,7 +43,7 @@ class AbSession {
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
   void look();  // reads what is stored by now into result_
-  std::vector<CaseId> judgeable(const std::set<RowName>& rows) const;
+  std::vector<CaseId> judgeable(const std::set<RowName>& rows);
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
@@ -113,16 +113,19 @@ void AbSession::look() {
   result_.head = sides_of(head_);
 }
 
-/// Cases that both sides measured and whose latency is worth a question.
-std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) const {
+/// Cases that both sides measured and whose latency is a question; notes those where it is none.
+std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
   for (const auto& [id, head] : result_.head) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
     if (head.yardstick && !is_pair()) continue;
-    if (options_.trust_code && same_code(base->second, head)) continue;
-    ids.push_back(id);
+    if (options_.trust_code && same_code(base->second, head)) {
+      result_.decided.identical.insert(id);
+    } else {
+      ids.push_back(id);
+    }
   }
   return ids;
 }
@@ -145,7 +148,7 @@ std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds
     if (needs_replay(judged[i])) {
       next.push_back(ids[i]);
     } else {
-      result_.decided[ids[i]] = judged[i];
+      result_.decided.judged[ids[i]] = judged[i];
     }
   }
   result_.screened.insert(next.begin(), next.end());
@@ -158,7 +161,7 @@ void AbSession::confirm(const std::vector<CaseId>& ids, int first) {
   const auto judged = judge_replay(pairs(ids, first, last), limits_, options_.plan);
   std::vector<CaseId> undecided;
   for (size_t i = 0; i < ids.size(); ++i) {
-    result_.decided[ids[i]] = judged[i];
+    result_.decided.judged[ids[i]] = judged[i];
     if (judged[i].outcome == Outcome::inconclusive) undecided.push_back(ids[i]);
   }
   if (undecided.empty() || options_.plan.extra_rounds == 0) return;
@@ -166,7 +169,7 @@ void AbSession::confirm(const std::vector<CaseId>& ids, int first) {
   measure(last, options_.plan.extra_rounds, names(undecided));
   const auto again = judge_extension(pairs(undecided, last, last + options_.plan.extra_rounds),
                                      limits_, options_.plan);
-  for (size_t i = 0; i < undecided.size(); ++i) result_.decided[undecided[i]] = again[i];
+  for (size_t i = 0; i < undecided.size(); ++i) result_.decided.judged[undecided[i]] = again[i];
 }
 
 AbResult AbSession::run() {

@@ -90,7 +90,7 @@ bool catches_slow(Store& store, const RunOptions& run, const po::variables_map& 
   const Calibration c = calibrate(result, {slow_by})[0];
   store_calibration(store, result.head_run, {c});
   int seeing = 0;
-  for (const auto& [id, j] : result.decided) seeing += j.mde > 0 && j.mde <= slow_by;
+  for (const auto& [id, j] : result.decided.judged) seeing += j.mde > 0 && j.mde <= slow_by;
   fmt::print("canary {}: {} of {} rows caught, {} could be expected to see it\n", percent(slow_by),
              c.failed, c.judged, seeing);
   // A busy host is no fault of the gate's, and the report of the night says that it was busy.

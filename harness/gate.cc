@@ -22,6 +22,12 @@ std::string what_happened(const Side& side) {
   return side.why.empty() ? text : text + ": " + side.why;
 }
 
+void say_identical(CaseVerdict& v) {
+  if (v.drift) return;  // its outputs differ all the same
+  v.outcome = Outcome::identical;
+  v.why = "the same machine code, launched alike";
+}
+
 /// What is known about a case before latency is judged; `judged` when it goes into the family.
 struct Triage {
   CaseVerdict verdict;
@@ -68,7 +74,7 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     t.judged = !yardstick && !disturbed && !identical;
     if (!worse.empty()) return t;
     if (identical) {
-      say(Outcome::identical, "the same machine code, launched alike");
+      say_identical(v);
     } else if (yardstick) {
       say(Outcome::pass, "yardstick: judged for accuracy only");
     } else if (disturbed) {
@@ -176,8 +182,10 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       ++result.unsupported;
       continue;
     }
-    const auto again = replayed.find(id);
-    if (t.judged && again != replayed.end()) {
+    const auto again = replayed.judged.find(id);
+    if (t.judged && replayed.identical.count(id) > 0) {
+      say_identical(t.verdict);
+    } else if (t.judged && again != replayed.judged.end()) {
       apply_latency(t.verdict, again->second, 2);
     } else if (t.judged) {
       rows.push_back(result.cases.size());

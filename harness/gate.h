@@ -22,8 +22,11 @@ struct Setting {
   bool trust_code = true;  // the same machine code, launched alike, is not judged for latency
 };
 
-/// Cases that were measured again side by side with their base, and what that said.
-using Replayed = std::map<CaseId, Judgement, CaseIdLess>;
+/// What came out of measuring cases again, side by side with their base.
+struct Replayed {
+  std::map<CaseId, Judgement, CaseIdLess> judged;
+  std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
+};
 
 /// One suite's expectation: where it comes from and what it says.
 struct Expectation {

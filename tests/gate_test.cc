@@ -96,6 +96,30 @@ TEST_F(GateProgramTest, SlowerWrongBothAndGone) {
   EXPECT_NE(gone.out.find("saboteur"), std::string::npos) << gone.out;
 }
 
+TEST_F(GateProgramTest, AReplayOverrulesStoredNumbers) {
+  quiet_run();
+  ASSERT_EQ(gate().exit, 0);
+  moegate(run_arguments() + " --keep-artifact");
+  alter("UPDATE result SET status = 'ok', why = '' WHERE status = 'noisy'");
+  copy_levels();
+  slow_down("fused", 2);
+  alter("DELETE FROM result WHERE variant = 'saboteur'");
+  const std::string partly = "--candidate candidate --fail-on latency,accuracy";
+  EXPECT_EQ(gate(partly).exit, 10);
+  const std::string kept = shell("printf %s artifacts/*/bin/moegate").out;
+  ASSERT_FALSE(kept.empty());
+  const Outcome replayed = gate(partly + " --replay-program " + kept);
+  EXPECT_EQ(replayed.exit, 0) << replayed.out << replayed.err;
+  EXPECT_NE(replayed.err.find("replaying 2 of"), std::string::npos) << replayed.err;
+  EXPECT_NE(replayed.out.find("2 identical"), std::string::npos) << replayed.out;
+  quiet_run();  // by another program: its code is not this one's
+  copy_levels();
+  slow_down("fused", 2);
+  const Outcome other = gate(partly + " --replay-program " + kept);
+  EXPECT_EQ(other.exit, 2) << other.out;
+  EXPECT_NE(other.err.find("another program"), std::string::npos) << other.err;
+}
+
 TEST_F(GateProgramTest, InconclusiveFailsOnlyWhenAsked) {
   quiet_run();
   ASSERT_EQ(gate().exit, 0);
