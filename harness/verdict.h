@@ -71,6 +71,7 @@ struct Judgement {
   double low = 0, high = 0;      // one-sided 95 % bounds of the effect
   double df = 0;                 // degrees of freedom of the bounds
   double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
+  double p_faster = 1;           // of "faster by more than the margin", for this case alone
   double mde = 0;  // smallest slow-down that would fail with probability 0.9; 0: none can
   bool blind = false;
   std::string why;  // one sentence with the numbers
@@ -89,7 +90,10 @@ struct PairedQuestion {
 };
 
 /// Like judge_family, over paired rounds: the mean log ratio against its moderated spread over
-/// rounds, with limits.prior_sd for one process (a ratio has sqrt(2) times as much).
+/// rounds. A family of ten or more fits its own prior (fit_prior), never quieter than half of what
+/// limits.prior_sd says; a smaller one takes the limits' (a ratio of two processes has sqrt(2)
+/// times the sd of one). No effect of the run is added: both sides share the rounds. A case with
+/// fewer than two rounds is inconclusive.
 std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits);
 
 /// "+2.3 %"
