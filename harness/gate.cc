@@ -7,6 +7,7 @@
 
 #include "harness/error.h"
 #include "harness/ratchet.h"
+#include "harness/replay_rule.h"
 #include "harness/stats.h"
 
 namespace moegate {
@@ -160,10 +161,14 @@ bool same_code(const Side& base, const Side& head) {
 }
 
 std::vector<CaseId> suspects(const GateResult& result) {
-  std::vector<CaseId> ids;
+  std::vector<CaseId> ids, judged;
+  std::vector<Judgement> judgements;
   for (const CaseVerdict& v : result.cases) {
-    if (v.latency && v.latency->outcome != Outcome::pass) ids.push_back(v.id);
+    if (!v.latency) continue;
+    judged.push_back(v.id);
+    judgements.push_back(*v.latency);
   }
+  for (const size_t i : needs_replay(judgements)) ids.push_back(judged[i]);
   return ids;
 }
 
