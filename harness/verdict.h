@@ -46,8 +46,9 @@ struct Limits {
   double prior_df;  // how many degrees of freedom that expectation is worth
   double blind_at;  // a case that cannot see this change is blind
 
-  /// GPU spans: processes on one H200 differ by 0.1 %, with fresh allocations by up to 0.4 %.
-  static Limits cuda() { return {0.01, 0.02, 0.05, 0.003, 6, 0.05}; }
+  /// GPU spans: processes on one H200 differ by 0.1 %, with fresh allocations by up to 0.4 %. An
+  /// estimate of 1.5 %, because half the estimates of a true 2 % are below 2 %.
+  static Limits cuda() { return {0.01, 0.015, 0.05, 0.003, 6, 0.05}; }
   /// Ratios to the yardstick on a shared host.
   static Limits host() { return {0.10, 0.20, 0.05, 0.04, 6, 0.50}; }
 };
