@@ -21,7 +21,7 @@ struct Command {
   const char* help;
 };
 
-constexpr std::array<Command, 11> kCommands = {{
+constexpr std::array<Command, 12> kCommands = {{
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
@@ -29,6 +29,7 @@ constexpr std::array<Command, 11> kCommands = {{
     {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
     {"report", cmd_report, "print a table of a run"},
+    {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest, "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
