@@ -16,6 +16,7 @@ int cmd_compare(const std::vector<std::string>& args);
 int cmd_bless(const std::vector<std::string>& args);
 int cmd_waivers(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
+int cmd_history(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);
 int cmd_ab(const std::vector<std::string>& args);

@@ -30,6 +30,7 @@ constexpr std::array<Command, 12> kCommands = {{
     {"bless", cmd_bless, "make a run the baseline"},
     {"waivers", cmd_waivers, "check ci/waivers.ini"},
     {"report", cmd_report, "print a table of a run"},
+    {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest, "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},

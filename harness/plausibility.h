@@ -11,9 +11,18 @@
 
 namespace moegate {
 
-/// Whether a cold launch was faster than its compulsory bytes and operations at the ceilings
-/// measured on the device (read_bytes_per_s, fp8_flops, bf16_flops). Writes that fit in the cache
-/// need not reach memory in time. False where no ceiling was measured.
+/// The least time of a cold launch: its compulsory bytes and operations at the ceilings measured on
+/// the device (read_bytes_per_s, fp8_flops, bf16_flops). Writes that fit in the cache need not
+/// reach memory in time and are left out. 0 where no ceiling was measured. reports/roofline.sql has
+/// the same.
+struct Roofline {
+  double bytes_s = 0, flops_s = 0;  // seconds
+  double floor_s() const { return bytes_s > flops_s ? bytes_s : flops_s; }
+};
+Roofline roofline(const Cost& cost, const std::map<std::string, double>& ceilings,
+                  int64_t cache_bytes);
+
+/// Whether a cold launch was faster than its roofline allows. False where no ceiling was measured.
 bool is_impossible(double cold_ns, const Cost& cost, const std::map<std::string, double>& ceilings,
                    int64_t cache_bytes);
 
