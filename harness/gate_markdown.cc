@@ -167,12 +167,14 @@ std::vector<const CaseVerdict*> worst_first(const GateResult& result,
 std::string markdown(const GateReport& report, size_t max_bytes) {
   const GateResult& result = report.result;
   const bool host = report.run.device.backend == Backend::host;
+  const bool ab = !report.tables.empty();  // tables name every improvement
   const std::vector<Section> sections = {
       section("Failures", worst_first(result, kFailures), host),
-      section("Waived", worst_first(result, {Outcome::waived}), host), improvements(report, host)};
+      section("Waived", worst_first(result, {Outcome::waived}), host),
+      ab ? Section{"\n" + report.tables, result.cases.size()} : improvements(report, host)};
   return fitted(
       "**" + sentence(result, report.exit) + "**\n\n" + waivers_text(result) + suites_text(result),
-      sections, counts_text(report) + provenance_text(report), max_bytes);
+      sections, counts_text(report) + (ab ? "" : provenance_text(report)), max_bytes);
 }
 
 }  // namespace moegate

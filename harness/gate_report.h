@@ -19,6 +19,7 @@ struct GateReport {
   std::string db;
   Limits limits;
   std::string throttle;  // clock-throttle reasons seen, with counts; empty for none
+  std::string tables;    // of an A/B, for the pull request; empty otherwise
   std::string next;      // a command to paste: how to bless this run
 };
 
