@@ -82,7 +82,9 @@ int calibrate_gate(Store& store, const RunOptions& run, const po::variables_map&
 
 /// The slow canary: whether the gate saw it wherever the machine let it look.
 bool catches_slow(Store& store, const RunOptions& run, const po::variables_map& values) {
-  Backend backend = open_device(run.worker.device)->facts().backend;
+  // Not by opening the device: that pins this process, and with it the workers.
+  const bool host = cuda_ordinal(run.worker.device) < 0 || cuda_devices(nullptr).empty();
+  const Backend backend = host ? Backend::host : Backend::cuda;
   const double slow_by = backend == Backend::cuda ? kSlowCanaryCuda : kSlowCanaryHost;
   AbOptions ab = self_against_self(run, {slow_by});
   ab.plan = {2, 6, 0};

@@ -22,6 +22,7 @@ Json case_json(const CaseVerdict& v) {
   if (v.latency) {
     const Judgement& l = *v.latency;
     j["effect"] = l.effect;
+    if (v.stage == 2) j["hodges_lehmann"] = l.robust;
     j["low"] = l.low;
     j["high"] = l.high;
     j["p"] = l.p;

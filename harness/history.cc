@@ -63,7 +63,7 @@ std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name
               "ratio_high, code FROM result r JOIN process USING (process_id) "
               "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
               "AND run.status = 'complete' "
-              "AND run_id NOT IN (SELECT run_id FROM calibration WHERE injected > 0) "
+              "AND run_id NOT IN (SELECT run_id FROM tag WHERE name = 'ab') "
               "ORDER BY run_id, round, result_id");
   q.bind(name.case_id, name.variant);
   std::map<int64_t, std::vector<Level>> runs;

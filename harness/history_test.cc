@@ -101,13 +101,12 @@ TEST_F(HistoryTest, HostsOfOneClassAreOneSeriesOfRatios) {
   EXPECT_EQ(json[1]["device"], "another-host");
 }
 
-TEST_F(HistoryTest, OnlyCompleteRunsWithoutBuiltInDelays) {
+TEST_F(HistoryTest, OnlyCompleteRunsThatAreNoSideOfAnAb) {
   add_run({}, "interrupted");
   const int64_t slowed = add_run();
   Store::open(db_, Store::Mode::update)
       .database()
-      .execute("INSERT INTO calibration VALUES (" + std::to_string(slowed) +
-               ", 0.05, 12, 4, 4, 4, 0.05, 0.001, 1, 0.02, 0)");
+      .execute("INSERT INTO tag VALUES (" + std::to_string(slowed) + ", 'ab', 'head')");
   const int64_t good = add_run();
   const auto all = read({"tokens=8", "fused", "", 0});
   ASSERT_EQ(all.size(), 1u);

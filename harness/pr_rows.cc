@@ -73,9 +73,8 @@ std::optional<Interval> log_interval(const PrRow& row) {
   if (row.verdict->outcome == Outcome::identical) return std::nullopt;
   const Judgement& j = *row.verdict->latency;
   if (!(j.df > 0)) return std::nullopt;
-  const double reach = (std::log1p(j.high) - std::log1p(j.low)) / 2;
-  const double se = reach / boost::math::quantile(boost::math::students_t(j.df), 0.95);
-  return Interval{*row.log_speedup - two_sided(j.df) * se, *row.log_speedup + two_sided(j.df) * se};
+  const double reach = two_sided(j.df) * j.se;
+  return Interval{*row.log_speedup - reach, *row.log_speedup + reach};
 }
 
 PrGeomean geomean_of(const std::vector<PrRow>& rows) {

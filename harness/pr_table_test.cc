@@ -10,12 +10,10 @@ namespace {
 
 /// A judgement whose log effect has a standard error of 1 % at 5 degrees of freedom.
 Judgement judgement(Outcome outcome, double effect) {
-  constexpr double kT95 = 2.0150484;  // Student, 5 degrees of freedom
   Judgement j;
   j.outcome = outcome;
   j.effect = effect;
-  j.low = std::expm1(std::log1p(effect) - 0.01 * kT95);
-  j.high = std::expm1(std::log1p(effect) + 0.01 * kT95);
+  j.se = 0.01;
   j.df = 5;
   return j;
 }

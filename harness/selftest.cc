@@ -13,13 +13,11 @@
 namespace moegate {
 namespace {
 
-/// Squared normal deviate of "no difference", from the estimate and its one-sided 95 % bounds.
+/// Squared normal deviate of "no difference".
 double squared_z(const Judgement& j) {
   const boost::math::students_t t(j.df);
-  const double reach = (std::log1p(j.high) - std::log1p(j.low)) / 2;
-  const double se = reach / boost::math::quantile(t, 0.95);
   const double p =
-      2 * boost::math::cdf(boost::math::complement(t, std::abs(std::log1p(j.effect)) / se));
+      2 * boost::math::cdf(boost::math::complement(t, std::abs(std::log1p(j.effect)) / j.se));
   const boost::math::chi_squared chi2(1);
   return boost::math::quantile(boost::math::complement(chi2, std::max(p, 1e-300)));
 }

@@ -203,6 +203,7 @@ Judgement measure(const Test& t, const Limits& limits, size_t family) {
   const double reach = t.quantile(1 - kConfidence) * t.se;
   j.low = std::expm1(t.delta - reach);
   j.high = std::expm1(t.delta + reach);
+  j.se = t.se;
   j.df = t.df;
   j.p = t.p_slower();
   j.p_faster = t.p_faster();
@@ -275,7 +276,12 @@ std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const
   const VariancePrior prior = prior_of(family, limits);
   std::vector<Test> tests;
   for (const PairedQuestion& q : family) tests.push_back(test_of(q, limits, prior));
-  return judge(tests, limits);
+  auto judged = judge(tests, limits);
+  for (size_t i = 0; i < judged.size(); ++i) {
+    const auto& ratios = family[i].log_ratios;
+    if (!ratios.empty()) judged[i].robust = std::expm1(hodges_lehmann(ratios));
+  }
+  return judged;
 }
 
 }  // namespace moegate

@@ -68,9 +68,10 @@ struct Question {
 /// The answer. Shares: 0.02 is 2 % slower than base.
 struct Judgement {
   Outcome outcome = Outcome::inconclusive;
-  double effect = 0;             // head / base - 1
-  double low = 0, high = 0;      // one-sided 95 % bounds of the effect
-  double df = 0;                 // degrees of freedom of the bounds
+  double effect = 0;         // head / base - 1
+  double low = 0, high = 0;  // one-sided 95 % bounds of the effect
+  double se = 0, df = 0;     // standard error of log(1 + effect), and its degrees of freedom
+  double robust = 0;  // Hodges-Lehmann estimate of the effect over paired rounds; for comparison
   double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
   double p_faster = 1;           // of "faster by more than the margin", for this case alone
   double mde = 0;  // smallest slow-down that would fail with probability 0.9; 0: none can
