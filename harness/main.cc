@@ -21,7 +21,7 @@ struct Command {
   const char* help;
 };
 
-constexpr std::array<Command, 12> kCommands = {{
+constexpr std::array<Command, 13> kCommands = {{
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
@@ -30,6 +30,7 @@ constexpr std::array<Command, 12> kCommands = {{
     {"bless", cmd_bless, "make a run the baseline"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
+    {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest, "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
@@ -59,6 +60,7 @@ int dispatch(const std::vector<std::string>& args) {
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
+  if (name == "bisect-step") return cmd_bisect_step({args.begin() + 1, args.end()});
   if (name == "worker") return cmd_worker({});
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
