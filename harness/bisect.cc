@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "harness/error.h"
 #include "harness/interrupt.h"
@@ -143,7 +145,17 @@ int bisect_code(int exit) {
   }
 }
 
+void forget_git_environment() {
+  std::istringstream names(
+      run_program({"git", "rev-parse", "--local-env-vars"}, Output::capture).out);
+  for (std::string name; std::getline(names, name);) {
+    // Configuration is not a repository; containers pass safe.directory in it.
+    if (!name.starts_with("GIT_CONFIG")) unsetenv(name.c_str());
+  }
+}
+
 Culprit bisect(const BisectQuery& query, const Words& step) {
+  forget_git_environment();
   const std::string root = find_repository();
   const std::string good = resolve(root, "--good", query.good);
   const std::string bad = resolve(root, "--bad", query.bad);

@@ -26,6 +26,10 @@ constexpr int kBisectGiveUp = 128;  // git bisect run stops
 /// be tested (it does not build, crashes, or is inconclusive), 128 give up.
 int bisect_code(int exit);
 
+/// Unsets what ties git to a repository other than that of a folder it is given (GIT_DIR and so
+/// on): a hook sets it, and git bisect for its steps, whose A/B builds in other worktrees.
+void forget_git_environment();
+
 /// Bisects in a worktree of its own below .cache/ of the repository around the current folder; the
 /// user's checkout, index and branches are not touched, and the worktree is removed on every way
 /// out. `step`: a command that is run in the worktree with the commit checked out and exits as

@@ -83,6 +83,7 @@ int cmd_bisect(const std::vector<std::string>& args) {
 
 int cmd_bisect_step(const std::vector<std::string>& args) try {
   if (args.size() < 2) usage_error("bisect-step is run by `moegate bisect`, not by hand");
+  forget_git_environment();
   const Finished head = run_program({"git", "rev-parse", "HEAD"}, Output::capture);
   if (head.exit != 0) usage_error("bisect-step: the current folder is in no git repository");
   std::vector<std::string> command = {args[0], args[1], head.out.substr(0, head.out.find('\n'))};

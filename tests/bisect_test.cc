@@ -32,6 +32,7 @@ class BisectTest : public ProgramTest {
     write("fake_ab", R"sh(#!/bin/sh
 root=$(cd "$(dirname "$0")/.." && pwd)
 echo "$@" >>"$root/../arguments"
+env | grep -E '^GIT_(DIR|WORK_TREE|INDEX_FILE)=' >>"$root/../environment"
 cd "$root"
 code=$(git show "$2:code")
 echo "comparing $(git show "$2:name")"
@@ -76,13 +77,22 @@ TEST_F(BisectTest, FindsTheCommit) {
       0u)
       << read("arguments");
   EXPECT_EQ(shell("wc -l <arguments").out, "4\n") << "log2(8) steps after the first";
+  EXPECT_EQ(read("environment"), "") << "the builds of an A/B are in other worktrees";
+}
+
+TEST_F(BisectTest, InsideAHookItBisectsInItsOwnWorktreeToo) {
+  make_repository({"0", "0", "10"});
+  const Outcome found =
+      shell("cd repo && GIT_DIR=$PWD/.git " + program() + " bisect " + kCase + "--good c1");
+  EXPECT_EQ(found.exit, 0) << found.err;
+  expect_clean();
 }
 
 TEST_F(BisectTest, CommitsThatCannotBeTestedAreSkipped) {
-  make_repository({"0", "0", "0", "13", "0", "10", "1", "20", "10"});
+  make_repository({"0", "0", "10", "10", "13", "10", "1", "20", "10"});
   const Outcome found = bisect(std::string(kCase) + "--good c1 --bad c9");
   EXPECT_EQ(found.exit, 0) << found.err;
-  EXPECT_NE(found.out.find(" Commit c6\n"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find(" Commit c3\n"), std::string::npos) << found.out;
   expect_clean();
 }
 
