@@ -51,11 +51,15 @@ std::vector<std::string> flags_of_ab(const po::variables_map& values) {
   compile_pattern("--case", cases);
   std::vector<std::string> flags = {
       "--filter", cases, "--kernel", "^" + required(values, "variant") + "$", "--fail-on", kFailOn};
-  for (const char* name : {"suite", "device"}) {
-    if (values.count(name) == 0) continue;
-    flags.push_back(std::string("--") + name);
-    flags.push_back(values[name].as<std::string>());
+  if (values.count("suite") != 0) {
+    const auto suite = values["suite"].as<std::string>();
+    // A path, where it is one, is the user's; steps run in another folder.
+    const bool path = suite.find('/') != std::string::npos;
+    flags.insert(flags.end(),
+                 {"--suite", path ? std::filesystem::absolute(suite).string() : suite});
   }
+  if (values.count("device") != 0)
+    flags.insert(flags.end(), {"--device", values["device"].as<std::string>()});
   if (values.count("rounds") != 0) {
     const int rounds = values["rounds"].as<int>();
     if (rounds < 2) usage_error("--rounds {} is too few; give 2 or more", rounds);

@@ -168,6 +168,14 @@ TEST_F(BisectTest, BadInput) {
   EXPECT_NE(outside.err.find("is in no git repository"), std::string::npos) << outside.err;
 }
 
+TEST_F(BisectTest, ASuiteGivenByPathIsTheUsers) {
+  make_repository({"0", "10"});
+  EXPECT_EQ(bisect(std::string(kCase) + "--good c1 --suite ./own.suite").exit, 0);
+  EXPECT_NE(read("arguments").find(" --suite " + (folder_ / "repo").string() + "/./own.suite"),
+            std::string::npos)
+      << read("arguments");
+}
+
 TEST_F(BisectTest, AnotherScriptCanBeGiven) {
   make_repository({"0", "10", "10"});
   write("other_ab",
