@@ -43,11 +43,11 @@ class AbSession {
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
   void look();  // reads what is stored by now into result_
-  std::vector<CaseId> judgeable(const std::set<RowName>& rows) const;
+  std::vector<CaseId> judgeable(const std::set<RowName>& rows);
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
-  void confirm(const std::vector<CaseId>& ids, int first);
+  void decide(const std::vector<CaseId>& ids, int first);
 
   bool is_pair() const { return !options_.base.variant.empty(); }
   std::string shown(const std::string& variant) const {
@@ -113,16 +113,19 @@ void AbSession::look() {
   result_.head = sides_of(head_);
 }
 
-/// Cases that both sides measured and whose latency is worth a question.
-std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) const {
+/// Cases that both sides measured and whose latency is a question; notes those where it is none.
+std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
   for (const auto& [id, head] : result_.head) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
     if (head.yardstick && !is_pair()) continue;
-    if (options_.trust_code && same_code(base->second, head)) continue;
-    ids.push_back(id);
+    if (options_.trust_code && same_code(base->second, head)) {
+      result_.decided.identical.insert(id);
+    } else {
+      ids.push_back(id);
+    }
   }
   return ids;
 }
@@ -140,33 +143,25 @@ std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int
 /// verdict yet.
 std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
   const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
+  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
   std::vector<CaseId> next;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (needs_replay(judged[i])) {
-      next.push_back(ids[i]);
-    } else {
-      result_.decided[ids[i]] = judged[i];
-    }
-  }
+  for (const size_t i : needs_replay(judged)) next.push_back(ids[i]);
+  for (const CaseId& id : next) result_.decided.judged.erase(id);
   result_.screened.insert(next.begin(), next.end());
   return next;
 }
 
-void AbSession::confirm(const std::vector<CaseId>& ids, int first) {
-  const int last = first + options_.plan.rounds;
-  measure(first, options_.plan.rounds, names(ids));
-  const auto judged = judge_replay(pairs(ids, first, last), limits_, options_.plan);
+void AbSession::decide(const std::vector<CaseId>& ids, int first) {
+  const ReplayPlan& plan = options_.plan;
+  measure(first, plan.rounds, names(ids));
+  const int last = first + plan.rounds;
+  Confirmed confirmed = confirm(pairs(ids, first, last), limits_, plan);
   std::vector<CaseId> undecided;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    result_.decided[ids[i]] = judged[i];
-    if (judged[i].outcome == Outcome::inconclusive) undecided.push_back(ids[i]);
-  }
-  if (undecided.empty() || options_.plan.extra_rounds == 0) return;
-  // The one planned extension: new rounds, judged alone.
-  measure(last, options_.plan.extra_rounds, names(undecided));
-  const auto again = judge_extension(pairs(undecided, last, last + options_.plan.extra_rounds),
-                                     limits_, options_.plan);
-  for (size_t i = 0; i < undecided.size(); ++i) result_.decided[undecided[i]] = again[i];
+  for (const size_t i : confirmed.undecided) undecided.push_back(ids[i]);
+  if (!undecided.empty()) measure(last, plan.extra_rounds, names(undecided));
+  const auto judged =
+      extend(std::move(confirmed), pairs(undecided, last, last + plan.extra_rounds), limits_);
+  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
 }
 
 AbResult AbSession::run() {
@@ -182,7 +177,7 @@ AbResult AbSession::run() {
     measure(0, screening, names(ids));
     ids = screen(judgeable(names(ids)), screening);
   }
-  if (!ids.empty() && !InterruptGuard::interrupted()) confirm(ids, screening);
+  if (!ids.empty() && !InterruptGuard::interrupted()) decide(ids, screening);
   look();
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/ab_report.h"
 
+#include "harness/pr_table.h"
+
 namespace moegate {
 
 GateReport report_of(Store& store, const AbOptions& options, const AbResult& result,
@@ -23,6 +25,13 @@ GateReport report_of(Store& store, const AbOptions& options, const AbResult& res
   setting.trust_code = options.trust_code;
   setting.pair = !options.base.variant.empty();
   report.result = judge(result.head, expected, setting, result.decided);
+  PrTables tables = read_pr_tables(
+      store, result.base_run, result.head_run,
+      setting.pair ? std::optional(VariantPair{options.base.variant, options.head.variant})
+                   : std::nullopt);
+  tables.result = report.result;
+  tables.limits = report.limits;
+  report.tables = markdown(tables);
   report.throttle = throttle_summary(store, result.head_run);
   return report;
 }

@@ -28,7 +28,8 @@ void finish(Accuracy& a, const Sums& s) {
   a.scale = s.truth > 0 ? s.product / s.truth : (s.error == 0 ? 1 : 0);
 }
 
-double worst_row_error(std::span<const float> out, std::span<const double> truth, int64_t row) {
+std::vector<double> row_errors(std::span<const float> out, std::span<const double> truth,
+                               int64_t row) {
   const auto width = static_cast<size_t>(row);
   std::vector<double> error, size;
   for (size_t start = 0; start + width <= out.size(); start += width) {
@@ -41,14 +42,20 @@ double worst_row_error(std::span<const float> out, std::span<const double> truth
     error.push_back(std::sqrt(e / static_cast<double>(row)));
     size.push_back(std::sqrt(r / static_cast<double>(row)));
   }
-  if (error.empty()) return 0;
+  if (error.empty()) return error;
   // The floor keeps an all-zero row from dividing by nothing.
   const double floor = std::max(1e-3 * median(size), std::numeric_limits<double>::min());
-  double worst = 0;
-  for (size_t i = 0; i < error.size(); ++i) {
-    worst = std::max(worst, error[i] / std::max(size[i], floor));
-  }
-  return worst;
+  for (size_t i = 0; i < error.size(); ++i) error[i] /= std::max(size[i], floor);
+  return error;
+}
+
+void summarise_rows(Accuracy& a, std::vector<double> errors) {
+  if (errors.empty()) return;
+  const auto rank = static_cast<size_t>(std::ceil(0.999 * static_cast<double>(errors.size())));
+  const auto p999 = errors.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+  std::nth_element(errors.begin(), p999, errors.end());
+  a.row_p999 = *p999;
+  a.worst_row = *std::max_element(p999, errors.end());
 }
 
 std::string describe(const Accuracy& a, const Tolerance& t, double out, double truth) {
@@ -64,8 +71,10 @@ std::string describe(const Accuracy& a, const Tolerance& t, double out, double t
         "({:.7g} for {:.7g})",
         a.output, a.mismatches, a.elements, t.atol, t.rtol, a.worst_index, out, truth);
   }
-  return fmt::format("{}: relative L2 error {:.2e} (limit {:.0e}), scale {:.6f} (limit 1 ± {:.0e})",
-                     a.output, a.rel_l2, t.rel_l2, a.scale, t.scale);
+  return fmt::format(
+      "{}: relative L2 error {:.2e} (limit {:.0e}), worst row {:.2e} (limit {:.0e}), scale {:.6f} "
+      "(limit 1 ± {:.0e})",
+      a.output, a.rel_l2, t.rel_l2, a.worst_row, t.row, a.scale, t.scale);
 }
 
 /// A comparison of `out` elements with `truth`; `why` is set when they do not even agree in number.
@@ -110,9 +119,9 @@ Accuracy compare_floats(std::string output, std::span<const float> out,
     sums.product += o * t;
   }
   finish(a, sums);
-  a.worst_row = row > 0 ? worst_row_error(out, truth, row) : 0;
+  if (row > 0) summarise_rows(a, row_errors(out, truth, row));
   a.ok = a.nonfinite == 0 && a.mismatches == 0 && a.rel_l2 <= tolerance.rel_l2 &&
-         std::abs(a.scale - 1) <= tolerance.scale;
+         a.worst_row <= tolerance.row && std::abs(a.scale - 1) <= tolerance.scale;
   if (!a.ok) {
     const auto worst = static_cast<size_t>(std::max<int64_t>(a.worst_index, 0));
     a.why = describe(a, tolerance, out.empty() ? 0 : out[worst], truth.empty() ? 0 : truth[worst]);

@@ -22,14 +22,15 @@ struct Accuracy {
   double scale = 1;        // least-squares s of out = s * truth: 1.05 for a uniform 5 % error
   double max_abs = 0;      // largest |out - truth|
   double max_rel = 0;      // largest |out - truth| / max(|truth|, atol)
-  double worst_row =
-      0;  // largest row error: rms(out_t - truth_t) / max(rms(truth_t), 1e-3 * median)
-  double row_p999 = 0;       // 99.9th percentile of the row errors
+  // A row's error is rms(out - truth) / max(rms(truth), 1e-3 * its median over the rows): a wrong
+  // expert or a dropped token spoils one row, which the whole tensor averages away.
+  double worst_row = 0;      // largest row error
+  double row_p999 = 0;       // 99.9th percentile of the row errors (nearest rank)
   int64_t worst_index = -1;  // flat index of the element with the largest excess over tolerance
 };
 
-/// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs are
-/// compared seed by seed.
+/// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs
+/// are compared seed by seed.
 struct SeedError {
   int64_t seed = 0;
   uint64_t hash = 0;  // of every output: equal means bit-identical
@@ -38,11 +39,24 @@ struct SeedError {
   double bias = 0;  // scale - 1, the one furthest from 0
 };
 
-/// Limits for floating outputs; an output passes only when it passes all of them.
+/// What became of a negative control: outputs spoilt on purpose, which the check must reject.
+/// unchanged: there was nothing to spoil in this case's outputs, so it says nothing.
+enum class ControlOutcome { rejected, accepted, unchanged, not_applicable };
+
+struct Control {
+  std::string name;    // "scaled by 1.05"
+  std::string output;  // the tensor spoilt; empty where the operator chose
+  ControlOutcome outcome = ControlOutcome::rejected;
+  std::string why;  // accepted: the metrics that passed; not_applicable: the operator's reason
+};
+
+/// Limits for floating outputs; an output passes only when it passes all of them. An operator's
+/// ceilings are one constant beside its Problem; they are only ever tightened.
 struct Tolerance {
   double rtol = 0;  // per element: |out - truth| <= atol + rtol * |truth|
   double atol = 0;
   double rel_l2 = 0;  // whole tensor
+  double row = 0;     // worst row
   double scale = 0;   // |scale - 1|
 };
 

@@ -10,7 +10,7 @@
 namespace moegate {
 namespace {
 
-const Tolerance kTolerance{.rtol = 1e-3, .atol = 1e-6, .rel_l2 = 1e-3, .scale = 1e-3};
+const Tolerance kTolerance{.rtol = 1e-3, .atol = 1e-6, .rel_l2 = 1e-3, .row = 3e-3, .scale = 1e-3};
 
 std::vector<double> wave(size_t n) {
   std::vector<double> v;
@@ -74,10 +74,33 @@ TEST(Accuracy, OneBadRowAmongManyShows) {
   const auto truth = wave(100000);
   auto out = as_floats(truth);
   for (size_t i = 500; i < 510; ++i) out[i] = 0;
-  const Accuracy a =
-      compare_floats("y", out, truth, 10, {.rtol = 10, .atol = 10, .rel_l2 = 1, .scale = 1});
-  EXPECT_TRUE(a.ok);
+  Tolerance loose{.rtol = 10, .atol = 10, .rel_l2 = 1, .row = 1.1, .scale = 1};
+  const Accuracy a = compare_floats("y", out, truth, 10, loose);
+  EXPECT_TRUE(a.ok) << a.why;
   EXPECT_NEAR(a.worst_row, 1, 1e-6);
+  EXPECT_LT(a.row_p999, 1e-6) << "one row of 10000 is beyond the percentile";
+  loose.row = 0.5;
+  const Accuracy b = compare_floats("y", out, truth, 10, loose);
+  EXPECT_FALSE(b.ok);
+  EXPECT_NE(b.why.find("worst row 1.00e+00 (limit 5e-01)"), std::string::npos) << b.why;
+}
+
+// 1000 rows of one element with errors 0.001, 0.002, ... 1: the 999th smallest is 0.999.
+TEST(Accuracy, RowPercentileIsTheNearestRank) {
+  const std::vector<double> truth(1000, 1.0);
+  std::vector<float> out;
+  for (int i = 1; i <= 1000; ++i) out.push_back(1 + 0.001f * static_cast<float>(i));
+  const Accuracy a = compare_floats("y", out, truth, 1, kTolerance);
+  EXPECT_NEAR(a.row_p999, 0.999, 1e-6);
+  EXPECT_NEAR(a.worst_row, 1, 1e-6);
+}
+
+// A row far below the median is measured against 1e-3 of the median, not against itself.
+TEST(Accuracy, NearlyEmptyRowsHaveAFloor) {
+  const std::vector<double> truth = {1, 1, 1e-9};
+  const Accuracy a = compare_floats("y", std::vector<float>{1, 1, 0}, truth, 1, kTolerance);
+  EXPECT_NEAR(a.worst_row, 1e-6, 1e-9);
+  EXPECT_TRUE(a.ok) << a.why;
 }
 
 TEST(Accuracy, SizesMustAgree) {

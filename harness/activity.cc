@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "harness/kernel.h"
 #include "harness/stats.h"
 
 namespace moegate {
@@ -34,6 +35,16 @@ std::string demangle(const std::string& name) {
   return status == 0 && text ? std::string(text.get()) : name;
 }
 
+uint64_t hash_geometry(const OperationShape& s, uint64_t detail, uint64_t seed) {
+  for (const auto& extent : {s.grid, s.block, s.cluster}) {
+    seed = hash_bytes(extent, sizeof s.grid, seed);
+  }
+  seed = hash_bytes(&s.registers, sizeof s.registers, seed);
+  const int64_t shared[] = {s.static_shared, s.dynamic_shared};
+  seed = hash_bytes(shared, sizeof shared, seed);
+  return hash_bytes(&detail, sizeof detail, seed);
+}
+
 std::string extent_text(const int (&extent)[3]) {
   if (extent[0] == 0) return "";
   return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
@@ -45,6 +56,10 @@ int ShapeTable::id_of(const OperationShape& shape) {
   const auto [it, fresh] = ids_.try_emplace(shape, static_cast<int>(shapes_.size()));
   if (fresh) shapes_.push_back(&it->first);
   return it->second;
+}
+
+uint64_t detail_of(std::initializer_list<uint64_t> values) {
+  return hash_bytes(values.begin(), values.size() * sizeof(uint64_t));
 }
 
 Sample summarise(Recorded& recorded, const TimeWindow& window) {
@@ -160,6 +175,34 @@ std::vector<KernelRow> OperationLog::rows(const ShapeTable& shapes) const {
   rows.reserve(ordered.size());
   for (auto& [offset, row] : ordered) rows.push_back(std::move(row));
   return rows;
+}
+
+void LaunchLog::add(size_t set, std::span<const Activity> launch) {
+  const auto [it, fresh] = launches_.try_emplace(set);
+  if (!fresh) return;
+  it->second.assign(launch.begin(), launch.end());
+  // Operations on several streams start in any order; they are launched in one.
+  std::ranges::sort(it->second, {},
+                    [](const Activity& a) { return std::pair(a.correlation, a.start_ns); });
+}
+
+std::string LaunchLog::code(size_t sets, const ShapeTable& shapes, const CodeOf& code_of) const {
+  uint64_t hash = 0;
+  for (size_t set = 0; set < sets; ++set) {
+    const auto launch = launches_.find(set);
+    if (launch == launches_.end()) return "";
+    const size_t count = launch->second.size();
+    hash = hash_bytes(&count, sizeof count, hash);
+    for (const Activity& a : launch->second) {
+      const OperationShape& shape = shapes.at(a.shape);
+      const bool is_kernel = shape.grid[0] > 0;
+      const auto code =
+          is_kernel ? code_of(shape.name) : hash_bytes(shape.name.data(), shape.name.size());
+      if (!code) return "";
+      hash = hash_geometry(shape, a.detail, hash_bytes(&*code, sizeof *code, hash));
+    }
+  }
+  return sets > 0 ? fmt::format("{:016x}", hash) : "";
 }
 
 double measured_tick(std::span<const double> durations_ns) {

@@ -6,7 +6,10 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,7 +44,11 @@ struct Activity {
   uint64_t start_ns = 0, end_ns = 0;
   uint32_t correlation = 0;  // of the API call that launched it
   int shape = 0;             // id in a ShapeTable
+  uint64_t detail = 0;  // hash of what the shape leaves out: bytes of a copy, a launch's attributes
 };
+
+/// Hash for Activity::detail.
+uint64_t detail_of(std::initializer_list<uint64_t> values);
 
 /// Timestamps outside this are corrupt, whatever else they say.
 struct TimeWindow {
@@ -101,6 +108,24 @@ class OperationLog {
     double offset_ns = 0;  // sum of starts after the first start
   };
   std::map<std::pair<int, int>, Series> series_;  // (shape, how many of it came before)
+};
+
+/// Remembers what a launch on each problem set runs, as the identity of its code.
+class LaunchLog {
+ public:
+  /// Hash of a kernel's machine code by its mangled name; nothing when unknown.
+  using CodeOf = std::function<std::optional<uint64_t>(const std::string&)>;
+
+  /// Keeps the first valid sample of a problem set.
+  void add(size_t set, std::span<const Activity> launch);
+  /// Hash, 16 hex digits, of the operations in order of launch (inside a graph: of start): machine
+  /// code, geometry and details, over problem sets 0 to sets - 1. Names do not enter. Empty when a
+  /// set was not seen or the code of a kernel is unknown. What no record shows is not covered:
+  /// values of arguments, programmatic dependent launch.
+  std::string code(size_t sets, const ShapeTable& shapes, const CodeOf& code_of) const;
+
+ private:
+  std::map<size_t, std::vector<Activity>> launches_;  // by problem set
 };
 
 /// Distance between neighbouring values of a quantised quantity: the smallest step between distinct

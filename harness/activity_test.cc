@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+
 namespace moegate {
 namespace {
 
@@ -157,6 +160,100 @@ TEST(MeasuredTick, IgnoresRoundingOfTheClockConversion) {
   const std::vector<double> durations = {864, 895, 864, 928, 897, 992, 863, 865};
   EXPECT_DOUBLE_EQ(measured_tick(durations), 32);
   EXPECT_DOUBLE_EQ(measured_tick(std::vector<double>{640, 640, 641}), 0);
+}
+
+/// A launch of two kernels and a fill, whose code the test sets.
+class LaunchCode : public testing::Test {
+ protected:
+  std::string code(size_t sets = 1) {
+    ShapeTable shapes;
+    LaunchLog log;
+    for (size_t set = 0; set < launches_.size(); ++set) {
+      std::vector<Activity> launch = launches_[set];
+      for (Activity& a : launch) a.shape = shapes.id_of(kinds_[static_cast<size_t>(a.shape)]);
+      log.add(set, launch);
+    }
+    return log.code(sets, shapes, [&](const std::string& name) -> std::optional<uint64_t> {
+      const auto found = codes_.find(name);
+      if (found == codes_.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+
+  static OperationShape kernel(const std::string& name) {
+    return {name, {8, 1, 1}, {256, 1, 1}, {0, 0, 0}, 32, 1024, 2048};
+  }
+
+  std::vector<OperationShape> kinds_ = {kernel("first"), kernel("second"), {.name = "memset"}};
+  std::map<std::string, uint64_t> codes_ = {{"first", 1}, {"second", 2}};
+  std::vector<std::vector<Activity>> launches_ = {
+      {{10, 20, 5, 0}, {20, 30, 6, 1}, {30, 40, 7, 2, 64}}};
+};
+
+TEST_F(LaunchCode, TimesIdsAndNamesDoNotEnter) {
+  const std::string before = code();
+  ASSERT_EQ(before.size(), 16u);
+  for (Activity& a : launches_[0]) {
+    a.start_ns += 1000;
+    a.end_ns += 1007;
+    a.correlation += 300;
+  }
+  kinds_[0].name = "renamed";
+  codes_["renamed"] = codes_["first"];
+  std::swap(kinds_[0], kinds_[1]);  // other numbers in the table of shapes
+  std::swap(launches_[0][0].shape, launches_[0][1].shape);
+  EXPECT_EQ(code(), before);
+}
+
+TEST_F(LaunchCode, MachineCodeGeometryDetailAndOrderEnter) {
+  const std::string before = code();
+  const auto changes = [&](auto&& edit) {
+    const auto kinds = kinds_;
+    const auto codes = codes_;
+    const auto launches = launches_;
+    edit();
+    const bool differs = code() != before;
+    kinds_ = kinds;
+    codes_ = codes;
+    launches_ = launches;
+    return differs;
+  };
+  EXPECT_TRUE(changes([&] { codes_["second"] = 3; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].grid[2] = 2; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].block[0] = 128; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].cluster[0] = 2; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].registers = 40; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].static_shared = 0; }));
+  EXPECT_TRUE(changes([&] { kinds_[0].dynamic_shared = 0; }));
+  EXPECT_TRUE(changes([&] { kinds_[2].name = "memcpy"; }));
+  EXPECT_TRUE(changes([&] { launches_[0][2].detail = 65; }));
+  EXPECT_TRUE(changes([&] { launches_[0].pop_back(); }));
+  EXPECT_TRUE(changes([&] { std::swap(launches_[0][0].shape, launches_[0][1].shape); }));
+  EXPECT_FALSE(changes([] {}));
+}
+
+TEST_F(LaunchCode, OrderIsThatOfLaunchingNotOfStarting) {
+  const std::string before = code();
+  std::swap(launches_[0][0], launches_[0][1]);
+  std::swap(launches_[0][0].start_ns, launches_[0][1].start_ns);
+  EXPECT_EQ(code(), before) << "two streams";
+}
+
+TEST_F(LaunchCode, CoversEveryProblemSet) {
+  const std::string one = code();
+  launches_.push_back(launches_[0]);
+  const std::string two = code(2);
+  EXPECT_NE(two, one);
+  launches_[1][0].shape = 1;
+  EXPECT_NE(code(2), two);
+  EXPECT_EQ(code(1), one);
+}
+
+TEST_F(LaunchCode, UnknownCodeOrASetNotSeenLeavesItEmpty) {
+  EXPECT_EQ(code(2), "");
+  EXPECT_EQ(code(0), "");
+  codes_.erase("second");
+  EXPECT_EQ(code(), "");
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   h.timer = take("timer");
   h.flush = take("flush");
   h.gpu = take("gpu");
+  if (fields.count("program") > 0) h.program = take("program");
+  if (fields.count("commit") > 0) h.git_sha = take("commit");
   if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
   return h;
 }
@@ -104,15 +106,19 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
   std::istringstream in(line);
   BaselineRow row;
   std::set<std::string> missing = {"level", "sd", "n", "error", "det", "by"};
+  std::set<std::string> optional = {"anchor", "code", "out"};
   for (std::string field; in >> field;) {
     const size_t at = field.find('=');
     if (at == std::string::npos) place.fail("'{}' is not name=value", field);
     const std::string name = field.substr(0, at);
     std::string value = field.substr(at + 1);
     const bool is_level = name == (ratios ? "ratio" : "span_us");
-    if (missing.erase(is_level ? "level" : name) == 0 || name == "level") {
-      place.fail("'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by", name,
-                 ratios ? "ratio" : "span_us");
+    const bool known = missing.erase(is_level ? "level" : name) + optional.erase(name) > 0;
+    if (!known || name == "level") {
+      place.fail(
+          "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
+          "anchor, code, out",
+          name, ratios ? "ratio" : "span_us");
     }
     if (is_level) row.level = parse_number(place, name, value);
     if (name == "sd") {
@@ -124,9 +130,14 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
     if (name == "error") row.error = parse_number(place, name, value);
     if (name == "det") row.deterministic = parse_count(place, name, value) != 0;
     if (name == "by") row.by = value;
+    if (name == "anchor") row.anchor = parse_number(place, name, value);
+    if (name == "code") row.code = value;
+    if (name == "out") row.out = value;
   }
+  if (optional.count("anchor") > 0) row.anchor = row.level;
   if (!missing.empty()) place.fail("'{}' is missing", *missing.begin());
   if (!(row.level > 0)) place.fail("the level must be more than 0");
+  if (!(row.anchor > 0)) place.fail("the anchor must be more than 0");
   if (row.n < 1) place.fail("n must be at least 1");
   return row;
 }
@@ -142,9 +153,15 @@ std::pair<std::string, std::string> parse_key(const Place& place, const std::str
 }
 
 std::string format_row(const BaselineRow& row, bool ratios) {
-  return fmt::format("\t{}={:.4g} sd={:.2g}% n={} error={:.2g} det={} by={}\n",
-                     ratios ? "ratio" : "span_us", row.level, 100 * row.sd, row.n, row.error,
-                     row.deterministic ? 1 : 0, row.by);
+  const std::string level = fmt::format("{:.4g}", row.level);
+  const std::string anchor = fmt::format("{:.4g}", row.anchor);
+  std::string text =
+      fmt::format("\t{}={} sd={:.2g}% n={} error={:.2g} det={} by={}", ratios ? "ratio" : "span_us",
+                  level, 100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0, row.by);
+  if (row.anchor > 0 && anchor != level) text += " anchor=" + anchor;
+  if (!row.code.empty()) text += " code=" + row.code;
+  if (!row.out.empty()) text += " out=" + row.out;
+  return text + "\n";
 }
 
 /// Why a row is rewritten; empty when it stays.
@@ -162,6 +179,11 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   if (now.deterministic != before.deterministic) {
     add(now.deterministic ? "now deterministic" : "no longer deterministic");
   }
+  const auto add_hash = [&](const char* what, const std::string& was, const std::string& is) {
+    if (was != is) add(fmt::format("{} {}", was.empty() ? "now known:" : "other", what));
+  };
+  add_hash("machine code", before.code, now.code);
+  add_hash("outputs", before.out, now.out);
   if (now.n > before.n) add(fmt::format("{} -> {} processes", before.n, now.n));
   return why;
 }
@@ -213,9 +235,11 @@ Baseline read_baseline(const fs::path& path) {
 
 std::string format_baseline(const Baseline& baseline) {
   const BaselineHeader& h = baseline.header;
-  std::string text =
-      fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}\n", kMagic,
-                  h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
+  std::string text = fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}",
+                                 kMagic, h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
+  if (!h.program.empty()) text += "  program " + h.program;
+  if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
+  text += "\n";
   for (const auto& [key, row] : baseline.rows) {
     text += key.first + " " + key.second + "\n" + format_row(row, baseline.ratios());
   }
@@ -228,17 +252,28 @@ void write_baseline(const fs::path& path, const Baseline& baseline) {
   write_file_atomically(path, format_baseline(baseline));
 }
 
+std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now) {
+  const auto differ = [](const char* what, const auto& a, const auto& b) {
+    return a == b ? "" : fmt::format("{} is '{}', the run's is '{}'", what, a, b);
+  };
+  for (const std::string& text :
+       {differ("class", before.klass, now.klass), differ("protocol", before.protocol, now.protocol),
+        differ("timer", before.timer, now.timer), differ("flush", before.flush, now.flush)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes) {
   const bool same_header =
-      before.header.klass == now.header.klass && before.header.protocol == now.header.protocol &&
-      before.header.timer == now.header.timer && before.header.flush == now.header.flush &&
-      before.header.gpu == now.header.gpu;
+      other_conditions(before.header, now.header).empty() && before.header.gpu == now.header.gpu;
   for (auto& [key, row] : now.rows) {
     const auto old = before.rows.find(key);
     if (old == before.rows.end()) {
       changes.push_back({key.first, key.second, "added"});
       continue;
     }
+    row.anchor = std::min(old->second.anchor, row.level);
     const std::string why = moved(old->second, row, now.ratios());
     if (!why.empty()) {
       changes.push_back({key.first, key.second, why});

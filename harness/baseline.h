@@ -7,6 +7,9 @@
 //   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c
 //   topk_sort/experts=128,tokens=8 chain3
 //   <TAB>span_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001
+//
+// Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
+// `anchor=<level> code=<hash> out=<hash>`.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +26,9 @@ struct BaselineRow {
   int n = 0;         // processes
   double error = 0;  // largest rel_l2 over the outputs
   bool deterministic = true;
-  std::string by;  // id of the blessing
+  std::string by;         // id of the blessing
+  double anchor = 0;      // best level blessed for it, or the last that was accepted as creep
+  std::string code, out;  // hashes: what was launched, its outputs; empty: unknown
 };
 
 /// Orders by text, digits by their number: tokens=8 before tokens=16.
@@ -39,6 +44,8 @@ struct BaselineHeader {
   int protocol = 0;
   std::string timer, flush;
   std::string gpu;  // uuid; "-" on a host, whose class says it all
+  // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
+  std::string program, git_sha;
 };
 
 struct Baseline {
@@ -61,13 +68,25 @@ struct BaselineChange {
 
 /// `now` with the rows of `before` that did not move: a row is rewritten only when its level moved
 /// by more than max(sd / 3, 0.5 %), its error by more than a quarter, or another field changed, so
-/// that a review sees only what matters. A different header rewrites every row.
+/// that a review sees only what matters. Different conditions rewrite every row. A row's anchor
+/// stays, or becomes its level where that is faster.
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
 
-/// One line of baselines/blessings.tsv.
+/// Which condition other than the device itself the two do not share, in words: "timer is 'cupti',
+/// the run's is 'event'". Empty when they compare.
+std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now);
+
+/// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or
+/// retire; `program` is the hash of the one that measured, empty for unknown.
 struct Blessing {
-  std::string id, date, author, klass, suite, run, git_sha, reason;
+  std::string id, date, kind, author, klass, suite, run, git_sha, reason, program;
 };
+
+/// What a blessing does: record the first file or new rows only, start an epoch (other conditions),
+/// accept_regression (a row is slower by `fail_at` or more), retire (rows leave, none changes),
+/// else ratchet. `now` is settled; its rows by `id` are those that changed.
+std::string blessing_kind(const Baseline& before, const Baseline& now, const std::string& id,
+                          double fail_at);
 
 /// The id that the next line of a ledger gets: B0001, B0002, ... Throws Error(usage) for a broken
 /// ledger.

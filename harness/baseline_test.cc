@@ -77,6 +77,28 @@ TEST_F(BaselineTest, WhatIsReadIsWrittenAgain) {
   EXPECT_EQ(text_of(dir_ / "new" / "folder" / "b.tsv"), kText);
 }
 
+TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
+  const std::string text = replaced("gpu GPU-3f2c", "gpu GPU-3f2c  program 9f31  commit abc123");
+  const Baseline plain = read_baseline(file(kText));
+  EXPECT_EQ(plain.header.program, "");
+  EXPECT_EQ(plain.rows.begin()->second.anchor, 5.123) << "the first recorded level";
+  EXPECT_EQ(plain.rows.begin()->second.code, "");
+  const Baseline b = read_baseline(file(text));
+  EXPECT_EQ(b.header.program, "9f31");
+  EXPECT_EQ(b.header.git_sha, "abc123");
+  EXPECT_EQ(format_baseline(b), text);
+  const std::string full = replaced("by=B0001", "by=B0001 anchor=5.02 code=c0de out=0a");
+  const BaselineRow row = read_baseline(file(full)).rows.begin()->second;
+  EXPECT_EQ(row.anchor, 5.02);
+  EXPECT_EQ(row.code, "c0de");
+  EXPECT_EQ(row.out, "0a");
+  EXPECT_EQ(format_baseline(read_baseline(file(full))), full);
+  EXPECT_NE(refusal(replaced("by=B0001", "by=B0001 anchor=0")).find("b.tsv:4: the anchor"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced("by=B0001", "by=B0001 code=a code=b")).find("b.tsv:4: 'code'"),
+            std::string::npos);
+}
+
 TEST_F(BaselineTest, HostRowsAreRatios) {
   std::string text = replaced("GPU-3f2c", "-");
   for (size_t at; (at = text.find("span_us")) != std::string::npos;) text.replace(at, 7, "ratio");
@@ -160,6 +182,25 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
     EXPECT_EQ(changes[0].what, "no longer deterministic");
   }
   {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].code = "c0de"; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "now known: machine code");
+    EXPECT_EQ(b.rows.at(key).code, "c0de");
+  }
+  before.rows[key].out = "0a";
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].out = "0b"; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "other outputs");
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) {
+      now.header.program = "other";
+      now.header.git_sha = "other";
+    });
+    EXPECT_TRUE(changes.empty()) << "what measured is no condition";
+  }
+  {
     const auto [b, changes] = settle_with([&](Baseline& now) {
       now.rows.erase(key);
       now.rows[{"a", "b"}] = {1, 0, 3};
@@ -175,21 +216,54 @@ TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
   }
 }
 
+TEST_F(BaselineTest, AnAnchorMovesOnlyToTheFaster) {
+  const Baseline before = read_baseline(file(kText));
+  const auto anchor_after = [&](double level) {
+    Baseline now = before;
+    now.rows.begin()->second.level = level;
+    std::vector<BaselineChange> changes;
+    return settle(before, now, changes).rows.begin()->second.anchor;
+  };
+  EXPECT_EQ(anchor_after(4.9), 4.9);
+  EXPECT_EQ(anchor_after(5.3), 5.123);
+  EXPECT_EQ(anchor_after(5.124), 5.123) << "did not move";
+}
+
+TEST_F(BaselineTest, ABlessingIsOfTheKindOfItsRows) {
+  const Baseline before = read_baseline(file(kText));
+  const auto kind = [&](auto change) {
+    Baseline now = before;
+    change(now, now.rows.begin()->second);
+    return blessing_kind(before, now, "B0009", 0.02);
+  };
+  EXPECT_EQ(blessing_kind(Baseline{}, before, "B0001", 0.02), "record");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 0.9, row.by = "B0009"; }),
+            "ratchet");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 1.019, row.by = "B0009"; }),
+            "ratchet");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 1.021, row.by = "B0009"; }),
+            "accept_regression");
+  EXPECT_EQ(kind([](Baseline& now, BaselineRow&) { now.rows.erase(now.rows.begin()); }), "retire");
+  const auto add = [](Baseline& now, BaselineRow&) { now.rows[{"a", "b"}].by = "B0009"; };
+  EXPECT_EQ(kind(add), "record");
+  EXPECT_EQ(kind([](Baseline& now, BaselineRow&) { now.header.flush = "write"; }), "epoch");
+}
+
 TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
   EXPECT_EQ(next_blessing(ledger), "B0001");
-  append_blessing(ledger,
-                  {"B0001", "2026-11-21", "me", "nvidia-h200", "nightly", "run 3", "abc", "first"});
+  append_blessing(ledger, {"B0001", "2026-11-21", "record", "me", "nvidia-h200", "nightly", "run 3",
+                           "abc", "first", "9f31c0a2"});
   const std::string first = text_of(ledger);
   EXPECT_EQ(first,
-            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\n"
-            "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\n");
+            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\n"
+            "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\n");
   EXPECT_EQ(next_blessing(ledger), "B0002");
-  append_blessing(ledger, {"B0002", "2026-11-22", "me", "nvidia-h200", "nightly", "", "abc",
-                           "two\nlines\there"});
+  append_blessing(ledger, {"B0002", "2026-11-22", "ratchet", "me", "nvidia-h200", "nightly", "",
+                           "abc", "two\nlines\there", ""});
   EXPECT_EQ(
       text_of(ledger),
-      first + "B0002\t2026-11-22\trecord\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\n");
+      first + "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\n");
   std::ofstream(ledger, std::ios::app) << "oops\n";
   EXPECT_THROW(next_blessing(ledger), Error);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <set>
 
+#include "harness/creep.h"
 #include "harness/evidence.h"
 
 namespace moegate {
@@ -60,26 +61,60 @@ std::string today_utc() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
+/// What a blessing would make of one suite.
+struct Plan {
+  fs::path path;
+  bool exists = false;  // the file, before
+  Baseline now;
+  std::vector<BaselineChange> changes;
+  std::string kind;
+
+  bool empty() const { return exists && changes.empty(); }
+};
+
+Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, const std::string& id,
+          const BlessOptions& options) {
+  const bool host = run.device.backend == Backend::host;
+  Plan p;
+  p.path = options.baselines / run.device.klass / (suite + ".tsv");
+  std::error_code ignored;
+  p.exists = fs::exists(p.path, ignored);
+  const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
+  p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
+  const Limits limits = host ? Limits::host() : Limits::cuda();
+  p.kind = blessing_kind(before, p.now, id, limits.fail_at);
+  if (p.kind == "epoch") {
+    if (!options.new_conditions) {
+      usage_error(
+          "bless: {}: {}; run under the conditions of the baseline, or start an epoch, which "
+          "forgets its anchors, with --new-conditions",
+          p.path.string(), other_conditions(before.header, p.now.header));
+    }
+    reset_anchors(p.now);
+  }
+  const std::string creep = beyond_anchor(p.now, CreepLimits::of(run.device.backend, limits));
+  if (creep.empty() || p.empty()) return p;
+  if (!options.accept_creep)
+    usage_error("bless: {}; make it faster, or accept the loss with --accept-creep", creep);
+  reset_anchors(p.now);
+  p.kind = "accept_regression";
+  return p;
+}
+
 std::string bless_suite(const RunInfo& run, const std::string& suite, const Sides& sides,
                         const BlessOptions& options) {
-  const fs::path path = options.baselines / run.device.klass / (suite + ".tsv");
   const fs::path ledger = options.baselines / "blessings.tsv";
   const std::string id = next_blessing(ledger);
-  Baseline now = to_baseline(run, suite, sides, id);
-  std::error_code ignored;
-  const bool exists = fs::exists(path, ignored);
-  std::vector<BaselineChange> changes;
-  now = settle(exists ? read_baseline(path) : Baseline{}, std::move(now), changes);
-  if (exists && changes.empty())
-    return fmt::format("{}: nothing moved, unchanged\n", path.string());
+  const Plan p = plan(run, suite, sides, id, options);
+  if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
 
-  append_blessing(ledger, {id, today_utc(), options.author, run.device.klass, suite, describe(run),
-                           run.git_sha, options.reason});
-  write_baseline(path, now);
-  std::string text = fmt::format("{}: {} rows, {} changed by {}\n", path.string(), now.rows.size(),
-                                 changes.size(), id);
-  for (const BaselineChange& c : changes) {
-    if (exists) text += fmt::format("  {} {}: {}\n", c.key, c.variant, c.what);
+  append_blessing(ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite,
+                           describe(run), run.git_sha, options.reason, run.program});
+  write_baseline(p.path, p.now);
+  std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
+                                 p.now.rows.size(), p.changes.size(), id, p.kind);
+  for (const BaselineChange& c : p.changes) {
+    if (p.exists) text += fmt::format("  {} {}: {}\n", c.key, c.variant, c.what);
   }
   return text;
 }
@@ -98,6 +133,8 @@ std::string bless(Store& store, const BlessOptions& options) {
     suites.insert(id.suite);
     if (side.measured()) fewest = std::min(fewest, side.level.n);
   }
+  // A refusal of the last suite must not leave the first one blessed.
+  for (const std::string& suite : suites) plan(run, suite, sides, "B0000", options);
   std::string text;
   for (const std::string& suite : suites) text += bless_suite(run, suite, sides, options);
   if (fewest < kEnoughProcesses) {

@@ -16,11 +16,14 @@ struct BlessOptions {
   std::filesystem::path baselines;  // the folder that holds <class>/<suite>.tsv and blessings.tsv
   std::string author;
   bool allow_dirty = false;
+  bool accept_creep = false;    // rows may leave their anchors further than CreepLimits
+  bool new_conditions = false;  // replace a baseline of another timer, protocol or flush
 };
 
 /// Writes the baseline file of every suite of the run and the ledger; returns what changed, for
-/// people. Throws Error(usage) for an empty reason, a dirty or partial run, or a result that is no
-/// example to follow (wrong, crashed, timeout, bad_timer), naming them.
+/// people. Throws Error(usage), and changes nothing, for an empty reason, a dirty or partial run, a
+/// result that is no example to follow (wrong, crashed, timeout, bad_timer), other conditions than
+/// the present baseline's, and creep beyond the limits, naming them.
 std::string bless(Store& store, const BlessOptions& options);
 
 }  // namespace moegate

@@ -132,13 +132,13 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   const std::string first = text_of(baseline());
   EXPECT_EQ(first.rfind(
                 "#moegate-baseline 1\n#class nvidia-h200  suite nightly  protocol 1  timer cupti  "
-                "flush read  gpu GPU-1\n"
+                "flush read  gpu GPU-1  commit abc123\n"
                 "topk_sort/tokens=8 chain\n\tspan_us=10 sd=0.2% n=3 error=0.001 det=1 by=B0001\n",
                 0),
             0u)
       << first;
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\n"),
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\n"),
             std::string::npos);
 
   add_run();
@@ -158,6 +158,94 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
 }
 
+std::function<bool(Row&, int)> slower(double factor) {
+  return [factor](Row& row, int) {
+    if (row.variant == "fused") row.result.span_ns *= factor;
+    return true;
+  };
+}
+
+TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
+  bless_run(add_run());
+  add_run(slower(1.015));  // geomean + 0.75 %
+  EXPECT_EQ(call(cmd_bless, {"--reason", "1.5 %"}), 0) << out_;
+  EXPECT_NE(text_of(baseline())
+                .find("span_us=10.15 sd=0.2% n=3 error=0.001 det=1 by=B0002 "
+                      "anchor=10\n"),
+            std::string::npos)
+      << text_of(baseline());
+  const std::string before = text_of(baseline());
+  add_run(slower(1.025));  // no row beyond 3 %, the suite beyond 1 %
+  EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
+  EXPECT_TRUE(says("the geometric mean of suite 'nightly' is +1.2 %")) << out_;
+  add_run(slower(1.035));
+  EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
+  EXPECT_TRUE(says("topk_sort/tokens=8 fused: 10.35 is +3.5 % from its anchor 10,")) << out_;
+  EXPECT_TRUE(says("--accept-creep")) << out_;
+  EXPECT_EQ(text_of(baseline()), before) << "a refusal changes nothing";
+  EXPECT_EQ(call(cmd_bless, {"--reason", "worth it", "--accept-creep"}), 0) << out_;
+  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << text_of(baseline());
+  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\taccept_regression\t"),
+            std::string::npos);
+  EXPECT_EQ(gate(), 0) << out_;
+}
+
+TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
+  const auto add_suites = [&](double a, double b) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info_);
+    for (int round = 0; round < 3; ++round) {
+      const int64_t process = store.begin_process(run, round, 100 + round);
+      for (const auto& [suite, span_ns] : {std::pair{"a", a}, std::pair{"b", b}}) {
+        Result r;
+        r.variant = "fused";
+        r.timer = info_.timer;
+        r.tick_ns = 32;
+        r.samples = 100;
+        r.span_ns = span_ns;
+        r.accuracy = {accuracy(1e-3)};
+        store.add_result(process, {suite, "m", "topk_sort", {{"tokens", suite}}, {}}, {1, 2, 3}, {},
+                         r);
+      }
+      store.end_process(process, "");
+    }
+    store.end_run(run, "complete");
+  };
+  const fs::path first = baseline().parent_path() / "a.tsv";
+  add_suites(10000, 10000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 0) << out_;
+  const std::string before = text_of(first);
+  add_suites(8000, 11000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  EXPECT_EQ(text_of(first), before);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept-creep"}), 0) << out_;
+  EXPECT_TRUE(says("changed by B0003 (ratchet)")) << out_;
+  EXPECT_TRUE(says("changed by B0004 (accept_regression)")) << out_;
+}
+
+TEST_F(GateTest, CreepFailsWhatPassesAgainstTheBaseline) {
+  bless_run(add_run());
+  add_run(slower(1.018));
+  bless_run(2);
+  add_run(slower(1.0375));  // 1.9 % above the baseline
+  EXPECT_EQ(gate(), 10) << out_;
+  EXPECT_TRUE(says("creep: at least")) << out_;
+  EXPECT_TRUE(says("2 regressed")) << out_;
+}
+
+TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
+  bless_run(add_run());
+  info_.flush = "write";
+  add_run(slower(1.5));
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
+  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
+  EXPECT_TRUE(says("--new-conditions")) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 0) << out_;
+  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
+  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
+  EXPECT_EQ(gate(), 0) << out_;
+}
+
 TEST_F(GateTest, BlessRefuses) {
   const auto refused = [&](const Args& args, const std::string& why) {
     EXPECT_EQ(call(cmd_bless, args), 2);
@@ -174,6 +262,8 @@ TEST_F(GateTest, BlessRefuses) {
   EXPECT_EQ(
       call(cmd_bless, {"--reason", "x", "--allow-dirty", "--baselines", (dir_ / "b").string()}), 0)
       << out_;
+  EXPECT_EQ(text_of(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
+      << "it is not that commit's";
   info_.dirty = false;
   add_run({}, "interrupted");
   refused({"--reason", "x"}, "--resume 3");

@@ -8,22 +8,24 @@
 namespace moegate {
 namespace {
 
-/// Multiply-adds that each wait for the one before: time that no scheduler can hide.
-__device__ float chain(int64_t steps) {
-  float x = 0;
+constexpr float kStart = 0.5f;  // the chain stays there
+
+/// Multiply-adds that each wait for the one before: time that no scheduler can hide. The start is a
+/// parameter and the end is looked at, or ptxas computes the result and drops the chain.
+__device__ float chain(float x, int64_t steps) {
 #pragma unroll 1
-  for (int64_t i = 0; i < steps; ++i) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(x));
+  for (int64_t i = 0; i < steps; ++i) x = fmaf(x, 0.5f, 0.25f);
   return x;
 }
 
-__global__ void delay(int64_t steps) {
-  chain(steps);
+__global__ void delay(float start, int64_t steps, int* never) {
+  if (chain(start, steps) > 2) *never = 1;
 }
 
-__global__ void time_delay(int64_t steps, int64_t* cycles) {
-  const int64_t start = clock64();
-  chain(steps);
-  *cycles = clock64() - start;
+__global__ void time_delay(float start, int64_t steps, int64_t* cycles) {
+  const int64_t began = clock64();
+  const float end = chain(start, steps);
+  *cycles = end > 2 ? 0 : clock64() - began;
 }
 
 template <class T>
@@ -51,16 +53,23 @@ double measure_cycles_per_step() {
   int64_t* cycles = nullptr;
   int64_t taken = 0;
   MOEGATE_CUDA_CHECK(cudaMalloc(&cycles, sizeof *cycles));
-  for (int i = 0; i < 2; ++i) time_delay<<<1, 1>>>(kSteps, cycles);  // the first fetches code
+  for (int i = 0; i < 2; ++i)
+    time_delay<<<1, 1>>>(kStart, kSteps, cycles);  // the first fetches code
   MOEGATE_CUDA_CHECK(cudaMemcpy(&taken, cycles, sizeof taken, cudaMemcpyDeviceToHost));
   MOEGATE_CUDA_CHECK(cudaFree(cycles));
-  return static_cast<double>(taken) / kSteps;
+  const double per_step = static_cast<double>(taken) / kSteps;
+  if (!(per_step >= 1)) {
+    throw Error(
+        Exit::environment,
+        fmt::format("canary: a delay step takes {} cycles, so no delay can be set", per_step));
+  }
+  return per_step;
 }
 
 }  // namespace
 
 void launch_delay(void* stream, int64_t steps) {
-  delay<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(steps);
+  delay<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(kStart, steps, nullptr);
   MOEGATE_CUDA_CHECK(cudaGetLastError());
 }
 

@@ -66,7 +66,8 @@ AbOptions read_ab(const po::variables_map& values) {
   at_least("--screen-rounds", ab.plan.screen_rounds, 2);
   at_least("--rounds", ab.plan.rounds, 2);
   at_least("--extra-rounds", ab.plan.extra_rounds, 0);
-  ab.trust_code = !values["measure-identical"].as<bool>();
+  // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
+  ab.trust_code = ab.base.variant.empty() && !values["measure-identical"].as<bool>();
   return ab;
 }
 

@@ -39,14 +39,21 @@ int cmd_bless(const std::vector<std::string>& args) {
       ("reason", po::value<std::string>()->default_value("")->value_name("TEXT"),
        "why the baseline moves; goes into the ledger")  //
       ("baselines", po::value<std::string>()->value_name("DIR"),
-       "default: baselines/ of the tool's home")  //
-      ("allow-dirty", po::bool_switch(), "bless a build with uncommitted changes");
+       "default: baselines/ of the tool's home")                                    //
+      ("allow-dirty", po::bool_switch(), "bless a build with uncommitted changes")  //
+      ("accept-creep", po::bool_switch(),
+       "bless rows that are slower than their best by more than 3% (host: 20%), or a suite by 1% "
+       "(10%)")  //
+      ("new-conditions", po::bool_switch(),
+       "replace a baseline of another timer, protocol or flush; its anchors are forgotten");
   const auto values = parse("moegate bless [options]", flags, args);
   if (!values) return 0;
   BlessOptions options;
   options.run = (*values)["run"].as<std::string>();
   options.reason = (*values)["reason"].as<std::string>();
   options.allow_dirty = (*values)["allow-dirty"].as<bool>();
+  options.accept_creep = (*values)["accept-creep"].as<bool>();
+  options.new_conditions = (*values)["new-conditions"].as<bool>();
   options.author = author();
   const bool given = values->count("baselines") != 0;
   options.baselines = given ? std::filesystem::path((*values)["baselines"].as<std::string>())

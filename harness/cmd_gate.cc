@@ -5,9 +5,11 @@
 #include "harness/ab.h"
 #include "harness/cli.h"
 #include "harness/commands.h"
+#include "harness/creep.h"
 #include "harness/gate_flags.h"
 #include "harness/home.h"
 #include "harness/program.h"
+#include "harness/waivers.h"
 
 namespace moegate {
 namespace {
@@ -29,6 +31,8 @@ po::options_description gate_flags() {
       ("replay-program", po::value<std::string>()->value_name("PATH"),
        "the baseline's program: what the stored numbers leave open is measured again, side by side "
        "with it, and only that decides")  //
+      ("waivers", po::value<std::string>()->value_name("FILE"),
+       "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
       ("require-baseline", po::bool_switch(), "a suite without a blessed baseline fails (exit 22)");
   return flags;
 }
@@ -151,6 +155,9 @@ int cmd_gate(const std::vector<std::string>& args) {
   const auto db = (*values)["db"].as<std::string>();
   const FailOn fail_on = parse_fail_on((*values)["fail-on"].as<std::string>());
   parse_format((*values)["format"].as<std::string>());
+  const bool own_waivers = values->count("waivers") != 0;
+  const auto waivers =
+      own_waivers ? read_waivers((*values)["waivers"].as<std::string>()) : waivers_of_home();
   Store store = open_for_verdict(db);
   const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
   const Sides sides = collect(store.levels(run.id), run.device.backend);
@@ -173,6 +180,8 @@ int cmd_gate(const std::vector<std::string>& args) {
     const auto program = (*values)["replay-program"].as<std::string>();
     report.result = judge(sides, expected, setting, replay(store, report, program, *values));
   }
+  apply_creep(report.result, expected, CreepLimits::of(run.device.backend, report.limits));
+  apply_waivers(report.result, waivers, run.device.klass, today(), !is_partial(run));
   const bool lacks_baseline = (*values)["require-baseline"].as<bool>() && !all_blessed;
   report.exit = decide_exit(report.result, fail_on, lacks_baseline);
   report.throttle = throttle_summary(store, run.id);

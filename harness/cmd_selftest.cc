@@ -89,11 +89,13 @@ bool catches_slow(Store& store, const RunOptions& run, const po::variables_map& 
   const AbResult result = run_ab(store, ab, [&](Backend b) { return read_limits(values, b); });
   const Calibration c = calibrate(result, {slow_by})[0];
   store_calibration(store, result.head_run, {c});
-  fmt::print("canary {}: {} of {} rows caught, {} inconclusive\n", percent(slow_by), c.failed,
-             c.judged, c.inconclusive);
-  if (c.judged == 0)
-    fmt::print("canary {}: the machine was too busy to judge it\n", percent(slow_by));
-  return c.failed > 0 || c.judged == 0;
+  int seeing = 0;
+  for (const auto& [id, j] : result.decided.judged) seeing += j.mde > 0 && j.mde <= slow_by;
+  fmt::print("canary {}: {} of {} rows caught, {} could be expected to see it\n", percent(slow_by),
+             c.failed, c.judged, seeing);
+  // A busy host is no fault of the gate's, and the report of the night says that it was busy.
+  if (backend == Backend::host && seeing == 0) return true;
+  return seeing > 0 && 2 * c.failed >= seeing;
 }
 
 bool catches_scale(RunOptions run) {

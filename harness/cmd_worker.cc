@@ -85,14 +85,17 @@ class Server {
       bench_case_ = index;
     }
     json reply = {{"cost", bench_->cost()}, {"facts", bench_->facts()}};
-    CanaryVariant wrapped(find(c.op, name), canary, device_->facts());
-    const Variant& variant = canary.asked() ? wrapped.variant() : find(c.op, name);
+    const Variant& plain = find_variant(c.op, device_->facts().backend, name);
+    CanaryVariant wrapped(plain, canary, device_->facts());
+    const Variant& variant = canary.asked() ? wrapped.variant() : plain;
     Result result = bench_->verify(variant);
     if (result.status == Status::ok && options_.task == Task::measure) {
       if (canary.slow_by > 0) calibrate(wrapped, conditions(c));
       bench_->measure(variant, *timer_, conditions(c), options_.sampling, result);
     } else if (result.status == Status::ok && options_.task == Task::profile) {
       bench_->profile(variant);
+    } else if (result.status == Status::ok && options_.task == Task::controls) {
+      bench_->control(result);
     }
     reply["result"] = result;
     send(kReplies, reply);
@@ -108,13 +111,6 @@ class Server {
   std::string throttle() const {
     if (device_->facts().backend == Backend::host) return {};
     return throttle_text(read_gpu_state(device_->facts().uuid));
-  }
-
-  const Variant& find(const std::string& op, const std::string& name) const {
-    for (const Variant& v : all_variants()) {
-      if (v.op == op && v.name == name && v.backend == device_->facts().backend) return v;
-    }
-    throw Error(Exit::internal, fmt::format("worker has no variant {} of {}", name, op));
   }
 
   Conditions conditions(const Case& c) const {

@@ -167,14 +167,18 @@ void add_kernel(const CUpti_ActivityKernel10& k, CuptiBatch& batch, ShapeTable& 
   shape.registers = k.registersPerThread;
   shape.static_shared = k.staticSharedMemory;
   shape.dynamic_shared = k.dynamicSharedMemory;
-  batch.operations.push_back({k.start, k.end, k.correlationId, shapes.id_of(shape)});
+  const uint64_t carveout =
+      k.isSharedMemoryCarveoutRequested ? 1u + k.sharedMemoryCarveoutRequested : 0u;
+  const uint64_t detail = detail_of(
+      {k.launchType, carveout, k.cacheConfig.config.requested, k.clusterSchedulingPolicy});
+  batch.operations.push_back({k.start, k.end, k.correlationId, shapes.id_of(shape), detail});
 }
 
 template <class Record>
-void add_memory(const char* name, const Record& r, CuptiBatch& batch, ShapeTable& shapes) {
-  OperationShape shape;
-  shape.name = name;
-  batch.operations.push_back({r.start, r.end, r.correlationId, shapes.id_of(shape)});
+void add_memory(const char* name, const Record& r, uint64_t detail, CuptiBatch& batch,
+                ShapeTable& shapes) {
+  const int shape = shapes.id_of({.name = name});
+  batch.operations.push_back({r.start, r.end, r.correlationId, shape, detail});
 }
 
 // Record layouts only grow at their ends, so reading the newest type's first fields also fits the
@@ -185,12 +189,17 @@ void parse(CUpti_Activity* record, CuptiBatch& batch, ShapeTable& shapes) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
       add_kernel(*reinterpret_cast<CUpti_ActivityKernel10*>(record), batch, shapes);
       break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      add_memory("memcpy", *reinterpret_cast<CUpti_ActivityMemcpy6*>(record), batch, shapes);
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto& m = *reinterpret_cast<CUpti_ActivityMemcpy6*>(record);
+      add_memory("memcpy", m, detail_of({m.copyKind, m.srcKind, m.dstKind, m.bytes}), batch,
+                 shapes);
       break;
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-      add_memory("memset", *reinterpret_cast<CUpti_ActivityMemset4*>(record), batch, shapes);
+    }
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto& m = *reinterpret_cast<CUpti_ActivityMemset4*>(record);
+      add_memory("memset", m, detail_of({m.value, m.memoryKind, m.bytes}), batch, shapes);
       break;
+    }
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
       const auto& tag = *reinterpret_cast<CUpti_ActivityExternalCorrelation*>(record);
       batch.tags[tag.correlationId] = tag.externalId;

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "harness/kernel.h"
+
 namespace moegate {
 namespace {
 
@@ -51,6 +53,28 @@ void add_status(Side& side, const Result& r) {
   if (r.status == side.status) ++side.affected;
 }
 
+/// Hash over the outputs of all seeds; empty without any.
+std::string output_hash(const std::vector<SeedError>& seeds) {
+  if (seeds.empty()) return "";
+  std::vector<uint64_t> words;
+  for (const SeedError& s : seeds) {
+    words.insert(words.end(), {static_cast<uint64_t>(s.seed), s.hash});
+  }
+  return fmt::format("{:016x}", hash_bytes(words.data(), words.size() * sizeof(uint64_t)));
+}
+
+/// Seeds are the first process's that states any; one that wrote something else, or not the same
+/// twice, leaves the side without an output hash.
+void add_seeds(Side& side, const Result& r) {
+  if (side.seeds.empty()) {
+    side.seeds = r.seeds;
+    side.out = output_hash(r.seeds);
+  } else if (!r.seeds.empty() && output_hash(r.seeds) != side.out) {
+    side.out.clear();
+  }
+  if (!side.deterministic) side.out.clear();
+}
+
 /// One process that launched other code than the rest, or cannot tell, leaves the side without.
 void add_code(Side& side, const std::string& code) {
   if (side.processes == 1) {
@@ -83,7 +107,7 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     const double error = worst_error(r);
     if (!(error <= side.error)) side.error = error;
     side.deterministic = side.deterministic && r.deterministic;
-    if (side.seeds.empty()) side.seeds = r.seeds;
+    add_seeds(side, r);
     add_code(side, r.code);
     const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
     if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
@@ -118,6 +142,9 @@ Sides collect(const Baseline& baseline) {
     side.deterministic = row.deterministic;
     side.timer = baseline.header.timer;
     side.processes = row.n;
+    side.code = row.code;
+    side.out = row.out;
+    side.anchor = row.anchor;
     sides[{baseline.header.suite, key.first, key.second}] = side;
   }
   return sides;
@@ -125,8 +152,10 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  return {run.device.klass, suite,     run.protocol,
-          run.timer,        run.flush, host ? "-" : run.device.uuid};
+  return {run.device.klass, suite,
+          run.protocol,     run.timer,
+          run.flush,        host ? "-" : run.device.uuid,
+          run.program,      run.dirty ? "" : run.git_sha};
 }
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
@@ -135,8 +164,10 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   baseline.header = header_of(run, suite);
   for (const auto& [id, side] : sides) {
     if (id.suite != suite || !side.measured() || side.disturbed) continue;
-    baseline.rows[{id.key, id.variant}] = {side.level.level(), side.level.sd_log,  side.level.n,
-                                           side.error,         side.deterministic, by};
+    const double level = side.level.level();
+    baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
+                                           side.error, side.deterministic, by,
+                                           level,      side.code,          side.out};
   }
   return baseline;
 }

@@ -6,16 +6,12 @@
 #include <algorithm>
 
 #include "harness/error.h"
+#include "harness/ratchet.h"
+#include "harness/replay_rule.h"
 #include "harness/stats.h"
 
 namespace moegate {
 namespace {
-
-/// An error may grow by this factor before it counts: other inputs of the same kind move it by
-/// less.
-constexpr double kErrorGrowth = 4;
-/// ... and by more than this, so that 1e-9 becoming 1e-8 does not.
-constexpr double kErrorFloor = 1e-6;
 
 bool is_broken(Status s) {
   return s == Status::crashed || s == Status::timeout || s == Status::bad_timer;
@@ -27,16 +23,10 @@ std::string what_happened(const Side& side) {
   return side.why.empty() ? text : text + ": " + side.why;
 }
 
-/// Why the outputs are worse than the baseline's; empty when they are not.
-std::string drift(const Side& base, const Side& head) {
-  if (base.deterministic && !head.deterministic) {
-    return "outputs differ between launches on the same input; the baseline's did not";
-  }
-  if (!(head.error <= kErrorGrowth * base.error) && !(head.error - base.error <= kErrorFloor)) {
-    return fmt::format("error {:.2g} against {:.2g} in the baseline, more than {:g} times as much",
-                       head.error, base.error, kErrorGrowth);
-  }
-  return "";
+void say_identical(CaseVerdict& v) {
+  if (v.drift) return;  // its outputs differ all the same
+  v.outcome = Outcome::identical;
+  v.why = "the same machine code, launched alike";
 }
 
 /// What is known about a case before latency is judged; `judged` when it goes into the family.
@@ -54,6 +44,7 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
   v.against = against;
   v.base = base ? base->level.level() : 0;
   v.head = head.level.level();
+  v.status = head.status;
   const auto say = [&](Outcome outcome, std::string why) {
     v.outcome = outcome;
     v.why = std::move(why);
@@ -74,16 +65,17 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     say(Outcome::environment, fmt::format("timed by '{}', the baseline by '{}': not comparable",
                                           head.timer, base->timer));
   } else {
-    const std::string worse = drift(*base, head);
+    const std::string worse = worse_output(*base, head);
     if (!worse.empty()) say(Outcome::wrong, worse);
     v.drift = !worse.empty();
+    if (worse.empty() && bit_identical(*base, head)) v.why = "output bit-identical";
     const bool identical = setting.trust_code && same_code(*base, head);
     const bool yardstick = head.yardstick && !setting.pair;
     const bool disturbed = head.disturbed || base->disturbed;
     t.judged = !yardstick && !disturbed && !identical;
     if (!worse.empty()) return t;
     if (identical) {
-      say(Outcome::identical, "the same machine code, launched alike");
+      say_identical(v);
     } else if (yardstick) {
       say(Outcome::pass, "yardstick: judged for accuracy only");
     } else if (disturbed) {
@@ -108,7 +100,7 @@ void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
   v.stage = stage;
   if (!v.drift) {
     v.outcome = j.outcome;
-    v.why = j.why;
+    v.why = v.why.empty() ? j.why : j.why + "; " + v.why;
   } else if (j.outcome == Outcome::regressed) {
     v.why += "; and " + j.why;
   }
@@ -155,6 +147,7 @@ const Side* find_measured(const Sides& sides, const CaseId& id) {
 
 bool slower(const GateResult& result) {
   for (const CaseVerdict& v : result.cases) {
+    if (v.outcome == Outcome::waived) continue;
     if (v.outcome == Outcome::regressed) return true;
     if (v.latency && v.latency->outcome == Outcome::regressed) return true;
   }
@@ -168,10 +161,14 @@ bool same_code(const Side& base, const Side& head) {
 }
 
 std::vector<CaseId> suspects(const GateResult& result) {
-  std::vector<CaseId> ids;
+  std::vector<CaseId> ids, judged;
+  std::vector<Judgement> judgements;
   for (const CaseVerdict& v : result.cases) {
-    if (v.latency && v.latency->outcome != Outcome::pass) ids.push_back(v.id);
+    if (!v.latency) continue;
+    judged.push_back(v.id);
+    judgements.push_back(*v.latency);
   }
+  for (const size_t i : needs_replay(judgements)) ids.push_back(judged[i]);
   return ids;
 }
 
@@ -190,8 +187,10 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       ++result.unsupported;
       continue;
     }
-    const auto again = replayed.find(id);
-    if (t.judged && again != replayed.end()) {
+    const auto again = replayed.judged.find(id);
+    if (t.judged && replayed.identical.count(id) > 0) {
+      say_identical(t.verdict);
+    } else if (t.judged && again != replayed.judged.end()) {
       apply_latency(t.verdict, again->second, 2);
     } else if (t.judged) {
       rows.push_back(result.cases.size());
@@ -214,8 +213,13 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     }
   }
   excuse_environment(head, result);
-  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
+  count_outcomes(result);
   return result;
+}
+
+void count_outcomes(GateResult& result) {
+  result.counts.clear();
+  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
 }
 
 FailOn parse_fail_on(const std::string& list) {
@@ -256,6 +260,7 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   if (latency) return Exit::latency;
   const bool nothing = result.cases.empty();
   if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
+  if (!result.waiver_problems.empty()) return Exit::waiver;
   if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
   return lacks_baseline ? Exit::no_baseline : Exit::ok;
 }
@@ -263,8 +268,9 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
 std::string sentence(const GateResult& result, Exit exit) {
   std::string counts;
   for (const Outcome o :
-       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment,
-        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::pass}) {
+       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment, Outcome::waived,
+        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::identical,
+        Outcome::pass}) {
     const auto it = result.counts.find(o);
     const int n = it == result.counts.end() ? 0 : it->second;
     // Inconclusive is said even when it is none: it must never hide behind "pass".
@@ -277,7 +283,9 @@ std::string sentence(const GateResult& result, Exit exit) {
   const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
                                     [](const auto& suite) { return suite.second.against.empty(); });
   const bool some = result.counts.count(Outcome::inconclusive) > 0;
-  if (some && result.counts.count(Outcome::pass) == 0 && exit == Exit::ok) head = "INCONCLUSIVE";
+  const bool none_good =
+      result.counts.count(Outcome::pass) + result.counts.count(Outcome::identical) == 0;
+  if (some && none_good && exit == Exit::ok) head = "INCONCLUSIVE";
   if (unjudged && exit == Exit::ok) head = "NO BASELINE";
   std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));

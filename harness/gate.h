@@ -22,8 +22,11 @@ struct Setting {
   bool trust_code = true;  // the same machine code, launched alike, is not judged for latency
 };
 
-/// Cases that were measured again side by side with their base, and what that said.
-using Replayed = std::map<CaseId, Judgement, CaseIdLess>;
+/// What came out of measuring cases again, side by side with their base.
+struct Replayed {
+  std::map<CaseId, Judgement, CaseIdLess> judged;
+  std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
+};
 
 /// One suite's expectation: where it comes from and what it says.
 struct Expectation {
@@ -44,6 +47,8 @@ struct CaseVerdict {
   int stage = 0;                     // 0: latency not judged, 1: on stored numbers, 2: replayed
   std::string waiver;                // id of the waiver that applies; empty for none
   bool drift = false;                // wrong only compared with the baseline: a larger error
+  Status status = Status::ok;        // of the run's worst process
+  double creep = 0;  // slower than its anchor by at least this share, where that is known
 };
 
 struct GateResult {
@@ -57,7 +62,12 @@ struct GateResult {
       0;             // over the cases judged for latency: a common shift is no single regression
   int judged = 0;    // cases whose latency was judged
   int replayed = 0;  // of them, decided by a replay
+  std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
+  std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
+
+/// Sets `counts` from the cases, after something changed an outcome.
+void count_outcomes(GateResult& result);
 
 /// Expectations by suite; a suite without one has only new cases. What was replayed is decided by
 /// that and not by the numbers at hand.
@@ -78,7 +88,7 @@ struct FailOn {
 /// "latency,accuracy"; throws Error(usage) listing the choices.
 FailOn parse_fail_on(const std::string& list);
 
-/// The one exit code, by priority: 21, 12, 11, 10, 13, 20, 22, 0. A wrong output fails always.
+/// The one exit code, by priority: 21, 12, 11, 10, 13, 24, 20, 22, 0. A wrong output fails always.
 /// `lacks_baseline`: a blessed baseline was demanded and is not there.
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
 

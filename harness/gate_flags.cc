@@ -7,6 +7,8 @@
 #include <cstdio>
 
 #include "harness/error.h"
+#include "harness/github.h"
+#include "harness/junit.h"
 #include "harness/text.h"
 
 namespace moegate {
@@ -20,7 +22,7 @@ po::options_description limit_flags() {
        "a case may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
        "host)")  //
       ("fail-at", po::value<std::string>()->value_name("P%"),
-       "and fails from this estimate (default: 2% on a GPU, 20% on a host)");
+       "and fails from this estimate (default: 1.5% on a GPU, 20% on a host)");
   return flags;
 }
 
@@ -37,6 +39,9 @@ po::options_description judging_flags() {
       ("format", po::value<std::string>()->default_value("md")->value_name("F"),
        "md, csv or json on stdout")                                                               //
       ("report", po::value<std::string>()->value_name("FILE"), "also write the markdown report")  //
+      ("junit", po::value<std::string>()->value_name("FILE"), "also write JUnit XML")             //
+      ("github", po::bool_switch(),
+       "annotate the GitHub Actions job and append the report to its summary")  //
       ("verdict", po::value<std::string>()->value_name("FILE"),
        "also write verdict.json, as the last act: a gate without one has failed");
   return flags;
@@ -89,6 +94,9 @@ void publish(Store& store, const GateReport& report, const po::variables_map& va
   }
   std::fflush(stdout);
   if (values.count("report") != 0) write_file_atomically(values["report"].as<std::string>(), md);
+  if (values.count("junit") != 0)
+    write_file_atomically(values["junit"].as<std::string>(), junit_xml(report));
+  if (values["github"].as<bool>()) publish_to_github(report);
   if (values.count("verdict") != 0)
     write_file_atomically(values["verdict"].as<std::string>(), json);
 }

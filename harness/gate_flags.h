@@ -11,7 +11,7 @@ namespace moegate {
 /// --margin --fail-at
 boost::program_options::options_description limit_flags();
 
-/// --margin --fail-at --fail-on --format --report --verdict
+/// --margin --fail-at --fail-on --format --report --junit --github --verdict
 boost::program_options::options_description judging_flags();
 
 /// The backend's default limits with --margin and --fail-at applied. Throws Error(usage).
@@ -25,7 +25,8 @@ double parse_share(const std::string& flag, const std::string& text);
 /// read.
 Store open_for_verdict(const std::string& path);
 
-/// Stores the verdict rows, prints in --format, writes --report and, as the last act, --verdict.
+/// Stores the verdict rows, prints in --format, writes --report, --junit, --github and, as the last
+/// act, --verdict.
 void publish(Store& store, const GateReport& report,
              const boost::program_options::variables_map& values);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,105 +11,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Forges cut or reject comments beyond 65,536 characters; a row is at most about 400.
-constexpr size_t kMaxRows = 60;
-
-std::string level_text(double level) {
-  return level > 0 ? fmt::format("{:.4g}", level) : "";
-}
-
-std::string bounds_text(const CaseVerdict& v) {
-  if (!v.latency) return "";
-  return fmt::format("{} … {}", percent(v.latency->low), percent(v.latency->high));
-}
-
-/// Failures first by kind, regressions by their lower bound: by how bad they are at least.
-std::vector<const CaseVerdict*> select(const GateResult& result, std::vector<Outcome> outcomes) {
-  std::vector<const CaseVerdict*> rows;
-  for (const CaseVerdict& v : result.cases) {
-    if (std::find(outcomes.begin(), outcomes.end(), v.outcome) != outcomes.end())
-      rows.push_back(&v);
-  }
-  const auto place = [&](const CaseVerdict* v) {
-    return std::find(outcomes.begin(), outcomes.end(), v->outcome) - outcomes.begin();
-  };
-  const auto badness = [](const CaseVerdict* v) { return v->latency ? v->latency->low : 0; };
-  std::stable_sort(rows.begin(), rows.end(), [&](const CaseVerdict* a, const CaseVerdict* b) {
-    if (place(a) != place(b)) return place(a) < place(b);
-    return badness(a) > badness(b);
-  });
-  return rows;
-}
-
-std::string section(const std::string& title, const std::vector<const CaseVerdict*>& rows,
-                    bool host) {
-  if (rows.empty()) return "";
-  const std::string unit = host ? " (ratio)" : " (us)";
-  Table table;
-  table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
-                   "Now" + unit, "Change", "95 % bounds", "Why"};
-  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
-    const CaseVerdict& v = *rows[i];
-    table.rows.push_back({{name_of(v.outcome)},
-                          {v.id.key},
-                          {v.id.variant},
-                          {level_text(v.base), true},
-                          {level_text(v.head), true},
-                          {v.latency ? percent(v.latency->effect) : "", true},
-                          {bounds_text(v)},
-                          {v.why}});
-  }
-  std::string text =
-      fmt::format("\n### {} ({})\n\n{}", title, rows.size(), render(table, Format::md));
-  if (rows.size() > kMaxRows)
-    text += fmt::format("\n{} more in verdict.json.\n", rows.size() - kMaxRows);
-  return text;
-}
-
-std::string limit(double share) {
-  return fmt::format("{:.3g} %", 100 * share);
-}
-
-std::string counts_text(const GateReport& report) {
-  size_t inconclusive = 0, disturbed = 0;
-  std::string why;
-  for (const CaseVerdict* v : select(report.result, {Outcome::inconclusive})) {
-    ++(v->latency ? inconclusive : disturbed);
-    if (!v->latency) why = v->why;
-  }
-  std::string text = "\n";
-  text +=
-      fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.\n",
-                  inconclusive, report.result.judged);
-  if (disturbed > 0) {
-    text += fmt::format("{} cases could not be judged, for example: {}.\n", disturbed, why);
-  }
-  text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n",
-                      report.result.blind, limit(report.limits.blind_at));
-  text += fmt::format(
-      "A case fails from {} when more than {} is certain (family-wise error {:g}, Holm).\n",
-      limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha);
-  return text;
-}
-
-std::string provenance_text(const GateReport& report) {
-  const RunInfo& run = report.run;
-  std::string text =
-      fmt::format("\n<sub>{} of {}, {}, {} ({}), driver {}, ", describe(run), report.db,
-                  run.started, run.device.name, run.device.uuid, run.device.driver);
-  text += fmt::format("commit {}{}, {}, protocol {}, timer {}, flush {}, {} rounds",
-                      run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " **DIRTY**" : "",
-                      run.build, run.protocol, run.timer, run.flush, run.rounds);
-  if (run.status != "complete") text += fmt::format(", **{}**", run.status);
-  if (!report.throttle.empty()) text += fmt::format(", clocks throttled: {}", report.throttle);
-  text += "</sub>\n\nTo repeat: `" + run.command + "`\n";
-  if (!report.next.empty()) text += "To bless: `" + report.next + "`\n";
-  return text;
-}
-
 Json case_json(const CaseVerdict& v) {
   Json j = {{"suite", v.id.suite},           {"key", v.id.key},      {"variant", v.id.variant},
             {"outcome", name_of(v.outcome)}, {"against", v.against}, {"why", v.why}};
+  j["stage"] = v.stage;
+  if (!v.waiver.empty()) j["waiver"] = v.waiver;
+  if (v.creep > 0) j["creep"] = v.creep;
   if (v.base > 0) j["base"] = v.base;
   if (v.head > 0) j["head"] = v.head;
   if (v.latency) {
@@ -147,28 +53,6 @@ Json run_json(const RunInfo& run) {
 
 }  // namespace
 
-std::string markdown(const GateReport& report) {
-  const GateResult& result = report.result;
-  const bool host = report.run.device.backend == Backend::host;
-  std::string text = "**" + sentence(result, report.exit) + "**\n\n";
-  for (const auto& [suite, e] : result.suites) {
-    text += fmt::format("- `{}`: {}{}{}\n", suite,
-                        e.against.empty() ? "no baseline" : "against " + e.against,
-                        e.note.empty() ? "" : "; ", e.note);
-  }
-  text += section(
-      "Failures",
-      select(result, {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment}),
-      host);
-  auto improved = select(result, {Outcome::improved});
-  std::stable_sort(improved.begin(), improved.end(),
-                   [](const CaseVerdict* a, const CaseVerdict* b) {
-                     return a->latency->high < b->latency->high;
-                   });
-  text += section("Improvements", improved, host);
-  return text + counts_text(report) + provenance_text(report);
-}
-
 std::string verdict_json(const GateReport& report) {
   const GateResult& result = report.result;
   Json j = {{"schema", 1},
@@ -186,7 +70,9 @@ std::string verdict_json(const GateReport& report) {
             {"not_run", result.not_run},
             {"unsupported", result.unsupported},
             {"median_change", result.median_change},
-            {"throttle", report.throttle}};
+            {"throttle", report.throttle},
+            {"waivers", result.waiver_notes},
+            {"waiver_problems", result.waiver_problems}};
   for (int o = 0; o < kOutcomes; ++o) {
     const auto outcome = static_cast<Outcome>(o);
     const auto it = result.counts.find(outcome);
@@ -204,9 +90,11 @@ std::string verdict_json(const GateReport& report) {
 
 Table verdict_table(const GateResult& result) {
   Table table;
-  table.columns = {"outcome", "suite", "case", "variant",    "base", "head",    "effect",
-                   "low",     "high",  "p",    "p_adjusted", "mde",  "against", "why"};
+  table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
+                   "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
+                   "against", "why",   "stage", "waiver"};
   const auto number = [](double x) { return Table::Cell{fmt::format("{:.5g}", x), true}; };
+  const auto level = [&](double x) { return x > 0 ? number(x) : Table::Cell{"", true}; };
   for (const CaseVerdict& v : result.cases) {
     const Judgement l = v.latency.value_or(Judgement{});
     const auto latency = [&](double x) { return v.latency ? number(x) : Table::Cell{"", true}; };
@@ -214,8 +102,8 @@ Table verdict_table(const GateResult& result) {
                           {v.id.suite},
                           {v.id.key},
                           {v.id.variant},
-                          {level_text(v.base), true},
-                          {level_text(v.head), true},
+                          level(v.base),
+                          level(v.head),
                           latency(l.effect),
                           latency(l.low),
                           latency(l.high),
@@ -223,7 +111,9 @@ Table verdict_table(const GateResult& result) {
                           latency(l.p_adjusted),
                           latency(l.mde),
                           {v.against},
-                          {v.why}});
+                          {v.why},
+                          {std::to_string(v.stage), true},
+                          {v.waiver}});
   }
   return table;
 }

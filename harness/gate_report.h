@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/gate.h"
 #include "harness/store.h"
@@ -18,12 +19,25 @@ struct GateReport {
   std::string db;
   Limits limits;
   std::string throttle;  // clock-throttle reasons seen, with counts; empty for none
+  std::string tables;    // of an A/B, for the pull request; empty otherwise
   std::string next;      // a command to paste: how to bless this run
 };
 
-/// First line = verdict; then what is not pass, improvements, counts, provenance. Stays below the
-/// size that forges accept as a comment.
-std::string markdown(const GateReport& report);
+/// Outcomes that fail a gate, and the order in which they are shown.
+inline const std::vector<Outcome> kFailures = {Outcome::regressed, Outcome::wrong, Outcome::missing,
+                                               Outcome::environment};
+
+/// The cases with one of these outcomes in their order, regressions by their lower bound: by how
+/// bad they are at least. They point into `result`.
+std::vector<const CaseVerdict*> worst_first(const GateResult& result,
+                                            const std::vector<Outcome>& outcomes);
+
+/// What forges accept as a comment is 65,536 characters.
+constexpr size_t kCommentBytes = 60000;
+
+/// First line = verdict; then waivers, what is not pass, improvements, counts, provenance. Whole
+/// tables are left out from the bottom, saying so, until it has less than `max_bytes`.
+std::string markdown(const GateReport& report, size_t max_bytes = kCommentBytes);
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
 /// Every case as one row, for --format csv.

@@ -94,6 +94,26 @@ TEST_F(GateTest, AGrownErrorFails) {
   EXPECT_EQ(gate(), 11) << "an error that is not finite";
 }
 
+TEST_F(GateTest, OutputsAreComparedSeedBySeed) {
+  const auto with = [](uint64_t hash, double error) {
+    return [=](Row& row, int) {
+      row.result.seeds = {{1, hash, error, error, 0}, {2, hash + 1, error, error, 0}};
+      return true;
+    };
+  };
+  bless_run(add_run(with(10, 1e-3)));
+  add_run(with(10, 1e-3));
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  Store store = Store::open(db_, Store::Mode::read);
+  EXPECT_EQ(store.database().integer(
+                "SELECT count(*) FROM verdict WHERE why LIKE '%; output bit-identical'"),
+            4);
+  add_run(with(20, 1.5e-3));
+  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 11) << out_;
+  EXPECT_TRUE(says("+0.58 bits on average, worse on 2 of 2 seeds")) << out_;
+  EXPECT_EQ(gate(), 0) << "a baseline file has one error number: two bits\n" << out_;
+}
+
 TEST_F(GateTest, TinyErrorsMayGrow) {
   const auto with = [](double error) {
     return [error](Row& row, int) {

@@ -42,6 +42,31 @@ struct Checked {
   uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
 };
 
+/// One way of being wrong that check() must reject. Has no default, so that an operator states each
+/// of them.
+struct Corruption {
+  /// Spoils the correct outputs that the problem holds, through upload and download; leaves them as
+  /// they are where a case has nothing to spoil.
+  explicit Corruption(std::function<void()> does) : apply(std::move(does)) {}
+  /// For an operator that has no such thing; `reason` says why.
+  static Corruption not_applicable(std::string reason) {
+    Corruption none{{}};
+    none.why_not = std::move(reason);
+    return none;
+  }
+
+  std::function<void()> apply;  // empty: not applicable
+  std::string why_not;
+};
+
+/// The ways that only the operator knows how to be wrong in. What can be done to any output (zeros,
+/// a constant, a factor, another seed's output) is the harness's, in controls.h.
+struct Corruptions {
+  Corruption experts_swapped;    // the rows of two experts
+  Corruption token_dropped;      // one token's contribution is missing
+  Corruption scales_transposed;  // quantisation scale factors read in the other order
+};
+
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
 class Problem {
  public:
@@ -52,6 +77,9 @@ class Problem {
 
   /// Compares every output with the truth.
   virtual Checked check() const = 0;
+  /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
+  /// them.
+  virtual Corruptions corruptions() = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
 
@@ -96,6 +124,7 @@ struct OpEntry {
   std::string yardstick;  // host variant that the others are timed against, interleaved
   std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
+  std::string file;  // that defines it, relative to the source tree
 };
 
 /// A variant as the harness sees it. Empty functions were not given.
@@ -108,6 +137,7 @@ struct Variant {
   std::function<size_t(const Case&, const DeviceFacts&)> workspace;
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
+  std::string file;  // that defines it, relative to the source tree
 };
 
 /// What an operator's author states. P is the operator's Problem: constructible from
@@ -141,22 +171,23 @@ void register_variant(Variant variant);
 template <class P>
 class Op {
  public:
-  explicit Op(OpSpec spec) {
+  explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
                  P::validate,
-                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }});
+                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); },
+                 file});
   }
 };
 
 template <class P>
 class Kernel {
  public:
-  explicit Kernel(KernelSpec<P> spec) {
+  explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
     register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
                       [launch = spec.launch](Problem& problem, const Launch& where) {
                         launch(static_cast<P&>(problem), where);
                       },
-                      spec.workspace, spec.unsupported, spec.path});
+                      spec.workspace, spec.unsupported, spec.path, file});
   }
 };
 
@@ -164,6 +195,8 @@ class Kernel {
 /// fit together (duplicate name, variant of an unknown operator, missing yardstick).
 const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
+/// Throws Error(internal) when there is none: names come from this program's own lists.
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.
 const OpEntry& find_op(const std::string& name);
 

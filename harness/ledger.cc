@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLedgerHeader =
-    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\n";
+    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\n";
 
 /// A field must not end its column or its line.
 std::string one_field(std::string text) {
@@ -85,12 +85,28 @@ std::string next_blessing(const fs::path& ledger) {
   return fmt::format("B{:04}", last + 1);
 }
 
+std::string blessing_kind(const Baseline& before, const Baseline& now, const std::string& id,
+                          double fail_at) {
+  if (before.rows.empty()) return "record";
+  if (!other_conditions(before.header, now.header).empty()) return "epoch";
+  bool only_new = true, changed = false;
+  for (const auto& [key, row] : now.rows) {
+    const auto old = before.rows.find(key);
+    const bool known = old != before.rows.end();
+    if (known && row.level / old->second.level - 1 >= fail_at) return "accept_regression";
+    changed = changed || row.by == id;
+    only_new = only_new && (!known || row.by != id);
+  }
+  if (!changed) return "retire";
+  return only_new ? "record" : "ratchet";
+}
+
 void append_blessing(const fs::path& ledger, const Blessing& b) {
   std::error_code ignored;  // the write below says what is wrong
   fs::create_directories(ledger.parent_path(), ignored);
   std::string line = fs::exists(ledger, ignored) ? "" : kLedgerHeader;
-  const std::array<std::string, 9> fields = {b.id,    b.date, "record",  b.author, b.klass,
-                                             b.suite, b.run,  b.git_sha, b.reason};
+  const std::array<std::string, 10> fields = {b.id,    b.date, b.kind,    b.author, b.klass,
+                                              b.suite, b.run,  b.git_sha, b.reason, b.program};
   for (size_t i = 0; i < fields.size(); ++i) {
     line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
   }

@@ -21,21 +21,23 @@ struct Command {
   const char* help;
 };
 
-constexpr std::array<Command, 13> kCommands = {{
+constexpr auto kCommands = std::to_array<Command>({
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
     {"compare", cmd_compare, "judge one run against another"},
     {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
+    {"waivers", cmd_waivers, "check ci/waivers.ini"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
-    {"selftest", cmd_selftest, "does the gate stay silent when it should, and speak when it should"},
+    {"selftest", cmd_selftest,
+     "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
     {"repro", cmd_repro, "print or run the command that repeats a row"},
-}};
+});
 
 void print_usage(FILE* to) {
   fmt::print(to, "usage: moegate COMMAND [options]\n\n");

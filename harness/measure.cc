@@ -48,10 +48,7 @@ std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c) {
   std::vector<std::unique_ptr<Problem>> sets;
   do {
     Case seeded = c;
-    // Far apart, so that the sets of one seed are never those of the next.
-    constexpr int64_t kApart = 1000003;
-    seeded.params["seed"] =
-        std::to_string(std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(sets.size()));
+    seeded.params["seed"] = std::to_string(seed_of_set(c, sets.size()));
     sets.push_back(op.make(device, seeded));
   } while (sets.size() < set_count(footprint(*sets[0])));
   return sets;
@@ -132,6 +129,12 @@ double uncertainty(const Result& result) {
 
 }  // namespace
 
+int64_t seed_of_set(const Case& c, size_t set) {
+  // Far apart, so that the sets of one seed are never those of the next.
+  constexpr int64_t kApart = 1000003;
+  return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
+}
+
 Bench::Bench(Device& device, const Case& c)
     : device_(device), case_(c), sets_(make_sets(device, c)) {
   if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, c);
@@ -144,40 +147,6 @@ Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr
     subject.sets.push_back(set.get());
   }
   return subject;
-}
-
-Result Bench::verify(const Variant& variant) {
-  Result result;
-  result.variant = variant.name;
-  if (variant.unsupported) result.why = variant.unsupported(case_, device_.facts());
-  if (!result.why.empty()) {
-    result.status = Status::unsupported;
-    return result;
-  }
-  if (variant.path) result.path = variant.path(case_, device_.facts());
-  const Launch launch{device_.stream(), device_.facts()};
-  hashes_.clear();
-  for (Problem* problem : subject(variant, sets_).sets) {
-    problem->poison();
-    variant.launch(*problem, launch);
-    device_.synchronize();
-    const Checked checked = problem->check();
-    hashes_.push_back(checked.hash);
-    if (result.accuracy.empty()) result.accuracy = checked.accuracy;
-    for (const Accuracy& a : checked.accuracy) {
-      if (a.ok || result.status == Status::wrong) continue;
-      result.status = Status::wrong;
-      result.why = a.why;
-      result.accuracy = checked.accuracy;
-    }
-    const std::string guard = problem->broken_guard();
-    if (!guard.empty()) {
-      result.status = Status::wrong;
-      result.why = fmt::format("wrote outside tensor '{}': its guard band changed", guard);
-    }
-    if (result.status == Status::wrong) return result;
-  }
-  return result;
 }
 
 void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
@@ -195,6 +164,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   sample_until_precise(*session, sampling, start, result);
   result.kernels = session->kernels();
+  result.code = session->code();
   doubt(interference, result);
   check_again(result);
   result.wall_s = seconds_since(start);
@@ -251,32 +221,6 @@ void Bench::doubt(const Interference& interference, Result& result) const {
   result.status = Status::noisy;
   result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
                            100 * disturbed);
-}
-
-void Bench::check_again(Result& result) {
-  const auto fail = [&](const std::string& why, const std::vector<Accuracy>& accuracy) {
-    // A variant that fails a check publishes no latency.
-    Result wrong;
-    wrong.variant = result.variant;
-    wrong.path = result.path;
-    wrong.status = Status::wrong;
-    wrong.why = "after timing: " + why;
-    wrong.accuracy = accuracy;
-    wrong.deterministic = result.deterministic;
-    result = wrong;
-  };
-  for (size_t i = 0; i < sets_.size() && result.status != Status::wrong; ++i) {
-    const Checked checked = sets_[i]->check();
-    if (checked.hash != hashes_[i]) result.deterministic = false;
-    const auto bad = std::find_if(checked.accuracy.begin(), checked.accuracy.end(),
-                                  [](const Accuracy& a) { return !a.ok; });
-    const std::string guard = sets_[i]->broken_guard();
-    if (bad != checked.accuracy.end()) {
-      fail(bad->why, checked.accuracy);
-    } else if (!guard.empty()) {
-      fail(fmt::format("wrote outside tensor '{}'", guard), checked.accuracy);
-    }
-  }
 }
 
 void Bench::profile(const Variant& variant) {

@@ -22,6 +22,9 @@ struct Sampling {
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 
+/// Seed of a case's n-th problem set, counted from 0.
+int64_t seed_of_set(const Case& c, size_t set);
+
 /// One case on one device: its problems, built once and shared by the variants measured on it.
 class Bench {
  public:
@@ -34,9 +37,12 @@ class Bench {
   std::vector<Fact> facts() const { return sets_[0]->facts(); }
 
   /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok,
-  /// wrong, unsupported), why, path and accuracy. A launch that breaks the device throws
+  /// wrong, unsupported), why, path, accuracy and seeds. A launch that breaks the device throws
   /// Error(environment).
   Result verify(const Variant& variant);
+  /// Applies the negative controls to the correct outputs that verify() left: sets controls, and
+  /// status wrong when one is accepted.
+  void control(Result& result);
   /// Samples a verified variant's latency into `result`, then looks at its last outputs once more.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/plan.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -139,6 +140,23 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
                                             options.shard + 1, options.shards, planned.size()));
   }
   return mine;
+}
+
+std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::vector<Case>& cases,
+                                      const DeviceFacts& device) {
+  for (Planned& p : planned) {
+    const Case& c = cases[p.index];
+    auto& variants = p.variants;
+    std::stable_partition(
+        variants.begin(), variants.end(),
+        [&](const std::string& name) { return name == find_op(c.op).yardstick; });
+    const auto fit = std::find_if(variants.begin(), variants.end(), [&](const std::string& name) {
+      const Variant& v = find_variant(c.op, device.backend, name);
+      return !v.unsupported || v.unsupported(c, device).empty();
+    });
+    variants = {fit == variants.end() ? variants.front() : *fit};
+  }
+  return planned;
 }
 
 }  // namespace moegate

@@ -65,5 +65,9 @@ std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
 /// Throws Error(coverage) when nothing is left, naming what matched nothing.
 std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
                           Backend backend, const std::vector<VariantName>& variants);
+/// The plan with one variant per case, for what asks about the case rather than its variants: the
+/// operator's yardstick, else the first that supports the case.
+std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::vector<Case>& cases,
+                                      const DeviceFacts& device);
 
 }  // namespace moegate

@@ -41,6 +41,10 @@ class RulerProblem final : public Problem {
  public:
   RulerProblem(Device& device, int64_t bytes);
   Checked check() const override { return {}; }
+  Corruptions corruptions() override {
+    const auto none = Corruption::not_applicable("a ruler has no output");
+    return {none, none, none};
+  }
   Cost cost() const override;
   const Tensor& buffer() const { return *buffer_; }
 

@@ -30,6 +30,7 @@ struct Tally {
   DeviceFacts device;
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
+  std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   bool interrupted = false;
 
   Exit exit() const;

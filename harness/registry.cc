@@ -87,6 +87,14 @@ const std::vector<Variant>& all_variants() {
   return checked().variants;
 }
 
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name) {
+  for (const Variant& v : all_variants()) {
+    if (v.op == op && v.backend == backend && v.name == name) return v;
+  }
+  throw Error(Exit::internal,
+              fmt::format("no {} variant '{}' of operator '{}'", name_of(backend), name, op));
+}
+
 const OpEntry& find_op(const std::string& name) {
   for (const OpEntry& op : checked().ops) {
     if (op.name == name) return op;

@@ -1,14 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/replay_rule.h"
-#include "harness/stats.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
 namespace moegate {
-std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits) {
-  std::vector<Question> qs;
-  for (auto& q : family) { Question x; x.head.n = x.base.n = (int)q.log_ratios.size(); if (x.head.n) {x.head.mean_log = mean(q.log_ratios); x.head.sd_log = stddev(q.log_ratios)/1.414; x.base.sd_log = x.head.sd_log;} x.tick = q.tick; qs.push_back(x); }
-  return judge_family(qs, limits);
+namespace {
+
+constexpr double kSuspicious = 0.05;
+
+bool suspicious(const Judgement& j) {
+  switch (j.outcome) {
+    case Outcome::pass:
+      return j.p < kSuspicious || j.p_faster < kSuspicious;
+    case Outcome::regressed:
+    case Outcome::improved:
+    case Outcome::inconclusive:
+      return true;
+    default:
+      return false;
+  }
 }
-bool needs_replay(const Judgement& j) { return j.outcome != Outcome::pass; }
-std::vector<Judgement> judge_replay(std::span<const PairedQuestion> family, const Limits& limits, const ReplayPlan& plan) {
-  Limits l = limits; if (plan.extra_rounds > 0) l.alpha /= 2; return judge_pairs(family, l); }
-std::vector<Judgement> judge_extension(std::span<const PairedQuestion> family, const Limits& limits, const ReplayPlan&) {
-  Limits l = limits; l.alpha /= 2; return judge_pairs(family, l); }
+
+/// One of two planned looks.
+Limits one_look(Limits limits) {
+  limits.alpha /= 2;
+  return limits;
 }
+
+}  // namespace
+
+std::vector<size_t> needs_replay(std::span<const Judgement> screened) {
+  std::vector<size_t> go_on;
+  for (size_t i = 0; i < screened.size(); ++i) {
+    if (suspicious(screened[i])) go_on.push_back(i);
+  }
+  return go_on;
+}
+
+Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
+                  const ReplayPlan& plan) {
+  if (plan.extra_rounds == 0) return {judge_pairs(family, limits), {}};
+  Confirmed confirmed{judge_pairs(family, one_look(limits)), {}};
+  for (size_t i = 0; i < family.size(); ++i) {
+    if (confirmed.judgements[i].outcome == Outcome::inconclusive) confirmed.undecided.push_back(i);
+  }
+  return confirmed;
+}
+
+std::vector<Judgement> extend(Confirmed first, std::span<const PairedQuestion> again,
+                              const Limits& limits) {
+  if (again.size() != first.undecided.size()) {
+    throw std::invalid_argument(
+        fmt::format("{} cases extended, {} are undecided", again.size(), first.undecided.size()));
+  }
+  const auto judged = judge_pairs(again, one_look(limits));
+  for (size_t i = 0; i < judged.size(); ++i) first.judgements[first.undecided[i]] = judged[i];
+  return std::move(first.judgements);
+}
+
+}  // namespace moegate

@@ -25,8 +25,9 @@ struct Result {
   std::string path;  // internal path the variant took; empty when it has only one
   std::string code;  // hash of what was launched, machine code and geometry; empty: unknown
   std::vector<Accuracy> accuracy;
-  std::vector<SeedError> seeds;  // one per problem set
-  bool deterministic = true;  // output bitwise equal over all timed launches on the same input
+  std::vector<SeedError> seeds;   // one per problem set
+  std::vector<Control> controls;  // what became of the negative controls; empty when not asked for
+  bool deterministic = true;      // output bitwise equal over all timed launches on the same input
 
   std::string timer;   // "cupti", "event", "clock"; empty when nothing was timed
   double tick_ns = 0;  // the timer's resolution

@@ -32,7 +32,10 @@ Tally check_suites(const RunOptions& options) {
   Tally tally;
   tally.device = hello.device;
   const auto cases = adapt(loaded, tally.device.backend);
-  const auto planned = plan(options, cases, tally.device.backend, hello.variants);
+  auto planned = plan(options, cases, tally.device.backend, hello.variants);
+  if (options.worker.task == Task::controls) {
+    planned = one_variant_each(std::move(planned), cases, tally.device);
+  }
   Progress progress(total_variants(planned));
   for (const Planned& p : planned) {
     for (const std::string& variant : p.variants) {
@@ -48,6 +51,7 @@ Tally check_suites(const RunOptions& options) {
       } else {
         tally.count(key, result, progress);
       }
+      for (const Control& c : result.controls) ++tally.controls[c.name][c.outcome];
     }
   }
   tally.interrupted = InterruptGuard::interrupted();

@@ -54,7 +54,7 @@ void add(Calibration& c, Columns& columns, const Judgement& j, const Side& base,
 std::vector<Calibration> calibrate(const AbResult& result, const std::vector<double>& injected) {
   std::vector<Calibration> all(injected.size());
   std::vector<Columns> columns(injected.size());
-  for (const auto& [id, j] : result.decided) {
+  for (const auto& [id, j] : result.decided.judged) {
     const size_t slot = canary_slot({id.key, id.variant}, injected.size());
     add(all[slot], columns[slot], j, result.base.at(id), result.head.at(id));
     all[slot].screened += result.screened.count(id) > 0;
@@ -94,7 +94,7 @@ Table mde_histogram(const AbResult& result) {
   constexpr double kEdges[] = {0.01, 0.02, 0.03, 0.05, 0.10, 0.20, 0.50};
   constexpr size_t kBins = std::size(kEdges) + 1;
   std::vector<int> counts(kBins);
-  for (const auto& [id, j] : result.decided) {
+  for (const auto& [id, j] : result.decided.judged) {
     // A case whose spread is unknown sees nothing.
     const size_t bin = j.mde > 0 ? std::upper_bound(std::begin(kEdges), std::end(kEdges), j.mde) -
                                        std::begin(kEdges)
@@ -115,7 +115,7 @@ Table mde_histogram(const AbResult& result) {
 
 std::vector<std::string> blind_cases(const AbResult& result) {
   std::vector<std::string> list;
-  for (const auto& [id, j] : result.decided) {
+  for (const auto& [id, j] : result.decided.judged) {
     if (!j.blind) continue;
     const std::string sees = j.mde > 0 ? fmt::format("{:.1f} %", 100 * j.mde) : "nothing";
     list.push_back(fmt::format("{} {}: sees {}", id.key, id.variant, sees));

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/polygamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -23,6 +28,43 @@ size_t trimmed_count(size_t n, double share) {
   if (!(share >= 0 && share < 0.5)) throw std::invalid_argument("trimmed share not in [0, 0.5)");
   // A hair more, so that a product like 0.29 * 100 = 28.999… cuts the 29 it means.
   return static_cast<size_t>(static_cast<double>(n) * share + 1e-9);
+}
+
+/// Sets the `cut` values at each end of sorted ones to their next neighbour's.
+void winsorise(std::vector<double>& ordered, size_t cut) {
+  const size_t n = ordered.size();
+  std::fill_n(ordered.begin(), cut, ordered[cut]);
+  std::fill_n(ordered.rbegin(), cut, ordered[n - 1 - cut]);
+}
+
+/// Variance of a standard normal whose `share` of each tail is winsorised.
+double winsorised_normal_variance(double share) {
+  if (share == 0) return 1;
+  const boost::math::normal normal;
+  const double z = boost::math::quantile(boost::math::complement(normal, share));
+  return 1 - 2 * share - 2 * z * boost::math::pdf(normal, z) + 2 * share * z * z;
+}
+
+/// Inverse of trigamma by Newton's method on its reciprocal, which is convex and nearly linear:
+/// converges from this start for every y > 0 (Smyth 2004, appendix).
+double inverse_trigamma(double y) {
+  double x = 0.5 + 1 / y;
+  for (int i = 0; i < 50; ++i) {
+    const double at = boost::math::trigamma(x);
+    const double step = at * (1 - at / y) / boost::math::polygamma(2, x);
+    x += step;
+    if (-step < 1e-10 * x) break;
+  }
+  return x;
+}
+
+std::vector<double> logs(std::span<const double> values) {
+  std::vector<double> v;
+  for (const double x : values) {
+    if (!(x > 0)) throw std::invalid_argument("geometric mean of a value that is not positive");
+    v.push_back(std::log(x));
+  }
+  return v;
 }
 
 }  // namespace
@@ -44,10 +86,7 @@ Interval trimmed_mean_interval(std::span<const double> values, double share, dou
   const size_t n = v.size(), cut = trimmed_count(n, share), kept = n - 2 * cut;
   const double center = mean(std::span(v).subspan(cut, kept));
   if (kept < 2) return {v.front(), v.back()};
-  for (size_t i = 0; i < cut; ++i) {  // winsorise
-    v[i] = v[cut];
-    v[n - 1 - i] = v[n - 1 - cut];
-  }
+  winsorise(v, cut);
   const auto size = static_cast<double>(n), used = static_cast<double>(kept);
   const double error = stddev(v) * std::sqrt(size) / used;
   const boost::math::students_t t(used - 1);
@@ -107,12 +146,46 @@ std::vector<double> holm(std::span<const double> p) {
 
 double geometric_mean(std::span<const double> values) {
   if (values.empty()) throw std::invalid_argument("geometric mean of no values");
-  double sum = 0;
-  for (const double x : values) {
-    if (!(x > 0)) throw std::invalid_argument("geometric mean of a value that is not positive");
-    sum += std::log(x);
+  return std::exp(mean(logs(values)));
+}
+
+Interval geometric_mean_interval(std::span<const double> values, double confidence) {
+  if (values.empty()) throw std::invalid_argument("geometric mean interval of no values");
+  const Interval interval = trimmed_mean_interval(logs(values), 0, confidence);
+  return {std::exp(interval.low), std::exp(interval.high)};
+}
+
+double hodges_lehmann(std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument("Hodges-Lehmann estimate of no values");
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t k = i; k < values.size(); ++k) means.push_back(std::midpoint(values[i], values[k]));
   }
-  return std::exp(sum / static_cast<double>(values.size()));
+  return median(means);
+}
+
+VariancePrior fit_prior(std::span<const double> variances, double df, double tails) {
+  if (variances.size() < 2) throw std::invalid_argument("prior of fewer than two variances");
+  if (!(df > 0)) throw std::invalid_argument("prior of variances without degrees of freedom");
+  if (!(tails >= 0 && tails <= 0.25)) throw std::invalid_argument("tails not in [0, 0.25]");
+  std::vector<double> v = sorted(variances, "prior");
+  const double least = 1e-5 * median(v);
+  if (!(least > 0)) throw std::invalid_argument("prior of variances that are mostly zero");
+  for (double& x : v) x = std::log(std::max(x, least));
+  const size_t cut = trimmed_count(v.size(), tails);
+  winsorise(v, cut);
+  const double share = static_cast<double>(cut) / static_cast<double>(v.size());
+  // log s^2 of one true variance has mean digamma(df/2) - log(df/2) and variance trigamma(df/2);
+  // what the variances spread beyond that is the prior's.
+  const auto offset = [](double half) { return boost::math::digamma(half) - std::log(half); };
+  const double center = mean(v) - offset(df / 2);
+  const double spread = stddev(v);
+  const double beyond =
+      spread * spread / winsorised_normal_variance(share) - boost::math::trigamma(df / 2);
+  if (!(beyond > 0)) return {std::numeric_limits<double>::infinity(), std::exp(center)};
+  const double half = inverse_trigamma(beyond);
+  return {2 * half, std::exp(center + offset(half))};
 }
 
 }  // namespace moegate

@@ -125,5 +125,63 @@ TEST(Stats, GeometricMean) {
   EXPECT_THROW(geometric_mean(Values{1, std::nan("")}), std::invalid_argument);
 }
 
+TEST(Stats, GeometricMeanInterval) {
+  // Logs 0, 1, 2 in units of log 2; t(0.975, 2) = 4.3026527.
+  const double reach = 4.3026527 * std::log(2) / std::sqrt(3);
+  const Interval interval = geometric_mean_interval(Values{4, 1, 2});
+  EXPECT_NEAR(interval.low, 2 * std::exp(-reach), 1e-6);
+  EXPECT_NEAR(interval.high, 2 * std::exp(reach), 1e-5);
+  EXPECT_GT(geometric_mean_interval(Values{4, 1, 2}, 0.9).low, interval.low);
+  EXPECT_DOUBLE_EQ(geometric_mean_interval(Values{7}).high, 7);
+  EXPECT_THROW(geometric_mean_interval({}), std::invalid_argument);
+  EXPECT_THROW(geometric_mean_interval(Values{1, -1}), std::invalid_argument);
+}
+
+TEST(Stats, HodgesLehmann) {
+  EXPECT_EQ(hodges_lehmann(Values{5}), 5);
+  EXPECT_EQ(hodges_lehmann(Values{1, 2, 4, 8}), 3.5);  // of 1 1.5 2 2.5 3 4 4.5 5 6 8
+  // Hollander & Wolfe 1973, table 3.1: depression scale before and after a tranquilizer.
+  EXPECT_NEAR(
+      hodges_lehmann(Values{0.952, -0.147, 1.022, 0.430, 0.620, 0.590, 0.490, -0.080, 0.010}), 0.46,
+      1e-12);
+  EXPECT_LT(hodges_lehmann(Values{1, 2, 3, 4, 5, 6, 7, 8, 1e9, 1e9}), 9);
+  EXPECT_THROW(hodges_lehmann({}), std::invalid_argument);
+}
+
+// Expected values by bisection of trigamma's series, which shares nothing with Newton's method.
+TEST(Stats, PriorIsSmyths) {
+  const VariancePrior prior = fit_prior(Values{0.5, 1, 2, 4, 8, 0.25}, 4, 0);
+  EXPECT_NEAR(prior.df, 2.777399311341313, 1e-9);
+  EXPECT_NEAR(prior.variance, 1.2405236675256097, 1e-9);
+  const VariancePrior wild = fit_prior(Values{1e-4, 1, 1e4}, 4, 0);
+  EXPECT_NEAR(wild.df, 0.21983282010475183, 1e-9);
+  EXPECT_NEAR(wild.variance / 0.0008857664850264289, 1, 1e-6);
+}
+
+TEST(Stats, VariancesThatAgreeHaveAnInfinitePrior) {
+  const VariancePrior prior = fit_prior(Values{1, 1.1, 0.9, 1.05}, 4, 0);
+  EXPECT_TRUE(std::isinf(prior.df));
+  EXPECT_NEAR(prior.variance, 1.3231930628155808, 1e-9);
+}
+
+TEST(Stats, PriorIgnoresAFewForeignVariances) {
+  Values logs = ranks(20);
+  for (double& x : logs) x = std::exp((x - 10.5) / 5);
+  const VariancePrior prior = fit_prior(logs, 10);  // one winsorised at each end
+  EXPECT_NEAR(prior.df, 2.2689819160483733, 1e-9);
+  EXPECT_NEAR(prior.variance, 0.6714873233016903, 1e-9);
+  logs[0] = 0;
+  logs[19] = 1e9;
+  EXPECT_DOUBLE_EQ(fit_prior(logs, 10).df, prior.df);
+  EXPECT_LT(fit_prior(logs, 10, 0).df, 0.5);
+}
+
+TEST(Stats, PriorOfNothing) {
+  EXPECT_THROW(fit_prior(Values{1}, 4), std::invalid_argument);
+  EXPECT_THROW(fit_prior(Values{1, 2}, 0), std::invalid_argument);
+  EXPECT_THROW(fit_prior(Values{1, 2}, 4, 0.3), std::invalid_argument);
+  EXPECT_THROW(fit_prior(Values{0, 0, 0, 1}, 4), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace moegate

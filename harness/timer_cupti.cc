@@ -14,6 +14,7 @@
 
 #include "harness/cuda_check.h"
 #include "harness/cuda_sequence.h"
+#include "harness/cupti_code.h"
 #include "harness/cupti_log.h"
 #include "harness/timer.h"
 
@@ -67,7 +68,7 @@ double longest(std::span<const Activity> operations) {
 class CuptiSession final : public Session {
  public:
   CuptiSession(Device& device, const Subject& subject, const Conditions& conditions)
-      : sequence_(device, subject, conditions) {
+      : sequence_(device, subject, conditions), problem_sets_(subject.sets.size()) {
     CuptiLog::discard();  // checks, fills and captures before this session
   }
 
@@ -91,11 +92,16 @@ class CuptiSession final : public Session {
 
   std::vector<KernelRow> kernels() const override { return log_.rows(shapes_); }
 
+  std::string code() const override {
+    return launches_.code(problem_sets_, shapes_, &CuptiCode::of);
+  }
+
  private:
   std::vector<Recorded> attribute(const CuptiBatch& batch);
   bool ran_flush(const Recorded& r) const;
 
   CudaSequence sequence_;
+  size_t problem_sets_;
   uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
   std::vector<size_t> sets_;  // problem set of every pending sample
   uint64_t opened_ns_ = 0;    // when the first of them was enqueued
@@ -104,6 +110,7 @@ class CuptiSession final : public Session {
   KernelSets kernel_sets_;
   ClockWatch clock_;
   OperationLog log_;
+  LaunchLog launches_;
 };
 
 std::vector<Recorded> CuptiSession::attribute(const CuptiBatch& batch) {
@@ -146,7 +153,9 @@ std::vector<Sample> CuptiSession::collect() {
   kernel_sets_.flag(samples, recorded, sets_);
   clock_.flag(samples);
   for (size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].flags == 0) log_.add(recorded[i].launch);
+    if (samples[i].flags != 0) continue;
+    log_.add(recorded[i].launch);
+    launches_.add(sets_[i], recorded[i].launch);
   }
   sets_.clear();
   base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
@@ -234,15 +243,22 @@ std::string prepare_once(int ordinal) {
   std::string why = other_profiler();
   if (!why.empty()) return why;
   if (cuda_devices(&why).empty()) return why;
+  CuptiCode::watch();
   why = CuptiLog::open();
-  if (!why.empty()) return why;
+  if (!why.empty()) {
+    CuptiCode::stop();
+    return why;
+  }
   try {
     MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
     why = self_test();
   } catch (const Error& error) {
     why = error.what();
   }
-  if (!why.empty()) CuptiLog::close();
+  if (!why.empty()) {
+    CuptiLog::close();
+    CuptiCode::stop();
+  }
   return why;
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/chill.h"
 #include "harness/error.h"
+#include "harness/object_code.h"
 #include "harness/timer.h"
 
 namespace moegate {
@@ -53,6 +54,8 @@ class HostSession : public Session {
   }
 
   std::vector<Sample> collect() override { return std::exchange(samples_, {}); }
+
+  std::string code() const override { return host_code(*subject_.variant); }
 
  private:
   double time(const Subject& subject, size_t turn, Sample& sample) {

@@ -28,38 +28,49 @@ constexpr double kForeignSpread = 0.05;
 /// many unchanged nights.
 constexpr double kSessionShare = 0.6;
 
+/// From this many cases on, a family says more about its noise than the limits do.
+constexpr size_t kCasesForPrior = 10;
+
+/// A fitted prior is held at this share of the expected sd or above: ticks of a timer and a quiet
+/// hour make spreads that the next round need not keep.
+constexpr double kQuietestPrior = 0.5;
+
 struct Spread {
-  double sd;  // of one process's log level
+  double sd;  // of one observation
   double df;
   bool own;  // from the case alone, nothing borrowed
 };
 
-/// The variance of one process, moderated: with 3 processes a side, the case's own spread alone
-/// would need a t of 9 in a family of 60; the prior makes that 4 (Smyth 2004, limma). Where the
-/// case is plainly noisier than the prior expects, the prior would lie about it and only its own
-/// spread counts (as in Phipson et al. 2016), and its p is doubled, because the spread chose the
-/// test.
-Spread moderated(const Question& q, const Limits& limits) {
-  const double d = q.base.n + q.head.n - 2;
-  const double pooled = ((q.base.n - 1) * q.base.sd_log * q.base.sd_log +
-                         (q.head.n - 1) * q.head.sd_log * q.head.sd_log) /
-                        d;
-  const double prior = limits.prior_sd * limits.prior_sd;
-  const boost::math::fisher_f f(d, limits.prior_df);
-  if (pooled > prior * boost::math::quantile(boost::math::complement(f, kForeignSpread))) {
-    return {std::sqrt(pooled), d, true};
+/// A case's variance with `df` degrees of freedom, moderated: with 3 processes a side, its own
+/// spread alone would need a t of 9 in a family of 60; the prior makes that 4 (Smyth 2004, limma).
+/// Where the case is plainly noisier than the prior expects, the prior would lie about it and only
+/// its own spread counts (as in Phipson et al. 2016), and its p is doubled, because the spread
+/// chose the test.
+Spread moderated(double variance, double df, const VariancePrior& prior) {
+  const boost::math::fisher_f f(df, prior.df);
+  if (boost::math::cdf(boost::math::complement(f, variance / prior.variance)) < kForeignSpread) {
+    return {std::sqrt(variance), df, true};
   }
-  const double df = limits.prior_df + d;
-  return {std::sqrt((limits.prior_df * prior + d * pooled) / df), df, false};
+  const double both = prior.df + df;
+  return {std::sqrt((prior.df * prior.variance + df * variance) / both), both, false};
 }
 
+/// One case ready to be judged, whatever was measured. Effects on the log scale.
 struct Test {
-  double delta = 0;   // log effect
-  double margin = 0;  // log
+  double delta = 0;
+  double margin = 0;
   double se = 0, df = 0, sd = 0;
   double choices = 1;  // tests among which the spread chose
   bool possible = false;
+  std::string sample;  // what the numbers rest on, or why they cannot be tested
+  std::string remark;  // to end the sentence with
 
+  void spread_by(const Spread& spread) {
+    possible = true;
+    sd = spread.sd;
+    df = spread.df;
+    choices = spread.own ? 2 : 1;
+  }
   double p_slower() const { return upper_tail((delta - margin) / se); }
   double p_faster() const { return upper_tail((-delta - margin) / se); }
   double quantile(double p) const {
@@ -72,18 +83,72 @@ struct Test {
   }
 };
 
+double log_margin(const Limits& limits, double tick) {
+  return std::log1p(std::max(limits.margin, 2 * tick));
+}
+
 Test test_of(const Question& q, const Limits& limits) {
   Test t;
   t.delta = q.head.mean_log - q.base.mean_log;
-  t.margin = std::log1p(std::max(limits.margin, 2 * q.tick));
-  t.possible = q.base.n >= 2 && q.head.n >= 2;
-  if (!t.possible) return t;
-  const Spread spread = moderated(q, limits);
-  t.sd = spread.sd;
-  t.df = spread.df;
-  t.choices = spread.own ? 2 : 1;
+  t.margin = log_margin(limits, q.tick);
+  if (q.base.n < 2 || q.head.n < 2) {
+    t.sample = fmt::format("with {} process now and {} in the baseline", q.head.n, q.base.n);
+    return t;
+  }
+  const double d = q.base.n + q.head.n - 2;
+  const double pooled = ((q.base.n - 1) * q.base.sd_log * q.base.sd_log +
+                         (q.head.n - 1) * q.head.sd_log * q.head.sd_log) /
+                        d;
+  t.spread_by(moderated(pooled, d, {limits.prior_df, limits.prior_sd * limits.prior_sd}));
   const double runs = 2 * kSessionShare * kSessionShare;
-  t.se = std::hypot(spread.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs), q.extra_sd);
+  t.se = std::hypot(t.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs), q.extra_sd);
+  t.sample = fmt::format("{} against {} processes that spread by {:.2g} %", q.head.n, q.base.n,
+                         100 * t.sd);
+  if (q.extra_sd > 0) {
+    t.remark = fmt::format(
+        "; the sides are from two devices of this class, {:.2g} % added to the standard error",
+        100 * q.extra_sd);
+  }
+  return t;
+}
+
+double variance_of(const PairedQuestion& q) {
+  const double sd = stddev(q.log_ratios);
+  return sd * sd;
+}
+
+/// What the family's ratios spread by. Fitted from the cases that were measured in every round,
+/// and worth no more degrees of freedom than those have together: a fit is an estimate too.
+VariancePrior prior_of(std::span<const PairedQuestion> family, const Limits& limits) {
+  const double expected = 2 * limits.prior_sd * limits.prior_sd;
+  size_t rounds = 2;
+  for (const PairedQuestion& q : family) rounds = std::max(rounds, q.log_ratios.size());
+  std::vector<double> variances;
+  for (const PairedQuestion& q : family) {
+    // A timer's ticks can make all ratios equal; the logarithm of no variance says too much.
+    if (q.log_ratios.size() == rounds)
+      variances.push_back(std::max(variance_of(q), 1e-6 * expected));
+  }
+  if (variances.size() < kCasesForPrior) return {limits.prior_df, expected};
+  const auto df = static_cast<double>(rounds - 1);
+  const VariancePrior fitted = fit_prior(variances, df);
+  return {std::min(fitted.df, df * static_cast<double>(variances.size())),
+          std::max(fitted.variance, kQuietestPrior * kQuietestPrior * expected)};
+}
+
+Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior& prior) {
+  Test t;
+  const size_t rounds = q.log_ratios.size();
+  if (rounds > 0) t.delta = mean(q.log_ratios);
+  t.margin = log_margin(limits, q.tick);
+  if (rounds < 2) {
+    t.sample = fmt::format("in {} paired round{}", rounds, rounds == 1 ? "" : "s");
+    return t;
+  }
+  const auto n = static_cast<double>(rounds);
+  t.spread_by(moderated(variance_of(q), n - 1, prior));
+  t.se = t.sd / std::sqrt(n);
+  t.sample = fmt::format("{} paired rounds that spread by {:.2g} %", rounds, 100 * t.sd);
   return t;
 }
 
@@ -101,22 +166,21 @@ std::string limit(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
-std::string numbers(const Judgement& j, const Question& q, const Test& t) {
-  return fmt::format("{} [{}, {}], {} against {} processes that spread by {:.2g} %",
-                     percent(j.effect), percent(j.low), percent(j.high), q.head.n, q.base.n,
-                     100 * t.sd);
+std::string numbers(const Judgement& j, const Test& t) {
+  return fmt::format("{} [{}, {}], {}", percent(j.effect), percent(j.low), percent(j.high),
+                     t.sample);
 }
 
-void decide(Judgement& j, double p_faster, const Question& q, const Test& t, const Limits& limits) {
-  const std::string what = numbers(j, q, t);
+void decide(Judgement& j, double faster_adjusted, const Test& t, const Limits& limits) {
+  const std::string what = numbers(j, t);
   const double fail_at = std::log1p(limits.fail_at);
   if (j.p_adjusted <= limits.alpha && t.delta >= fail_at) {
     j.outcome = Outcome::regressed;
     j.why = fmt::format("slower: {}; adjusted p {:.2g} for more than {}", what, j.p_adjusted,
                         limit(std::expm1(t.margin)));
-  } else if (p_faster <= limits.alpha && t.delta <= -fail_at) {
+  } else if (faster_adjusted <= limits.alpha && t.delta <= -fail_at) {
     j.outcome = Outcome::improved;
-    j.why = fmt::format("faster: {}; adjusted p {:.2g}", what, p_faster);
+    j.why = fmt::format("faster: {}; adjusted p {:.2g}", what, faster_adjusted);
   } else if (j.high < limits.fail_at) {
     j.outcome = Outcome::pass;
     j.why = fmt::format("not slower by {} or more: {}", limit(limits.fail_at), what);
@@ -126,16 +190,14 @@ void decide(Judgement& j, double p_faster, const Question& q, const Test& t, con
   }
 }
 
-Judgement measure(const Question& q, const Test& t, const Limits& limits, size_t family) {
+Judgement measure(const Test& t, const Limits& limits, size_t family) {
   Judgement j;
   j.effect = std::expm1(t.delta);
   if (!t.possible) {
     j.low = j.high = j.effect;
     j.blind = true;
-    j.why = fmt::format(
-        "{} with {} process now and {} in the baseline: spread unknown; use --rounds 2 "
-        "or more",
-        percent(j.effect), q.head.n, q.base.n);
+    j.why =
+        fmt::format("{} {}: spread unknown; use --rounds 2 or more", percent(j.effect), t.sample);
     return j;
   }
   const double reach = t.quantile(1 - kConfidence) * t.se;
@@ -143,9 +205,34 @@ Judgement measure(const Question& q, const Test& t, const Limits& limits, size_t
   j.high = std::expm1(t.delta + reach);
   j.df = t.df;
   j.p = t.p_slower();
+  j.p_faster = t.p_faster();
   j.mde = detectable(t, limits, family);
   j.blind = j.mde > limits.blind_at;
   return j;
+}
+
+std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits) {
+  std::vector<double> slower, faster;  // p-values of the cases that can be tested
+  for (const Test& t : tests) {
+    if (!t.possible) continue;
+    slower.push_back(t.p_slower());
+    faster.push_back(t.p_faster());
+  }
+  const auto slower_adjusted = holm(slower);
+  const auto faster_adjusted = holm(faster);
+  std::vector<Judgement> judgements;
+  size_t k = 0;
+  for (const Test& t : tests) {
+    Judgement j = measure(t, limits, slower.size());
+    if (t.possible) {
+      j.p_adjusted = slower_adjusted[k];
+      decide(j, faster_adjusted[k], t, limits);
+      ++k;
+    }
+    j.why += t.remark;
+    judgements.push_back(std::move(j));
+  }
+  return judgements;
 }
 
 }  // namespace
@@ -180,32 +267,15 @@ double Evidence::level() const {
 
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits) {
   std::vector<Test> tests;
-  std::vector<double> slower, faster;  // p-values of the cases that can be tested
-  for (const Question& q : family) {
-    tests.push_back(test_of(q, limits));
-    if (!tests.back().possible) continue;
-    slower.push_back(tests.back().p_slower());
-    faster.push_back(tests.back().p_faster());
-  }
-  const auto slower_adjusted = holm(slower);
-  const auto faster_adjusted = holm(faster);
-  std::vector<Judgement> judgements;
-  for (size_t i = 0, k = 0; i < family.size(); ++i) {
-    Judgement j = measure(family[i], tests[i], limits, slower.size());
-    if (tests[i].possible) {
-      j.p_adjusted = slower_adjusted[k];
-      decide(j, faster_adjusted[k], family[i], tests[i], limits);
-      ++k;
-    }
-    if (family[i].extra_sd > 0) {
-      j.why += fmt::format(
-          "; the sides are from two devices of this class, {:.2g} % added to the "
-          "standard error",
-          100 * family[i].extra_sd);
-    }
-    judgements.push_back(std::move(j));
-  }
-  return judgements;
+  for (const Question& q : family) tests.push_back(test_of(q, limits));
+  return judge(tests, limits);
+}
+
+std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits) {
+  const VariancePrior prior = prior_of(family, limits);
+  std::vector<Test> tests;
+  for (const PairedQuestion& q : family) tests.push_back(test_of(q, limits, prior));
+  return judge(tests, limits);
 }
 
 }  // namespace moegate

@@ -56,12 +56,12 @@ TEST(Verdict, ACaseMuchNoisierThanThePriorIsJudgedByItsOwnSpread) {
 }
 
 TEST(Verdict, SmallButCertainLossesDoNotFail) {
-  EXPECT_EQ(judge(around(1, 0.0005, 20), around(1.015, 0.0005, 20)).outcome, Outcome::pass);
+  EXPECT_EQ(judge(around(1, 0.0005, 20), around(1.012, 0.0005, 20)).outcome, Outcome::pass);
 }
 
 TEST(Verdict, ImprovementIsTheMirror) {
   EXPECT_EQ(judge(around(1.05, 0.003), around(1, 0.003)).outcome, Outcome::improved);
-  EXPECT_EQ(judge(around(1.015, 0.0005, 20), around(1, 0.0005, 20)).outcome, Outcome::pass);
+  EXPECT_EQ(judge(around(1.012, 0.0005, 20), around(1, 0.0005, 20)).outcome, Outcome::pass);
 }
 
 TEST(Verdict, OneProcessDecidesNothing) {
@@ -112,8 +112,8 @@ TEST(Verdict, DetectableEffectIsThatOfTheTable) {
   const Evidence e = around(1, 0.003, 4);
   const double se = 0.003 * std::sqrt(0.5 + 0.72);
   EXPECT_NEAR(std::log1p(judge(e, e, limits).mde), std::log1p(0.01) + (3.4284 + 1.3562) * se, 1e-6);
-  limits.alpha = 0.5;  // now the estimate, which must reach 2 %, decides
-  EXPECT_NEAR(std::log1p(judge(e, e, limits).mde), std::log1p(0.02) + 1.3562 * se, 1e-6);
+  limits.alpha = 0.5;  // now the estimate, which must reach 1.5 %, decides
+  EXPECT_NEAR(std::log1p(judge(e, e, limits).mde), std::log1p(0.015) + 1.3562 * se, 1e-6);
 }
 
 TEST(Verdict, NothingToJudge) {

@@ -22,10 +22,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Accuracy, output, ok, why, eleme
                                                 nonfinite, rel_l2, cosine, scale, max_abs, max_rel,
                                                 worst_row, row_p999, worst_index)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SeedError, seed, hash, rel_l2, worst_row, bias)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Control, name, output, outcome, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KernelRow, name, grid, block, cluster, registers,
                                                 static_shared, dynamic_shared, ns, gap_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Result, variant, status, why, path, code, accuracy,
-                                                seeds, deterministic, timer, tick_ns, samples,
+                                                seeds, controls, deterministic, timer, tick_ns, samples,
                                                 invalid, flags, span_ns, median_ns, low_ns, high_ns,
                                                 min_ns, busy_ns, sum_ns, ratio, ratio_low,
                                                 ratio_high, sm_mhz, impossible, suspect_warm,

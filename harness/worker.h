@@ -15,7 +15,7 @@
 
 namespace moegate {
 
-enum class Task { verify, measure, profile };
+enum class Task { verify, measure, profile, controls };
 
 /// Everything a worker is told once.
 struct WorkerOptions {

@@ -12,13 +12,6 @@ class AbTest : public ProgramTest {
     write("quick.suite",
           "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[small]\ntokens = 3, 20\n");
   }
-  /// A program that is the saboteurs with a request of its own.
-  std::string sabotaged(const std::string& mode) const {
-    const std::string name = "sabotaged_" + mode;
-    write(name, "#!/bin/sh\nMOEGATE_SABOTEUR=" + mode + " exec " + saboteurs() + " \"$@\"\n");
-    shell("chmod +x " + name);
-    return "./" + name;
-  }
   Outcome ab(const std::string& arguments) const {
     return moegate(
         "ab --suite ./quick.suite --device host --db r.sqlite --min-samples 10 --max-samples 20 "
@@ -76,7 +69,6 @@ TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
   refused("--base-program ./none", "./none: does not answer as a moegate");
   refused("--base-program /bin/true", "/bin/true: does not answer as a moegate");
   refused("--variant chain", "given 1 times");
-  refused("--variant chain --variant fused --rounds 1", "--rounds 1");
   EXPECT_EQ(ab("--variant no --variant fused").exit, 13);
 }
 

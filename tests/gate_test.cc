@@ -29,8 +29,10 @@ class GateProgramTest : public ProgramTest {
   void alter(const std::string& sql) const {
     Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
   }
-  /// Makes the newest run's variant `factor` times as slow, beside its yardstick too.
+  /// Makes the newest run's variant `factor` times as slow, beside its yardstick too, as another
+  /// code of it would be.
   void slow_down(const std::string& variant, double factor) const {
+    alter("UPDATE result SET code = '' WHERE variant = '" + variant + "'");
     alter("UPDATE result SET ratio = ratio * " + std::to_string(factor) + " WHERE variant = '" +
           variant +
           "' AND process_id IN (SELECT process_id FROM process WHERE run_id = "
@@ -94,12 +96,39 @@ TEST_F(GateProgramTest, SlowerWrongBothAndGone) {
   EXPECT_NE(gone.out.find("saboteur"), std::string::npos) << gone.out;
 }
 
+TEST_F(GateProgramTest, AReplayOverrulesStoredNumbers) {
+  quiet_run();
+  ASSERT_EQ(gate().exit, 0);
+  moegate(run_arguments() + " --keep-artifact");
+  alter("UPDATE result SET status = 'ok', why = '' WHERE status = 'noisy'");
+  copy_levels();
+  slow_down("fused", 2);
+  alter(
+      "DELETE FROM result WHERE variant = 'saboteur' AND process_id IN (SELECT process_id FROM "
+      "process WHERE run_id = 2)");
+  const std::string partly = "--candidate candidate --fail-on latency,accuracy";
+  EXPECT_EQ(gate(partly).exit, 10);
+  const std::string kept = shell("printf %s artifacts/*/bin/moegate").out;
+  ASSERT_FALSE(kept.empty());
+  const Outcome replayed = gate(partly + " --replay-program " + kept);
+  EXPECT_EQ(replayed.exit, 0) << replayed.out << replayed.err;
+  EXPECT_NE(replayed.err.find("replaying 2 of"), std::string::npos) << replayed.err;
+  EXPECT_NE(replayed.out.find("4 identical"), std::string::npos) << replayed.out;
+  quiet_run();  // by another program: its code is not this one's
+  copy_levels();
+  slow_down("fused", 2);
+  const Outcome other = gate(partly + " --replay-program " + kept);
+  EXPECT_EQ(other.exit, 2) << other.out;
+  EXPECT_NE(other.err.find("another program"), std::string::npos) << other.err;
+}
+
 TEST_F(GateProgramTest, InconclusiveFailsOnlyWhenAsked) {
   quiet_run();
   ASSERT_EQ(gate().exit, 0);
   quiet_run();
   copy_levels();
-  alter("UPDATE result SET ratio = ratio * (1 + process_id % 3) WHERE variant = 'fused'");
+  alter(
+      "UPDATE result SET code = '', ratio = ratio * (1 + process_id % 3) WHERE variant = 'fused'");
   EXPECT_EQ(gate().exit, 0);
   EXPECT_EQ(gate("--candidate candidate --fail-on latency,inconclusive").exit, 20);
 }

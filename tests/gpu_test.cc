@@ -2,6 +2,7 @@
 // The gate on a real GPU: measured with CUPTI, green against itself in a fresh process, red for a
 // variant made 5 % slower or wrong, and alive after one that kills its context. Skipped without a
 // GPU.
+#include "harness/sqlite.h"
 #include "tests/program.h"
 
 namespace moegate {
@@ -18,8 +19,14 @@ class GpuTest : public ProgramTest {
           "op = topk_sort\nexperts = 256\ntopk = 8\nhidden = 7168\nlaunch = graph\n"
           "[decode]\ntokens = 8, 64\n");
   }
+  /// A run whose rows do not say what code they launched: a sabotage changes none, and the same
+  /// code is not judged.
   Outcome run(const std::string& sabotage, const std::string& more = "") const {
-    return saboteur(sabotage, "run --suite ./gpu.suite --device cuda --db r.sqlite " + more);
+    const Outcome outcome =
+        saboteur(sabotage, "run --suite ./gpu.suite --device cuda --db r.sqlite " + more);
+    Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE)
+        .execute("UPDATE result SET code = ''");
+    return outcome;
   }
   Outcome gate() const { return moegate("gate --db r.sqlite --candidate candidate"); }
 };
@@ -59,6 +66,32 @@ TEST_F(GpuTest, GreenAgainstItselfRedFivePercentSlower) {
   ASSERT_EQ(run("spin:" + std::to_string(0.05 * span), kSaboteurOnly).exit, 0);
   const Outcome slower = gate();
   EXPECT_EQ(slower.exit, 10) << slower.out << slower.err;
+}
+
+TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
+  ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
+  const double span = std::stod(query("r.sqlite", "SELECT max(span_ns) FROM result"));
+  const std::string plain = sabotaged("spin:0");
+  const std::string slow = sabotaged("spin:" + std::to_string(0.05 * span));
+  const auto ab = [&](const std::string& base, const std::string& head) {
+    return moegate("ab --suite ./gpu.suite --device cuda --db ab.sqlite --kernel '^saboteur$' " +
+                   ("--measure-identical --base-program " + base + " --head-program " + head));
+  };
+  const Outcome slower = ab(plain, slow), faster = ab(slow, plain);
+  EXPECT_EQ(slower.exit, 10) << slower.out << slower.err;
+  EXPECT_EQ(faster.exit, 0) << faster.out << faster.err;
+  EXPECT_NE(faster.out.find("improved"), std::string::npos) << faster.out;
+}
+
+TEST_F(GpuTest, EveryRowSaysWhatCodeItLaunched) {
+  const std::string rows = "run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 2";
+  ASSERT_EQ(moegate(rows).exit, 0);
+  EXPECT_EQ(query("r.sqlite", "SELECT count(*) FROM result WHERE status = 'ok' AND code = ''"),
+            "0");
+  EXPECT_EQ(query("r.sqlite",
+                  "SELECT max(n) FROM (SELECT count(DISTINCT code) AS n FROM result WHERE status = "
+                  "'ok' GROUP BY case_id, variant)"),
+            "1");
 }
 
 TEST_F(GpuTest, WrongOutputsFailTheGate) {

@@ -28,6 +28,8 @@ class ProgramTest : public ::testing::Test {
   Outcome moegate(const std::string& arguments) const;
   /// The saboteurs, with MOEGATE_SABOTEUR set to `sabotage`.
   Outcome saboteur(const std::string& sabotage, const std::string& arguments) const;
+  /// A program in the folder that is the saboteurs with a request of its own.
+  std::string sabotaged(const std::string& sabotage) const;
   /// The single value of an SQL query on a store in the folder.
   std::string query(const std::string& db, const std::string& sql) const;
   void write(const std::string& name, const std::string& text) const;

@@ -55,6 +55,13 @@ Outcome ProgramTest::saboteur(const std::string& sabotage, const std::string& ar
   return shell("MOEGATE_SABOTEUR=" + sabotage + " " + saboteurs() + " " + arguments);
 }
 
+std::string ProgramTest::sabotaged(const std::string& sabotage) const {
+  const std::string name = "sabotaged_" + sabotage;
+  write(name, "#!/bin/sh\nMOEGATE_SABOTEUR=" + sabotage + " exec " + saboteurs() + " \"$@\"\n");
+  shell("chmod +x '" + name + "'");
+  return "./" + name;
+}
+
 std::string ProgramTest::query(const std::string& db, const std::string& sql) const {
   Database database((folder_ / db).string(), SQLITE_OPEN_READONLY);
   Statement statement(database, sql);

@@ -46,6 +46,9 @@ TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
             "8");  // 2 cases, 2 variants, 2 rounds
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT process_id) FROM result"), "2");
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM accuracy WHERE ok = 1"), "40");
+  // Eight problem sets with the same eight seeds for everybody.
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM seed_error"), "64");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT seed) FROM seed_error"), "8");
   EXPECT_EQ(query("results.sqlite", "SELECT min(span_ns > 0 AND samples >= 10) FROM result"), "1");
   EXPECT_EQ(query("results.sqlite", "SELECT max(ratio) FROM result WHERE variant = 'chain'"),
             "1.0");
@@ -200,6 +203,28 @@ TEST_F(RunTest, VerifyCoversTheTinySuite) {
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(" ok"), std::string::npos) << outcome.out;
   EXPECT_EQ(saboteur("drop", "verify --suite tiny --device host").exit, 11);
+}
+
+TEST_F(RunTest, EveryControlOfTheTinySuiteIsRejected) {
+  const Outcome outcome = moegate("verify --suite tiny --device host --controls");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  for (const char* name : {"constant", "experts swapped", "scaled by 1.05", "scales transposed",
+                           "stale", "token dropped", "unwritten", "zeros"}) {
+    EXPECT_NE(outcome.out.find(std::string("| ") + name), std::string::npos) << outcome.out;
+  }
+}
+
+TEST_F(RunTest, ABlindToleranceFails) {
+  write("blind.suite", "op = blind\n[loose]\ntolerance = 0.1\n[tight]\ntolerance = 0.01\n");
+  const std::string verify = "verify --suite ./blind.suite --device host ";
+  EXPECT_EQ(saboteur("none", verify).exit, 0);
+  const Outcome blind = saboteur("none", verify + "--controls");
+  EXPECT_EQ(blind.exit, 11) << blind.out;
+  EXPECT_NE(blind.err.find("wrong blind/tolerance=0.1 ramp: blind tolerance: 'scaled by 1.05' of y "
+                           "was accepted"),
+            std::string::npos)
+      << blind.err;
+  EXPECT_EQ(saboteur("none", verify + "--controls --filter tolerance=0.01").exit, 0);
 }
 
 }  // namespace

@@ -196,8 +196,6 @@ TopkSortArgs TopkSort::args() {
 }
 
 Checked TopkSort::check() const {
-  // Integers exact; weights to 1e-5. The sum of k fp32 terms stays far below that.
-  const Tolerance tolerance{.rtol = 1e-5, .atol = 1e-6, .rel_l2 = 1e-5, .scale = 1e-5};
   const size_t rows = truth_.sorted_ids.size();
   const auto ids = head<int32_t>(sorted_ids_, rows);
   const auto weights = head<float>(sorted_weights_, rows);
@@ -210,7 +208,7 @@ Checked TopkSort::check() const {
   checked.accuracy = {
       compare_exact("num_valid", valid, truth_.num_valid),
       compare_exact("sorted_ids", ids, truth_.sorted_ids),
-      compare_floats("sorted_weights", weights, truth_.sorted_weights, shape.unit, tolerance),
+      compare_floats("sorted_weights", weights, truth_.sorted_weights, shape.unit, kTolerance),
       compare_exact("sorted_expert_ids", experts, truth_.sorted_expert_ids),
       compare_zero("moe_buf", zeros)};
   uint64_t hash = hash_bytes(valid.data(), valid.size() * sizeof(int32_t));
@@ -221,6 +219,39 @@ Checked TopkSort::check() const {
   if (!checked.accuracy.back().ok) hash = hash_bytes(zeros.data(), zeros.size(), hash);
   checked.hash = hash;
   return checked;
+}
+
+Corruptions TopkSort::corruptions() {
+  return {.experts_swapped = Corruption([this] { swap_experts(); }),
+          .token_dropped = Corruption([this] { drop_token(shape.tokens - 1); }),
+          .scales_transposed = Corruption::not_applicable("logits carry no scale factors")};
+}
+
+/// The first block of the first expert changes places with the first block of the last one.
+void TopkSort::swap_experts() {
+  const auto& experts = truth_.sorted_expert_ids;
+  const auto last = std::find(experts.begin(), experts.end(), experts.back());
+  const auto start = (last - experts.begin()) * shape.unit;
+  if (start == 0) return;  // one expert has all tokens
+  const auto swap_blocks = [&](auto values, Tensor& tensor) {
+    std::swap_ranges(values.begin(), values.begin() + shape.unit, values.begin() + start);
+    tensor.upload(values);
+  };
+  swap_blocks(sorted_ids_.download<int32_t>(), sorted_ids_);
+  swap_blocks(sorted_weights_.download<float>(), sorted_weights_);
+}
+
+/// Its rows become padding.
+void TopkSort::drop_token(int32_t token) {
+  auto ids = sorted_ids_.download<int32_t>();
+  auto weights = sorted_weights_.download<float>();
+  for (size_t row = 0; row < truth_.sorted_ids.size(); ++row) {
+    if ((ids[row] & 0xffffff) != token) continue;
+    ids[row] = shape.topk << 24 | shape.tokens;
+    weights[row] = 0;
+  }
+  sorted_ids_.upload(ids);
+  sorted_weights_.upload(weights);
 }
 
 Cost TopkSort::cost() const {

@@ -131,6 +131,50 @@ TEST(TopkSort, CostAndFactsFollowTheData) {
   EXPECT_EQ(problem.cost().write_bytes, 64 * 8 + 2 * 4 + 8 + 5 * 16 * 2);
 }
 
+TEST(TopkSort, ControlsSpoilWhatTheySay) {
+  const auto device = open_host_device();
+  const auto verify = [&](TopkSort& problem) {
+    for (const Variant& v : all_variants()) {
+      if (v.op != TopkSort::kOp || v.backend != Backend::host || v.name != "fused") continue;
+      problem.reserve_workspace(4096);
+      v.launch(problem, {nullptr, device->facts()});
+    }
+    EXPECT_TRUE(problem.check().accuracy[1].ok) << problem.check().accuracy[1].why;
+  };
+  TopkSort problem(*device, topk_sort_case({{"tokens", "5"},
+                                            {"experts", "8"},
+                                            {"topk", "2"},
+                                            {"hidden", "8"},
+                                            {"unit", "4"},
+                                            {"routing", "hot:2:1"}}));
+  verify(problem);
+  problem.corruptions().token_dropped.apply();
+  EXPECT_EQ(problem.check().accuracy[1].mismatches, 2) << "the token's two slots";
+  verify(problem);
+  problem.corruptions().experts_swapped.apply();
+  EXPECT_EQ(problem.check().accuracy[1].mismatches, 8) << "a block of four rows, twice";
+  EXPECT_FALSE(problem.corruptions().scales_transposed.apply);
+}
+
+TEST(TopkSort, EverySeedIsSummarised) {
+  const auto device = open_host_device();
+  Bench bench(
+      *device,
+      topk_sort_case(
+          {{"tokens", "5"}, {"experts", "8"}, {"topk", "2"}, {"hidden", "8"}, {"seed", "3"}}));
+  for (const Variant& v : all_variants()) {
+    if (v.op != TopkSort::kOp || v.backend != Backend::host || v.name != "fused") continue;
+    const Result first = bench.verify(v), again = bench.verify(v);
+    ASSERT_EQ(first.seeds.size(), 8u);
+    EXPECT_EQ(first.seeds[0].seed, 3);
+    EXPECT_EQ(first.seeds[0].worst_row, first.accuracy[2].worst_row);
+    EXPECT_EQ(first.seeds[0].bias, first.accuracy[2].scale - 1);
+    EXPECT_GT(first.seeds[0].rel_l2, 0);
+    EXPECT_NE(first.seeds[0].hash, first.seeds[1].hash);
+    EXPECT_EQ(first.seeds[1].hash, again.seeds[1].hash);
+  }
+}
+
 TEST(TopkSort, HostVariantsAgreeWithTheTruth) {
   const auto device = open_host_device();
   for (const char* tokens : {"1", "7", "65", "200"}) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code of the kernels in every module that the process loads, from CUPTI's callbacks. No
+// CUDA headers, so anything may include it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace moegate {
+
+/// All static: CUPTI has one subscriber per process.
+class CuptiCode {
+ public:
+  /// Watches modules from now on; call before the CUDA context exists. Where CUPTI takes no
+  /// subscriber (another tool is one), no kernel is ever known, and timing goes on.
+  static void watch() noexcept;
+  /// Gives the subscription back.
+  static void stop() noexcept;
+  /// Hash of a kernel's code by its mangled name, over all modules that have one of that name
+  /// (templates in several files); nothing when no module has.
+  static std::optional<uint64_t> of(const std::string& kernel);
+};
+
+}  // namespace moegate

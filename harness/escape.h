@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from anywhere (case names, a crashed child's last words) made safe for where it is printed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace moegate {
+
+/// Bytes that are not UTF-8 become U+FFFD.
+std::string valid_utf8(const std::string& text);
+
+/// At most `characters` of a valid text; the last is an ellipsis where some are cut.
+std::string clipped(const std::string& text, size_t characters);
+
+/// For XML 1.0, content or attribute: markup and line ends as references, what XML cannot hold
+/// (control characters, invalid UTF-8) as U+FFFD.
+std::string xml_escaped(const std::string& text);
+
+/// For markdown, so that it shows what it says: no HTML, code or entities. '|' is left to the
+/// table.
+std::string markdown_escaped(const std::string& text);
+
+/// For the message of a GitHub workflow command, which is one line.
+std::string workflow_escaped(const std::string& text);
+/// For one of its properties, which also ends at a comma or colon.
+std::string workflow_property(const std::string& text);
+
+}  // namespace moegate
