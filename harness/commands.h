@@ -16,6 +16,8 @@ int cmd_compare(const std::vector<std::string>& args);
 int cmd_bless(const std::vector<std::string>& args);
 int cmd_waivers(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
+int cmd_bisect(const std::vector<std::string>& args);
+int cmd_bisect_step(const std::vector<std::string>& args);  // for git bisect run, not for people
 int cmd_history(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);

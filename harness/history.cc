@@ -6,21 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <regex>
 #include <tuple>
 
-#include "harness/error.h"
+#include "harness/pattern.h"
 
 namespace moegate {
 namespace {
-
-std::regex compile(const char* flag, const std::string& pattern) {
-  try {
-    return std::regex(pattern);
-  } catch (const std::regex_error& e) {
-    usage_error("{} '{}': not a regular expression: {}", flag, pattern, e.what());
-  }
-}
 
 struct Name {
   int64_t case_id;
@@ -36,8 +27,8 @@ std::string list_some(const std::vector<std::string>& names) {
 }
 
 std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
-  const std::regex cases = compile("--case", query.case_pattern);
-  const std::regex variants = compile("--variant", query.variant_pattern);
+  const std::regex cases = compile_pattern("--case", query.case_pattern);
+  const std::regex variants = compile_pattern("--variant", query.variant_pattern);
   Statement q(store.database(),
               "SELECT DISTINCT case_id, key, variant FROM result JOIN bench_case USING (case_id)");
   std::vector<Name> names;

@@ -31,6 +31,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"waivers", cmd_waivers, "check ci/waivers.ini"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
+    {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest,
      "does the gate stay silent when it should, and speak when it should"},
@@ -61,6 +62,7 @@ int dispatch(const std::vector<std::string>& args) {
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
+  if (name == "bisect-step") return cmd_bisect_step({args.begin() + 1, args.end()});
   if (name == "worker") return cmd_worker({});
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
