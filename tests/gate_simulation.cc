@@ -24,23 +24,23 @@ constexpr std::array kSlowDowns{0.02, 0.03, 0.05};
 using Fails = std::vector<bool>;
 
 template <typename Test>
-Fails each(const std::vector<Case>& suite, const Test& fails) {
+Fails each(const std::vector<SimCase>& suite, const Test& fails) {
   Fails all;
-  for (const Case& c : suite) all.push_back(fails(c));
+  for (const SimCase& c : suite) all.push_back(fails(c));
   return all;
 }
 
-bool best_of_five(const Case& c) {
+bool best_of_five(const SimCase& c) {
   return *std::ranges::min_element(c.head) - *std::ranges::min_element(c.base) > std::log(1.05);
 }
 
-bool five_percent(const Case& c) {
+bool five_percent(const SimCase& c) {
   return c.head[0] - c.base[0] > std::log(1.05);
 }
 
 /// Mann-Whitney, two-sided at .05 by its normal approximation, over the samples of one process a
 /// side; slower when the head ranks higher.
-bool u_test(World& world, const Case& c) {
+bool u_test(SimWorld& world, const SimCase& c) {
   std::vector<std::pair<double, bool>> samples;
   for (int i = 0; i < kSamples; ++i) {
     samples.emplace_back(world.sample(c.base[0]), false);
@@ -55,23 +55,23 @@ bool u_test(World& world, const Case& c) {
   return u - n * n / 2 > 1.959964 * std::sqrt(n * n * (2 * n + 1) / 12);
 }
 
-std::vector<Judgement> stored_numbers(const std::vector<Case>& suite, const Limits& limits) {
+std::vector<Judgement> stored_numbers(const std::vector<SimCase>& suite, const Limits& limits) {
   constexpr size_t kStored = 3;
   const auto evidence = [](std::span<const double> logs) {
     return Evidence{mean(logs), stddev(logs), static_cast<int>(logs.size())};
   };
   std::vector<Question> family;
-  for (const Case& c : suite) {
+  for (const SimCase& c : suite) {
     family.push_back(
         {evidence(std::span(c.base).first(kStored)), evidence(std::span(c.head).first(kStored))});
   }
   return judge_family(family, limits);
 }
 
-std::vector<Judgement> paired_screen(World& world, const std::vector<Case>& suite,
+std::vector<Judgement> paired_screen(SimWorld& world, const std::vector<SimCase>& suite,
                                      const Limits& limits, const ReplayPlan& plan) {
   std::vector<PairedQuestion> family;
-  for (const Case& c : suite) {
+  for (const SimCase& c : suite) {
     family.push_back(world.rounds(c, world.replay(c), plan.screen_rounds));
   }
   return judge_pairs(family, limits);
@@ -82,7 +82,7 @@ struct Replayed {
   size_t cases = 0, extended = 0;
 };
 
-Replayed replay(World& world, const std::vector<Case>& suite,
+Replayed replay(SimWorld& world, const std::vector<SimCase>& suite,
                 const std::vector<Judgement>& screened, const Limits& limits,
                 const ReplayPlan& plan) {
   const auto rows = needs_replay(screened);
@@ -110,7 +110,7 @@ struct Tally {
   size_t suites = 0, failed_suites = 0, false_fails = 0, replayed = 0, extended = 0;
   std::array<size_t, kSlowDowns.size()> slowed{}, caught{};
 
-  void add(const std::vector<Case>& suite, const Replayed& r) {
+  void add(const std::vector<SimCase>& suite, const Replayed& r) {
     size_t wrong = 0;
     for (size_t i = 0; i < suite.size(); ++i) {
       if (suite[i].shift == 0) {
@@ -146,7 +146,7 @@ constexpr size_t kSuites = 200;
 Tallies simulate(const Noise& noise, size_t suites, size_t slowed_of_each) {
   const Limits limits = Limits::cuda();
   const ReplayPlan plan;
-  World world(noise);
+  SimWorld world(noise);
   Tallies t;
   for (size_t s = 0; s < suites; ++s) {
     const auto suite = world.suite({kSlowDowns.begin(), kSlowDowns.end()}, slowed_of_each);
@@ -156,7 +156,7 @@ Tallies simulate(const Noise& noise, size_t suites, size_t slowed_of_each) {
     const auto paired = paired_screen(world, suite, limits, plan);
     t[kBestOfFive].add(suite, {each(suite, best_of_five)});
     t[kFivePercent].add(suite, {each(suite, five_percent)});
-    t[kUTest].add(suite, {each(suite, [&](const Case& c) { return u_test(world, c); })});
+    t[kUTest].add(suite, {each(suite, [&](const SimCase& c) { return u_test(world, c); })});
     t[kStoredAlone].add(suite, {alone});
     t[kNightly].add(suite, replay(world, suite, stored, limits, plan));
     t[kPairs].add(suite, replay(world, suite, paired, limits, plan));
@@ -180,7 +180,7 @@ void print(const Tallies& unchanged, const Tallies& slowed) {
 Tally simulate_pairs(const Noise& noise, const Limits& limits, size_t suites, double slow_down,
                      size_t slowed) {
   const ReplayPlan plan;
-  World world(noise);
+  SimWorld world(noise);
   Tally t;
   for (size_t s = 0; s < suites; ++s) {
     const auto suite = world.suite({slow_down}, slowed);

@@ -30,7 +30,7 @@ inline constexpr double kSampleSd = 0.01, kOutliers = 0.02;
 inline constexpr int kSamples = 50;
 inline constexpr size_t kCases = 1000, kProcesses = 5;
 
-struct Case {
+struct SimCase {
   double sd;                                  // between processes
   double shift;                               // log slow-down of the head
   size_t kind;                                // index among the slow-downs; beyond: unchanged
@@ -38,16 +38,16 @@ struct Case {
 };
 
 /// Draws the same on every platform: own transforms, one draw per statement.
-class World {
+class SimWorld {
  public:
-  explicit World(const Noise& noise) : noise_(noise), random_(20261121) {}
+  explicit SimWorld(const Noise& noise) : noise_(noise), random_(20261121) {}
 
   /// The first `of_each` cases are slower by the first of `slow_downs` (0.02: 2 %), and so on.
-  std::vector<Case> suite(const std::vector<double>& slow_downs, size_t of_each) {
+  std::vector<SimCase> suite(const std::vector<double>& slow_downs, size_t of_each) {
     const double base_night = noise_.night * normal(), head_night = noise_.night * normal();
-    std::vector<Case> cases(kCases);
+    std::vector<SimCase> cases(kCases);
     for (size_t i = 0; i < kCases; ++i) {
-      Case& c = cases[i];
+      SimCase& c = cases[i];
       c.sd = std::min(noise_.noisiest, noise_.process * std::exp(noise_.cases * normal()));
       c.kind = of_each == 0 ? slow_downs.size() : std::min(i / of_each, slow_downs.size());
       c.shift = c.kind < slow_downs.size() ? std::log1p(slow_downs[c.kind]) : 0;
@@ -60,9 +60,9 @@ class World {
   }
 
   /// A replay of this case: what its two sides will differ by in every round.
-  double replay(const Case& c) { return c.shift + noise_.sides * normal(); }
+  double replay(const SimCase& c) { return c.shift + noise_.sides * normal(); }
 
-  PairedQuestion rounds(const Case& c, double difference, int n) {
+  PairedQuestion rounds(const SimCase& c, double difference, int n) {
     PairedQuestion q;
     for (int i = 0; i < n; ++i) {
       const double base = process(c), head = process(c);
@@ -79,7 +79,7 @@ class World {
 
  private:
   /// Effect of one process on its level, with what its samples leave of their own noise.
-  double process(const Case& c) {
+  double process(const SimCase& c) {
     double level = c.sd * (noise_.heavy ? student3() / std::sqrt(3.0) : normal());
     level += kSampleSd / std::sqrt(double{kSamples}) * normal();
     if (uniform() < noise_.disturbed) level += std::log(1.2 + 1.3 * uniform());
