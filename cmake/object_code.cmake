@@ -7,18 +7,30 @@ if(NOT objects EQUAL files)
   message(FATAL_ERROR "${objects} objects are not of the ${files} sources ${FILES}")
 endif()
 set(bare ${OUTPUT}.bare.o)
+set(empty ${OUTPUT}.empty)
+file(WRITE ${empty} "")
 set(rows)
 foreach(object file IN ZIP_LISTS OBJECTS FILES)
   get_filename_component(name ${file} NAME)
   if(NOT object MATCHES "/${name}\\.(o|obj)$")
     message(FATAL_ERROR "object ${object} is not of source ${file}")
   endif()
+  set(drop --remove-section=.comment --remove-section=.note*)
+  if(name MATCHES "\\.cu$")
+    # The host half: the GPU program goes (it is hashed where it runs), and so does the id that nvcc makes of the
+    # path and spells in the names of what is in unnamed namespaces, in symbols, strings and sections.
+    string(REGEX REPLACE "[^A-Za-z0-9]" "_" id ${name})
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C
+                    sed -E "s/[0-9a-f]{8}(_[0-9]+_${id}_)[0-9a-f]{8}/00000000\\100000000/g" ${object}
+                    OUTPUT_FILE ${bare} COMMAND_ERROR_IS_FATAL ANY)
+    set(object ${bare})
+    list(APPEND drop --update-section=.nv_fatbin=${empty})
+  endif()
   # What is left differs only where the code or its data does: no paths, lines, names of local symbols.
-  execute_process(COMMAND ${OBJCOPY} --strip-unneeded --remove-section=.comment --remove-section=.note* ${object} ${bare}
-                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${OBJCOPY} --strip-unneeded ${drop} ${object} ${bare} COMMAND_ERROR_IS_FATAL ANY)
   file(SHA256 ${bare} hash)
   string(APPEND rows "    {\"${file}\", \"${hash}\"},\n")
 endforeach()
-file(REMOVE ${bare})
+file(REMOVE ${bare} ${empty})
 file(WRITE ${OUTPUT} "// Made from the objects of the kernels.\n#include \"harness/object_code.h\"\n
 namespace moegate {\n[[maybe_unused]] static const bool known = register_objects({\n${rows}});\n}\n")

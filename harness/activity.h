@@ -120,8 +120,8 @@ class LaunchLog {
   void add(size_t set, std::span<const Activity> launch);
   /// Hash, 16 hex digits, of the operations in order of launch (inside a graph: of start): machine
   /// code, geometry and details, over problem sets 0 to sets - 1. Names do not enter. Empty when a
-  /// set was not seen or the code of a kernel is unknown. What no record shows is not covered:
-  /// values of arguments, programmatic dependent launch.
+  /// set was not seen or the code of a kernel is unknown. What no record shows (values of
+  /// arguments, programmatic dependent launch) is launch_code()'s, in object_code.h.
   std::string code(size_t sets, const ShapeTable& shapes, const CodeOf& code_of) const;
 
  private:

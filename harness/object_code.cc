@@ -9,7 +9,7 @@ namespace moegate {
 namespace {
 
 // A function-local static: tables register before main() in an unspecified order.
-std::vector<ObjectCode>& known_objects() {
+std::vector<ObjectCode>& registered() {
   static std::vector<ObjectCode> objects;
   return objects;
 }
@@ -22,8 +22,12 @@ std::string folder_of(const std::string& file) {
 }  // namespace
 
 bool register_objects(std::initializer_list<ObjectCode> objects) {
-  known_objects().insert(known_objects().end(), objects);
+  registered().insert(registered().end(), objects);
   return true;
+}
+
+std::span<const ObjectCode> known_objects() {
+  return registered();
 }
 
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files) {
@@ -46,7 +50,7 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
   return fmt::format("{:016x}", hash);
 }
 
-std::string host_code(const Variant& variant) {
+std::string host_code(const Variant& variant, std::span<const ObjectCode> objects) {
   const OpEntry& op = find_op(variant.op);
   std::vector<std::string> files = {variant.file, op.file};
   for (const Variant& v : all_variants()) {
@@ -54,7 +58,26 @@ std::string host_code(const Variant& variant) {
       files.push_back(v.file);
     }
   }
-  return code_of_files(known_objects(), files);
+  std::vector<ObjectCode> counted(objects.begin(), objects.end());
+  std::erase_if(counted,
+                [](const ObjectCode& o) { return std::string_view(o.file).ends_with(".cu"); });
+  return code_of_files(counted, files);
+}
+
+std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
+  const std::vector<std::string> files = {variant.file, find_op(variant.op).file};
+  std::vector<ObjectCode> counted(objects.begin(), objects.end());
+  for (const Variant& v : all_variants()) {
+    if (v.backend != Backend::host || std::ranges::count(files, v.file) > 0) continue;
+    std::erase_if(counted, [&](const ObjectCode& o) { return o.file == v.file; });
+  }
+  return code_of_files(counted, files);
+}
+
+std::string joined_code(const std::string& ran, const std::string& launched) {
+  if (ran.empty() || launched.empty()) return "";
+  const uint64_t hash = hash_bytes(ran.data(), ran.size());
+  return fmt::format("{:016x}", hash_bytes(launched.data(), launched.size(), hash));
 }
 
 }  // namespace moegate

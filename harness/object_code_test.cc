@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which objects a host variant's hash covers, and the table that the build made.
+// Which objects a variant's hash covers, and the table that the build made.
 #include "harness/object_code.h"
 
 #include <gtest/gtest.h>
@@ -50,20 +50,89 @@ TEST(ObjectCode, AFileWithoutObjectIsUnknown) {
   EXPECT_EQ(code({}, {"kernels/a/one.cc"}), "");
 }
 
-TEST(ObjectCode, TheBuildKnowsEveryHostVariant) {
+// Files of the real registry: the operator, its host variants, and what else might stand there.
+const Objects kOperator = {{"kernels/topk_sort/topk_sort.cc", "1111"},
+                           {"kernels/topk_sort/helper.cc", "2222"},
+                           {"kernels/topk_sort/host_chain.cc", "3333"},
+                           {"kernels/topk_sort/host_fused.cc", "4444"},
+                           {"kernels/topk_sort/mine.cu", "5555"},
+                           {"kernels/topk_sort/other.cu", "6666"},
+                           {"kernels/other/mine.cu", "7777"}};
+
+Variant variant_of(Backend backend, const std::string& file) {
+  Variant v;
+  v.op = "topk_sort";
+  v.name = "mine";
+  v.backend = backend;
+  v.file = file;
+  return v;
+}
+
+/// For every object of kOperator, whether another hash of it changes what `code_of` says.
+template <class CodeOf>
+std::vector<bool> counting(const CodeOf& code_of) {
+  const std::string before = code_of(kOperator);
+  EXPECT_EQ(before.size(), 16u);
+  std::vector<bool> counts;
+  for (size_t i = 0; i < kOperator.size(); ++i) {
+    Objects changed = kOperator;
+    changed[i].hash = "8888";
+    counts.push_back(code_of(changed) != before);
+  }
+  return counts;
+}
+
+TEST(ObjectCode, AHostVariantIsTheCxxObjects) {
+  const Variant v = variant_of(Backend::host, "kernels/topk_sort/host_chain.cc");
+  EXPECT_EQ(counting([&](const Objects& objects) { return host_code(v, objects); }),
+            (std::vector<bool>{true, true, true, true, false, false, false}));
+  EXPECT_EQ(host_code(variant_of(Backend::host, "kernels/topk_sort/mine.cu"), kOperator), "");
+}
+
+TEST(ObjectCode, ALaunchIsTheHostHalvesAndWhatDefinesNoHostVariant) {
+  const Variant v = variant_of(Backend::cuda, "kernels/topk_sort/mine.cu");
+  EXPECT_EQ(counting([&](const Objects& objects) { return launch_code(v, objects); }),
+            (std::vector<bool>{true, true, false, false, true, true, false}));
+  const Variant elsewhere = variant_of(Backend::cuda, "kernels/other/mine.cu");
+  EXPECT_EQ(counting([&](const Objects& objects) { return launch_code(elsewhere, objects); }),
+            (std::vector<bool>{true, true, false, false, true, true, true}));
+  const Variant shares = variant_of(Backend::cuda, "kernels/topk_sort/host_fused.cc");
+  EXPECT_EQ(counting([&](const Objects& objects) { return launch_code(shares, objects); }),
+            (std::vector<bool>{true, true, false, true, true, true, false}))
+      << "a file of both";
+}
+
+TEST(ObjectCode, ALaunchWithoutObjectIsUnknown) {
+  EXPECT_EQ(launch_code(variant_of(Backend::cuda, "kernels/topk_sort/new.cu"), kOperator), "");
+  const Variant v = variant_of(Backend::cuda, "kernels/topk_sort/mine.cu");
+  EXPECT_EQ(launch_code(v, std::span(kOperator).subspan(1)), "") << "the operator's";
+}
+
+TEST(ObjectCode, JoinedCodeIsKnownWhereBothAre) {
+  const std::string both = joined_code("aaaa", "bbbb");
+  EXPECT_EQ(both.size(), 16u);
+  EXPECT_NE(joined_code("aaaa", "cccc"), both);
+  EXPECT_NE(joined_code("cccc", "bbbb"), both);
+  EXPECT_NE(joined_code("bbbb", "aaaa"), both);
+  EXPECT_EQ(joined_code("aaaa", ""), "");
+  EXPECT_EQ(joined_code("", "bbbb"), "");
+}
+
+TEST(ObjectCode, TheBuildKnowsEveryVariant) {
   int variants = 0;
   for (const Variant& v : all_variants()) {
-    if (v.backend != Backend::host) continue;
+    const std::string known = v.backend == Backend::host ? host_code(v) : launch_code(v);
+    EXPECT_EQ(known.size(), 16u) << v.name << " in " << v.file;
     ++variants;
-    EXPECT_EQ(host_code(v).size(), 16u) << v.name << " in " << v.file;
   }
   EXPECT_GT(variants, 0);
 }
 
 TEST(ObjectCode, FilesOfVariantsAreTheirOwnAndRelative) {
   for (const Variant& v : all_variants()) {
-    if (v.op != "topk_sort" || v.backend != Backend::host) continue;
-    EXPECT_EQ(v.file, "kernels/topk_sort/host_" + v.name + ".cc");
+    if (v.op != "topk_sort") continue;
+    const bool host = v.backend == Backend::host;
+    EXPECT_EQ(v.file, "kernels/topk_sort/" + (host ? "host_" + v.name + ".cc" : v.name + ".cu"));
   }
   EXPECT_EQ(find_op("topk_sort").file, "kernels/topk_sort/topk_sort.cc");
 }

@@ -23,7 +23,7 @@ struct Result {
   Status status = Status::ok;
   std::string why;   // one sentence for every status but ok
   std::string path;  // internal path the variant took; empty when it has only one
-  std::string code;  // hash of what was launched, machine code and geometry; empty: unknown
+  std::string code;  // hash of what was launched, and on a GPU of what launched it; empty: unknown
   std::vector<Accuracy> accuracy;
   std::vector<SeedError> seeds;   // one per problem set
   std::vector<Control> controls;  // what became of the negative controls; empty when not asked for

@@ -16,6 +16,7 @@
 #include "harness/cuda_sequence.h"
 #include "harness/cupti_code.h"
 #include "harness/cupti_log.h"
+#include "harness/object_code.h"
 #include "harness/timer.h"
 
 namespace moegate {
@@ -68,7 +69,9 @@ double longest(std::span<const Activity> operations) {
 class CuptiSession final : public Session {
  public:
   CuptiSession(Device& device, const Subject& subject, const Conditions& conditions)
-      : sequence_(device, subject, conditions), problem_sets_(subject.sets.size()) {
+      : sequence_(device, subject, conditions),
+        variant_(*subject.variant),
+        problem_sets_(subject.sets.size()) {
     CuptiLog::discard();  // checks, fills and captures before this session
   }
 
@@ -93,7 +96,8 @@ class CuptiSession final : public Session {
   std::vector<KernelRow> kernels() const override { return log_.rows(shapes_); }
 
   std::string code() const override {
-    return launches_.code(problem_sets_, shapes_, &CuptiCode::of);
+    return joined_code(launches_.code(problem_sets_, shapes_, &CuptiCode::of),
+                       launch_code(variant_));
   }
 
  private:
@@ -101,6 +105,7 @@ class CuptiSession final : public Session {
   bool ran_flush(const Recorded& r) const;
 
   CudaSequence sequence_;
+  const Variant& variant_;
   size_t problem_sets_;
   uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
   std::vector<size_t> sets_;  // problem set of every pending sample
