@@ -13,6 +13,10 @@
 namespace moegate {
 namespace {
 
+/// Samples that spread this many ticks below their mean are dither: their mean resolves fractions of
+/// a tick, as slow-downs of a third of one showed (reports/gallery/nvidia-h200-selftest.md).
+constexpr double kDitherTicks = 2;
+
 /// How bad a status is; a case is as bad as its worst process.
 int rank(Status s) {
   switch (s) {
@@ -112,7 +116,9 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
     if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
     side.timer = r.timer;
-    side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
+    if (r.span_ns - r.min_ns < kDitherTicks * r.tick_ns) {
+      side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
+    }
     side.yardstick =
         backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
     measured[id].all[l.round] = level;

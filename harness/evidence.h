@@ -23,7 +23,7 @@ struct CaseIdLess {
 
 struct Side {
   Evidence level;    // microseconds, or ratios; n counts the processes that measured it
-  double tick = 0;   // of the timer, as a share of the level
+  double tick = 0;   // of the timer, as a share of the level, where it limits what can be seen
   double error = 0;  // largest rel_l2 over outputs and processes
   bool deterministic = true;
   bool yardstick = false;  // what the ratios are to; has none of its own

@@ -83,6 +83,7 @@ class GateTest : public ::testing::Test {
           r.tick_ns = 32;
           r.samples = 100;
           r.span_ns = 10000 * kNoise[round];
+          r.min_ns = 0.97 * r.span_ns;
           const bool yardstick = row.variant == "chain";
           r.ratio = yardstick ? 1 : 0.5 * kNoise[round];
           r.ratio_low = yardstick ? 1 : 0.98 * r.ratio;
