@@ -85,9 +85,8 @@ std::string counts_text(const GateReport& report) {
 
 std::string provenance_text(const GateReport& report) {
   const RunInfo& run = report.run;
-  std::string text =
-      fmt::format("\n<sub>{} of {}, {}, {} ({}), driver {}, ", describe(run), report.db,
-                  run.started, run.device.name, run.device.uuid, run.device.driver);
+  std::string text = fmt::format("\n<sub>{} of {}, {}, {} ({}), {}, ", describe(run), report.db,
+                                 run.started, run.device.name, run.device.uuid, run.device.driver);
   text += fmt::format("commit {}{}, {}, protocol {}, timer {}, flush {}, {} rounds",
                       run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " **DIRTY**" : "",
                       run.build, run.protocol, run.timer, run.flush, run.rounds);

@@ -181,7 +181,7 @@ std::string footer(const PrTables& tables) {
   const RunInfo& head = tables.head;
   const Limits& limits = tables.limits;
   std::string text = fmt::format(
-      "<sub>Protocol {}, {}, timer {}, {} processes per arm in ABBA order, one {} ({}), driver "
+      "<sub>Protocol {}, {}, timer {}, {} processes per arm in ABBA order, one {} ({}), "
       "{}, ",
       head.protocol, head.flush == "none" ? "no flush" : "cold, flush " + head.flush, head.timer,
       processes_text(tables), escaped(head.device.name), escaped(head.device.uuid),

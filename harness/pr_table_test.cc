@@ -180,7 +180,7 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
   add(8, 10, Outcome::pass, 1);
   EXPECT_TRUE(
       says("<sub>Protocol 1, cold, flush read, timer cupti, 3 processes per arm in ABBA "
-           "order, one NVIDIA H200 (GPU-1), driver 580, base aaa111, head bbb222. "))
+           "order, one NVIDIA H200 (GPU-1), 580, base aaa111, head bbb222. "))
       << markdown(t_);
   EXPECT_TRUE(says("not distinguished from ±1 %"));
   EXPECT_TRUE(
