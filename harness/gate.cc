@@ -145,15 +145,6 @@ const Side* find_measured(const Sides& sides, const CaseId& id) {
   return it == sides.end() || !it->second.measured() ? nullptr : &it->second;
 }
 
-bool slower(const GateResult& result) {
-  for (const CaseVerdict& v : result.cases) {
-    if (v.outcome == Outcome::waived) continue;
-    if (v.outcome == Outcome::regressed) return true;
-    if (v.latency && v.latency->outcome == Outcome::regressed) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool same_code(const Side& base, const Side& head) {
@@ -220,79 +211,6 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
 void count_outcomes(GateResult& result) {
   result.counts.clear();
   for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
-}
-
-FailOn parse_fail_on(const std::string& list) {
-  FailOn f{false, false, false, false, false};
-  const std::map<std::string, bool*> names = {{"latency", &f.latency},
-                                              {"accuracy", &f.accuracy},
-                                              {"coverage", &f.coverage},
-                                              {"environment", &f.environment},
-                                              {"inconclusive", &f.inconclusive}};
-  for (size_t start = 0; start <= list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    const std::string name = list.substr(start, comma - start);
-    const auto it = names.find(name);
-    if (it == names.end()) {
-      usage_error(
-          "--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
-          name);
-    }
-    *it->second = true;
-    start = comma + 1;
-  }
-  return f;
-}
-
-Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline) {
-  const auto count = [&](Outcome o) {
-    const auto it = result.counts.find(o);
-    return it == result.counts.end() ? 0 : it->second;
-  };
-  bool wrong = false;
-  for (const CaseVerdict& v : result.cases) {
-    wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
-  }
-  const bool latency = fail_on.latency && slower(result);
-
-  if (fail_on.environment && count(Outcome::environment) > 0) return Exit::environment;
-  if (wrong) return latency ? Exit::both : Exit::accuracy;
-  if (latency) return Exit::latency;
-  const bool nothing = result.cases.empty();
-  if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
-  if (!result.waiver_problems.empty()) return Exit::waiver;
-  if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
-  return lacks_baseline ? Exit::no_baseline : Exit::ok;
-}
-
-std::string sentence(const GateResult& result, Exit exit) {
-  std::string counts;
-  for (const Outcome o :
-       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment, Outcome::waived,
-        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::identical,
-        Outcome::pass}) {
-    const auto it = result.counts.find(o);
-    const int n = it == result.counts.end() ? 0 : it->second;
-    // Inconclusive is said even when it is none: it must never hide behind "pass".
-    if (n > 0 || o == Outcome::inconclusive) {
-      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(o));
-    }
-  }
-  std::string head =
-      exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
-  const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
-                                    [](const auto& suite) { return suite.second.against.empty(); });
-  const bool some = result.counts.count(Outcome::inconclusive) > 0;
-  const bool none_good =
-      result.counts.count(Outcome::pass) + result.counts.count(Outcome::identical) == 0;
-  if (some && none_good && exit == Exit::ok) head = "INCONCLUSIVE";
-  if (unjudged && exit == Exit::ok) head = "NO BASELINE";
-  std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
-  if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
-  if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
-  if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
-  if (result.unsupported > 0) text += fmt::format("; {} unsupported", result.unsupported);
-  return text;
 }
 
 void check_comparable(const BaselineHeader& base, const BaselineHeader& head,
