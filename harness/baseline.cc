@@ -258,15 +258,15 @@ std::string other_conditions(const BaselineHeader& before, const BaselineHeader&
   };
   for (const std::string& text :
        {differ("class", before.klass, now.klass), differ("protocol", before.protocol, now.protocol),
-        differ("timer", before.timer, now.timer), differ("flush", before.flush, now.flush)}) {
+        differ("timer", before.timer, now.timer), differ("flush", before.flush, now.flush),
+        differ("gpu", before.gpu, now.gpu)}) {
     if (!text.empty()) return text;
   }
   return "";
 }
 
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes) {
-  const bool same_header =
-      other_conditions(before.header, now.header).empty() && before.header.gpu == now.header.gpu;
+  const bool same_header = other_conditions(before.header, now.header).empty();
   for (auto& [key, row] : now.rows) {
     const auto old = before.rows.find(key);
     if (old == before.rows.end()) {

@@ -72,8 +72,9 @@ struct BaselineChange {
 /// stays, or becomes its level where that is faster.
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
 
-/// Which condition other than the device itself the two do not share, in words: "timer is 'cupti',
-/// the run's is 'event'". Empty when they compare.
+/// Which condition the two do not share, in words: "timer is 'cupti', the run's is 'event'". Empty
+/// when a level of one may replace one of the other. Two GPUs of a class differ by more than a row
+/// may creep.
 std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now);
 
 /// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or

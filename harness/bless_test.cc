@@ -244,6 +244,10 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
+  info_.device.uuid = "GPU-2";  // of the same class
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
+  EXPECT_TRUE(says("gpu is 'GPU-1', the run's is 'GPU-2'")) << out_;
 }
 
 TEST_F(GateTest, BlessRefuses) {

@@ -45,7 +45,7 @@ int cmd_bless(const std::vector<std::string>& args) {
        "bless rows that are slower than their best by more than 3% (host: 20%), or a suite by 1% "
        "(10%)")  //
       ("new-conditions", po::bool_switch(),
-       "replace a baseline of another timer, protocol or flush; its anchors are forgotten");
+       "replace a baseline of another GPU, timer, protocol or flush; its anchors are forgotten");
   const auto values = parse("moegate bless [options]", flags, args);
   if (!values) return 0;
   BlessOptions options;
