@@ -22,7 +22,7 @@ po::options_description limit_flags() {
        "a case may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
        "host)")  //
       ("fail-at", po::value<std::string>()->value_name("P%"),
-       "and fails from this estimate (default: 1.5% on a GPU, 20% on a host)");
+       "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)");
   return flags;
 }
 
