@@ -13,8 +13,8 @@
 namespace moegate {
 namespace {
 
-/// Samples that spread this many ticks below their mean are dither: their mean resolves fractions of
-/// a tick, as slow-downs of a third of one showed (reports/gallery/nvidia-h200-selftest.md).
+/// Samples that spread this many ticks below their mean are dither: their mean resolves fractions
+/// of a tick, as slow-downs of a third of one showed (reports/gallery/selftest.md).
 constexpr double kDitherTicks = 2;
 
 /// How bad a status is; a case is as bad as its worst process.
