@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "harness/interrupt.h"
+#include "harness/pattern.h"
 #include "harness/stats.h"
 
 namespace moegate {
 namespace {
-
-std::string exactly(const std::string& name) {
-  return "^" + name + "$";  // a variant's name holds no special character
-}
 
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
@@ -22,7 +19,6 @@ RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role)
   options.rounds = 0;  // as many as it takes
   options.tags["ab"] = role;
   options.canary_slow_by = side.canary_slow_by;
-  options.canary_scale = side.canary_scale;
   return options;
 }
 
@@ -42,7 +38,6 @@ class AbSession {
  private:
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
-  void look();  // reads what is stored by now into result_
   std::vector<CaseId> judgeable(const std::set<RowName>& rows);
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
@@ -105,10 +100,6 @@ void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
     one_round(one, round, rows, progress);
     one_round(other, round, rows, progress);
   }
-  look();
-}
-
-void AbSession::look() {
   result_.base = sides_of(base_);
   result_.head = sides_of(head_);
 }
@@ -165,7 +156,6 @@ void AbSession::decide(const std::vector<CaseId>& ids, int first) {
 }
 
 AbResult AbSession::run() {
-  const InterruptGuard guard;
   result_.base_run = base_.run();
   result_.head_run = head_.run();
   const int screening = options_.rows.empty() ? options_.plan.screen_rounds : 0;
@@ -178,7 +168,6 @@ AbResult AbSession::run() {
     ids = screen(judgeable(names(ids)), screening);
   }
   if (!ids.empty() && !InterruptGuard::interrupted()) decide(ids, screening);
-  look();
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);
   head_.finish(result_.interrupted);
@@ -200,6 +189,7 @@ PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int la
 
 AbResult run_ab(Store& store, const AbOptions& options,
                 const std::function<Limits(Backend)>& limits) {
+  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
   return AbSession(store, options, limits).run();
 }
 

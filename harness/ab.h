@@ -20,7 +20,6 @@ struct AbSide {
   std::string variant;
   std::string label;
   std::vector<double> canary_slow_by;  // RunOptions
-  double canary_scale = 1;
 };
 
 struct AbOptions {

@@ -30,10 +30,6 @@ void scale_on_host(Tensor& t, float factor) {
   if (t.dtype() == DType::f16) scale_elements<uint16_t>(t, factor, f16_to_float, float_to_f16);
 }
 
-bool is_floating(DType t) {
-  return t == DType::f32 || t == DType::f16 || t == DType::bf16;
-}
-
 void scale_outputs(Problem& problem, float factor, bool host, void* stream) {
   for (Tensor* t : problem.tensors()) {
     if (t->role() != Role::output || !is_floating(t->dtype())) continue;

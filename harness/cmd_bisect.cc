@@ -50,7 +50,7 @@ std::vector<std::string> flags_of_ab(const po::variables_map& values) {
   const std::string& cases = required(values, "case");
   compile_pattern("--case", cases);
   std::vector<std::string> flags = {
-      "--filter", cases, "--kernel", "^" + required(values, "variant") + "$", "--fail-on", kFailOn};
+      "--filter", cases, "--kernel", exactly(required(values, "variant")), "--fail-on", kFailOn};
   if (values.count("suite") != 0) {
     const auto suite = values["suite"].as<std::string>();
     // A path, where it is one, is the user's; steps run in another folder.

@@ -4,6 +4,7 @@
 
 #include "harness/cli.h"
 #include "harness/commands.h"
+#include "harness/pattern.h"
 #include "harness/provenance.h"
 #include "harness/runner.h"
 
@@ -40,15 +41,6 @@ Row find_row(Store& store, int64_t id) {
           {}};
   row.options.from_json(query.text(5));
   return row;
-}
-
-std::string exactly(const std::string& text) {
-  std::string pattern = "^";
-  for (const char c : text) {
-    if (std::string(".^$|()[]{}*+?\\").find(c) != std::string::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern + "$";
 }
 
 /// Narrows the run's options to one row: everything that shapes the measurement stays as it was.

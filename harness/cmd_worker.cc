@@ -42,7 +42,6 @@ class Server {
     device_ = open_device(options_.device);
     cases_ = adapt(std::move(cases_), device_->facts().backend);
     Hello hello;
-    hello.wire = kWire;
     hello.device = device_->facts();
     if (times) hello.timer_note = open_timer(cupti_fault);
     if (timer_) hello.timer = timer_->name();

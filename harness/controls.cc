@@ -28,10 +28,6 @@ std::vector<Tensor*> outputs_of(const Problem& problem) {
   return tensors;
 }
 
-bool is_floating(DType t) {
-  return t == DType::f32 || t == DType::f16 || t == DType::bf16;
-}
-
 float element(const Bytes& bytes, DType dtype, size_t i) {
   const uint8_t* at = bytes.data() + i * size_of(dtype);
   if (dtype == DType::f32) {

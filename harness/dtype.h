@@ -22,6 +22,10 @@ constexpr size_t size_of(DType t) {
   return t == DType::f32 || t == DType::i32 ? 4 : t == DType::u8 ? 1 : 2;
 }
 
+constexpr bool is_floating(DType t) {
+  return t == DType::f32 || t == DType::f16 || t == DType::bf16;
+}
+
 /// "fp32", "fp16", "bf16", "int32", "uint8".
 const char* name_of(DType t);
 /// Inverse of name_of for the floating types; throws Error(usage) naming the choices.

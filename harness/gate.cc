@@ -133,7 +133,6 @@ void summarise_latency(GateResult& result) {
     if (!v.latency) continue;
     changes.push_back(v.latency->effect);
     result.blind += v.latency->blind;
-    result.replayed += v.stage == 2;
   }
   result.judged = static_cast<int>(changes.size());
   if (!changes.empty()) result.median_change = median(changes);

@@ -59,9 +59,8 @@ struct GateResult {
   int unsupported = 0;  // stated by the variant, expected by nobody
   int not_run = 0;      // in the baseline, outside the run's selection
   double median_change =
-      0;             // over the cases judged for latency: a common shift is no single regression
-  int judged = 0;    // cases whose latency was judged
-  int replayed = 0;  // of them, decided by a replay
+      0;           // over the cases judged for latency: a common shift is no single regression
+  int judged = 0;  // cases whose latency was judged
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };

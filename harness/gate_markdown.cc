@@ -57,10 +57,6 @@ Section section(const std::string& title, const std::vector<const CaseVerdict*>&
   return {text + after, rows.size()};
 }
 
-std::string limit(double share) {
-  return fmt::format("{:.3g} %", 100 * share);
-}
-
 std::string counts_text(const GateReport& report) {
   size_t inconclusive = 0, disturbed = 0;
   std::string why;

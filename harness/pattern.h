@@ -18,4 +18,14 @@ inline std::regex compile_pattern(const char* flag, const std::string& pattern) 
   }
 }
 
+/// The pattern that matches `text` and nothing else.
+inline std::string exactly(const std::string& text) {
+  std::string pattern = "^";
+  for (const char c : text) {
+    if (std::string(".^$|()[]{}*+?\\").find(c) != std::string::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "$";
+}
+
 }  // namespace moegate

@@ -4,22 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
+#include "harness/pattern.h"
+
 namespace moegate {
-namespace {
-
-std::regex compile(const char* flag, const std::string& pattern) {
-  try {
-    return std::regex(pattern);
-  } catch (const std::regex_error& e) {
-    usage_error("{} '{}' is not a regular expression: {}", flag, pattern, e.what());
-  }
-}
-
-}  // namespace
-
 std::string RunOptions::to_json() const {
   const nlohmann::json j = {{"suites", suites},
                             {"axes", axes},
@@ -106,8 +95,8 @@ std::vector<VariantName> own_variants(Backend backend) {
 
 std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
                           Backend backend, const std::vector<VariantName>& variants) {
-  const std::regex filter = compile("--filter", options.filter);
-  const std::regex kernel = compile("--kernel", options.kernel);
+  const std::regex filter = compile_pattern("--filter", options.filter);
+  const std::regex kernel = compile_pattern("--kernel", options.kernel);
   std::vector<Planned> planned;
   std::set<std::string> seen;
   size_t matching_cases = 0;
@@ -147,9 +136,8 @@ std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::v
   for (Planned& p : planned) {
     const Case& c = cases[p.index];
     auto& variants = p.variants;
-    std::stable_partition(
-        variants.begin(), variants.end(),
-        [&](const std::string& name) { return name == find_op(c.op).yardstick; });
+    std::stable_partition(variants.begin(), variants.end(),
+                          [&](const std::string& name) { return name == find_op(c.op).yardstick; });
     const auto fit = std::find_if(variants.begin(), variants.end(), [&](const std::string& name) {
       const Variant& v = find_variant(c.op, device.backend, name);
       return !v.unsupported || v.unsupported(c, device).empty();

@@ -92,14 +92,14 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
   if (g.n == 0) return g;
   g.log_speedup /= g.n;
   g.all_identical = timed == 0;
-  std::vector<double> means;
+  std::vector<double> speedups;
   for (const auto& [round, values] : rounds) {
     if (values.size() == timed)  // another set of cases would have another mean
-      means.push_back(mean(values) * static_cast<double>(timed) / g.n);
+      speedups.push_back(std::exp(mean(values) * static_cast<double>(timed) / g.n));
   }
-  if (means.size() < 2) return g;
-  const auto n = static_cast<double>(means.size());
-  const double reach = two_sided(n - 1) * stddev(means) / std::sqrt(n);
+  if (speedups.size() < 2) return g;
+  const Interval rounds_say = geometric_mean_interval(speedups);
+  const double reach = std::log(rounds_say.high / rounds_say.low) / 2;
   g.interval = Interval{g.log_speedup - reach, g.log_speedup + reach};
   return g;
 }

@@ -161,11 +161,6 @@ double detectable(const Test& t, const Limits& limits, size_t family) {
   return std::expm1(std::max(by_test, by_estimate));
 }
 
-/// A limit, not an effect: without sign.
-std::string limit(double share) {
-  return fmt::format("{:.3g} %", 100 * share);
-}
-
 std::string numbers(const Judgement& j, const Test& t) {
   return fmt::format("{} [{}, {}], {}", percent(j.effect), percent(j.low), percent(j.high),
                      t.sample);
@@ -243,6 +238,10 @@ const char* name_of(Outcome o) {
       "pass",    "regressed", "improved",    "inconclusive", "wrong",
       "missing", "new",       "environment", "identical",    "waived"};
   return kNames.at(static_cast<size_t>(o));
+}
+
+std::string limit(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
 }
 
 std::string percent(double share) {

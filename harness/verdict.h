@@ -100,5 +100,7 @@ std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const
 
 /// "+2.3 %"
 std::string percent(double share);
+/// "1.5 %": a limit, not an effect, so without sign.
+std::string limit(double share);
 
 }  // namespace moegate

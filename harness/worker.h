@@ -34,7 +34,6 @@ struct VariantName {
 
 /// What a worker says when it has opened its device.
 struct Hello {
-  int wire = 0;
   DeviceFacts device;
   std::string timer;                  // "cupti", "event", "clock"
   std::string timer_note;             // why it is not the one asked for; empty when it is
