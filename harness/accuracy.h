@@ -58,6 +58,10 @@ struct Tolerance {
   double rel_l2 = 0;  // whole tensor
   double row = 0;     // worst row
   double scale = 0;   // |scale - 1|
+
+  Tolerance widened(double factor) const {
+    return {factor * rtol, factor * atol, factor * rel_l2, factor * row, factor * scale};
+  }
 };
 
 /// Compares floats row by row (`row` = elements per row, dividing the size).

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/random_fill.h"
+
 namespace moegate {
 
 enum class Backend { host, cuda };
@@ -41,6 +43,8 @@ class Device {
   virtual void upload(void* to, const void* from, size_t bytes) = 0;    // host to device
   virtual void download(void* to, const void* from, size_t bytes) = 0;  // device to host, waits
   virtual void fill(void* to, uint8_t byte, size_t bytes) = 0;
+  /// Writes units [0, units) of a random tensor, where it is.
+  virtual void fill_random(void* to, size_t units, const RandomFill& what) = 0;
   /// Waits for all work; throws Error(environment) naming the fault when a kernel failed.
   virtual void synchronize() = 0;
   /// The stream variants launch on (a cudaStream_t); null on the host.

@@ -51,6 +51,12 @@ DeviceFacts read_facts(int ordinal) {
   return facts;
 }
 
+__global__ void fill_random_kernel(void* to, size_t units, RandomFill what) {
+  const size_t step = size_t{gridDim.x} * blockDim.x;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < units; i += step)
+    write_random_unit(what, to, i);
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) {
@@ -88,6 +94,12 @@ class CudaDevice final : public Device {
   }
   void fill(void* to, uint8_t byte, size_t bytes) override {
     MOEGATE_CUDA_CHECK(cudaMemsetAsync(to, byte, bytes, stream_));
+  }
+  void fill_random(void* to, size_t units, const RandomFill& what) override {
+    constexpr int kThreads = 256, kBlocksPerProcessor = 8;
+    fill_random_kernel<<<facts_.processors * kBlocksPerProcessor, kThreads, 0, stream_>>>(to, units,
+                                                                                          what);
+    MOEGATE_CUDA_CHECK(cudaGetLastError());
   }
   void synchronize() override { MOEGATE_CUDA_CHECK(cudaDeviceSynchronize()); }
   void* stream() const override { return stream_; }

@@ -109,6 +109,10 @@ class HostDevice : public Device {
   void upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void fill(void* to, uint8_t byte, size_t bytes) override { std::memset(to, byte, bytes); }
+  void fill_random(void* to, size_t units, const RandomFill& what) override {
+#pragma omp parallel for schedule(static) if (units > 100000)
+    for (size_t i = 0; i < units; ++i) write_random_unit(what, to, i);
+  }
   void synchronize() override {}
 };
 

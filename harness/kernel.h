@@ -93,18 +93,30 @@ class Problem {
   T* workspace() {
     return workspace_ ? workspace_->data<T>() : nullptr;
   }
-  /// Every tensor, the workspace included.
+  /// Weights laid out for a kernel, `bytes` long: made and filled by `pack` when a variant's
+  /// prepare() first asks for `layout`, then shared by all that name it.
+  Tensor& packed(const std::string& layout, size_t bytes, const std::function<void(Tensor&)>& pack);
+  /// One that exists; throws Error(internal) where nobody made it.
+  Tensor& packed(const std::string& layout);
+  /// Every tensor, packed weights and workspace included.
   std::vector<Tensor*> tensors() const;
   Device& device() const { return device_; }
+  /// Factor that check() puts on the operator's ceilings, that of the variant at work.
+  void set_tolerance(double factor) { tolerance_ = factor; }
 
  protected:
   /// Allocates a tensor that lives as long as the problem.
   Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
+  /// An operator's ceilings for the variant at work; check() compares by these.
+  Tolerance ceilings(const Tolerance& of_operator) const { return of_operator.widened(tolerance_); }
 
  private:
+  Tensor* find_tensor(const std::string& name) const;
+
   Device& device_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::unique_ptr<Tensor> workspace_;
+  double tolerance_ = 1;
 };
 
 /// 64-bit hash of a byte range; pass the previous result as `seed` to continue. Not cryptographic.
@@ -134,9 +146,11 @@ struct Variant {
   Backend backend;
   std::string help;
   std::function<void(Problem&, const Launch&)> launch;
+  std::function<void(Problem&, const Launch&)> prepare;
   std::function<size_t(const Case&, const DeviceFacts&)> workspace;
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
+  double tolerance = 1;
   std::string file;  // that defines it, relative to the source tree
 };
 
@@ -157,12 +171,19 @@ struct KernelSpec {
   std::string help;  // one line for `moegate list kernels`
   /// Launches asynchronously on launch.stream (host: runs). Must not allocate or synchronise.
   void (*launch)(P&, const Launch&);
+  /// Lays the weights out as the kernel reads them, through Problem::packed(). Untimed: an engine
+  /// does it once, when it loads a model. Called before the first launch on a problem and perhaps
+  /// again.
+  void (*prepare)(P&, const Launch&) = nullptr;
   /// Scratch bytes it needs.
   size_t (*workspace)(const Case&, const DeviceFacts&) = nullptr;
   /// Why it cannot run this case; empty when it can.
   std::string (*unsupported)(const Case&, const DeviceFacts&) = nullptr;
   /// Which internal path it takes for this case, where it has several ("fallback: chain2").
   std::string (*path)(const Case&, const DeviceFacts&) = nullptr;
+  /// Factor on the operator's ceilings, for an idea that costs accuracy (a narrower accumulator);
+  /// the variant's header says what was measured.
+  double tolerance = 1;
 };
 
 void register_op(OpEntry entry);
@@ -184,10 +205,14 @@ class Kernel {
  public:
   explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
     register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
-                      [launch = spec.launch](Problem& problem, const Launch& where) {
-                        launch(static_cast<P&>(problem), where);
-                      },
-                      spec.workspace, spec.unsupported, spec.path, file});
+                      erased(spec.launch), erased(spec.prepare), spec.workspace, spec.unsupported,
+                      spec.path, spec.tolerance, file});
+  }
+
+ private:
+  static std::function<void(Problem&, const Launch&)> erased(void (*call)(P&, const Launch&)) {
+    if (!call) return {};
+    return [call](Problem& problem, const Launch& where) { call(static_cast<P&>(problem), where); };
   }
 };
 

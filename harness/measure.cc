@@ -142,10 +142,14 @@ Bench::Bench(Device& device, const Case& c)
 
 Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {
   Subject subject{&variant, {}};
+  const Launch launch{device_.stream(), device_.facts()};
   for (const auto& set : sets) {
     if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
+    if (variant.prepare) variant.prepare(*set, launch);
+    set->set_tolerance(variant.tolerance);
     subject.sets.push_back(set.get());
   }
+  device_.synchronize();
   return subject;
 }
 

@@ -53,6 +53,7 @@ class Bench {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// The variant with problems that have what it needs: workspace, packed weights, its tolerance.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
   Subject yardstick();  // no variant on a GPU
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).

@@ -10,6 +10,26 @@ Tensor& Problem::make_tensor(std::string name, Role role, DType dtype, std::vect
   return *tensors_.back();
 }
 
+Tensor* Problem::find_tensor(const std::string& name) const {
+  for (const auto& tensor : tensors_) {
+    if (tensor->name() == name) return tensor.get();
+  }
+  return nullptr;
+}
+
+Tensor& Problem::packed(const std::string& layout, size_t bytes,
+                        const std::function<void(Tensor&)>& pack) {
+  if (Tensor* made = find_tensor(layout)) return *made;
+  Tensor& made = make_tensor(layout, Role::weight, DType::u8, {static_cast<int64_t>(bytes)});
+  pack(made);
+  return made;
+}
+
+Tensor& Problem::packed(const std::string& layout) {
+  if (Tensor* made = find_tensor(layout)) return *made;
+  throw Error(Exit::internal, "no weights were packed as " + layout + "; prepare() has to");
+}
+
 std::vector<Tensor*> Problem::tensors() const {
   std::vector<Tensor*> all;
   for (const auto& tensor : tensors_) all.push_back(tensor.get());

@@ -33,4 +33,11 @@ inline double random_gumbel(uint64_t seed, uint64_t stream, uint64_t i) {
   return -std::log(-std::log(random_uniform(seed, stream, i)));
 }
 
+/// Standard normal (Box and Muller 1958). Host only, like random_gumbel.
+inline double random_normal(uint64_t seed, uint64_t stream, uint64_t i) {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double radius = std::sqrt(-2 * std::log(random_uniform(seed, stream, 2 * i)));
+  return radius * std::cos(kTwoPi * random_uniform(seed, stream, 2 * i + 1));
+}
+
 }  // namespace moegate

@@ -228,6 +228,20 @@ std::vector<double> routing_scores(const std::string& spec, const RoutingShape& 
   return Router(spec, shape, seed).make();
 }
 
+std::vector<int32_t> routed_experts(const std::string& spec, const RoutingShape& shape,
+                                    uint64_t seed) {
+  const auto scores = routing_scores(spec, shape, seed);
+  std::vector<int32_t> ids, order(static_cast<size_t>(shape.experts));
+  for (int t = 0; t < shape.tokens; ++t) {
+    const double* row = scores.data() + static_cast<std::ptrdiff_t>(t) * shape.experts;
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + shape.topk, order.end(),
+                      [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+    ids.insert(ids.end(), order.begin(), order.begin() + shape.topk);
+  }
+  return ids;
+}
+
 Skew skew_of(std::span<const int32_t> ids, int experts) {
   std::vector<int64_t> loads(static_cast<size_t>(experts));
   for (const int32_t id : ids) ++loads.at(static_cast<size_t>(id));

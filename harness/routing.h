@@ -33,6 +33,11 @@ struct RoutingShape {
 std::vector<double> routing_scores(const std::string& spec, const RoutingShape& shape,
                                    uint64_t seed);
 
+/// The experts [tokens, topk] that routing_scores() assigns, each token's in descending order of
+/// score.
+std::vector<int32_t> routed_experts(const std::string& spec, const RoutingShape& shape,
+                                    uint64_t seed);
+
 /// How uneven an assignment came out.
 struct Skew {
   int active_experts = 0;    // experts with at least one token

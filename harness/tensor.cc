@@ -22,6 +22,14 @@ Tensor::~Tensor() {
   device_.release(base_);
 }
 
+void Tensor::fill_random(const RandomFill& what) {
+  if (what.dtype != dtype_ || bytes() % unit_bytes(what) != 0) {
+    throw Error(Exit::internal, fmt::format("tensor {}: {} bytes of {} cannot be filled with {}",
+                                            name_, bytes(), name_of(dtype_), name_of(what.dtype)));
+  }
+  device_.fill_random(data(), bytes() / unit_bytes(what), what);
+}
+
 bool Tensor::guards_intact() const {
   std::vector<uint8_t> guard(kGuardBytes);
   const auto intact = [&](const std::byte* from) {

@@ -59,6 +59,8 @@ class Tensor {
     return values;
   }
   void fill(uint8_t byte) { device_.fill(data(), byte, bytes()); }
+  /// Throws Error(internal) when the tensor is not a whole number of the fill's units.
+  void fill_random(const RandomFill& what);
   bool guards_intact() const;
 
  private:

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/qmoe/qmoe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "harness/rng.h"
+#include "harness/routing.h"
+
+namespace moegate {
+namespace {
+
+const std::vector<std::string> kData = {"normal", "edges"};
+const std::vector<std::string> kBlocks = {"0", "32", "64", "128"};
+
+// Streams of the counter-based generator, one per tensor and use.
+enum Stream : uint64_t { kXStream = 201, kCodeStream, kScaleStream, kBiasStream, kEdgeStream };
+
+std::vector<Param> params(std::vector<Param> own) {
+  std::vector<Param> all = {
+      {"tokens", "", "T, 1 to 1024"},
+      {"experts", "", "E, 1 to 1024"},
+      {"topk", "", "k, 1 to 16"},
+      {"hidden", "", "H"},
+      {"inter", "", "I, the layer's inner width (of one rank)"},
+      {"scale-block", "0", "elements of K per scale factor: 32, 64, 128, or 0: one per channel"},
+      {"bias", "0", "1: a bias per column"},
+      {"dtype", "fp16", "of activations, scales and output: fp16 or bf16"},
+      {"values", "normal", "normal, or edges: clamp boundaries, zeros of both signs, zero scales"},
+      {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}};
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+const Op<QmoeFc1> fc1({
+    .help = "int4 MoE at decode: x * W1 per routed row, interleaved SwiGLU (ONNX Runtime QMoE)",
+    .params = params({{"alpha", "1.702", "factor inside the sigmoid"},
+                      {"beta", "1", "added to the up half"},
+                      {"limit", "7", "clamp of gate (above) and up (both sides); 0: none"}}),
+    .yardstick = "single",
+});
+
+const Op<QmoeFc2> fc2({
+    .help = "int4 MoE at decode: activations * W2 per routed row (ONNX Runtime QMoE)",
+    .params = params({}),
+    .yardstick = "single",
+});
+
+QmoeShape common_shape(const Case& c) {
+  QmoeShape s{};
+  s.tokens = static_cast<int>(c.get_int("tokens", 1, 1024));
+  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  s.has_bias = c.get_int("bias", 0, 1) != 0;
+  s.data = static_cast<QmoeData>(c.get_choice("values", kData));
+  s.dtype = parse_float_dtype(c.get("dtype"));
+  if (s.dtype == DType::f32) {
+    usage_error("{}: dtype = fp32 is not one that QMoE has; use fp16 or bf16", c.where());
+  }
+  return s;
+}
+
+int even_size(const Case& c, const std::string& name) {
+  const auto size = static_cast<int>(c.get_int(name, 2, 1 << 16));
+  if (size % 2 != 0)
+    usage_error("{}: {} = {} is odd; two codes share a byte", c.where(), name, size);
+  return size;
+}
+
+void set_block(const Case& c, QmoeShape& s) {
+  const int block = std::stoi(kBlocks[c.get_choice("scale-block", kBlocks)]);
+  if (block != 0 && s.k % block != 0) {
+    usage_error("{}: scale-block = {} does not divide K = {}", c.where(), block, s.k);
+  }
+  s.block = block == 0 ? s.k : block;
+}
+
+float narrow_to_float(DType dtype, uint16_t bits) {
+  return dtype == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+}
+
+uint16_t float_to_narrow(DType dtype, double value) {
+  const auto f = static_cast<float>(value);
+  return dtype == DType::f16 ? float_to_f16(f) : float_to_bf16(f);
+}
+
+std::vector<float> widen(DType dtype, const std::vector<uint16_t>& bits) {
+  std::vector<float> values;
+  values.reserve(bits.size());
+  for (const uint16_t b : bits) values.push_back(narrow_to_float(dtype, b));
+  return values;
+}
+
+std::vector<uint16_t> narrow(DType dtype, const std::vector<double>& values) {
+  std::vector<uint16_t> bits;
+  bits.reserve(values.size());
+  for (const double v : values) bits.push_back(float_to_narrow(dtype, v));
+  return bits;
+}
+
+/// Rows of every token sorted by expert, then by token.
+struct Rows {
+  std::vector<int32_t> token, expert;
+};
+
+Rows route(const QmoeShape& shape, const std::string& routing, uint64_t seed) {
+  const auto ids = routed_experts(routing, {shape.tokens, shape.experts, shape.topk}, seed);
+  std::vector<int32_t> order(ids.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto expert = [&](int32_t i) { return ids[static_cast<size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return expert(a) < expert(b); });
+  Rows rows;
+  for (const int32_t i : order) {
+    rows.token.push_back(i / shape.topk);
+    rows.expert.push_back(expert(i));
+  }
+  return rows;
+}
+
+}  // namespace
+
+QmoeShape QmoeFc1::shape_of(const Case& c) {
+  QmoeShape s = common_shape(c);
+  s.k = even_size(c, "hidden");
+  s.n = 2 * static_cast<int>(c.get_int("inter", 1, 1 << 16));
+  s.swiglu = true;
+  s.alpha = static_cast<float>(c.get_double("alpha", 1e-3, 1e3));
+  s.beta = static_cast<float>(c.get_double("beta", -1e3, 1e3));
+  const auto limit = static_cast<float>(c.get_double("limit", 0, 1e4));
+  s.limit = limit > 0 ? limit : std::numeric_limits<float>::infinity();
+  set_block(c, s);
+  return s;
+}
+
+QmoeShape QmoeFc2::shape_of(const Case& c) {
+  QmoeShape s = common_shape(c);
+  s.k = even_size(c, "inter");
+  s.n = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
+  set_block(c, s);
+  return s;
+}
+
+void QmoeFc1::validate(const Case& c) {
+  const auto s = shape_of(c);
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+}
+
+void QmoeFc2::validate(const Case& c) {
+  const auto s = shape_of(c);
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+}
+
+Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
+    : Problem(device),
+      shape(s),
+      x_(make_tensor("x", Role::activation, s.dtype, {s.source_rows(), s.k})),
+      row_source_(make_tensor("row_source", Role::activation, DType::i32, {s.rows()})),
+      row_expert_(make_tensor("row_expert", Role::activation, DType::i32, {s.rows()})),
+      weights_(make_tensor("weights", Role::weight, DType::u8, {s.experts, s.n, s.k / 2})),
+      scales_(make_tensor("scales", Role::weight, s.dtype, {s.experts, s.n, s.groups()})),
+      bias_(s.has_bias ? &make_tensor("bias", Role::weight, s.dtype, {s.experts, s.n}) : nullptr),
+      out_(make_tensor("out", Role::output, s.dtype, {s.rows(), s.outputs()})) {
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const Rows rows = route(shape, c.get("routing"), seed);
+  experts_ = rows.expert;
+  sources_ = rows.token;
+  if (!shape.swiglu) std::iota(sources_.begin(), sources_.end(), 0);
+  row_source_.upload(sources_);
+  row_expert_.upload(experts_);
+
+  std::vector<double> x;
+  for (int64_t i = 0; i < x_.size(); ++i) {
+    x.push_back(random_normal(seed, kXStream, static_cast<uint64_t>(i)));
+  }
+  x_.upload(narrow(shape.dtype, x));
+  weights_.fill_random({RandomFill::Kind::int4_normal, seed, kCodeStream});
+  // Weights of variance 1/K, as after training, keep outputs of unit size; the largest code of a
+  // group, and with it the scale factor, varies by about a quarter.
+  const float scale = 1 / (1.94f * std::sqrt(static_cast<float>(shape.k)));
+  scales_.fill_random(
+      {RandomFill::Kind::uniform, seed, kScaleStream, shape.dtype, 0.75f * scale, 1.25f * scale});
+  if (bias_) {
+    bias_->fill_random({RandomFill::Kind::uniform, seed, kBiasStream, shape.dtype, -0.5f, 0.5f});
+  }
+  if (shape.data == QmoeData::edges) make_edges(seed);
+  truth_ = qmoe_truth(shape, inputs());
+}
+
+/// Every fourth column (all of its scale factors zero) is left with its bias, which is at, next to
+/// or far beyond a clamp boundary, or a zero; one group in eight elsewhere is zero too. A sixteenth
+/// of the activations are zeros of either sign.
+void Qmoe::make_edges(uint64_t seed) {
+  const float limit = std::isfinite(shape.limit) && shape.swiglu ? shape.limit : 7;
+  const uint16_t at_limit = float_to_narrow(shape.dtype, limit);
+  const auto beyond = static_cast<uint16_t>(at_limit + 1);  // the next larger magnitude
+  constexpr uint16_t kSign = 0x8000;
+  const uint16_t far = float_to_narrow(shape.dtype, 8 * limit);
+  const std::vector<uint16_t> corners = {at_limit,
+                                         beyond,
+                                         far,
+                                         uint16_t(at_limit | kSign),
+                                         0,
+                                         kSign,
+                                         uint16_t(beyond | kSign),
+                                         uint16_t(far | kSign)};
+  auto x = x_.download<uint16_t>();
+  for (size_t i = 0; i < x.size(); i += 16) x[i] = i % 32 == 0 ? 0 : kSign;
+  x_.upload(x);
+
+  auto scales = scales_.download<uint16_t>();
+  const auto groups = static_cast<size_t>(shape.groups());
+  // Pairs of columns, because a gate and its up column meet in one output.
+  const auto zero_column = [](size_t column) { return column / 2 % 4 == 0; };
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const bool zero_group = groups > 1 && random_bits(seed, kEdgeStream, i) % 8 == 0;
+    if (zero_column(i / groups) || zero_group) scales[i] = 0;
+  }
+  scales_.upload(scales);
+  if (!bias_) return;
+  auto bias = bias_->download<uint16_t>();
+  for (size_t column = 0; column < bias.size(); ++column) {
+    const uint64_t pick = random_bits(seed, kEdgeStream + 1, column);
+    if (zero_column(column)) bias[column] = corners[pick % corners.size()];
+  }
+  bias_->upload(bias);
+}
+
+QmoeArgs Qmoe::args() {
+  return {.x = x_.data<uint16_t>(),
+          .row_source = row_source_.data<int32_t>(),
+          .row_expert = row_expert_.data<int32_t>(),
+          .weights = weights_.data<uint8_t>(),
+          .scales = scales_.data<uint16_t>(),
+          .bias = bias_ ? bias_->data<uint16_t>() : nullptr,
+          .out = out_.data<uint16_t>(),
+          .shape = shape};
+}
+
+QmoeInputs Qmoe::inputs() const {
+  QmoeInputs in{widen(shape.dtype, x_.download<uint16_t>()), sources_, experts_, {}};
+  const auto slice = [&](const Tensor& tensor, int32_t expert, auto element) {
+    std::vector<decltype(element)> values(static_cast<size_t>(tensor.size() / shape.experts));
+    const size_t bytes = values.size() * sizeof element;
+    device().download(values.data(), tensor.data<char>() + static_cast<size_t>(expert) * bytes,
+                      bytes);
+    return values;
+  };
+  for (const int32_t e : experts_) {
+    if (in.experts.contains(e)) continue;
+    QmoeInputs::Expert& expert = in.experts[e];
+    expert.codes = slice(weights_, e, uint8_t{});
+    expert.scales = widen(shape.dtype, slice(scales_, e, uint16_t{}));
+    if (bias_) expert.bias = widen(shape.dtype, slice(*bias_, e, uint16_t{}));
+  }
+  return in;
+}
+
+Checked Qmoe::check() const {
+  const auto bits = out_.download<uint16_t>();
+  const auto& tolerance = shape.dtype == DType::f16 ? kTolerance16 : kToleranceBf16;
+  return {{compare_floats("out", widen(shape.dtype, bits), truth_, shape.outputs(),
+                          ceilings(tolerance))},
+          hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+}
+
+Corruptions Qmoe::corruptions() {
+  return {.experts_swapped = Corruption([this] { swap_experts(); }),
+          .token_dropped = Corruption([this] { drop_first_token(); }),
+          .scales_transposed = Corruption([this] { transpose_scales(); })};
+}
+
+/// The first row changes places with the last, which another expert made unless one has all.
+void Qmoe::swap_experts() {
+  if (experts_.front() == experts_.back()) return;
+  auto out = out_.download<uint16_t>();
+  std::swap_ranges(out.begin(), out.begin() + shape.outputs(), out.end() - shape.outputs());
+  out_.upload(out);
+}
+
+/// One row of it is zero, as where an expert's part of a token was never computed.
+void Qmoe::drop_first_token() {
+  auto out = out_.download<uint16_t>();
+  std::fill_n(out.begin(), shape.outputs(), uint16_t{0});
+  out_.upload(out);
+}
+
+/// The output of scale factors read as [K/b, N] where they are [N, K/b].
+void Qmoe::transpose_scales() {
+  if (shape.groups() == 1) return;
+  QmoeInputs wrong = inputs();
+  const auto n = static_cast<size_t>(shape.n), groups = static_cast<size_t>(shape.groups());
+  for (auto& [e, expert] : wrong.experts) {
+    const auto right = expert.scales;
+    for (size_t column = 0; column < n; ++column) {
+      for (size_t g = 0; g < groups; ++g) {
+        expert.scales[column * groups + g] = right[g * n + column];
+      }
+    }
+  }
+  out_.upload(narrow(shape.dtype, qmoe_truth(shape, wrong)));
+}
+
+Cost Qmoe::cost() const {
+  // Weights of the experts that have rows, once each.
+  const double experts = skew_of(experts_, shape.experts).active_experts;
+  const double columns = experts * shape.n, rows = shape.rows();
+  Cost cost;
+  cost.flops = 2.0 * rows * shape.n * shape.k;
+  cost.read_bytes = columns * (shape.k / 2.0 + 2.0 * shape.groups() + (shape.has_bias ? 2 : 0)) +
+                    static_cast<double>(x_.bytes()) + 8 * rows;
+  cost.write_bytes = static_cast<double>(out_.bytes());
+  return cost;
+}
+
+std::vector<Fact> Qmoe::facts() const {
+  const Skew skew = skew_of(experts_, shape.experts);
+  return {{"active_experts", static_cast<double>(skew.active_experts)},
+          {"max_over_mean", skew.max_over_mean}};
+}
+
+}  // namespace moegate
