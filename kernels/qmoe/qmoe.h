@@ -37,11 +37,11 @@ struct QmoeShape {
   DType dtype;               // of activations, scales, biases and output: fp16 or bf16
   QmoeData data;
 
-  int rows() const { return tokens * topk; }                    // R
-  int source_rows() const { return swiglu ? tokens : rows(); }  // rows of x
-  int groups() const { return k / block; }                      // scale factors per column
-  int outputs() const { return swiglu ? n / 2 : n; }            // columns of out
-  int64_t expert_bytes() const { return int64_t{n} * k / 2; }
+  MOEGATE_HD int rows() const { return tokens * topk; }                    // R
+  MOEGATE_HD int source_rows() const { return swiglu ? tokens : rows(); }  // rows of x
+  MOEGATE_HD int groups() const { return k / block; }            // scale factors per column
+  MOEGATE_HD int outputs() const { return swiglu ? n / 2 : n; }  // columns of out
+  MOEGATE_HD int64_t expert_bytes() const { return int64_t{n} * k / 2; }
 };
 
 /// Everything a launch needs, by value; pointers are device pointers. 16-bit types are those of
