@@ -95,32 +95,35 @@ struct Chunk {
   uint4 x[4];            // the same 32 k, 16 bits each
 };
 
-/// The scale factors of a thread's columns as its accumulator wants them.
-template <class X, class Scale>
-__device__ void load_scales(const uint16_t* from, Scale (&scales)[kGroups]) {
+/// The scale factors of a thread's columns, two to a register.
+struct Scales {
+  uint32_t pairs[kGroups / 2];
+
+  __device__ void load(const uint16_t* from) {
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) {
-    const uint16_t bits = __ldg(from + g * kGroupColumns);
-    if constexpr (std::is_same_v<Scale, float>) {
-      scales[g] = widen<X>(bits);
-    } else {
-      scales[g] = __half2half2(__ushort_as_half(bits));
+    for (int i = 0; i < kGroups / 2; ++i) {
+      const uint32_t low = __ldg(from + 2 * i * kGroupColumns);
+      pairs[i] = low | uint32_t{__ldg(from + (2 * i + 1) * kGroupColumns)} << 16;
     }
   }
-}
+  __device__ uint16_t of(int g) const {
+    return static_cast<uint16_t>(pairs[g / 2] >> (g % 2 * 16));
+  }
+};
 
 /// sums += scaled weights * x in half.
-__device__ inline void add_products(const Chunk& chunk, const __half2 (&scales)[kGroups],
+__device__ inline void add_products(const Chunk& chunk, const Scales& scales,
                                     __half2 (&sums)[kGroups]) {
 #pragma unroll
   for (int word = 0; word < 4; ++word) {
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
+      const __half2 scale = __half2half2(__ushort_as_half(scales.of(g)));
       __half2 q[4];
       unpack(word_of(chunk.codes[g], word), q);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        sums[g] = __hfma2(__hmul2(q[i], scales[g]), as_half2(word_of(chunk.x[word], i)), sums[g]);
+        sums[g] = __hfma2(__hmul2(q[i], scale), as_half2(word_of(chunk.x[word], i)), sums[g]);
       }
     }
   }
@@ -148,38 +151,36 @@ __device__ void add_products(const Chunk& chunk, float (&sums)[kGroups]) {
   }
 }
 
-/// The sums of one thread and how they grow. X: type of activations and scales.
+/// A thread's sums, one per group. X: type of activations and scales.
 template <class X, class Acc, bool Blocked>
 struct Sums;
 
 template <bool Blocked>
 struct Sums<__half, __half, Blocked> {
   __half2 sums[kGroups] = {};
-  __half2 scales[kGroups];
 
-  __device__ explicit Sums(const uint16_t* first_scales) {
-    if constexpr (!Blocked) load_scales<__half>(first_scales, scales);
+  __device__ void add(const Chunk& chunk, const Scales& scales) {
+    add_products(chunk, scales, sums);
   }
-  __device__ void add(const Chunk& chunk) { add_products(chunk, scales, sums); }
-  __device__ void load(const uint16_t* from) { load_scales<__half>(from, scales); }
-  __device__ float sum(int g) const { return __low2float(sums[g]) + __high2float(sums[g]); }
+  __device__ float of(int g) const { return __low2float(sums[g]) + __high2float(sums[g]); }
 };
 
+/// Per channel, `scales` are left to the end.
 template <class X, bool Blocked>
 struct Sums<X, float, Blocked> {
   float sums[kGroups] = {};
-  float scales[kGroups];
 
-  __device__ explicit Sums(const uint16_t*) {}
-  __device__ void load(const uint16_t* from) { load_scales<X>(from, scales); }
-  __device__ void add(const Chunk& chunk) {
-    if constexpr (!Blocked) return add_products<X>(chunk, sums);
-    float parts[kGroups] = {};
-    add_products<X>(chunk, parts);
+  __device__ void add(const Chunk& chunk, const Scales& scales) {
+    if constexpr (Blocked) {
+      float parts[kGroups] = {};
+      add_products<X>(chunk, parts);
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) sums[g] = fmaf(parts[g], scales[g], sums[g]);
+      for (int g = 0; g < kGroups; ++g) sums[g] = fmaf(parts[g], widen<X>(scales.of(g)), sums[g]);
+    } else {
+      add_products<X>(chunk, sums);
+    }
   }
-  __device__ float sum(int g) const {
+  __device__ float of(int g) const {
     return sums[g];
   }
 };
@@ -212,29 +213,32 @@ __device__ float tile_product(const QmoeArgs& args, const Interleaved& weights) 
   const int thread = threadIdx.x, lane = thread % kWarp, first_column = blockIdx.y * kTileColumns;
   const int64_t expert = args.row_expert[row];
   const uint16_t* x = args.x + int64_t{args.row_source[row]} * k;
-  const int chunks = k / kChunkK * kGroupColumns;  // of a group of columns
+  const unsigned chunks = k / kChunkK * kGroupColumns;  // of a group of columns
   const uint4* codes = weights.codes + (expert * n + first_column) / kGroupColumns * chunks;
   const int block_bits = 31 - __clz(args.shape.block);  // per channel: unused
   const int64_t first_scale = expert * (Blocked ? k >> block_bits : 1) * n + first_column;
   const uint16_t* scales = weights.scales + first_scale + lane / 2 % kGroupColumns;
 
-  Sums<X, Acc, Blocked> sums(scales);
+  constexpr bool kScaleLast = std::is_same_v<Acc, float> && !Blocked;
+  Sums<X, Acc, Blocked> sums;
+  Scales scale;
+  if constexpr (!Blocked && !kScaleLast) scale.load(scales);
 #pragma unroll 1
-  for (int i = blockIdx.z * kThreads + thread; i < chunks; i += Splits * kThreads) {
-    const int at_k = i / 8 * kTileK + i % 2 * kChunkK;
+  for (unsigned i = blockIdx.z * kThreads + thread; i < chunks; i += Splits * kThreads) {
+    const unsigned at_k = i / 8 * kTileK + i % 2 * kChunkK;
     Chunk chunk;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) chunk.codes[g] = load_streaming(codes + g * chunks + i);
-    if constexpr (Blocked) sums.load(scales + int64_t{at_k >> block_bits} * n);
+    for (int g = 0; g < kGroups; ++g) chunk.codes[g] = load_streaming(codes + (g * chunks + i));
+    if constexpr (Blocked) scale.load(scales + (at_k >> block_bits) * n);
 #pragma unroll
     for (int j = 0; j < 4; ++j) chunk.x[j] = __ldg(reinterpret_cast<const uint4*>(x + at_k) + j);
-    sums.add(chunk);
+    sums.add(chunk, scale);
   }
   __syncwarp();
 
   float values[kGroups];
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) values[g] = sums.sum(g);
+  for (int g = 0; g < kGroups; ++g) values[g] = sums.of(g);
   int column;
   const float of_warp = sum_lanes(values, lane, column);
   warp_sums[thread / kWarp][column] = of_warp;
@@ -243,7 +247,7 @@ __device__ float tile_product(const QmoeArgs& args, const Interleaved& weights) 
   float sum = 0;
 #pragma unroll
   for (int warp = 0; warp < kWarps; ++warp) sum += warp_sums[warp][thread];
-  if constexpr (std::is_same_v<Acc, float> && !Blocked) {
+  if constexpr (kScaleLast) {
     sum *= widen<X>(weights.scales[first_scale + thread]);
   }
   return sum;
