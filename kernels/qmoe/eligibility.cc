@@ -19,7 +19,6 @@ int k_iterations(const QmoeShape& shape) {
 }
 
 std::string gemv_unsupported(const QmoeShape& shape, Accumulator accumulator) {
-  constexpr int kTileK = 64;
   if (shape.dtype == DType::bf16 && accumulator == Accumulator::fp16) {
     return "dtype = bf16: fp16 accumulators need fp16 activations";
   }

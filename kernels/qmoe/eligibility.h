@@ -14,6 +14,7 @@ enum class Accumulator { fp16, fp32 };
 
 constexpr int kTileColumns = 32;   // of N, per block
 constexpr int kIterationK = 1024;  // of K, that the threads of a block cover at once
+constexpr int kTileK = 64;         // of K, that the packed weights come in
 
 int k_iterations(const QmoeShape& shape);
 

@@ -4,8 +4,8 @@
 // (interleaved_layout.cuh). Grid: (rows, N/32, splits of K).
 //
 // Per K iteration a thread owns 32 consecutive k of one column in each of 8 groups of 4 columns: 8
-// loads of 16 bytes, all in flight before the first is used, and one x for all of them. K needs not
-// be a multiple of 1024: threads whose chunk lies beyond it leave the loop, whole warps nearly.
+// loads of 16 bytes, all in flight before the first is used, and one x for all of them. Where K is
+// no multiple of 1024, threads whose chunk would lie beyond it leave the loop one iteration early.
 //
 // - Accumulator half: weights are (q - 8) * scale rounded to half, then multiplied and summed by
 //   half2 fma over all K iterations, even and odd k apart. Scaling first keeps the sums near the

@@ -13,12 +13,11 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/qmoe/qmoe.h"
+#include "kernels/qmoe/eligibility.h"
 
 namespace moegate::qmoe {
 
 constexpr int kGroupColumns = 4;
-constexpr int kTileK = 64;
 constexpr int kChunkK = 32;  // codes of one column in 16 bytes
 
 struct Interleaved {
