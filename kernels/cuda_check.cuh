@@ -8,12 +8,11 @@
 
 #include "harness/error.h"
 
-namespace moegate::routing {
+namespace moegate {
 
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  throw Error(Exit::internal,
-              std::string("topk_sort: ") + what + ": " + cudaGetErrorString(status));
+  throw Error(Exit::internal, std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
 }
 
 /// Every launch ends with this: a bad configuration shows here, a fault on the device later.
@@ -31,4 +30,4 @@ void allow_shared(KernelFunction* kernel, size_t bytes) {
              "shared memory");
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate
