@@ -2,23 +2,22 @@
 // Lays canonical weights out as stream_layout.cuh says. Untimed: what an engine does at load time.
 #include <cuda_runtime.h>
 
+#include "kernels/cuda_check.cuh"
 #include "kernels/qmoe/stream_layout.cuh"
 #include "kernels/qmoe/stream_pack.h"
-#include "kernels/topk_sort/cuda_check.cuh"
 
 namespace moegate::qmoe {
 namespace {
 
 constexpr int kThreads = 256;
 
-/// Two codes of one column as the two halves of a register: bits 0 and 16, shifted to place j.
-__device__ uint32_t pair_at(uint32_t codes, int j) {
-  return ((codes & 15) | (codes >> 4 & 15) << 16) << (4 * j);
-}
-
-/// Four codes of each of two columns in the order of operand A's registers.
-__device__ uint32_t four_of(uint32_t even, uint32_t odd) {
-  return pair_at(even, 0) | pair_at(odd, 1) | pair_at(even >> 8, 2) | pair_at(odd >> 8, 3);
+/// Four codes of each of two columns (16 bits each, low nibble first) as four bytes, the even
+/// column's in the upper halves; q becomes q - 8 in two's complement.
+__device__ uint32_t interleaved(uint32_t even, uint32_t odd) {
+  uint32_t word = 0;
+  for (int j = 0; j < 4; ++j)
+    word |= ((even >> (4 * j) & 15) << 4 | (odd >> (4 * j) & 15)) << (8 * j);
+  return word ^ 0x88888888;
 }
 
 /// One thread per lane's 16 bytes of codes.
@@ -34,8 +33,8 @@ __global__ void pack_codes(QmoeArgs args, StreamLayout layout, uint8_t* packed, 
     const uint8_t* eight = from + half * kStepK / 4;  // 32 codes on, two to a byte
     const uint32_t even = *reinterpret_cast<const uint32_t*>(eight);
     const uint32_t odd = *reinterpret_cast<const uint32_t*>(eight + args.shape.k / 2);
-    words[2 * half] = four_of(even, odd);
-    words[2 * half + 1] = four_of(even >> 16, odd >> 16);
+    words[2 * half] = interleaved(even, odd);
+    words[2 * half + 1] = interleaved(even >> 16, odd >> 16);
   }
   uint8_t* to = packed + tile * layout.tile_bytes + kHeaderBytes + step * layout.step_bytes;
   reinterpret_cast<uint4*>(to)[lane] = make_uint4(words[0], words[1], words[2], words[3]);
@@ -76,7 +75,7 @@ const uint8_t* stream_packed(Qmoe& problem, cudaStream_t stream) {
     auto* packed = to.data<uint8_t>();
     pack_codes<<<blocks_for(codes), kThreads, 0, stream>>>(args, layout, packed, codes);
     pack_scales<<<blocks_for(scales), kThreads, 0, stream>>>(args, layout, packed, scales);
-    routing::check_launch("pack");
+    check_launch("pack");
   };
   const auto bytes = static_cast<size_t>(tiles) * static_cast<size_t>(layout.tile_bytes);
   return problem.packed("stream tiles", bytes, pack).data<uint8_t>();

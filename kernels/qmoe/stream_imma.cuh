@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instructions that stream_imma is made of: the product of int8 on tensor cores, loads and
+// barriers in shared memory, and its two 16-bit types.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace moegate::qmoe {
+
+struct Half {
+  static __device__ float2 widen(uint32_t pair) {
+    return __half22float2(reinterpret_cast<const __half2&>(pair));
+  }
+  static __device__ uint16_t narrow(float value) {
+    return __half_as_ushort(__float2half_rn(value));
+  }
+};
+
+struct Bfloat {
+  static __device__ float2 widen(uint32_t pair) {
+    return __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(pair));
+  }
+  static __device__ uint16_t narrow(float value) {
+    return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  }
+};
+
+/// Accumulators of one m16n8k32 product of int8: row l / 4, columns 2 * (l % 4) and the next, then
+/// the same of row l / 4 + 8.
+struct Accumulator {
+  int c[4];
+};
+
+/// from + weights * x, exact. The weights are 8 bytes of a tile (stream_layout.cuh): their upper
+/// and lower halves, each with four zero bits behind it, are the int8 operand, so the product is
+/// 16-fold.
+__device__ inline Accumulator multiply(uint32_t low_k, uint32_t high_k, uint32_t x_low,
+                                       uint32_t x_high, const Accumulator& from) {
+  constexpr uint32_t kUpper = 0xf0f0f0f0;
+  Accumulator d;
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%11,%12,%13};"
+      : "=r"(d.c[0]), "=r"(d.c[1]), "=r"(d.c[2]), "=r"(d.c[3])
+      : "r"(low_k & kUpper), "r"((low_k << 4) & kUpper), "r"(high_k & kUpper),
+        "r"((high_k << 4) & kUpper), "r"(x_low), "r"(x_high), "r"(from.c[0]), "r"(from.c[1]),
+        "r"(from.c[2]), "r"(from.c[3]));
+  return d;
+}
+
+/// Weights, which no other load will want: past the first-level cache.
+__device__ inline uint4 load_once(const uint8_t* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.b32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
+__device__ inline uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// A barrier whose phase is complete after `arrivals`.
+__device__ inline void init_barrier(uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+/// What the thread wrote before is visible to whoever waits.
+__device__ inline void arrive_barrier(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+/// Waits until the barrier's phase of this parity is complete.
+__device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
+  uint32_t open = 0;
+  while (open == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(open)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  }
+}
+
+}  // namespace moegate::qmoe
