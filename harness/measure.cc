@@ -159,7 +159,9 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const Interference interference;
   result.timer = timer.name();
   result.tick_ns = timer.tick_ns();
-  const Subject measured = subject(variant, sets_);
+  Subject measured = subject(variant, sets_);
+  // Several sets would take each other's place in the cache.
+  if (conditions.cache == Cache::warm) measured.sets.resize(1);
   const Subject paired = yardstick();
   const auto session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
   const Cost work = cost();

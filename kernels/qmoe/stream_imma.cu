@@ -143,7 +143,7 @@ struct Digits {
 
 /// Eight values of x as their digits, high and low.
 template <class T>
-__device__ void split(uint4 x, float inverse, uint2& high, uint2& low) {
+__device__ void to_digits(uint4 x, float inverse, uint2& high, uint2& low) {
   constexpr float kMagic = 12582912;  // 1.5 * 2^23: adding it leaves the integer in the low bits
   const uint32_t pairs[4] = {x.x, x.y, x.z, x.w};
   uint32_t whole[4];  // two 16-bit integers each
@@ -163,35 +163,42 @@ __device__ float largest(float a, float2 b) {
   return fmaxf(a, fmaxf(fabsf(b.x), fabsf(b.y)));
 }
 
-/// One row's part of K, by one warp. `x`: the row's part.
+/// One row's part of K, by one warp.
 template <class T>
-__device__ void split_part(const uint16_t* x, int step, int steps, int row, int part,
-                           const Digits& digits, int lane) {
-  constexpr int kChunks = (kMostSteps * 8 + 31) / 32;  // of 8 values, per lane
+struct RowPart {
+  static constexpr int kChunks = (kMostSteps * 8 + 31) / 32;  // of 8 values, per lane
   uint4 chunks[kChunks];
-  for (int i = 0; i < kChunks; ++i) {
-    const int chunk = i * 32 + lane;
-    chunks[i] = chunk < steps * 8 ? __ldg(reinterpret_cast<const uint4*>(x) + chunk)
-                                  : make_uint4(0, 0, 0, 0);
+
+  /// `x`: the row's part.
+  __device__ void load(const uint16_t* x, int steps, int lane) {
+    for (int i = 0; i < kChunks; ++i) {
+      const int chunk = i * 32 + lane;
+      chunks[i] = chunk < steps * 8 ? __ldg(reinterpret_cast<const uint4*>(x) + chunk)
+                                    : make_uint4(0, 0, 0, 0);
+    }
   }
-  float most = 0;
-  for (const uint4& c : chunks)
-    for (const uint32_t pair : {c.x, c.y, c.z, c.w}) most = largest(most, T::widen(pair));
-  most = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(most)));  // not negative
-  constexpr float kMost = 32512;  // 127 * 256: the largest that two digits hold on both sides
-  const float inverse = most > 0 ? kMost / most : 0;
-  if (lane == 0) digits.scale(row, part) = most / (16 * kMost);
-  for (int i = 0; i < kChunks; ++i) {
-    const int chunk = i * 32 + lane;
-    if (chunk >= steps * 8) break;
-    uint2 high, low;
-    split<T>(chunks[i], inverse, high, low);
-    // Step, then the lane of operand B that wants it, then the half of the step.
-    const int to = (step + chunk / 8) * kStepK + chunk % 4 * 16 + chunk / 4 % 2 * 8;
-    *reinterpret_cast<uint2*>(digits.plane(row, 0) + to) = high;
-    *reinterpret_cast<uint2*>(digits.plane(row, 1) + to) = low;
+  /// Writes its digits and its scale.
+  __device__ void split(const Digits& digits, int row, int part, int step, int steps,
+                        int lane) const {
+    float most = 0;
+    for (const uint4& c : chunks)
+      for (const uint32_t pair : {c.x, c.y, c.z, c.w}) most = largest(most, T::widen(pair));
+    most = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(most)));  // not negative
+    constexpr float kMost = 32512;  // 127 * 256: the largest that two digits hold on both sides
+    const float inverse = most > 0 ? kMost / most : 0;
+    if (lane == 0) digits.scale(row, part) = most / (16 * kMost);
+    for (int i = 0; i < kChunks; ++i) {
+      const int chunk = i * 32 + lane;
+      if (chunk >= steps * 8) break;
+      uint2 high, low;
+      to_digits<T>(chunks[i], inverse, high, low);
+      // Step, then the lane of operand B that wants it, then the half of the step.
+      const int to = (step + chunk / 8) * kStepK + chunk % 4 * 16 + chunk / 4 % 2 * 8;
+      *reinterpret_cast<uint2*>(digits.plane(row, 0) + to) = high;
+      *reinterpret_cast<uint2*>(digits.plane(row, 1) + to) = low;
+    }
   }
-}
+};
 
 /// Both digits' sums of a stretch as one number. Sums of a block of scale factors come on top of
 /// kIntegerMagic, which makes them floats without a conversion: they stay below 2^22.
@@ -297,24 +304,33 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   extern __shared__ __align__(128) uint8_t shared[];
   __shared__ Inbox inboxes[kMaxWarps];
   __shared__ Segments segments;
+  __shared__ uint64_t x_ready;
   const StreamLayout& layout = a.layout;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int team = warp / a.parts, p = warp - team * a.parts;
   const int step = p * a.part_steps + min(p, a.longer), steps = a.part_steps + (p < a.longer);
-  // x and the routing together, and the weights after them: behind those x would wait for
-  // microseconds.
   const QmoeShape& shape = a.args.shape;
-  const Digits digits{shared, reinterpret_cast<float*>(shared + a.scales), shape.k, a.parts};
+  const uint16_t* x = a.args.x + step * kStepK;
+  RowPart<T> row_part;
+  if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
   if (warp == a.parts * a.teams - 1) find_segments(a.args, segments, lane);
-  for (int row = team; row < shape.source_rows(); row += a.teams) {
-    const uint16_t* x = a.args.x + int64_t{row} * shape.k + step * kStepK;
-    split_part<T>(x, step, steps, row, p, digits, lane);
-  }
+  if (threadIdx.x == 0) init_barrier(&x_ready, a.parts * min(a.teams, shape.source_rows()));
   if (p == 0 && lane < 2) {
     init_barrier(&inboxes[team].full[lane], a.parts - 1);
     init_barrier(&inboxes[team].empty[lane], 1);
   }
   __syncthreads();
+
+  // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
+  const Digits digits{shared, reinterpret_cast<float*>(shared + a.scales), shape.k, a.parts};
+  for (int row = team; row < shape.source_rows(); row += a.teams) {
+    if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
+    row_part.split(digits, row, p, step, steps, lane);
+  }
+  if (team < shape.source_rows()) {
+    __syncwarp();
+    if (lane == 0) arrive_barrier(&x_ready);
+  }
 
   const int tiles = layout.tiles, all = segments.count * tiles;
   const auto share = [&](unsigned block) {  // where a block's tiles begin
@@ -335,6 +351,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
 #pragma unroll
   for (int s = 0; s < kMostSteps; ++s)
     if (s < steps) part.load_step(tile, step, s, lane);
+  wait_barrier(&x_ready, 0);
 
   TeamSums team_sums{inboxes[team],
                      reinterpret_cast<float2*>(shared + a.sent) + team * 2 * (a.parts - 1) * 32,
