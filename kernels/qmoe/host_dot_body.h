@@ -43,12 +43,14 @@ void multiply_tile(const Operands& operands, const Panel& panel, int row, int co
   const uint8_t* codes = args.weights + first * column_bytes;
   const uint16_t* scales = args.scales + first * shape.groups();
   const float* x[M];
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m) x[m] = operands.x + int64_t{args.row_source[row + m]} * 2 * pitch;
 
   Float sum[C][M] = {};
   typename V::Decoder decoder[C];
   const auto step = [&](int c, const uint8_t* bytes, int i) {
     const auto weight = decoder[c].decode(bytes);
+#pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       sum[c][m] = V::fma(weight.even, V::load(x[m] + i), sum[c][m]);
       sum[c][m] = V::fma(weight.odd, V::load(x[m] + pitch + i), sum[c][m]);
@@ -58,13 +60,16 @@ void multiply_tile(const Operands& operands, const Panel& panel, int row, int co
   for (int i = panel.first_byte; i < panel.end_byte; ++group) {
     const int group_end = (group + 1) * group_bytes;
     const int end = group_end < panel.end_byte ? group_end : panel.end_byte;
+#pragma GCC unroll 8
     for (int c = 0; c < C; ++c) {
       decoder[c].scale_by(V::widen(shape.dtype, scales + c * shape.groups() + group));
     }
     for (; i + V::kWidth <= end; i += V::kWidth) {
+#pragma GCC unroll 8
       for (int c = 0; c < C; ++c) step(c, codes + int64_t{c} * column_bytes + i, i);
     }
     if (i == end) continue;
+#pragma GCC unroll 8
     for (int c = 0; c < C; ++c) {  // the activations beyond K are zero
       uint8_t tail[V::kWidth] = {};
       __builtin_memcpy(tail, codes + int64_t{c} * column_bytes + i, static_cast<size_t>(end - i));
@@ -72,7 +77,9 @@ void multiply_tile(const Operands& operands, const Panel& panel, int row, int co
     }
     i = end;
   }
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
+#pragma GCC unroll 8
     for (int c = 0; c < C; ++c) sums[m * panel.columns + c] = V::sum(sum[c][m]);
   }
 }

@@ -46,10 +46,9 @@ void launch(P& problem, const Launch&) {
 #pragma omp parallel
   {
     widen(isa, operands);
-    // Columns outside, runs inside: every thread gets its share of the long runs.
 #pragma omp for schedule(static) collapse(2)
-    for (int column = 0; column < shape.n; column += kPanelColumns) {
-      for (int run = 0; run < runs; ++run) {
+    for (int run = 0; run < runs; ++run) {
+      for (int column = 0; column < shape.n; column += kPanelColumns) {
         const int row = starts[run];
         const Panel panel = panel_of(shape, row, starts[run + 1] - row, column);
         float sums[kMaxRows * kPanelColumns];

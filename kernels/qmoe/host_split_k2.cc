@@ -44,9 +44,9 @@ void multiply_halves(const Isa& isa, const Operands& operands, float* partials) 
   {
     widen(isa, operands);
 #pragma omp for schedule(static) collapse(3)
-    for (int split = 0; split < kSplits; ++split) {
-      for (int row = 0; row < shape.rows(); ++row) {
-        for (int column = 0; column < shape.n; column += kPanelColumns) {
+    for (int row = 0; row < shape.rows(); ++row) {
+      for (int column = 0; column < shape.n; column += kPanelColumns) {
+        for (int split = 0; split < kSplits; ++split) {
           const Panel panel = half_of(shape, panel_of(shape, row, 1, column), split);
           isa.multiply(operands, panel,
                        partials + (int64_t{split} * shape.rows() + row) * shape.n + column);
