@@ -65,6 +65,10 @@ void multiply_tile(const Operands& operands, const Panel& panel, int row, int co
       decoder[c].scale_by(V::widen(shape.dtype, scales + c * shape.groups() + group));
     }
     for (; i + V::kWidth <= end; i += V::kWidth) {
+      if (i % 64 == 0) {
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) __builtin_prefetch(codes + int64_t{C + c} * column_bytes + i);
+      }
 #pragma GCC unroll 8
       for (int c = 0; c < C; ++c) step(c, codes + int64_t{c} * column_bytes + i, i);
     }
