@@ -12,6 +12,7 @@ namespace {
 
 struct Avx2 {
   static constexpr int kWidth = 8;
+  static constexpr int kAccumulators = 8;
   using Float = __m256;
   struct Pair {
     Float even, odd;

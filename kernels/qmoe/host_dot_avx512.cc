@@ -16,6 +16,7 @@ namespace {
 
 struct Avx512 {
   static constexpr int kWidth = 16;
+  static constexpr int kAccumulators = 16;
   using Float = __m512;
   struct Pair {
     Float even, odd;

@@ -88,10 +88,12 @@ void multiply_tile(const Operands& operands, const Panel& panel, int row, int co
   }
 }
 
-/// M rows: tiles of eight accumulators keep the multipliers busy and fit into 16 registers.
+/// M rows. Wide tiles read the codes in long stretches; at most as many accumulators as registers
+/// hold beside the weights.
 template <class V, int M>
 void multiply_rows(const Operands& operands, const Panel& panel, int row, float* sums) {
-  constexpr int kColumns = 8 / M;
+  constexpr int kFit = V::kAccumulators / (M == 3 ? 4 : M);
+  constexpr int kColumns = kFit < 8 ? kFit : 8;
   int c = 0;
   for (; c + kColumns <= panel.columns; c += kColumns) {
     multiply_tile<V, kColumns, M>(operands, panel, row, panel.first_column + c, sums + c);

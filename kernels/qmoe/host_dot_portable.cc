@@ -8,6 +8,7 @@ namespace {
 
 struct Portable {
   static constexpr int kWidth = 4;
+  static constexpr int kAccumulators = 8;
   using Float = float __attribute__((vector_size(16)));
   struct Pair {
     Float even, odd;
