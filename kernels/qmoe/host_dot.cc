@@ -67,9 +67,9 @@ void widen(const Isa& isa, const Operands& operands) {
 void finish(const QmoeArgs& args, const Panel& panel, const float* sums) {
   const QmoeShape& shape = args.shape;
   for (int row = panel.first_row; row < panel.first_row + panel.rows; ++row) {
-    const uint16_t* bias = args.bias + int64_t{args.row_expert[row]} * shape.n + panel.first_column;
+    const int64_t first = int64_t{args.row_expert[row]} * shape.n + panel.first_column;
     const auto column = [&](int c) {
-      return args.bias ? sums[c] + narrow_to_float(shape.dtype, bias[c]) : sums[c];
+      return args.bias ? sums[c] + narrow_to_float(shape.dtype, args.bias[first + c]) : sums[c];
     };
     const int per_output = shape.swiglu ? 2 : 1;
     uint16_t* out = args.out + int64_t{row} * shape.outputs() + panel.first_column / per_output;
