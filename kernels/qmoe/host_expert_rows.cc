@@ -3,11 +3,11 @@
 // together, so that each byte of codes is read and decoded once for up to four of them.
 //
 // Measured cold against `single` on 2 threads of an AMD EPYC (AVX-512, other programs running, 3
-// processes): at T = 8, E = 32, k = 4, H = I = 704 0.82 (blocks of 32) and 0.89 (one scale factor
-// per column) of its time, fc1 and fc2 alike; at E = 256, k = 8, H = 512, I = 128, where few rows
-// share an expert, 0.96 to 0.98. At T = 1 no rows share one and the work is the same: 1.00 to 1.02.
-// Codes must be read in long stretches: before they were prefetched, the loops over columns and
-// experts exchanged made it lose by 1.14 to 1.89.
+// processes): at T = 8, E = 32, k = 4, H = I = 704 0.82 to 0.83 (blocks of 32) and 0.89 (one scale
+// factor per column) of its time, fc1 and fc2 alike; at E = 256, k = 8, H = 512, I = 128, where few
+// rows share an expert, 0.96 to 0.98. At T = 1 no rows share one and the work is the same: 1.00
+// to 1.02. Codes must be read in long stretches: before they were prefetched, the loops over
+// columns and experts exchanged made it lose by 1.14 to 1.89.
 #include <algorithm>
 
 #include "kernels/qmoe/host_dot.h"

@@ -5,10 +5,10 @@
 // Floor: the active experts' codes and scale factors from memory, at 33.7 GB/s (`moegate doctor`).
 // Measured cold with AVX-512 on 2 threads of an AMD EPYC, other programs running, 3 processes: 35
 // GB/s at T = 1, H = I = 704 (fc1 and fc2, one scale factor per column; 27 with blocks of 32); 25
-// at H = 512, I = 128 (fc1). fc2 there has 64 bytes of codes per column and reaches 15: without
-// bias and rounding, which are scalar code, 18.1 us became 15.4; the rest is starting and ending
-// dot products. At T = 8 an expert's later rows decode again what the first one brought into the
-// cache: 20 to 28 GB/s.
+// at H = 512, I = 128 (fc1). fc2 there has 64 bytes of codes per column and reaches 15; timed apart
+// from the harness, without bias and rounding, which are scalar code, 18.1 us became 15.4. At T = 8
+// an expert's later rows decode again what the first one brought into the cache: 20 to 28 GB/s at
+// H = I = 704.
 #include "kernels/qmoe/host_dot.h"
 
 namespace moegate {

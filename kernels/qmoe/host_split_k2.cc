@@ -4,11 +4,12 @@
 //
 // Loses to `single` everywhere it was measured (2 threads of an AMD EPYC, AVX-512, cold, 3
 // processes): 1.37 to 1.57 x its time at H = I = 704, T = 8, 1.45 to 1.71 at T = 1, 1.55 to 1.85 at
-// H = 512, I = 128. A CPU has no idle threads that a second half of K would occupy; what is left
-// are twice as many dot products to start and end, codes read in pieces of half a column, cold
-// scratch memory and a second parallel region. The pieces cost most: at H = I = 704, T = 1 it
-// was 2.18 and 2.54 x with one half of all columns after the other, 2.06 and 1.81 x with the halves
-// of a panel side by side, and 1.45 and 1.71 x since codes are prefetched (blocks of 32, none).
+// H = 512, I = 128; some samples were noisy. A CPU has no idle threads that a second
+// half of K would occupy; what is left are twice as many dot products to start and end, codes read
+// in pieces of half a column, cold scratch memory and a second parallel region. The pieces matter:
+// at H = I = 704, T = 1, one process each, it was 2.18 and 2.54 x with one half of all columns
+// after the other, 2.06 and 1.81 x with the halves of a panel side by side, and 1.55 and 1.75 x
+// once codes were prefetched (blocks of 32, none).
 #include "kernels/qmoe/host_dot.h"
 
 namespace moegate {
