@@ -184,6 +184,12 @@ TEST(Routing, HotForNoTokenIsUniform) {
   EXPECT_EQ(ids_of("hot:4:0", kR1), ids_of("uniform", kR1));
 }
 
+TEST(Routing, ExpertsAreTheTopOfTheScores) {
+  for (const std::string spec : {"uniform", "balanced", "zipf:0.67", "hot:2:0.5"}) {
+    EXPECT_EQ(routed_experts(spec, {65, 60, 3}, 3), ids_of(spec, {65, 60, 3}, 3)) << spec;
+  }
+}
+
 TEST(Routing, RefusesBadSpecs) {
   for (const std::string spec :
        {"",          "unifrom",   "uniform:1", "balanced:2", "zipf",   "zipf:",   "zipf:x",

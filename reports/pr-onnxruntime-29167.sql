@@ -1,0 +1,77 @@
+-- title: int4 MoE layers as ONNX Runtime PR 29167 tabulates them: FC1 and FC2, cold and warm, beside its own figures
+-- SPDX-License-Identifier: Apache-2.0
+-- One row per layer and route: a variant of FC1 with the FC2 that goes with it, which for a split FC1 is that of its
+-- before (FC2 is never split). us is the span, first start to last end; launches gives the parts of a split one, partial
+-- sums + reduction, without the gap between them. Speed-up against the single pass with the same accumulator, with 95 %
+-- interval; ~ where that includes 1 or does not exist. other: what varies beside the cache.
+--
+-- The published columns are not measured here: microsoft/onnxruntime PR 29167, H200, Nsight Systems, one token repeated
+-- (hot L2). Two figures are those of two of its comparisons.
+WITH published (hidden, inter, block, variant, fc1, fc2) AS (
+  VALUES ('2880', '2880', '0', 'single_fp16_acc', '13.93', '10.14'),
+         ('2880', '2880', '0', 'single_fp32_acc', '21.42, 21.57', '12.15, 12.24'),
+         ('2880', '2880', '0', 'split_k2_fp32_acc', '17.59 + 2.39', '12.15'),
+         ('2880', '2880', '64', 'single_fp16_acc', '14.17', '10.97'),
+         ('2048', '512', '64', 'single_fp16_acc', '5.11', '3.24'),
+         ('2816', '704', '64', 'single_fp16_acc', '7.52', '4.59')
+), measured AS (
+  SELECT result_id, case_id, op, variant, round, span_ns, params ->> 'cache' AS cache,
+         CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged,
+         substr(section, 1, instr(section || '-fc', '-fc') - 1) AS model,
+         json_remove(params, '$.alpha', '$.beta', '$.limit', '$.cache') AS layer,  -- the same for FC1 and FC2
+         CASE WHEN backend = 'host' THEN 'single'
+              WHEN variant GLOB '*_fp32_acc' OR params ->> 'dtype' = 'bf16' THEN 'single_fp32_acc'
+              ELSE 'single_fp16_acc' END AS before
+  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
+  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
+  WHERE run_id = :run AND op GLOB 'qmoe_*' AND r.status IN ('ok', 'noisy') AND samples > 0
+), parts AS (
+  SELECT case_id, variant, group_concat(us, ' + ') AS launches
+  FROM (SELECT case_id, variant, ordinal, printf('%.2f', avg(ns) / 1000) AS us
+        FROM measured JOIN kernel USING (result_id)
+        GROUP BY case_id, variant, ordinal ORDER BY case_id, variant, ordinal)
+  GROUP BY case_id, variant HAVING count(*) > 1
+), change AS (
+  SELECT a.case_id, a.variant, avg(ln(b.judged / a.judged)) AS x,
+         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach
+  FROM measured a JOIN measured b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = a.before
+  WHERE a.variant <> a.before AND a.judged > 0 AND b.judged > 0
+  GROUP BY a.case_id, a.variant
+), cell AS (
+  SELECT model, layer, op = 'qmoe_fc1_swiglu' AS is_fc1, cache, m.variant, before, launches,
+         round(exp(avg(ln(span_ns))) / 1000, 2) AS us,
+         CASE WHEN x - reach > 0 OR x + reach < 0
+              THEN printf('%.2fx (%.2f–%.2f)', exp(x), exp(x - reach), exp(x + reach))
+              WHEN m.variant <> before THEN '~' END AS speedup
+  FROM measured m LEFT JOIN parts USING (case_id, variant) LEFT JOIN change USING (case_id, variant)
+  GROUP BY case_id, m.variant
+), route AS (
+  SELECT DISTINCT model, layer, variant, before, iif(variant GLOB 'split_k*', before, variant) AS fc2_variant
+  FROM cell
+), varying AS (
+  SELECT model, j.key AS name FROM route, json_each(layer) j
+  GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
+)
+SELECT model,
+       (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(layer) j
+        WHERE EXISTS (SELECT 1 FROM varying v WHERE v.model = route.model AND v.name = j.key)) AS other,
+       route.variant AS route,
+       max(us) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 us, cold",
+       max(launches) FILTER (WHERE is_fc1 AND cache = 'cold') AS "launches, cold",
+       max(speedup) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 speed-up, cold",
+       max(us) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 us, warm",
+       max(launches) FILTER (WHERE is_fc1 AND cache = 'warm') AS "launches, warm",
+       max(speedup) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 speed-up, warm",
+       max(us) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 us, cold",
+       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 speed-up, cold",
+       max(us) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 us, warm",
+       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 speed-up, warm",
+       p.fc1 AS "published FC1 us, hot",
+       p.fc2 AS "published FC2 us, hot"
+FROM route
+JOIN cell USING (model, layer)
+LEFT JOIN published p ON p.variant = route.variant AND hidden = layer ->> 'hidden' AND inter = layer ->> 'inter'
+     AND block = layer ->> 'scale-block' AND layer ->> 'tokens' = '1' AND layer ->> 'dtype' = 'fp16'
+WHERE cell.variant = iif(is_fc1, route.variant, fc2_variant)
+GROUP BY model, layer, route.variant
+ORDER BY model, CAST(layer ->> 'tokens' AS INTEGER), layer, route.before, route.variant <> route.before, route.variant
