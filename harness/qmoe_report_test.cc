@@ -15,7 +15,7 @@ class QmoeReportTest : public ReportTest {
                                  {"split_k2_fp16_acc", {12, 4}, 0},
                                  {"single_fp32_acc", {21}, 12},
                                  {"split_k2_fp32_acc", {17.5, 2.5}, 0},
-                                 {"stream_mma", {8}, 5}});
+                                 {"stream_imma", {8}, 5}});
   }
   /// The cells of a column by the variant of their rows.
   std::map<std::string, std::string> column(const Table& table, const std::string& name,
@@ -36,7 +36,7 @@ TEST_F(QmoeReportTest, SpeedupComparesWithTheSameAccumulator) {
   ASSERT_EQ(t.rows.size(), 8u) << "three afters of FC1 and one of FC2, cold and warm";
   EXPECT_EQ(column(t, "before"), (Cells{{"split_k2_fp16_acc", "single_fp16_acc"},
                                         {"split_k2_fp32_acc", "single_fp32_acc"},
-                                        {"stream_mma", "single_fp16_acc"}}));
+                                        {"stream_imma", "single_fp16_acc"}}));
   // Rows of FC1 come first, those of cold before those of warm.
   EXPECT_EQ(at(t, 0, "model"), "gpt-oss-20b-fc1");
   EXPECT_EQ(at(t, 0, "cache"), "cold");
@@ -47,9 +47,9 @@ TEST_F(QmoeReportTest, SpeedupComparesWithTheSameAccumulator) {
 }
 
 TEST_F(QmoeReportTest, WhatIsMissingIsReplacedByTheNextBefore) {
-  add_qmoe_run(Backend::cuda, {{"single_fp32_acc", {21}, 12}, {"stream_mma", {7}, 6}}, "bf16");
+  add_qmoe_run(Backend::cuda, {{"single_fp32_acc", {21}, 12}, {"stream_imma", {7}, 6}}, "bf16");
   add_qmoe_run(Backend::host, {{"single", {10}, 8}, {"expert_rows", {5}, 4}});
-  EXPECT_EQ(column(report("speedup", 1), "before"), (Cells{{"stream_mma", "single_fp32_acc"}}));
+  EXPECT_EQ(column(report("speedup", 1), "before"), (Cells{{"stream_imma", "single_fp32_acc"}}));
   EXPECT_EQ(at(report("speedup", 1), 0, "Speedup"), "3.00x");
   EXPECT_EQ(column(report("speedup", 2), "before"), (Cells{{"expert_rows", "single"}}));
   EXPECT_EQ(at(report("speedup", 2), 0, "Speedup"), "2.00x");
@@ -67,22 +67,22 @@ TEST_F(QmoeReportTest, ThePullRequestsTableJoinsTheLayers) {
                                              {"split_k2_fp16_acc", "16"},
                                              {"single_fp32_acc", "21"},
                                              {"split_k2_fp32_acc", "20"},
-                                             {"stream_mma", "8"}}));
+                                             {"stream_imma", "8"}}));
   EXPECT_EQ(of_route("launches, cold")["split_k2_fp32_acc"], "17.50 + 2.50");
   EXPECT_EQ(of_route("launches, warm")["split_k2_fp32_acc"], "8.75 + 1.25");
-  EXPECT_EQ(of_route("launches, cold")["stream_mma"], "") << "one launch has no parts";
+  EXPECT_EQ(of_route("launches, cold")["stream_imma"], "") << "one launch has no parts";
   EXPECT_EQ(of_route("FC1 speed-up, cold"), (Cells{{"single_fp16_acc", ""},
                                                    {"split_k2_fp16_acc", "0.88x (0.88–0.88)"},
                                                    {"single_fp32_acc", ""},
                                                    {"split_k2_fp32_acc", "1.05x (1.05–1.05)"},
-                                                   {"stream_mma", "1.75x (1.75–1.75)"}}));
+                                                   {"stream_imma", "1.75x (1.75–1.75)"}}));
   EXPECT_EQ(of_route("FC2 us, warm"), (Cells{{"single_fp16_acc", "5"},
                                              {"split_k2_fp16_acc", "5"},
                                              {"single_fp32_acc", "6"},
                                              {"split_k2_fp32_acc", "6"},
-                                             {"stream_mma", "2.5"}}))
+                                             {"stream_imma", "2.5"}}))
       << "FC2 is never split: a split route has that of its before";
-  EXPECT_EQ(of_route("FC2 speed-up, warm")["stream_mma"], "2.00x (2.00–2.00)");
+  EXPECT_EQ(of_route("FC2 speed-up, warm")["stream_imma"], "2.00x (2.00–2.00)");
   EXPECT_EQ(of_route("FC2 speed-up, warm")["split_k2_fp32_acc"], "");
 }
 
@@ -95,7 +95,7 @@ TEST_F(QmoeReportTest, PublishedFiguresStandByTheSameCaseOnly) {
                    {"split_k2_fp16_acc", ""},
                    {"single_fp32_acc", "21.42, 21.57"},
                    {"split_k2_fp32_acc", "17.59 + 2.39"},
-                   {"stream_mma", ""}}));
+                   {"stream_imma", ""}}));
   EXPECT_EQ(at(t, 0, "published FC2 us, hot"), "10.14");
   EXPECT_EQ(at(report("pr-onnxruntime-29167", 2), 0, "published FC1 us, hot"), "");
 }

@@ -75,12 +75,13 @@ std::vector<double> qmoe_truth(const QmoeShape& shape, const QmoeInputs& inputs)
 /// What both operators are; they differ in their shape alone.
 class Qmoe : public Problem {
  public:
-  // Measured: fp16 3.0e-4, bf16 1.7e-3, nearly all of it the output's own rounding. Variants that
-  // accumulate in fp16 state a factor.
+  // Measured with fp32 and exact accumulation: fp16 relative L2 2.5e-4, worst row 3.8e-4;
+  // bf16 2.2e-3 and 3.3e-3 (3.0e-3 on an output of 48 elements). Nearly all of it is the output's
+  // own rounding. Variants that accumulate in fp16 state a factor.
   static constexpr Tolerance kTolerance16{
-      .rtol = 2e-3, .atol = 4e-3, .rel_l2 = 1e-3, .row = 3e-3, .scale = 1e-3};
+      .rtol = 2e-3, .atol = 4e-3, .rel_l2 = 4e-4, .row = 1.2e-3, .scale = 2e-4};
   static constexpr Tolerance kToleranceBf16{
-      .rtol = 1e-2, .atol = 1e-2, .rel_l2 = 3e-3, .row = 9e-3, .scale = 2e-3};
+      .rtol = 1e-2, .atol = 1e-2, .rel_l2 = 4e-3, .row = 1.2e-2, .scale = 2e-3};
 
   Qmoe(Device& device, const Case& c, const QmoeShape& shape);
   QmoeArgs args();

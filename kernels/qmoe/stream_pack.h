@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a problem in stream_mma's layout.
+// The weights of a problem in stream_imma's layout.
 #pragma once
 
 #include <cuda_runtime_api.h>
