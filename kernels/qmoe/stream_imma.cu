@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   RowPart<T> row_part;
   if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
   if (warp == a.parts * a.teams - 1) find_segments(a.args, segments, lane);
-  if (threadIdx.x == 0) init_barrier(&x_ready, a.parts * min(a.teams, shape.source_rows()));
+  if (threadIdx.x == 0) init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
   if (p == 0 && lane == 0) inboxes[team].init(a.parts - 1);
   __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
@@ -95,8 +95,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
     if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
     row_part.split(digits, row, p, step, steps, lane);
   }
-  __syncwarp();
-  if (lane == 0 && team < shape.source_rows()) arrive_barrier(&x_ready);
+  if (team < shape.source_rows()) arrive_barrier(&x_ready);
 
   const int tiles = layout.tiles;
   const Share mine = share_of(segments.count * tiles, a.share);
