@@ -5,13 +5,16 @@
 //
 // Upstream accumulates fp16 activations in half unless told otherwise, bf16 always in float.
 // single_fp16_acc does the former: a half sums 16 products per K iteration before threads are added
-// up in float. That costs accuracy beside the rounding of the output: relative L2 error 1.2e-3 at K
-// = 2880 by this arithmetic emulated on a host, 2.3e-4 with float. Its tolerance is 5 times the
-// operator's.
+// up in float. That costs accuracy beside the rounding of the output: relative L2 error 1.1e-3 at K
+// = 2880, 2.0e-3 with blocks of 32 at K = 4224, against 2.3e-4 with float. Its tolerance is 8 times
+// the operator's.
 //
 // Floor: the weights of the experts that have rows, N*K/2 bytes each, at the speed of memory (or of
-// L2 where they stay there); next come about 17 instructions per 8 codes with half accumulators, 25
-// with float.
+// L2 where they stay there). Measured on an H200, gpt-oss-20b fc1, T = 1 (33.3 MB, floor 7.4
+// us): 13.1 us cold and 12.5 warm with half accumulators, 17.7 and 16.9 with float (the PR's own,
+// hot: 13.93 and 21.42). The difference between the two is arithmetic, which is therefore the
+// limit: 17 instructions per 8 codes against 25. At T = 8 rows of one expert read its weights
+// again: 64.9 us.
 #include "kernels/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
@@ -53,7 +56,7 @@ KernelSpec<P> spec() {
               [](const Case& c, const DeviceFacts&) {
                 return gemv_unsupported(P::shape_of(c), kAccumulator);
               },
-          .tolerance = kHalf ? 5.0 : 1.0};
+          .tolerance = kHalf ? 8.0 : 1.0};
 }
 
 const Kernel<QmoeFc1> fc1_fp16(spec<QmoeFc1, Accumulator::fp16>());

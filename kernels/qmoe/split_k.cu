@@ -9,7 +9,11 @@
 // the even division 1:1:1.
 //
 // Floor: that of the single launch, then 2*S*R*N accumulators written and read, and a second
-// launch.
+// launch. Measured on an H200, gpt-oss-20b fc1, T = 1, cold: 15.87 + 1.60 us and 1.6 between the
+// two launches with float (the PR's own, hot: 17.59 + 2.39), 12.80 + 1.60 with half accumulators:
+// slower than the single launch (17.7, 13.1). Its 720 blocks of 4 warps fill the SMs already and
+// instructions limit it, so that the partial pass saves a tenth at most, which the second launch
+// costs twice over.
 #include "kernels/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
@@ -112,7 +116,7 @@ KernelSpec<QmoeFc1> spec() {
             return std::string(split ? "split" : "fallback: single");
           },
       // As single_fp16_acc; each partial is rounded to half once more.
-      .tolerance = kHalf ? 5.0 : 1.0};
+      .tolerance = kHalf ? 8.0 : 1.0};
 }
 
 const Kernel<QmoeFc1> two_fp16(spec<2, Accumulator::fp16>());
