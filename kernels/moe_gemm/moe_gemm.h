@@ -81,6 +81,8 @@ std::vector<double> expert_truth(const ExpertProduct& product);
 /// What both operators are; they differ in their shape alone.
 class MoeGemm : public Problem {
  public:
+  // Measured: 1.7e-3, worst row 1.9e-3, nearly all of it the output's own rounding. Variants that
+  // round partial products state a factor.
   static constexpr Tolerance kTolerance{
       .rtol = 1e-2, .atol = 1e-2, .rel_l2 = 3e-3, .row = 9e-3, .scale = 2e-3};
   /// Multiply-adds up to which the truth is the whole output.
