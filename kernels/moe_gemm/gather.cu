@@ -4,15 +4,15 @@
 // columns over all of K, tiles in grouped order, rows gathered by sorted id and results scattered
 // back to them (gather_tile.cuh).
 //
-// - gather: every column's scale factor is loaded for each group of K and multiplied with each sum
+// - gather: for each group of K, scale factors of weights are looked up by column and multiplied
+//   with each sum
 // - scalar_b_scale (SGLang PR 10567, first step): one factor per tile and group, multiplied with
-// the
-//   rows' factors first, which leaves one multiply-add per sum
+//   the rows' factors first, which leaves one multiply-add per sum
 //
-// Floor: the weights of the experts that have rows, once, at the speed of memory; with few tokens a
-// chain of K/128 slices per block, and blocks for so many tiles only. What Triton does otherwise:
-// its products are wgmma where BM >= 64, which this mma.sync form does not reach when compute is
-// the limit; and its tuned configurations choose BN, stages and group by token count.
+// Floor: the weights of the experts that have rows, once, at the speed of memory; with few tokens
+// the chain of K/128 slices that a block goes through, as only so many tiles are there. What Triton
+// does otherwise: its products are wgmma where BM >= 64, these are mma.sync at every BM; and where
+// it has a tuned configuration, BN, stages and group depend on the number of tokens.
 #include "kernels/moe_gemm/gather_tile.cuh"
 
 namespace moegate {

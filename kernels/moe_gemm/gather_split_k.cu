@@ -4,9 +4,8 @@
 // its sums to bf16 and adds them to the output by atomics of bf16 pairs, which an extra launch has
 // zeroed.
 //
-// - gather_split_k1: what the PR ran, since its grid never had more than one split: no zeroing and
-// plain
-//   stores, so 1.00 x gather is expected
+// - gather_split_k1: what the PR ran, as its grid never had more than one split: no zeroing, plain
+//   stores, so that 1.00 x gather is expected
 // - split_k2, split_k4, split_k8: what it meant
 //
 // The idea: S times as many blocks, each with an S-th of the chain of slices, where the tiles leave
