@@ -17,17 +17,10 @@ struct CanaryVariant::State {
 
 namespace {
 
-template <class T, class ToFloat, class FromFloat>
-void scale_elements(Tensor& t, float factor, ToFloat to_float, FromFloat from_float) {
-  T* data = t.data<T>();
-  for (int64_t i = 0; i < t.size(); ++i) data[i] = from_float(factor * to_float(data[i]));
-}
-
 void scale_on_host(Tensor& t, float factor) {
-  const auto same = [](float x) { return x; };
-  if (t.dtype() == DType::f32) scale_elements<float>(t, factor, same, same);
-  if (t.dtype() == DType::bf16) scale_elements<uint16_t>(t, factor, bf16_to_float, float_to_bf16);
-  if (t.dtype() == DType::f16) scale_elements<uint16_t>(t, factor, f16_to_float, float_to_f16);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    write_float(t.dtype(), t.data(), i, factor * read_float(t.dtype(), t.data(), i));
+  }
 }
 
 void scale_outputs(Problem& problem, float factor, bool host, void* stream) {

@@ -28,25 +28,12 @@ __global__ void time_delay(float start, int64_t steps, int64_t* cycles) {
   *cycles = end > 2 ? 0 : clock64() - began;
 }
 
-template <class T>
-__global__ void scale(T* data, int64_t elements, float factor) {
+__global__ void scale(void* data, DType dtype, int64_t elements, float factor) {
   const int64_t stride = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
-    data[i] = T(factor * float(data[i]));
+    write_float(dtype, data, i, factor * read_float(dtype, data, i));
   }
 }
-
-/// Narrow types by their bits, as the rest of the harness converts them.
-struct Bf16 {
-  uint16_t bits;
-  __device__ explicit Bf16(float f) : bits(float_to_bf16(f)) {}
-  __device__ explicit operator float() const { return bf16_to_float(bits); }
-};
-struct F16 {
-  uint16_t bits;
-  __device__ explicit F16(float f) : bits(float_to_f16(f)) {}
-  __device__ explicit operator float() const { return f16_to_float(bits); }
-};
 
 double measure_cycles_per_step() {
   constexpr int64_t kSteps = 100'000;
@@ -80,14 +67,7 @@ double delay_cycles_per_step() {
 
 void launch_scale(void* stream, void* data, DType dtype, int64_t elements, float factor) {
   constexpr int kBlocks = 264, kThreads = 256;
-  const auto s = static_cast<cudaStream_t>(stream);
-  if (dtype == DType::f32) {
-    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<float*>(data), elements, factor);
-  } else if (dtype == DType::bf16) {
-    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<Bf16*>(data), elements, factor);
-  } else {
-    scale<<<kBlocks, kThreads, 0, s>>>(static_cast<F16*>(data), elements, factor);
-  }
+  scale<<<kBlocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(data, dtype, elements, factor);
   MOEGATE_CUDA_CHECK(cudaGetLastError());
 }
 

@@ -42,9 +42,13 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {
-      {"tiny", 150}, {"smoke", 36},         {"nightly", 76},
-      {"qmoe", 230}, {"pr-aiter-3526", 22}, {"pr-onnxruntime-29167", 24}};
+  const std::map<std::string, size_t> limits = {{"tiny", 202},
+                                                {"smoke", 42},
+                                                {"nightly", 76},
+                                                {"qmoe", 230},
+                                                {"moe-align", 116},
+                                                {"pr-aiter-3526", 22},
+                                                {"pr-onnxruntime-29167", 24}};
   for (const auto& [name, limit] : limits) {
     EXPECT_LE(load_suite(name, {}).size(), limit) << name;
   }

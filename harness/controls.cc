@@ -28,50 +28,29 @@ std::vector<Tensor*> outputs_of(const Problem& problem) {
   return tensors;
 }
 
-float element(const Bytes& bytes, DType dtype, size_t i) {
-  const uint8_t* at = bytes.data() + i * size_of(dtype);
-  if (dtype == DType::f32) {
-    float value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  uint16_t narrow;
-  std::memcpy(&narrow, at, sizeof narrow);
-  return dtype == DType::f16 ? f16_to_float(narrow) : bf16_to_float(narrow);
-}
-
-void set_element(Bytes& bytes, DType dtype, size_t i, float value) {
-  uint8_t* at = bytes.data() + i * size_of(dtype);
-  if (dtype == DType::f32) {
-    std::memcpy(at, &value, sizeof value);
-    return;
-  }
-  const uint16_t narrow = dtype == DType::f16 ? float_to_f16(value) : float_to_bf16(value);
-  std::memcpy(at, &narrow, sizeof narrow);
-}
-
 /// The mean everywhere, which of all constants a loose tolerance takes most easily. Elements that
 /// are not finite do not count: what an output leaves undefined is poison.
 void level(Bytes& bytes, DType dtype) {
-  const size_t n = bytes.size() / size_of(dtype);
+  const auto n = static_cast<int64_t>(bytes.size() / size_of(dtype));
   if (!is_floating(dtype)) {
     for (size_t i = size_of(dtype); i < bytes.size(); ++i) bytes[i] = bytes[i - size_of(dtype)];
     return;
   }
   double sum = 0, finite = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const float value = element(bytes, dtype, i);
+  for (int64_t i = 0; i < n; ++i) {
+    const float value = read_float(dtype, bytes.data(), i);
     if (!std::isfinite(value)) continue;
     sum += value;
     ++finite;
   }
   const auto mean = static_cast<float>(finite > 0 ? sum / finite : 0);
-  for (size_t i = 0; i < n; ++i) set_element(bytes, dtype, i, mean);
+  for (int64_t i = 0; i < n; ++i) write_float(dtype, bytes.data(), i, mean);
 }
 
 void scale(Bytes& bytes, DType dtype, float factor) {
-  for (size_t i = 0; i < bytes.size() / size_of(dtype); ++i) {
-    set_element(bytes, dtype, i, factor * element(bytes, dtype, i));
+  const auto n = static_cast<int64_t>(bytes.size() / size_of(dtype));
+  for (int64_t i = 0; i < n; ++i) {
+    write_float(dtype, bytes.data(), i, factor * read_float(dtype, bytes.data(), i));
   }
 }
 

@@ -45,9 +45,8 @@ class Toy final : public Problem {
   }
   Cost cost() const override { return {}; }
   std::vector<float> values() const {
-    if (y_.dtype() == DType::f32) return y_.download<float>();
     std::vector<float> wide;
-    for (const uint16_t h : y_.download<uint16_t>()) wide.push_back(bf16_to_float(h));
+    for (int64_t i = 0; i < y_.size(); ++i) wide.push_back(read_float(y_.dtype(), y_.data(), i));
     return wide;
   }
 
@@ -55,10 +54,9 @@ class Toy final : public Problem {
 
  private:
   void put(const std::vector<float>& y) {
-    if (y_.dtype() == DType::f32) return y_.upload(y);
-    std::vector<uint16_t> narrow;
-    for (const float x : y) narrow.push_back(float_to_bf16(x));
-    y_.upload(narrow);
+    for (int64_t i = 0; i < y_.size(); ++i) {
+      write_float(y_.dtype(), y_.data(), i, y[static_cast<size_t>(i)]);
+    }
   }
 
   Tolerance tolerance_;
@@ -147,6 +145,16 @@ TEST_F(Controls, NarrowFloatsAreScaledInTheirOwnType) {
   const Control& c = find(controls, "scaled by 1.05", "y");
   EXPECT_EQ(c.outcome, ControlOutcome::accepted);
   EXPECT_NE(c.why.find("scale 1.0495"), std::string::npos) << c.why;
+}
+
+// Codes of 8 bits move by 1/8 or stay: on average about the factor.
+TEST_F(Controls, Fp8OutputsAreScaledAndLevelled) {
+  Toy toy(*device_, 0, {.rtol = 0.2, .atol = 0, .rel_l2 = 0.2, .row = 0.2, .scale = 0.2},
+          DType::e4m3);
+  const auto controls = run(toy);
+  EXPECT_EQ(outcome(controls, "scaled by 1.05", "y"), ControlOutcome::accepted);
+  EXPECT_EQ(outcome(controls, "constant", "y"), ControlOutcome::rejected);
+  EXPECT_EQ(outcome(controls, "unwritten", "y"), ControlOutcome::rejected);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ const char* name_of(DType t) {
       return "fp16";
     case DType::bf16:
       return "bf16";
+    case DType::e4m3:
+      return "fp8";
     case DType::i32:
       return "int32";
     case DType::u8:

@@ -114,20 +114,82 @@ TEST(DType, SubnormalHalfs) {
   EXPECT_EQ(float_to_f16(0x1.ffcp-15f), 0x400);  // a tie, to the smallest normal
 }
 
+/// The value of an e4m3 code by the format's definition, in double; NaN has none.
+double e4m3_value(int code) {
+  const int e = (code >> 3) & 15;
+  const double fraction = (code & 7) / 8.0;
+  const double magnitude = e == 0 ? std::ldexp(fraction, -6) : std::ldexp(1 + fraction, e - 7);
+  return code & 0x80 ? -magnitude : magnitude;
+}
+
+TEST(E4m3, EveryCodeWidensToItsValueAndBack) {
+  for (int i = 0; i < 256; ++i) {
+    const auto code = static_cast<uint8_t>(i);
+    const float wide = e4m3_to_float(code);
+    if ((i & 0x7f) == 0x7f) {
+      EXPECT_TRUE(std::isnan(wide)) << i;
+      continue;
+    }
+    EXPECT_EQ(static_cast<double>(wide), e4m3_value(i)) << i;
+    EXPECT_EQ(std::signbit(wide), (i & 0x80) != 0) << i;
+    EXPECT_EQ(float_to_e4m3(wide), code) << i;
+  }
+  EXPECT_EQ(e4m3_value(0x7e), 448);
+  EXPECT_EQ(e4m3_value(1), 0x1p-9);
+}
+
+TEST(E4m3, RoundsToNearestAndTiesToEven) {
+  for (int code = 0; code < 0x7e; ++code) {
+    const auto tie = static_cast<float>((e4m3_value(code) + e4m3_value(code + 1)) / 2);
+    const int even = code % 2 == 0 ? code : code + 1;
+    EXPECT_EQ(float_to_e4m3(tie), even) << code;
+    EXPECT_EQ(float_to_e4m3(-tie), even | 0x80) << code;
+    EXPECT_EQ(float_to_e4m3(std::nextafter(tie, 0.0f)), code) << code;
+    EXPECT_EQ(float_to_e4m3(std::nextafter(tie, kInf)), code + 1) << code;
+  }
+}
+
+TEST(E4m3, SaturatesAndKeepsNan) {
+  for (const float large : {std::nextafter(448.0f, kInf), 464.0f, 480.0f, 1e38f, kInf}) {
+    EXPECT_EQ(float_to_e4m3(large), 0x7e) << large;
+    EXPECT_EQ(float_to_e4m3(-large), 0xfe) << large;
+  }
+  EXPECT_EQ(float_to_e4m3(std::numeric_limits<float>::denorm_min()), 0);
+  EXPECT_EQ(float_to_e4m3(-0.0f), 0x80);
+  for (const uint32_t nan : {0x7f800001u, 0x7fc00000u, 0xffffffffu}) {
+    EXPECT_EQ(float_to_e4m3(bits_float(nan)), 0x7f) << nan;
+  }
+}
+
+TEST(DType, ElementsAreReadAndWrittenInTheirType) {
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::e4m3}) {
+    alignas(4) uint8_t bytes[16] = {};
+    write_float(t, bytes, 1, -1.75f);
+    EXPECT_EQ(read_float(t, bytes, 1), -1.75f) << name_of(t);
+    EXPECT_EQ(read_float(t, bytes, 0), 0) << name_of(t);
+    EXPECT_EQ(read_float(t, bytes, 2), 0) << name_of(t);
+    EXPECT_TRUE(is_floating(t)) << name_of(t);
+  }
+  EXPECT_FALSE(is_floating(DType::i32));
+  EXPECT_FALSE(is_floating(DType::u8));
+}
+
 TEST(DType, NamesAndSizes) {
   EXPECT_STREQ(name_of(DType::f32), "fp32");
   EXPECT_STREQ(name_of(DType::i32), "int32");
   EXPECT_STREQ(name_of(DType::u8), "uint8");
+  EXPECT_STREQ(name_of(DType::e4m3), "fp8");
   EXPECT_EQ(size_of(DType::f32), 4u);
   EXPECT_EQ(size_of(DType::bf16), 2u);
   EXPECT_EQ(size_of(DType::u8), 1u);
+  EXPECT_EQ(size_of(DType::e4m3), 1u);
   for (const DType t : {DType::f32, DType::f16, DType::bf16}) {
     EXPECT_EQ(parse_float_dtype(name_of(t)), t);
   }
 }
 
 TEST(DType, RefusesOtherNames) {
-  for (const char* name : {"", "int32", "float", "FP16"}) {
+  for (const char* name : {"", "int32", "fp8", "float", "FP16"}) {
     try {
       parse_float_dtype(name);
       ADD_FAILURE() << name;

@@ -28,6 +28,10 @@ RandomFill codes(uint64_t seed = 1, uint64_t stream = 2) {
   return {RandomFill::Kind::int4_normal, seed, stream};
 }
 
+RandomFill fp8(uint64_t seed = 1, uint64_t stream = 2) {
+  return {RandomFill::Kind::e4m3_normal, seed, stream, DType::e4m3};
+}
+
 RandomFill uniform(DType dtype, float low, float high) {
   return {RandomFill::Kind::uniform, 1, 2, dtype, low, high};
 }
@@ -57,6 +61,44 @@ TEST(RandomFill, CodesComeFromTheirOwnBitsLowNibbleFirst) {
     const int code = i % 2 == 0 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4;
     EXPECT_EQ(code, std::popcount(bits & 0x7fff)) << i;
   }
+}
+
+TEST(RandomFill, Fp8CodesAreNormalWithEveryZeroAndSubnormal) {
+  const auto host = open_host_device();
+  double sum = 0, squares = 0, cubes = 0, fourths = 0, small = 0;
+  std::vector<int> uses(256);
+  for (const uint8_t code : filled<uint8_t>(*host, DType::e4m3, 2 * kMany, fp8())) {
+    ++uses[code];
+    const double value = e4m3_to_float(code);
+    small += std::abs(value) < 0x1p-6;
+    sum += value;
+    squares += value * value;
+    cubes += value * value * value;
+    fourths += value * value * value * value;
+  }
+  EXPECT_EQ(uses[0x7f] + uses[0xff], 0) << "NaN";
+  for (const int sign : {0, 0x80}) {
+    for (int code = sign; code < sign + 8; ++code) EXPECT_GT(uses[static_cast<size_t>(code)], 0);
+  }
+  const double n = 2.0 * kMany, variance = squares / n;
+  EXPECT_NEAR(small / n, 1 / 370.0, 2e-4);
+  EXPECT_NEAR(std::sqrt(variance), 129.3, 0.3);
+  EXPECT_NEAR(sum / n, 0, 0.5);
+  EXPECT_NEAR(cubes / n / std::pow(variance, 1.5), 0, 0.02);
+  EXPECT_NEAR(fourths / n / (variance * variance), 2.7, 0.03);  // of four uniforms: 3 - 1.2 / 4
+}
+
+TEST(RandomFill, Fp8CodesComeFromTheirOwnBits) {
+  const auto host = open_host_device();
+  const auto codes = filled<uint8_t>(*host, DType::e4m3, 64, fp8(7, 9));
+  for (uint64_t i = 0; i < codes.size(); ++i) {
+    const auto bits = static_cast<uint32_t>(random_bits(7, 9, i / 2) >> (i % 2 * 32));
+    EXPECT_EQ(codes[i], e4m3_normal_code(bits)) << i;
+  }
+  EXPECT_EQ(e4m3_normal_code(0), 0xfe);           // -446.25
+  EXPECT_EQ(e4m3_normal_code(0xffffffff), 0x7e);  // 446.25
+  EXPECT_EQ(e4m3_normal_code(0x807f807f), 0x07);  // sum 510: bits of the first byte
+  EXPECT_EQ(e4m3_normal_code(0x808080ff), 0x6e);  // 129 * 0.875 = 112.875, to 112
 }
 
 TEST(RandomFill, UniformStaysBetweenItsLimitsInEveryType) {
@@ -91,6 +133,7 @@ TEST(RandomFill, RefusesAnotherTypeAndHalfAUnit) {
   const auto host = open_host_device();
   Tensor bytes(*host, "odd", Role::weight, DType::u8, {3});
   EXPECT_THROW(bytes.fill_random(codes()), Error);
+  EXPECT_THROW(bytes.fill_random(fp8()), Error);
   Tensor half(*host, "half", Role::weight, DType::f16, {4});
   EXPECT_THROW(half.fill_random(codes()), Error);
   EXPECT_THROW(half.fill_random(uniform(DType::bf16, 0, 1)), Error);
@@ -102,6 +145,8 @@ TEST(CudaRandomFill, HasTheBitsOfTheHost) {
   const auto host = open_host_device(), cuda = open_cuda_device(0);
   EXPECT_EQ(filled<uint8_t>(*cuda, DType::u8, 2 * kMany, codes()),
             filled<uint8_t>(*host, DType::u8, 2 * kMany, codes()));
+  EXPECT_EQ(filled<uint8_t>(*cuda, DType::e4m3, 2 * kMany, fp8()),
+            filled<uint8_t>(*host, DType::e4m3, 2 * kMany, fp8()));
   const float low = 0.75f / 53.7f, high = 1.25f / 53.7f;  // not exact in any of the types
   EXPECT_EQ(filled<float>(*cuda, DType::f32, kMany, uniform(DType::f32, low, high)),
             filled<float>(*host, DType::f32, kMany, uniform(DType::f32, low, high)));

@@ -25,7 +25,7 @@ float swiglu(const QmoeShape& shape, float gate, float up) {
 }
 
 std::span<const Isa* const> find_isas() {
-#ifdef MOEGATE_QMOE_X86
+#ifdef MOEGATE_HOST_X86
   static std::array all = {&kAvx512, &kAvx2, &kPortable};
 #else
   static std::array all = {&kPortable};

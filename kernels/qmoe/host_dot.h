@@ -6,11 +6,8 @@
 
 #include <span>
 
+#include "kernels/host_vector.h"
 #include "kernels/qmoe/qmoe.h"
-
-#if defined(__x86_64__) && !defined(__clang__)  // clang has no `#pragma GCC target`
-#define MOEGATE_QMOE_X86
-#endif
 
 namespace moegate::qmoe_host {
 
@@ -62,7 +59,7 @@ void finish(const QmoeArgs& args, const Panel& panel, const float* sums);
 void launch_single(const Isa& isa, const Operands& operands);
 
 extern const Isa kPortable;
-#ifdef MOEGATE_QMOE_X86
+#ifdef MOEGATE_HOST_X86
 extern const Isa kAvx2, kAvx512;
 #endif
 

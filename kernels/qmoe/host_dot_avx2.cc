@@ -2,30 +2,20 @@
 // The host variants' inner loops with AVX2, FMA and F16C: eight bytes of codes a step.
 #include "kernels/qmoe/host_dot.h"
 
-#ifdef MOEGATE_QMOE_X86
+#ifdef MOEGATE_HOST_X86
 #include <immintrin.h>
 #pragma GCC target("avx2,fma,f16c")
+#include "kernels/host_vector_avx2.h"
 #include "kernels/qmoe/host_dot_body.h"
 
 namespace moegate::qmoe_host {
 namespace {
 
-struct Avx2 {
-  static constexpr int kWidth = 8;
+struct Avx2 : Avx2Vector {
   static constexpr int kAccumulators = 8;
-  using Float = __m256;
   struct Pair {
     Float even, odd;
   };
-
-  static Float load(const float* from) { return _mm256_loadu_ps(from); }
-  static void store(float* to, Float v) { _mm256_storeu_ps(to, v); }
-  static Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
-  static float sum(Float v) {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-  }
 
   /// One value to all lanes.
   static Float widen(DType dtype, const uint16_t* from) {

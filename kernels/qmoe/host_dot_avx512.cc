@@ -3,29 +3,23 @@
 // permutations of a table that holds the sixteen weights of a scale factor.
 #include "kernels/qmoe/host_dot.h"
 
-#ifdef MOEGATE_QMOE_X86
+#ifdef MOEGATE_HOST_X86
 // GCC 12 warns of its own intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 #pragma GCC target("avx512f,avx512bw,avx512vl,fma,f16c")
+#include "kernels/host_vector_avx512.h"
 #include "kernels/qmoe/host_dot_body.h"
 
 namespace moegate::qmoe_host {
 namespace {
 
-struct Avx512 {
-  static constexpr int kWidth = 16;
+struct Avx512 : Avx512Vector {
   static constexpr int kAccumulators = 16;
-  using Float = __m512;
   struct Pair {
     Float even, odd;
   };
-
-  static Float load(const float* from) { return _mm512_loadu_ps(from); }
-  static void store(float* to, Float v) { _mm512_storeu_ps(to, v); }
-  static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
-  static float sum(Float v) { return _mm512_reduce_add_ps(v); }
 
   /// One value to all lanes.
   static Float widen(DType dtype, const uint16_t* from) {

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host variants' inner loops in plain C++ with GCC's vectors of four, for processors without
 // AVX2 and other architectures.
+#include "kernels/host_vector_portable.h"
 #include "kernels/qmoe/host_dot_body.h"
 
 namespace moegate::qmoe_host {
 namespace {
 
-struct Portable {
-  static constexpr int kWidth = 4;
+struct Portable : PortableVector {
   static constexpr int kAccumulators = 8;
-  using Float = float __attribute__((vector_size(16)));
   struct Pair {
     Float even, odd;
   };
-
-  static Float load(const float* from) {
-    Float v;
-    __builtin_memcpy(&v, from, sizeof v);
-    return v;
-  }
-  static void store(float* to, Float v) { __builtin_memcpy(to, &v, sizeof v); }
-  static Float fma(Float a, Float b, Float c) { return a * b + c; }
-  static float sum(Float v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
   static float narrow_to_float(DType dtype, uint16_t bits) {
     return dtype == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
   }
   /// One value to all lanes.
   static Float widen(DType dtype, const uint16_t* from) {
-    return Float{} + narrow_to_float(dtype, *from);
+    return all(narrow_to_float(dtype, *from));
   }
 
   static Pair widen_pairs(DType dtype, const uint16_t* from) {

@@ -14,8 +14,8 @@
 // 0.5 more.
 #include <algorithm>
 
+#include "kernels/cluster.cuh"
 #include "kernels/cuda_check.cuh"
-#include "kernels/topk_sort/cluster.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"

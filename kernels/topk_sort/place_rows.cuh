@@ -62,17 +62,9 @@ __device__ inline int count_rows(const PlaceTables& t, int expert) {
 /// and how many of them lie in `earlier_chunks` (threads beyond the experts: 0). Returns, to thread
 /// experts-1, the padded rows of all experts. Needs a barrier before the tables are read.
 __device__ inline int begin_rows(const PlaceTables& t, int rows, int earlier_chunks, int unit) {
-  const int expert = threadIdx.x, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const int expert = threadIdx.x;
   const int blocks = static_cast<int>(static_cast<unsigned>(rows + unit - 1) / unit);
-  int through = blocks;
-#pragma unroll
-  for (int step = 1; step < kWarp; step *= 2) {
-    const int before = __shfl_up_sync(kAllLanes, through, step);
-    if (lane >= step) through += before;
-  }
-  if (lane == kWarp - 1) t.sums[warp] = through;
-  __syncthreads();
-  through += __reduce_add_sync(kAllLanes, lane < warp ? t.sums[lane] : 0);
+  const int through = scan_block(blocks, t.sums);
   if (expert < t.experts) {
     const int first_block = through - blocks;
     t.spans[expert] = make_int4(first_block * unit, rows, first_block, blocks);

@@ -6,12 +6,10 @@
 
 #include <cstdint>
 
+#include "kernels/block_scan.cuh"
 #include "kernels/topk_sort/topk_sort.h"
 
 namespace moegate::routing {
-
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 /// Undecoded: one fp32 value per word, or two 16-bit values per word (the lower expert low).
 template <int N>

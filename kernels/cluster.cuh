@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few instructions of a thread-block cluster that topk_sort needs (sm_90): a start barrier, and
-// stores to the shared memory of other blocks that a barrier there counts in. That spares the
+// The few instructions of a thread-block cluster that kernels here need (sm_90): a start barrier,
+// and stores to the shared memory of other blocks that a barrier there counts in. That spares the
 // second cluster-wide barrier, whose release waits for every store of the thread (MEMBAR.ALL.GPU).
 #pragma once
 
 #include <cstdint>
 
-namespace moegate::routing {
+namespace moegate {
 
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
@@ -60,4 +60,4 @@ __device__ inline void wait_inbox(uint64_t* barrier) {
   }
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routed rows in the order of moe_align_block_size (vLLM, SGLang, aphrodite): grouped by expert,
+// each group padded to whole blocks. Plain host code; what every grouped GEMM here starts from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace moegate {
+
+/// Row r = t * topk + j is token t's j-th expert.
+struct AlignedRows {
+  std::vector<int32_t> sorted_token_ids;  // [capacity]: r, ascending within an expert; padding is R
+  std::vector<int32_t> expert_ids;        // per block of sorted_token_ids; -1 beyond the last used
+  int32_t padded_rows;                    // used part of sorted_token_ids, whole blocks
+};
+
+/// Most padded rows that R rows over so many experts can need; buffers have this length.
+int64_t aligned_capacity(int64_t rows, int experts, int block);
+
+/// `ids` [R] holds the expert of every row. Experts without rows get no block.
+AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
+
+}  // namespace moegate

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA variants against the truth on a real GPU; which cases they take, wherever they are
+// built.
+#include <gtest/gtest.h>
+
+#include "harness/measure.h"
+#include "kernels/moe_gemm/moe_gemm_testing.h"
+
+namespace moegate {
+namespace {
+
+using Params = std::map<std::string, std::string>;
+
+/// K = hidden in gate_up, inter in down; N = 2 * inter or hidden.
+template <class P>
+Case product_case(Params params, int k, int n) {
+  const bool down = std::is_same_v<P, MoeDown>;
+  params[down ? "inter" : "hidden"] = std::to_string(k);
+  params[down ? "hidden" : "inter"] = std::to_string(down ? n : n / 2);
+  return moe_gemm_case<P>(params);
+}
+
+class CudaMoeGemm : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (cuda_devices(&why).empty()) GTEST_SKIP() << "no CUDA device: " << why;
+    device_ = open_cuda_device(0);
+  }
+
+  void expect_right(const Case& c) {
+    Bench bench(*device_, c);
+    for (const Variant& v : all_variants()) {
+      if (v.op != c.op || v.backend != Backend::cuda) continue;
+      const Result result = bench.verify(v);
+      EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
+          << c.key() << " " << v.name << ": " << result.why;
+    }
+  }
+  void expect_both_right(const Params& params, int k, int n) {
+    expect_right(product_case<MoeGateUp>(params, k, n));
+    expect_right(product_case<MoeDown>(params, k, n));
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+// K: fewer groups than stages and than splits, as many, and more of both. N: below a tile, one, one
+// and eight columns, two and a half.
+TEST_F(CudaMoeGemm, VariantsAgreeWithTheTruth) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    for (const int k : {128, 384, 1024, 2176}) {
+      for (const int n : {48, 128, 136, 320}) {
+        expect_both_right({{"tokens", "7"}, {"block", block}}, k, n);
+      }
+    }
+  }
+}
+
+// Rows of an expert: one short of a block, a block, one more; every row in the blocks of one
+// expert, the others empty.
+TEST_F(CudaMoeGemm, VariantsAgreeWhereBlocksFill) {
+  for (const int block : {16, 32, 64, 128}) {
+    for (const int tokens : {1, block - 1, block, block + 1, 3 * block}) {
+      const Params params = {{"tokens", std::to_string(tokens)}, {"block", std::to_string(block)}};
+      expect_both_right(params, 256, 264);
+      Params one_expert = params;
+      one_expert.insert({{"routing", "hot:1:1"}, {"topk", "1"}});
+      expect_both_right(one_expert, 256, 264);
+    }
+  }
+}
+
+TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
+  for (const char* tokens : {"16", "17", "300"}) {
+    const Params params = {{"tokens", tokens}, {"experts", "96"}, {"topk", "8"}};
+    expect_both_right(params, 640, 520);
+  }
+}
+
+TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    for (const int k : {8, 72, 512, 1000}) {
+      expect_both_right({{"tokens", "40"}, {"block", block}, {"dtype", "bf16"}}, k, 200);
+    }
+  }
+}
+
+/// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
+template <class P>
+std::string refusal(const std::string& variant, const Params& params, int k, int n) {
+  const Case c = product_case<P>(params, k, n);
+  return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
+}
+
+TEST(GatherEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params few = {{"tokens", "4"}}, bf16 = {{"tokens", "4"}, {"dtype", "bf16"}};
+  EXPECT_EQ(refusal<MoeGateUp>("gather", few, 256, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("gather", bf16, 264, 8), "");
+  EXPECT_EQ(refusal<MoeDown>("scalar_b_scale", few, 256, 264), "");
+  EXPECT_EQ(refusal<MoeGateUp>("split_k8", few, 128, 264), "");
+  EXPECT_NE(refusal<MoeGateUp>("gather", {{"block", "48"}}, 256, 264).find("block = 48"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("gather", few, 256, 260).find("N = 260"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("gather", bf16, 260, 264).find("K = 260"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("scalar_b_scale", bf16, 256, 264).find("bf16"), std::string::npos);
+  const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
+  EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
+  EXPECT_NE(refusal<MoeGateUp>("split_k2", many, 256, 512).find("tiles exceed 65535"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegate

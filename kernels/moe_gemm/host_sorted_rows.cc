@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grouped GEMMs on the CPU in the structure of SGLang PR 10567: activations lie densely in
+// sorted order, so that a block's rows are neighbours, and a tile has one scale factor per group of
+// K. Widening puts them there, which every variant does anyway.
+#include "kernels/moe_gemm/host_product.h"
+
+namespace moegate {
+namespace {
+
+using namespace moe_gemm_host;
+
+/// Widened activations by their place in sorted_token_ids; those of padding are never written.
+template <class P>
+size_t workspace(const Case& c, const DeviceFacts&) {
+  const MoeGemmShape shape = P::shape_of(c);
+  return sizeof(float) * static_cast<size_t>(shape.capacity()) * static_cast<size_t>(pitch(shape));
+}
+
+std::string path(const Case&, const DeviceFacts&) {
+  return best_isa().name;
+}
+
+void widen_sorted_rows(const Operands& operands) {
+  const MoeGemmArgs& args = operands.args;
+  const MoeGemmShape& shape = args.shape;
+  const auto row_bytes = shape.k * static_cast<int64_t>(size_of(shape.dtype));
+#pragma omp for schedule(static)
+  for (int i = 0; i < *args.padded_rows; ++i) {
+    const int32_t r = args.sorted_token_ids[i];
+    if (r >= shape.rows()) continue;
+    operands.isa.widen(shape.dtype, static_cast<const char*>(args.x) + shape.source(r) * row_bytes,
+                       shape.k, operands.x + int64_t{i} * pitch(shape));
+  }
+}
+
+template <class P>
+void launch(P& problem, const Launch&) {
+  const Operands operands = {problem.args(), best_isa(), problem.template workspace<float>(),
+                             /*sorted=*/true};
+#pragma omp parallel
+  {
+    widen_sorted_rows(operands);
+    for_panels(operands, [&](const Panel& panel) {
+      float sums[kPanelRows * kPanelColumns];
+      operands.isa.multiply(panel, Scaling::per_tile, sums);
+      store(operands.args, panel, sums);
+    });
+  }
+}
+
+template <class P>
+KernelSpec<P> spec() {
+  return {.name = "sorted_rows",
+          .backend = Backend::host,
+          .help = "dense sorted rows, one scale factor per tile and group of K (SGLang PR 10567)",
+          .launch = launch<P>,
+          .workspace = workspace<P>,
+          .path = path};
+}
+
+const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
+const Kernel<MoeDown> down(spec<MoeDown>());
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/moe_gemm/moe_gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/routing.h"
+
+namespace moegate {
+namespace {
+
+const std::vector<std::string> kDtypes = {"fp8", "bf16"};
+
+// Streams of the counter-based generator, one per tensor.
+enum Stream : uint64_t {
+  kXStream = 301,
+  kXScaleStream,
+  kWeightStream,
+  kWeightScaleStream,
+  kRoutingStream
+};
+
+std::vector<Param> params() {
+  return {{"tokens", "", "T, 1 to 65536"},
+          {"experts", "", "E, 1 to 1024"},
+          {"topk", "", "k, 1 to 16"},
+          {"hidden", "", "H"},
+          {"inter", "", "I, the layer's inner width (of one rank)"},
+          {"block", "0", "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults"},
+          {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
+          {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}};
+}
+
+const Op<MoeGateUp> gate_up({
+    .help = "grouped GEMM x * W1 per routed row, fp8 block-scaled or bf16 (Triton fused MoE)",
+    .params = params(),
+    .yardstick = "gather",
+});
+
+const Op<MoeDown> down({
+    .help = "grouped GEMM activations * W2 per routed row, times its routing weight",
+    .params = params(),
+    .yardstick = "gather",
+});
+
+/// vLLM's choice where no tuned configuration is found.
+int default_block(DType dtype, int tokens) {
+  if (dtype == DType::e4m3) return tokens <= 64 ? 16 : 64;
+  if (tokens <= 32) return 16;
+  if (tokens <= 96) return 32;
+  return tokens <= 512 ? 64 : 128;
+}
+
+MoeGemmShape shape_for(const Case& c, bool down) {
+  MoeGemmShape s{};
+  s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
+  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  s.dtype = c.get_choice("dtype", kDtypes) == 0 ? DType::e4m3 : DType::bf16;
+  const auto hidden = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
+  const auto inter = static_cast<int>(c.get_int("inter", 1, 1 << 16));
+  s.k = down ? inter : hidden;
+  s.n = down ? hidden : 2 * inter;
+  s.down = down;
+  s.block = static_cast<int>(c.get_int("block", 0, 256));
+  if (s.block == 0) s.block = default_block(s.dtype, s.tokens);
+  if (s.scaled() && s.k % kMoeGroup != 0) {
+    usage_error("{}: K = {} is not a multiple of {}, the group of fp8 scale factors", c.where(),
+                s.k, kMoeGroup);
+  }
+  return s;
+}
+
+void validate_case(const Case& c, const MoeGemmShape& s) {
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+}
+
+}  // namespace
+
+MoeGemmShape MoeGateUp::shape_of(const Case& c) {
+  return shape_for(c, false);
+}
+void MoeGateUp::validate(const Case& c) {
+  validate_case(c, shape_of(c));
+}
+MoeGemmShape MoeDown::shape_of(const Case& c) {
+  return shape_for(c, true);
+}
+void MoeDown::validate(const Case& c) {
+  validate_case(c, shape_of(c));
+}
+
+MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double most_products)
+    : Problem(device),
+      shape(s),
+      x_(make_tensor("x", Role::activation, s.dtype, {s.source_rows(), s.k})),
+      x_scales_(s.scaled() ? &make_tensor("x_scales", Role::activation, DType::f32,
+                                          {s.source_rows(), s.k_groups()})
+                           : nullptr),
+      weights_(make_tensor("weights", Role::weight, s.dtype, {s.experts, s.n, s.k})),
+      weight_scales_(s.scaled() ? &make_tensor("weight_scales", Role::weight, DType::f32,
+                                               {s.experts, s.n_groups(), s.k_groups()})
+                                : nullptr),
+      routing_weights_(
+          s.down ? &make_tensor("routing_weights", Role::activation, DType::f32, {s.rows()})
+                 : nullptr),
+      sorted_token_ids_(
+          make_tensor("sorted_token_ids", Role::activation, DType::i32, {s.capacity()})),
+      expert_ids_(make_tensor("expert_ids", Role::activation, DType::i32,
+                              {(s.capacity() + s.block - 1) / s.block})),
+      padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
+      out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})) {
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  experts_ = routed_experts(c.get("routing"), {s.tokens, s.experts, s.topk}, seed);
+  aligned_ = align_rows(experts_, s.experts, s.block);
+  sorted_token_ids_.upload(aligned_.sorted_token_ids);
+  expert_ids_.upload(aligned_.expert_ids);
+  padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
+  fill_operands(seed);
+  sample_ = moe_gemm_sample(shape, experts_, seed, most_products);
+  truth_ = truth(ScaleOrder::right);
+}
+
+/// Activations of unit size and weights of variance 1/K keep outputs of unit size, too; scale
+/// factors vary by a quarter as the largest of 128 normal values does.
+void MoeGemm::fill_operands(uint64_t seed) {
+  const auto uniform = [&](Tensor& to, Stream stream, float low, float high) {
+    to.fill_random({RandomFill::Kind::uniform, seed, stream, to.dtype(), low, high});
+  };
+  const float weight_size = 1 / std::sqrt(static_cast<float>(shape.k));
+  if (shape.scaled()) {
+    constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
+    x_.fill_random({RandomFill::Kind::e4m3_normal, seed, kXStream, shape.dtype});
+    uniform(*x_scales_, kXScaleStream, 0.75f / kCodeSize, 1.25f / kCodeSize);
+    weights_.fill_random({RandomFill::Kind::e4m3_normal, seed, kWeightStream, shape.dtype});
+    uniform(*weight_scales_, kWeightScaleStream, 0.75f * weight_size / kCodeSize,
+            1.25f * weight_size / kCodeSize);
+  } else {
+    const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
+    uniform(x_, kXStream, -edge, edge);
+    uniform(weights_, kWeightStream, -edge * weight_size, edge * weight_size);
+  }
+  if (routing_weights_) uniform(*routing_weights_, kRoutingStream, 0.5f, 1.5f);
+}
+
+MoeGemmArgs MoeGemm::args() {
+  return {.x = x_.data(),
+          .x_scales = x_scales_ ? x_scales_->data<float>() : nullptr,
+          .weights = weights_.data(),
+          .weight_scales = weight_scales_ ? weight_scales_->data<float>() : nullptr,
+          .routing_weights = routing_weights_ ? routing_weights_->data<float>() : nullptr,
+          .sorted_token_ids = sorted_token_ids_.data<int32_t>(),
+          .expert_ids = expert_ids_.data<int32_t>(),
+          .padded_rows = padded_rows_.data<int32_t>(),
+          .out = out_.data<uint16_t>(),
+          .shape = shape};
+}
+
+Cost MoeGemm::cost() const {
+  // Weights of the experts that have rows, once each; ids of padded rows and of their blocks.
+  const double experts = skew_of(experts_, shape.experts).active_experts;
+  const double expert_bytes =
+      static_cast<double>(shape.expert_elements()) * static_cast<double>(size_of(shape.dtype)) +
+      (shape.scaled() ? 4.0 * shape.n_groups() * shape.k_groups() : 0);
+  const double padded = aligned_.padded_rows;
+  Cost cost;
+  cost.flops = 2.0 * shape.rows() * shape.n * shape.k;
+  cost.read_bytes = experts * expert_bytes + static_cast<double>(x_.bytes()) +
+                    (x_scales_ ? static_cast<double>(x_scales_->bytes()) : 0) +
+                    (routing_weights_ ? static_cast<double>(routing_weights_->bytes()) : 0) +
+                    4 * (padded + padded / shape.block);
+  cost.write_bytes = static_cast<double>(out_.bytes());
+  return cost;
+}
+
+std::vector<Fact> MoeGemm::facts() const {
+  const Skew skew = skew_of(experts_, shape.experts);
+  const double rows = shape.rows(), padded = aligned_.padded_rows;
+  return {{"active_experts", static_cast<double>(skew.active_experts)},
+          {"max_over_mean", skew.max_over_mean},
+          {"rows", rows},
+          {"padded_rows", padded},
+          {"tile_efficiency", rows / padded}};
+}
+
+}  // namespace moegate

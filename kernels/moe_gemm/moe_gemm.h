@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators moe_gate_up and moe_down: the two grouped GEMMs of a fused MoE layer as the Triton
+// kernels of vLLM, SGLang and aphrodite-engine run them, with block-scaled fp8 (w8a8) or bf16.
+// R = T*k routed rows; row r = t*k + j is token t's j-th expert e(r):
+//
+//   out[r, n] = w[r] * sum_g s_x[x(r), g] * s_w[e(r), n/128, g] * sum_{k in g} x[x(r), k] *
+//               weights[e(r), n, k]
+//
+// - gate_up (K = hidden, N = 2*inter): x(r) = r / topk, without w
+// - down (K = inter, N = hidden): x(r) = r, times the routing weight w[r]
+//
+// g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. The output is
+// in token order. Every variant starts from the outputs of moe_align for blocks of BM rows
+// (aligned_rows.h), which are operands here; rows of padding (sorted id R) have no row in x and
+// none in out. Every block has an expert: no expert lives on another rank.
+#pragma once
+
+#include "harness/kernel.h"
+#include "kernels/moe_gemm/aligned_rows.h"
+
+namespace moegate {
+
+/// Elements that share a scale factor: along K in x and weights, along N in weights.
+constexpr int kMoeGroup = 128;
+
+struct MoeGemmShape {
+  int tokens, experts, topk;  // T, E, k
+  int k, n;                   // of the product
+  int block;                  // BM: rows that every expert's rows are padded to
+  bool down;
+  DType dtype;  // of x and weights: e4m3 or bf16
+
+  MOEGATE_HD int rows() const { return tokens * topk; }                  // R
+  MOEGATE_HD int source_rows() const { return down ? rows() : tokens; }  // rows of x
+  MOEGATE_HD int k_groups() const { return (k + kMoeGroup - 1) / kMoeGroup; }
+  MOEGATE_HD int n_groups() const { return (n + kMoeGroup - 1) / kMoeGroup; }
+  /// Row of x that row r reads.
+  MOEGATE_HD int source(int r) const { return down ? r : r / topk; }
+  MOEGATE_HD int64_t expert_elements() const { return int64_t{n} * k; }
+  bool scaled() const { return dtype == DType::e4m3; }
+  int64_t capacity() const { return aligned_capacity(rows(), experts, block); }
+};
+
+/// Everything a launch needs, by value; pointers are device pointers.
+struct MoeGemmArgs {
+  const void* x;                    // [source_rows, K] of dtype
+  const float* x_scales;            // [source_rows, K/128]; null for bf16
+  const void* weights;              // [E, N, K] of dtype
+  const float* weight_scales;       // [E, ceil(N/128), K/128]; null for bf16
+  const float* routing_weights;     // [R]; null for gate_up
+  const int32_t* sorted_token_ids;  // [capacity]
+  const int32_t* expert_ids;        // [ceil(capacity / BM)]
+  const int32_t* padded_rows;       // [1]: num_tokens_post_padded
+  uint16_t* out;                    // [R, N] bf16
+  MoeGemmShape shape;
+};
+
+/// Where the output is compared with the truth: these rows at these columns, both ascending.
+struct MoeGemmSample {
+  std::vector<int32_t> rows, columns;
+};
+
+/// Everything where the whole product has at most `most_products` multiply-adds. Else up to 66
+/// rows (first, last, a seeded one of each of up to 64 active experts) at seeded runs of columns
+/// (the first and the last among them).
+MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t> row_expert,
+                              uint64_t seed, double most_products);
+
+/// Some rows of one expert and some of its columns on the host. Scale factors are absent in bf16.
+struct ExpertProduct {
+  int k;
+  DType dtype;
+  std::vector<uint8_t> x, weights;             // bytes of [rows, K], [columns, K]
+  std::vector<float> x_scales, weight_scales;  // [rows, K/128], [columns, K/128]
+  std::vector<float> routing_weights;          // [rows]; empty: 1
+};
+
+/// The expected output [rows, columns] in plain double code.
+std::vector<double> expert_truth(const ExpertProduct& product);
+
+/// What both operators are; they differ in their shape alone.
+class MoeGemm : public Problem {
+ public:
+  // Measured: 1.7e-3, worst row 1.9e-3, nearly all of it the output's own rounding. Variants that
+  // round partial products state a factor.
+  static constexpr Tolerance kTolerance{
+      .rtol = 1e-2, .atol = 1e-2, .rel_l2 = 3e-3, .row = 9e-3, .scale = 2e-3};
+  /// Multiply-adds up to which the truth is the whole output.
+  static constexpr double kWholeTruth = 5e8;
+
+  MoeGemm(Device& device, const Case& c, const MoeGemmShape& shape,
+          double most_products = kWholeTruth);
+  MoeGemmArgs args();
+
+  Checked check() const override;
+  Corruptions corruptions() override;
+  Cost cost() const override;
+  std::vector<Fact> facts() const override;
+
+  const MoeGemmShape shape;
+
+ private:
+  enum class ScaleOrder { right, transposed };
+
+  void fill_operands(uint64_t seed);
+  ExpertProduct product_of(int32_t expert, std::span<const int32_t> rows, ScaleOrder order) const;
+  std::vector<double> truth(ScaleOrder order) const;
+  bool samples() const;  // rather than all of the output
+  void swap_experts();
+  void drop_row();
+  void transpose_scales();
+
+  Tensor& x_;
+  Tensor* x_scales_;
+  Tensor& weights_;
+  Tensor* weight_scales_;
+  Tensor* routing_weights_;
+  Tensor& sorted_token_ids_;
+  Tensor& expert_ids_;
+  Tensor& padded_rows_;
+  Tensor& out_;
+  std::vector<int32_t> experts_;  // [R]
+  AlignedRows aligned_;
+  MoeGemmSample sample_;
+  std::vector<double> truth_;
+};
+
+struct MoeGateUp : MoeGemm {
+  static constexpr const char* kOp = "moe_gate_up";
+  static MoeGemmShape shape_of(const Case& c);  // throws Error(usage)
+  static void validate(const Case& c);
+  MoeGateUp(Device& device, const Case& c, double most_products = kWholeTruth)
+      : MoeGemm(device, c, shape_of(c), most_products) {}
+};
+
+struct MoeDown : MoeGemm {
+  static constexpr const char* kOp = "moe_down";
+  static MoeGemmShape shape_of(const Case& c);  // throws Error(usage)
+  static void validate(const Case& c);
+  MoeDown(Device& device, const Case& c, double most_products = kWholeTruth)
+      : MoeGemm(device, c, shape_of(c), most_products) {}
+};
+
+}  // namespace moegate

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the output of a grouped GEMM is judged: what of the operands comes to the host for the truth,
+// the comparison, and the outputs spoilt on purpose.
+#include <algorithm>
+#include <map>
+
+#include "kernels/moe_gemm/moe_gemm.h"
+
+namespace moegate {
+namespace {
+
+/// Rows of a tensor seen as rows of `width` elements, neighbours in one piece.
+template <class T>
+std::vector<T> rows_of(Device& device, const Tensor& tensor, int64_t width,
+                       const std::vector<int64_t>& rows) {
+  std::vector<T> values(rows.size() * static_cast<size_t>(width));
+  const T* from = static_cast<const T*>(tensor.data());
+  for (size_t first = 0, end; first < rows.size(); first = end) {
+    end = first + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    const size_t elements = (end - first) * static_cast<size_t>(width);
+    device.download(values.data() + first * static_cast<size_t>(width), from + rows[first] * width,
+                    elements * sizeof(T));
+  }
+  return values;
+}
+
+bool is_nonfinite(uint16_t bf16) {
+  return (bf16 & 0x7f80) == 0x7f80;
+}
+
+/// Elements outside the sample cannot be judged, but one that nobody wrote is poison.
+void reject_nonfinite(Accuracy& a, const std::vector<uint16_t>& out) {
+  const auto first = std::find_if(out.begin(), out.end(), is_nonfinite);
+  if (first == out.end() || !a.ok) return;
+  a.ok = false;
+  a.nonfinite = std::count_if(first, out.end(), is_nonfinite);
+  a.worst_index = first - out.begin();
+  a.why = fmt::format("{}: {} of all {} elements are not finite, first at {}", a.output,
+                      a.nonfinite, out.size(), a.worst_index);
+}
+
+}  // namespace
+
+ExpertProduct MoeGemm::product_of(int32_t expert, std::span<const int32_t> rows,
+                                  ScaleOrder order) const {
+  std::vector<int64_t> sources, columns;
+  for (const int32_t r : rows) sources.push_back(shape.source(r));
+  for (const int32_t c : sample_.columns) columns.push_back(int64_t{expert} * shape.n + c);
+  const auto row_bytes = shape.k * static_cast<int64_t>(size_of(shape.dtype));
+  ExpertProduct p{.k = shape.k, .dtype = shape.dtype};
+  p.x = rows_of<uint8_t>(device(), x_, row_bytes, sources);
+  p.weights = rows_of<uint8_t>(device(), weights_, row_bytes, columns);
+  if (routing_weights_) {
+    p.routing_weights = rows_of<float>(device(), *routing_weights_, 1, {rows.begin(), rows.end()});
+  }
+  if (!shape.scaled()) return p;
+  const int64_t k_groups = shape.k_groups(), n_groups = shape.n_groups();
+  p.x_scales = rows_of<float>(device(), *x_scales_, k_groups, sources);
+  const auto scales = rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
+  for (const int32_t c : sample_.columns) {
+    const int64_t group = c / kMoeGroup;
+    for (int64_t g = 0; g < k_groups; ++g) {
+      const int64_t i = order == ScaleOrder::right ? group * k_groups + g : g * n_groups + group;
+      p.weight_scales.push_back(scales[static_cast<size_t>(i)]);
+    }
+  }
+  return p;
+}
+
+/// The expected output at the sample, expert by expert: no more of the weights than one expert's is
+/// ever on the host.
+std::vector<double> MoeGemm::truth(ScaleOrder order) const {
+  std::map<int32_t, std::vector<size_t>> places;  // in the sample, of an expert's rows
+  for (size_t i = 0; i < sample_.rows.size(); ++i) {
+    places[experts_[static_cast<size_t>(sample_.rows[i])]].push_back(i);
+  }
+  const size_t width = sample_.columns.size();
+  std::vector<double> all(sample_.rows.size() * width);
+  for (const auto& [expert, of_expert] : places) {
+    std::vector<int32_t> rows;
+    for (const size_t i : of_expert) rows.push_back(sample_.rows[i]);
+    const auto part = expert_truth(product_of(expert, rows, order));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                  all.begin() + static_cast<std::ptrdiff_t>(of_expert[i] * width));
+    }
+  }
+  return all;
+}
+
+bool MoeGemm::samples() const {
+  return truth_.size() < static_cast<size_t>(out_.size());
+}
+
+Checked MoeGemm::check() const {
+  const auto bits = out_.download<uint16_t>();
+  std::vector<float> values;
+  values.reserve(truth_.size());
+  for (const int64_t r : sample_.rows) {
+    const uint16_t* row = bits.data() + r * shape.n;
+    for (const int32_t c : sample_.columns) values.push_back(bf16_to_float(row[c]));
+  }
+  Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_,
+                              static_cast<int64_t>(sample_.columns.size()), ceilings(kTolerance));
+  if (samples()) reject_nonfinite(a, bits);
+  return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+}
+
+Corruptions MoeGemm::corruptions() {
+  return {.experts_swapped = Corruption([this] { swap_experts(); }),
+          .token_dropped = Corruption([this] { drop_row(); }),
+          .scales_transposed = Corruption([this] { transpose_scales(); })};
+}
+
+/// The first row changes places with one that another expert made.
+void MoeGemm::swap_experts() {
+  const int32_t first = sample_.rows.front();
+  const auto expert = [&](int32_t r) { return experts_[static_cast<size_t>(r)]; };
+  const auto other = std::find_if(sample_.rows.begin(), sample_.rows.end(),
+                                  [&](int32_t r) { return expert(r) != expert(first); });
+  if (other == sample_.rows.end()) return;  // one expert has all
+  auto out = out_.download<uint16_t>();
+  uint16_t* row = out.data() + int64_t{first} * shape.n;
+  std::swap_ranges(row, row + shape.n, out.data() + int64_t{*other} * shape.n);
+  out_.upload(out);
+}
+
+/// A row of zeros, as where an expert's part of a token was never computed.
+void MoeGemm::drop_row() {
+  auto out = out_.download<uint16_t>();
+  std::fill_n(out.begin() + int64_t{sample_.rows.front()} * shape.n, shape.n, uint16_t{0});
+  out_.upload(out);
+}
+
+/// The output of weight scales read as [K/128, N/128] where they are [N/128, K/128].
+void MoeGemm::transpose_scales() {
+  if (!shape.scaled() || shape.k_groups() == 1 || shape.n_groups() == 1) return;
+  const auto wrong = truth(ScaleOrder::transposed);
+  auto out = out_.download<uint16_t>();
+  size_t i = 0;
+  for (const int64_t r : sample_.rows) {
+    uint16_t* row = out.data() + r * shape.n;
+    for (const int32_t c : sample_.columns) row[c] = float_to_bf16(static_cast<float>(wrong[i++]));
+  }
+  out_.upload(out);
+}
+
+}  // namespace moegate

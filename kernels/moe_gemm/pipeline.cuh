@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operands get into shared memory on Hopper, and who waits for what: barriers that count
+// arrivals and bytes, tiles by the bulk tensor copy engine (TMA), gathered rows by asynchronous
+// copies.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace moegate::gemm {
+
+__device__ inline uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+__device__ inline void init_barrier(uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+/// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+/// One arrival, after which the phase also waits for so many bytes.
+__device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+/// Arrives once this thread's asynchronous copies so far are there.
+__device__ inline void arrive_after_copies(uint64_t* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+__device__ inline void wait(uint64_t* barrier, uint32_t parity) {
+  uint32_t open = 0;
+  while (open == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(open)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  }
+}
+
+/// What ordinary and asynchronous copies wrote to shared memory, the tensor cores may read.
+__device__ inline void fence_for_products() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Starts a copy of 16 or 4 bytes; zeros where `there` is false.
+template <int Bytes>
+__device__ void copy_async(uint32_t to, const void* from, bool there) {
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 4 : 0)
+                 : "memory");
+  }
+}
+
+/// One thread starts the copy of a tile, whose first element is (column, row), counted by
+/// `barrier`.
+__device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
+                                 uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+      "%3}], [%4];" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
+      : "memory");
+}
+
+/// Both halves of the cluster's barrier; every thread of every block takes part.
+__device__ inline void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+/// A float in the shared memory of block `rank` of the cluster, at the place of `address` in this
+/// one.
+__device__ inline float load_from_block(uint32_t address, int rank) {
+  float value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %1, %2;\n"
+      "ld.shared::cluster.f32 %0, [there];\n"
+      "}\n"
+      : "=f"(value)
+      : "r"(address), "r"(rank)
+      : "memory");
+  return value;
+}
+
+}  // namespace moegate::gemm

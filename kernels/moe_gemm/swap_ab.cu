@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fp8 grouped GEMMs with the operands swapped: 128 rows of an expert's weights are the M of
+// wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and
+// every weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous
+// copies into the same swizzle; a warp (four where BM is large) copies, two warpgroups multiply, a
+// ring of stages is between them. Blocks are persistent, each with a run of tiles: copies for the
+// next tile go on while the sums of this one are written. After each group of 128 along K the sums
+// go from the tensor cores' accumulators to fp32 registers, times both scale factors: fp8
+// accumulation on Hopper keeps too few bits for more.
+//
+// swap_ab_split_k cuts K over the blocks of a cluster where the tiles alone would leave SMs idle
+// (few tokens, long K), and adds the parts through distributed shared memory in their order: one
+// launch, no atomics, no workspace, the same result every time.
+#include <algorithm>
+
+#include "kernels/cuda_check.cuh"
+#include "kernels/moe_gemm/moe_gemm.h"
+#include "kernels/moe_gemm/pipeline.cuh"
+#include "kernels/moe_gemm/weights_map.h"
+#include "kernels/moe_gemm/wgmma.cuh"
+
+namespace moegate {
+namespace gemm {
+namespace {
+
+constexpr int kTileColumns = 128;  // of the output: rows of weights
+constexpr int kTileBytes = kTileColumns * kMoeGroup;
+constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kMaxSplits = 8;    // the largest cluster that needs no asking
+
+/// What depends on the number of routed rows in a block.
+template <int Tokens>
+struct Config {
+  static constexpr int kProducers = Tokens >= 64 ? Tokens : 32;  // threads
+  static constexpr int kThreads = kConsumers + kProducers;
+  static constexpr int kBlocksPerSm = Tokens >= 128 ? 1 : 2;
+  static constexpr int kStages = Tokens == 64 ? 4 : Tokens == 128 ? 6 : 5;
+  static constexpr int kStageBytes = kTileBytes + Tokens * kMoeGroup;
+  static constexpr int kRowsPerThread = Tokens * 8 / kProducers;  // 16 bytes of each
+  static constexpr int kStagedRows = Tokens < 32 ? Tokens : 32;   // of the output, at a time
+  static constexpr int kPitch = kTileColumns + 8;                 // rows begin in different banks
+  static constexpr int kStagedBytes = kStagedRows * kPitch * 2;
+  static constexpr int kSharedBytes = 1024 + kStages * (kStageBytes + Tokens * 4) + kStagedBytes;
+};
+
+/// Where a block's rows go to.
+template <int Tokens>
+struct OutputRows {
+  int id[Tokens];  // row of out; R or more for padding
+  float weight[Tokens];
+};
+
+template <int Tokens>
+struct Stages {
+  uint8_t* base;  // [kStages][weights, rows], 1024-byte aligned
+  float* scales;  // [kStages][Tokens]
+  uint64_t *full, *empty;
+  int stage = 0;
+  uint32_t phase = 0;
+
+  __device__ uint8_t* weights() const { return base + stage * Config<Tokens>::kStageBytes; }
+  __device__ uint8_t* rows() const { return weights() + kTileBytes; }
+  __device__ float* row_scales() const { return scales + stage * Tokens; }
+  __device__ void advance() {
+    if (++stage < Config<Tokens>::kStages) return;
+    stage = 0;
+    phase ^= 1;
+  }
+};
+
+/// What a block computes: 128 columns of a block of rows, over some groups of K.
+struct Tile {
+  int block, expert, column, first_group, groups;
+};
+
+/// The tiles of a thread block; in a cluster each block has its part of K. Where K is short a
+/// block's tiles follow each other, so that it gathers its rows' addresses once for many tiles.
+/// Where it is long, all blocks work side by side through the list: the blocks of rows of one
+/// expert then find its weights in L2 (DeepSeek-R1 gate-up, 2048 tokens: 320 us in place of 425).
+struct Tiles {
+  static constexpr int kShortGroups = 8;
+  int begin, end, step;
+  int columns;  // tiles per block of rows
+  int rank, splits;
+
+  __device__ Tiles(const MoeGemmArgs& args, int splits)
+      : columns((args.shape.n + kTileColumns - 1) / kTileColumns),
+        rank(blockIdx.x % splits),
+        splits(splits) {
+    const int all = *args.padded_rows / args.shape.block * columns;
+    const int runs = gridDim.x / splits, run = blockIdx.x / splits;
+    const bool in_a_row = args.shape.k_groups() <= kShortGroups;
+    begin = in_a_row ? static_cast<int>(int64_t{all} * run / runs) : run;
+    end = in_a_row ? static_cast<int>(int64_t{all} * (run + 1) / runs) : all;
+    step = in_a_row ? 1 : runs;
+  }
+  __device__ Tile get(const MoeGemmArgs& args, int index) const {
+    const int block = index / columns, groups = args.shape.k_groups();
+    const int first = rank * groups / splits;
+    return {block, __ldg(args.expert_ids + block), index % columns * kTileColumns, first,
+            (rank + 1) * groups / splits - first};
+  }
+};
+
+/// The rows of x that a producer thread copies 16 bytes of, and the one whose scale factors.
+template <int Tokens>
+struct Gather {
+  using C = Config<Tokens>;
+  int64_t from[C::kRowsPerThread];  // element of x; negative for padding
+  int64_t scale;
+
+  __device__ void load(const MoeGemmArgs& args, int block, int thread) {
+    const auto source = [&](int row) {
+      const int id = __ldg(args.sorted_token_ids + block * Tokens + row);
+      return id < args.shape.rows() ? args.shape.source(id) : -1;
+    };
+#pragma unroll
+    for (int i = 0; i < C::kRowsPerThread; ++i)
+      from[i] =
+          int64_t{source(thread / 8 + i * (C::kProducers / 8))} * args.shape.k + thread % 8 * 16;
+    scale = thread < Tokens ? int64_t{source(thread)} * args.shape.k_groups() : -1;
+  }
+};
+
+/// Fills stages: one 128-wide slice of K of the weights and of the rows each.
+template <int Tokens>
+__device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const Tiles& tiles,
+                        Stages<Tokens> stages) {
+  using C = Config<Tokens>;
+  const int thread = threadIdx.x - kConsumers;
+  const auto* x = static_cast<const uint8_t*>(args.x);
+  Gather<Tokens> gather;
+  int gathered = -1;  // block
+  for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
+    const Tile tile = tiles.get(args, index);
+    if (tile.block != gathered) gather.load(args, gathered = tile.block, thread);
+    const int weight_row = tile.expert * args.shape.n + tile.column;
+    for (int g = tile.first_group; g < tile.first_group + tile.groups; ++g, stages.advance()) {
+      wait(&stages.empty[stages.stage], stages.phase ^ 1);
+      uint64_t* full = &stages.full[stages.stage];
+      if (thread == 0) {
+        arrive_expecting(full, kTileBytes);
+        copy_tile(shared_address(stages.weights()), map, g * kMoeGroup, weight_row, full);
+      }
+      const uint32_t at = shared_address(stages.rows());
+#pragma unroll
+      for (int i = 0; i < C::kRowsPerThread; ++i) {
+        const int row = thread / 8 + i * (C::kProducers / 8);
+        const bool there = gather.from[i] >= 0;
+        copy_async<16>(at + row * kMoeGroup + ((thread % 8 ^ row % 8) * 16),  // 128-byte swizzle
+                       x + (there ? gather.from[i] + g * kMoeGroup : 0), there);
+      }
+      if (thread < Tokens) {
+        const bool there = gather.scale >= 0;
+        copy_async<4>(shared_address(stages.row_scales() + thread),
+                      args.x_scales + (there ? gather.scale + g : 0), there);
+      }
+      arrive_after_copies(full);
+    }
+  }
+}
+
+/// Sums of 64 columns and all rows over the tile's groups, by one warpgroup.
+template <int Tokens>
+__device__ void consume(const MoeGemmArgs& args, const Tile& tile, Stages<Tokens>& stages,
+                        float (&sums)[Tokens / 2]) {
+  const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32;
+  const float* weight_scales = args.weight_scales + (int64_t{tile.expert} * args.shape.n_groups() +
+                                                     tile.column / kMoeGroup) *
+                                                        args.shape.k_groups();
+  for (float& sum : sums) sum = 0;
+  for (int g = tile.first_group; g < tile.first_group + tile.groups; ++g, stages.advance()) {
+    const float weight_scale = __ldg(weight_scales + g);
+    wait(&stages.full[stages.stage], stages.phase);
+    fence_for_products();
+    const uint64_t a = operand(shared_address(stages.weights() + warpgroup * (kTileBytes / 2)));
+    const uint64_t b = operand(shared_address(stages.rows()));
+    float acc[Tokens / 2];
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) multiply<Tokens>(acc, a + 2 * k, b + 2 * k, k > 0);
+    commit_products();
+    wait_products();
+    const float* scales = stages.row_scales() + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < Tokens / 8; ++j) {
+      const float2 pair = *reinterpret_cast<const float2*>(scales + j * 8);
+      const float first = pair.x * weight_scale, second = pair.y * weight_scale;
+      sums[4 * j] += acc[4 * j] * first;
+      sums[4 * j + 1] += acc[4 * j + 1] * second;
+      sums[4 * j + 2] += acc[4 * j + 2] * first;
+      sums[4 * j + 3] += acc[4 * j + 3] * second;
+    }
+    __syncwarp();
+    if (lane == 0) arrive(&stages.empty[stages.stage]);
+  }
+}
+
+/// Calls f(row, column of the tile, sum) for the sums of rows [First, First + Rows) that the thread
+/// holds.
+template <int First, int Rows, class F, int N>
+__device__ void for_sums(const float (&sums)[N], F f) {
+  const int lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int i = First / 2; i < (First + Rows) / 2; ++i)
+    f(i / 4 * 8 + lane % 4 * 2 + i % 2, column + i / 2 % 2 * 8, sums[i]);
+}
+
+__device__ void sync_consumers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+}
+
+/// Before the sums are ready. Two sets in turn: of the last tile's rows some may still be written.
+template <int Tokens>
+__device__ void read_rows(const MoeGemmArgs& args, int block, OutputRows<Tokens>& rows) {
+  for (int i = threadIdx.x; i < Tokens; i += kConsumers) {
+    const int id = __ldg(args.sorted_token_ids + block * Tokens + i);
+    rows.id[i] = id;
+    rows.weight[i] = args.routing_weights && id < args.shape.rows() ? args.routing_weights[id] : 1;
+  }
+}
+
+/// Through shared memory, so that every row is written in pieces of 16 bytes next to each other.
+template <int Tokens, int First = 0>
+__device__ void write_tile(const MoeGemmArgs& args, const Tile& tile,
+                           const OutputRows<Tokens>& rows, const float (&sums)[Tokens / 2],
+                           uint16_t* staged) {
+  using C = Config<Tokens>;
+  constexpr int kPieces = kTileColumns / 8;
+  sync_consumers();  // the rows before are written, and where these go to is there
+  for_sums<First, C::kStagedRows>(sums, [&](int row, int column, float sum) {
+    staged[(row - First) * C::kPitch + column] = float_to_bf16(sum * rows.weight[row]);
+  });
+  sync_consumers();
+  for (int i = threadIdx.x; i < C::kStagedRows * kPieces; i += kConsumers) {
+    const int row = i / kPieces, id = rows.id[First + row], column = i % kPieces * 8;
+    if (id >= args.shape.rows() || tile.column + column >= args.shape.n) continue;
+    auto* to = args.out + int64_t{id} * args.shape.n + tile.column + column;
+    *reinterpret_cast<uint4*>(to) =
+        *reinterpret_cast<const uint4*>(staged + row * C::kPitch + column);
+  }
+  if constexpr (First + C::kStagedRows < Tokens)
+    write_tile<Tokens, First + C::kStagedRows>(args, tile, rows, sums, staged);
+}
+
+/// Every block of the cluster has sums over its part of K; each adds up a share of the columns.
+/// Its only tile, so that the stages are free. Producers take part in both cluster barriers.
+template <int Tokens>
+__device__ void write_cluster(const MoeGemmArgs& args, const Tile& tile,
+                              const OutputRows<Tokens>& rows, const float (&sums)[Tokens / 2],
+                              float* part, const Tiles& tiles) {
+  constexpr int kPitch = kTileColumns + 4;
+  sync_consumers();
+  for_sums<0, Tokens>(sums,
+                      [&](int row, int column, float sum) { part[row * kPitch + column] = sum; });
+  cluster_sync();
+  const int columns = kTileColumns / tiles.splits;
+  for (int i = threadIdx.x; i < Tokens * columns; i += kConsumers) {
+    const int row = i / columns, column = tiles.rank * columns + i % columns;
+    if (rows.id[row] >= args.shape.rows() || tile.column + column >= args.shape.n) continue;
+    float sum = 0;
+    for (int other = 0; other < tiles.splits; ++other)
+      sum += load_from_block(shared_address(part + row * kPitch + column), other);
+    args.out[int64_t{rows.id[row]} * args.shape.n + tile.column + column] =
+        float_to_bf16(sum * rows.weight[row]);
+  }
+  cluster_sync();  // a block's memory stays while others read it
+}
+
+template <int Tokens>
+__global__ void __launch_bounds__(Config<Tokens>::kThreads, Config<Tokens>::kBlocksPerSm)
+    swap_ab_kernel(const __grid_constant__ CUtensorMap map,
+                   const __grid_constant__ MoeGemmArgs args, int splits) {
+  using C = Config<Tokens>;
+  extern __shared__ uint8_t raw[];
+  __shared__ uint64_t full[C::kStages], empty[C::kStages];
+  __shared__ OutputRows<Tokens> rows[2];
+  const Tiles tiles(args, splits);
+  if (tiles.begin >= tiles.end) return;  // the whole cluster does
+  uint8_t* shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
+  auto* staged = reinterpret_cast<uint16_t*>(shared + C::kStages * C::kStageBytes);
+  auto* scales = reinterpret_cast<float*>(shared + C::kStages * C::kStageBytes + C::kStagedBytes);
+  Stages<Tokens> stages{shared, scales, full, empty};
+  if (threadIdx.x < C::kStages) {
+    init_barrier(&full[threadIdx.x], C::kProducers + 1);
+    init_barrier(&empty[threadIdx.x], kConsumers / 32);
+  }
+  fence_barrier_init();
+  __syncthreads();
+  if (threadIdx.x >= kConsumers) {
+    produce<Tokens>(&map, args, tiles, stages);
+    if (splits == 1) return;
+    cluster_sync();
+    cluster_sync();
+    return;
+  }
+  int turn = 0;
+  for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
+    const Tile tile = tiles.get(args, index);
+    OutputRows<Tokens>& to = rows[turn];
+    turn ^= 1;
+    read_rows<Tokens>(args, tile.block, to);
+    float sums[Tokens / 2];
+    consume<Tokens>(args, tile, stages, sums);
+    if (splits > 1) {
+      write_cluster<Tokens>(args, tile, to, sums, reinterpret_cast<float*>(shared), tiles);
+    } else {
+      write_tile<Tokens>(args, tile, to, sums, staged);
+    }
+  }
+}
+
+int64_t most_tiles(const MoeGemmShape& s) {
+  return (s.capacity() + s.block - 1) / s.block * ((s.n + kTileColumns - 1) / kTileColumns);
+}
+
+/// Parts of K: as many as there are SMs for, but four groups each at least.
+int splits_of(const MoeGemmShape& s, const DeviceFacts& device) {
+  if (s.block > 32) return 1;  // the parts would not fit
+  int splits = 1;
+  while (splits < kMaxSplits && most_tiles(s) * splits * 2 <= 2 * device.processors &&
+         s.k_groups() / (splits * 2) >= 4)
+    splits *= 2;
+  return splits;
+}
+
+template <int Tokens>
+void launch_tokens(const MoeGemmArgs& args, int splits, const Launch& where) {
+  using C = Config<Tokens>;
+  const auto kernel = swap_ab_kernel<Tokens>;
+  allow_shared(kernel, C::kSharedBytes);
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(splits), 1, 1};
+  cudaLaunchConfig_t config = {};
+  // Of a split product every block has one tile at most.
+  const int64_t tiles = most_tiles(args.shape),
+                resident = where.device.processors * C::kBlocksPerSm;
+  config.gridDim = static_cast<unsigned>(splits > 1 ? tiles * splits : std::min(tiles, resident));
+  config.blockDim = C::kThreads;
+  config.dynamicSmemBytes = C::kSharedBytes;
+  config.stream = static_cast<cudaStream_t>(where.stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check_cuda(cudaLaunchKernelEx(&config, kernel, weights_map(args, kTileColumns), args, splits),
+             "swap_ab_kernel");
+}
+
+template <class P, bool Split>
+void launch(P& problem, const Launch& where) {
+  const MoeGemmArgs args = problem.args();
+  const int splits = Split ? splits_of(args.shape, where.device) : 1;
+  switch (args.shape.block) {
+    case 16:
+      return launch_tokens<16>(args, splits, where);
+    case 32:
+      return launch_tokens<32>(args, splits, where);
+    case 64:
+      return launch_tokens<64>(args, splits, where);
+    default:
+      return launch_tokens<128>(args, splits, where);
+  }
+}
+
+std::string unsupported(const MoeGemmShape& s) {
+  if (!s.scaled()) return "multiplies fp8 only";
+  if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
+    return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
+  }
+  if (s.k % kMoeGroup != 0) return fmt::format("K = {} is not a multiple of {}", s.k, kMoeGroup);
+  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
+  return {};
+}
+
+template <class P, bool Split>
+KernelSpec<P> spec() {
+  return {
+      .name = Split ? "swap_ab_split_k" : "swap_ab",
+      .backend = Backend::cuda,
+      .help = Split ? "wgmma with weights as M, K split over a cluster where SMs would idle"
+                    : "wgmma with weights as M and routed rows as N, TMA and gathered rows",
+      .launch = launch<P, Split>,
+      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); },
+      .path =
+          [](const Case& c, const DeviceFacts& device) {
+            return Split ? fmt::format("{} splits", splits_of(P::shape_of(c), device))
+                         : std::string();
+          }};
+}
+
+const Kernel<MoeGateUp> gate_up(spec<MoeGateUp, false>());
+const Kernel<MoeGateUp> gate_up_split(spec<MoeGateUp, true>());
+const Kernel<MoeDown> down(spec<MoeDown, false>());
+
+}  // namespace
+}  // namespace gemm
+}  // namespace moegate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of a grouped GEMM as the tensor copy engine sees them.
+#pragma once
+
+#include <cuda.h>
+
+#include "kernels/moe_gemm/moe_gemm.h"
+
+namespace moegate::gemm {
+
+/// All experts' weights as one [E*N, K] matrix of e4m3, copied in tiles of `rows` x 128 into rows
+/// of 128 bytes with the 128-byte swizzle. Throws Error(environment) where the driver cannot make
+/// one.
+CUtensorMap weights_map(const MoeGemmArgs& args, int rows);
+
+}  // namespace moegate::gemm
