@@ -11,7 +11,9 @@ WITH pair (rank, op, backend, before, after) AS (
          (1, 'qmoe_*', 'cuda', 'single_fp32_acc', 'split_k?_fp32_acc'),
          (2, 'qmoe_*', 'cuda', 'single_fp16_acc', '*'),
          (3, 'qmoe_*', 'cuda', 'single_fp32_acc', '*'),  -- bf16, which is never accumulated in fp16
-         (1, 'qmoe_*', 'host', 'single', '*')
+         (1, 'qmoe_*', 'host', 'single', '*'),
+         (1, 'moe_gate_up', 'host', 'gather', '*'),
+         (1, 'moe_down', 'host', 'gather', '*')
 ), level AS (
   SELECT case_id, op, variant, round, path, span_ns,
          CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged, backend
