@@ -13,7 +13,11 @@ WITH pair (rank, op, backend, before, after) AS (
          (3, 'qmoe_*', 'cuda', 'single_fp32_acc', '*'),  -- bf16, which is never accumulated in fp16
          (1, 'qmoe_*', 'host', 'single', '*'),
          (1, 'moe_align', 'cuda', 'count_scan_scatter', '*'),
-         (1, 'moe_align', 'host', 'counting_sort', '*')
+         (1, 'moe_align', 'host', 'counting_sort', '*'),
+         (1, 'moe_gate_up', 'cuda', 'gather', '*'),
+         (1, 'moe_down', 'cuda', 'gather', '*'),
+         (1, 'moe_gate_up', 'host', 'gather', '*'),
+         (1, 'moe_down', 'host', 'gather', '*')
 ), level AS (
   SELECT case_id, op, variant, round, path, span_ns,
          CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged, backend

@@ -4,7 +4,8 @@
 // other fills the output with padding. The second gives every row a thread, which takes the next
 // place of its group from a counter in global memory; so the order inside a group is by chance.
 //
-// Not measured yet.
+// Measured on an H200, cold, in a graph, E = 256, k = 8, BM = 64, us for T = 1, 64, 512, 4096,
+// 16384: 3.99 4.48 5.45 17.0 56.7. One block counts all rows: from T = 1024 on that is nearly all.
 #include "kernels/block_scan.cuh"
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_align/padding.cuh"

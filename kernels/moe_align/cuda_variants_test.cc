@@ -107,8 +107,8 @@ TEST(CudaMoeAlignCases, RedundantCountTakesWhatRegistersHold) {
   };
   EXPECT_EQ(v->unsupported(rows("262144"), {}), "");
   EXPECT_NE(v->unsupported(rows("262145"), {}), "");
-  EXPECT_EQ(v->path(rows("4096"), {}), "teams of a block");
-  EXPECT_EQ(v->path(rows("4097"), {}), "teams of a cluster");
+  EXPECT_EQ(v->path(rows("2048"), {}), "teams of a block");
+  EXPECT_EQ(v->path(rows("2049"), {}), "teams of a cluster");
 }
 
 }  // namespace

@@ -8,7 +8,10 @@
 // Inside a block every warp ranks its own run of rows, 32 at a time, by matching ids over its
 // lanes; no atomic decides an order, so rows ascend in every group and launches agree bit for bit.
 //
-// Not measured yet. Floor: launch, one cold load, stores drained.
+// Floor: launch, one cold load, stores drained. Measured on an H200, cold, in a graph, E = 256, k =
+// 8, BM = 64, us for T = 1, 64, 512, 4096, 16384: 1.84 2.58 3.74 10.8 25.0
+// (count_scan_scatter: 3.99 4.48 5.45 17.0 56.7). One block per team takes 6.9 us at T = 512, the
+// cluster 3.7.
 #include <algorithm>
 
 #include "kernels/block_scan.cuh"

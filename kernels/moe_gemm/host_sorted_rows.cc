@@ -2,6 +2,11 @@
 // The grouped GEMMs on the CPU in the structure of SGLang PR 10567: activations lie densely in
 // sorted order, so that a block's rows are neighbours, and a tile has one scale factor per group of
 // K. Widening puts them there, which every variant does anyway.
+//
+// Measured against `gather` (same runs as stated there): no difference, 0.94 to 1.02 and 0.88
+// to 1.02 of its speed in gate_up, 0.98 to 1.04 and 0.97 to 1.01 in down, T = 1 and 16. Both read
+// weights as fast as memory gives them, so neither the order of the rows nor a multiplication less
+// shows.
 #include "kernels/moe_gemm/host_product.h"
 
 namespace moegate {

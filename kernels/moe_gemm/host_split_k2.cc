@@ -3,6 +3,11 @@
 // chunks, every other group of 128 each; the output is zeroed first, and each chunk's product is
 // rounded to bf16 and added into it there. Where K is one group, the second chunk is empty. What
 // the GPU does by atomics in any order happens here in order, one chunk after the other.
+//
+// Accuracy: relative L2 error 2.4e-3, worst row 2.8e-3, where `gather` has 1.7e-3 and 1.9e-3.
+// Loses to `gather` (same runs as stated there): 1.57 and 2.1 x its time in gate_up, T = 1 and
+// 16, 1.64 and 1.84 x in down. A CPU has no idle threads that a second chunk would occupy; what is
+// left are weights read in pieces of 128 bytes, in two sweeps, and an output written three times.
 #include "kernels/moe_gemm/host_product.h"
 
 namespace moegate {
