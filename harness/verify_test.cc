@@ -84,5 +84,24 @@ TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
   EXPECT_EQ(bench_.verify(exact).status, Status::ok);
 }
 
+TEST_F(VerifyTest, WarmSamplesRepeatOneProblem) {
+  std::set<Problem*> launched;
+  variant_.launch = [&, launch = variant_.launch](Problem& problem, const Launch& where) {
+    launched.insert(&problem);
+    launch(problem, where);
+  };
+  const auto problems_of = [&](Cache cache) {
+    Result result = bench_.verify(variant_);
+    launched.clear();
+    Conditions conditions;
+    conditions.cache = cache;
+    bench_.measure(variant_, *make_host_timer(*device_), conditions,
+                   {.min_samples = 20, .max_samples = 20, .budget_s = 0.05}, result);
+    return launched.size();
+  };
+  EXPECT_EQ(problems_of(Cache::warm), 1u) << "several would take each other's place in the cache";
+  EXPECT_GE(problems_of(Cache::cold), 2u);
+}
+
 }  // namespace
 }  // namespace moegate
