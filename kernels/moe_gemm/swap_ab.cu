@@ -24,6 +24,8 @@
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 #include "kernels/moe_gemm/pipeline.cuh"
+#include "kernels/moe_gemm/swap_ab_output.cuh"
+#include "kernels/moe_gemm/swap_ab_tiles.cuh"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -31,84 +33,7 @@ namespace moegate {
 namespace gemm {
 namespace {
 
-constexpr int kTileColumns = 128;  // of the output: rows of weights
-constexpr int kTileBytes = kTileColumns * kMoeGroup;
-constexpr int kConsumers = 256;  // threads: two warpgroups
-constexpr int kMaxSplits = 8;    // the largest cluster that needs no asking
-
-/// What depends on the number of routed rows in a block.
-template <int Tokens>
-struct Config {
-  static constexpr int kProducers = Tokens >= 64 ? Tokens : 32;  // threads
-  static constexpr int kThreads = kConsumers + kProducers;
-  static constexpr int kBlocksPerSm = Tokens >= 128 ? 1 : 2;
-  static constexpr int kStages = Tokens == 64 ? 4 : Tokens == 128 ? 6 : 5;
-  static constexpr int kStageBytes = kTileBytes + Tokens * kMoeGroup;
-  static constexpr int kRowsPerThread = Tokens * 8 / kProducers;  // 16 bytes of each
-  static constexpr int kStagedRows = Tokens < 32 ? Tokens : 32;   // of the output, at a time
-  static constexpr int kPitch = kTileColumns + 8;                 // rows begin in different banks
-  static constexpr int kStagedBytes = kStagedRows * kPitch * 2;
-  static constexpr int kSharedBytes = 1024 + kStages * (kStageBytes + Tokens * 4) + kStagedBytes;
-};
-
-/// Where a block's rows go to.
-template <int Tokens>
-struct OutputRows {
-  int id[Tokens];  // row of out; R or more for padding
-  float weight[Tokens];
-};
-
-template <int Tokens>
-struct Stages {
-  uint8_t* base;  // [kStages][weights, rows], 1024-byte aligned
-  float* scales;  // [kStages][Tokens]
-  uint64_t *full, *empty;
-  int stage = 0;
-  uint32_t phase = 0;
-
-  __device__ uint8_t* weights() const { return base + stage * Config<Tokens>::kStageBytes; }
-  __device__ uint8_t* rows() const { return weights() + kTileBytes; }
-  __device__ float* row_scales() const { return scales + stage * Tokens; }
-  __device__ void advance() {
-    if (++stage < Config<Tokens>::kStages) return;
-    stage = 0;
-    phase ^= 1;
-  }
-};
-
-/// What a block computes: 128 columns of a block of rows, over some groups of K.
-struct Tile {
-  int block, expert, column, first_group, groups;
-};
-
-/// The tiles of a thread block; in a cluster each block has its part of K. Where K is short a
-/// block's tiles follow each other, so that it gathers its rows' addresses once for many tiles.
-/// Where it is long, all blocks work side by side through the list: the blocks of rows of one
-/// expert then find its weights in L2 (DeepSeek-R1 gate-up, 2048 tokens: 320 us in place of 425).
-struct Tiles {
-  static constexpr int kShortGroups = 8;
-  int begin, end, step;
-  int columns;  // tiles per block of rows
-  int rank, splits;
-
-  __device__ Tiles(const MoeGemmArgs& args, int splits)
-      : columns((args.shape.n + kTileColumns - 1) / kTileColumns),
-        rank(blockIdx.x % splits),
-        splits(splits) {
-    const int all = *args.padded_rows / args.shape.block * columns;
-    const int runs = gridDim.x / splits, run = blockIdx.x / splits;
-    const bool in_a_row = args.shape.k_groups() <= kShortGroups;
-    begin = in_a_row ? static_cast<int>(int64_t{all} * run / runs) : run;
-    end = in_a_row ? static_cast<int>(int64_t{all} * (run + 1) / runs) : all;
-    step = in_a_row ? 1 : runs;
-  }
-  __device__ Tile get(const MoeGemmArgs& args, int index) const {
-    const int block = index / columns, groups = args.shape.k_groups();
-    const int first = rank * groups / splits;
-    return {block, __ldg(args.expert_ids + block), index % columns * kTileColumns, first,
-            (rank + 1) * groups / splits - first};
-  }
-};
+constexpr int kMaxSplits = 8;  // the largest cluster that needs no asking
 
 /// The rows of x that a producer thread copies 16 bytes of, and the one whose scale factors.
 template <int Tokens>
@@ -202,77 +127,6 @@ __device__ void consume(const MoeGemmArgs& args, const Tile& tile, Stages<Tokens
     __syncwarp();
     if (lane == 0) arrive(&stages.empty[stages.stage]);
   }
-}
-
-/// Calls f(row, column of the tile, sum) for the sums of rows [First, First + Rows) that the thread
-/// holds.
-template <int First, int Rows, class F, int N>
-__device__ void for_sums(const float (&sums)[N], F f) {
-  const int lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16 + lane / 4;
-#pragma unroll
-  for (int i = First / 2; i < (First + Rows) / 2; ++i)
-    f(i / 4 * 8 + lane % 4 * 2 + i % 2, column + i / 2 % 2 * 8, sums[i]);
-}
-
-__device__ void sync_consumers() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
-}
-
-/// Before the sums are ready. Two sets in turn: of the last tile's rows some may still be written.
-template <int Tokens>
-__device__ void read_rows(const MoeGemmArgs& args, int block, OutputRows<Tokens>& rows) {
-  for (int i = threadIdx.x; i < Tokens; i += kConsumers) {
-    const int id = __ldg(args.sorted_token_ids + block * Tokens + i);
-    rows.id[i] = id;
-    rows.weight[i] = args.routing_weights && id < args.shape.rows() ? args.routing_weights[id] : 1;
-  }
-}
-
-/// Through shared memory, so that every row is written in pieces of 16 bytes next to each other.
-template <int Tokens, int First = 0>
-__device__ void write_tile(const MoeGemmArgs& args, const Tile& tile,
-                           const OutputRows<Tokens>& rows, const float (&sums)[Tokens / 2],
-                           uint16_t* staged) {
-  using C = Config<Tokens>;
-  constexpr int kPieces = kTileColumns / 8;
-  sync_consumers();  // the rows before are written, and where these go to is there
-  for_sums<First, C::kStagedRows>(sums, [&](int row, int column, float sum) {
-    staged[(row - First) * C::kPitch + column] = float_to_bf16(sum * rows.weight[row]);
-  });
-  sync_consumers();
-  for (int i = threadIdx.x; i < C::kStagedRows * kPieces; i += kConsumers) {
-    const int row = i / kPieces, id = rows.id[First + row], column = i % kPieces * 8;
-    if (id >= args.shape.rows() || tile.column + column >= args.shape.n) continue;
-    auto* to = args.out + int64_t{id} * args.shape.n + tile.column + column;
-    *reinterpret_cast<uint4*>(to) =
-        *reinterpret_cast<const uint4*>(staged + row * C::kPitch + column);
-  }
-  if constexpr (First + C::kStagedRows < Tokens)
-    write_tile<Tokens, First + C::kStagedRows>(args, tile, rows, sums, staged);
-}
-
-/// Every block of the cluster has sums over its part of K; each adds up a share of the columns.
-/// Its only tile, so that the stages are free. Producers take part in both cluster barriers.
-template <int Tokens>
-__device__ void write_cluster(const MoeGemmArgs& args, const Tile& tile,
-                              const OutputRows<Tokens>& rows, const float (&sums)[Tokens / 2],
-                              float* part, const Tiles& tiles) {
-  constexpr int kPitch = kTileColumns + 4;
-  sync_consumers();
-  for_sums<0, Tokens>(sums,
-                      [&](int row, int column, float sum) { part[row * kPitch + column] = sum; });
-  cluster_sync();
-  const int columns = kTileColumns / tiles.splits;
-  for (int i = threadIdx.x; i < Tokens * columns; i += kConsumers) {
-    const int row = i / columns, column = tiles.rank * columns + i % columns;
-    if (rows.id[row] >= args.shape.rows() || tile.column + column >= args.shape.n) continue;
-    float sum = 0;
-    for (int other = 0; other < tiles.splits; ++other)
-      sum += load_from_block(shared_address(part + row * kPitch + column), other);
-    args.out[int64_t{rows.id[row]} * args.shape.n + tile.column + column] =
-        float_to_bf16(sum * rows.weight[row]);
-  }
-  cluster_sync();  // a block's memory stays while others read it
 }
 
 template <int Tokens>
