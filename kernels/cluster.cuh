@@ -6,11 +6,9 @@
 
 #include <cstdint>
 
-namespace moegate {
+#include "kernels/barrier.cuh"
 
-__device__ inline uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
+namespace moegate {
 
 /// The two halves of the cluster's barrier; every thread of every block takes part. Relaxed: it
 /// orders no ordinary memory, only says that all blocks run and have prepared their inboxes.

@@ -8,24 +8,13 @@
 
 #include <cstdint>
 
+#include "kernels/barrier.cuh"
+
 namespace moegate::gemm {
 
-__device__ inline uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
-
-__device__ inline void init_barrier(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-}
 /// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
 __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-__device__ inline void arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
 }
 /// One arrival, after which the phase also waits for so many bytes.
 __device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
@@ -39,21 +28,6 @@ __device__ inline void arrive_after_copies(uint64_t* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
-__device__ inline void wait(uint64_t* barrier, uint32_t parity) {
-  uint32_t open = 0;
-  while (open == 0) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n"
-        "}\n"
-        : "=r"(open)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  }
-}
-
 /// What ordinary and asynchronous copies wrote to shared memory, the tensor cores may read.
 __device__ inline void fence_for_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

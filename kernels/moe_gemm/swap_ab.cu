@@ -69,7 +69,7 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
     if (tile.block != gathered) gather.load(args, gathered = tile.block, thread);
     const int weight_row = tile.expert * args.shape.n + tile.column;
     for (int g = tile.first_group; g < tile.first_group + tile.groups; ++g, stages.advance()) {
-      wait(&stages.empty[stages.stage], stages.phase ^ 1);
+      wait_barrier(&stages.empty[stages.stage], stages.phase ^ 1);
       uint64_t* full = &stages.full[stages.stage];
       if (thread == 0) {
         arrive_expecting(full, kTileBytes);
@@ -104,7 +104,7 @@ __device__ void consume(const MoeGemmArgs& args, const Tile& tile, Stages<Tokens
   for (float& sum : sums) sum = 0;
   for (int g = tile.first_group; g < tile.first_group + tile.groups; ++g, stages.advance()) {
     const float weight_scale = __ldg(weight_scales + g);
-    wait(&stages.full[stages.stage], stages.phase);
+    wait_barrier(&stages.full[stages.stage], stages.phase);
     fence_for_products();
     const uint64_t a = operand(shared_address(stages.weights() + warpgroup * (kTileBytes / 2)));
     const uint64_t b = operand(shared_address(stages.rows()));
@@ -125,7 +125,7 @@ __device__ void consume(const MoeGemmArgs& args, const Tile& tile, Stages<Tokens
       sums[4 * j + 3] += acc[4 * j + 3] * second;
     }
     __syncwarp();
-    if (lane == 0) arrive(&stages.empty[stages.stage]);
+    if (lane == 0) arrive_barrier(&stages.empty[stages.stage]);
   }
 }
 

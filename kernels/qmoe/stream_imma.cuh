@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions that stream_imma is made of: the product of int8 on tensor cores, loads and
-// barriers in shared memory, and its two 16-bit types.
+// The instructions that stream_imma is made of: the product of int8 on tensor cores, loads, and its
+// two 16-bit types.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
+
+#include "kernels/barrier.cuh"
 
 namespace moegate::qmoe {
 
@@ -57,37 +59,6 @@ __device__ inline uint4 load_once(const uint8_t* from) {
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(from));
   return v;
-}
-
-__device__ inline uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
-
-/// A barrier whose phase is complete after `arrivals`.
-__device__ inline void init_barrier(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-}
-/// What the thread wrote before is visible to whoever waits.
-__device__ inline void arrive_barrier(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
-}
-/// Waits until the barrier's phase of this parity is complete.
-__device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
-  uint32_t open = 0;
-  while (open == 0) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n"
-        "}\n"
-        : "=r"(open)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  }
 }
 
 }  // namespace moegate::qmoe
