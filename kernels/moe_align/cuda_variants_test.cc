@@ -18,26 +18,7 @@ const Variant* cuda_variant(const std::string& name) {
   return nullptr;
 }
 
-class CudaMoeAlign : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string why;
-    if (cuda_devices(&why).empty()) GTEST_SKIP() << "no CUDA device: " << why;
-    device_ = open_cuda_device(0);
-  }
-
-  void expect_right(const Case& c) {
-    Bench bench(*device_, c);
-    for (const Variant& v : all_variants()) {
-      if (v.op != MoeAlign::kOp || v.backend != Backend::cuda) continue;
-      const Result result = bench.verify(v);
-      EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
-          << c.key() << " " << v.name << ": " << result.why;
-    }
-  }
-
-  std::unique_ptr<Device> device_;
-};
+using CudaMoeAlign = CudaVariants;
 
 // Tokens times 32 rows: 1, 2 and 4 rows of a thread in teams of a block (up to 4096 rows), then 1
 // to 16 in teams of a cluster; one less and one more than each holds.

@@ -9,8 +9,6 @@
 namespace moegate {
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 /// K = hidden in gate_up, inter in down; N = 2 * inter or hidden.
 template <class P>
 Case product_case(Params params, int k, int n) {
@@ -20,29 +18,12 @@ Case product_case(Params params, int k, int n) {
   return moe_gemm_case<P>(params);
 }
 
-class CudaMoeGemm : public ::testing::Test {
+class CudaMoeGemm : public CudaVariants {
  protected:
-  void SetUp() override {
-    std::string why;
-    if (cuda_devices(&why).empty()) GTEST_SKIP() << "no CUDA device: " << why;
-    device_ = open_cuda_device(0);
-  }
-
-  void expect_right(const Case& c) {
-    Bench bench(*device_, c);
-    for (const Variant& v : all_variants()) {
-      if (v.op != c.op || v.backend != Backend::cuda) continue;
-      const Result result = bench.verify(v);
-      EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
-          << c.key() << " " << v.name << ": " << result.why;
-    }
-  }
   void expect_both_right(const Params& params, int k, int n) {
     expect_right(product_case<MoeGateUp>(params, k, n));
     expect_right(product_case<MoeDown>(params, k, n));
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 // K: fewer groups than stages and than splits, as many, and more of both. N: below a tile, one, one

@@ -12,8 +12,6 @@
 namespace moegate {
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 // Ragged tiles of N, one group of K (nothing for a second chunk) and three, blocks that hold more
 // rows than a panel, blocks of one row, K that ends within a group.
 const std::vector<Params> kCases = {

@@ -14,8 +14,6 @@
 namespace moegate {
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 /// Two rows and two columns of 256, zero but for the elements set.
 ExpertProduct small_product() {
   ExpertProduct p{.k = 256, .dtype = DType::e4m3};

@@ -3,28 +3,19 @@
 // one variant outside of the harness.
 #pragma once
 
-#include <map>
-#include <string>
-
 #include "kernels/moe_gemm/moe_gemm.h"
+#include "kernels/testing.h"
 
 namespace moegate {
 
 /// A case of operator P: 7 tokens, 3 of 8 experts each, H = 256, I = 128 unless replaced.
 template <class P>
-Case moe_gemm_case(const std::map<std::string, std::string>& params) {
-  Case c;
-  c.suite = "test";
-  c.op = P::kOp;
-  for (const Param& p : find_op(c.op).params) c.params[p.name] = p.default_value;
-  for (const Param& p : common_params()) c.params[p.name] = p.default_value;
-  c.params["tokens"] = "7";
-  c.params["experts"] = "8";
-  c.params["topk"] = "3";
-  c.params["hidden"] = "256";
-  c.params["inter"] = "128";
-  for (const auto& [name, value] : params) c.params[name] = value;
-  return c;
+Case moe_gemm_case(const Params& params) {
+  return case_of(
+      P::kOp,
+      with_defaults(
+          params,
+          {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}}));
 }
 
 /// Runs a host variant on the problem of a case, outputs poisoned first.

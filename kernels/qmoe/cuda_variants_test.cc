@@ -6,22 +6,12 @@
 
 #include "harness/measure.h"
 #include "kernels/qmoe/eligibility.h"
+#include "kernels/testing.h"
 
 namespace moegate {
 namespace {
 
 using qmoe::Accumulator;
-
-template <class P>
-Case case_of(const std::map<std::string, std::string>& params) {
-  Case c;
-  c.suite = "test";
-  c.op = P::kOp;
-  for (const Param& p : find_op(c.op).params) c.params[p.name] = p.default_value;
-  for (const Param& p : common_params()) c.params[p.name] = p.default_value;
-  for (const auto& [name, value] : params) c.params[name] = value;
-  return c;
-}
 
 /// Two tokens of one expert among the rows; K = hidden in fc1, inter in fc2.
 template <class P>
@@ -31,29 +21,10 @@ Case product_case(std::map<std::string, std::string> params, const char* k, cons
   params[fc1 ? "inter" : "hidden"] = n;
   params.try_emplace("experts", "3");
   params.try_emplace("topk", "2");
-  return case_of<P>(params);
+  return case_of(P::kOp, params);
 }
 
-class CudaQmoe : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string why;
-    if (cuda_devices(&why).empty()) GTEST_SKIP() << "no CUDA device: " << why;
-    device_ = open_cuda_device(0);
-  }
-
-  void expect_right(const Case& c) {
-    Bench bench(*device_, c);
-    for (const Variant& v : all_variants()) {
-      if (v.op != c.op || v.backend != Backend::cuda) continue;
-      const Result result = bench.verify(v);
-      EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
-          << c.key() << " " << v.name << ": " << result.why;
-    }
-  }
-
-  std::unique_ptr<Device> device_;
-};
+using CudaQmoe = CudaVariants;
 
 // K: below one iteration, one and a tail, one whole, two whole, two and a tail as gpt-oss has, and
 // more than three splits take at once.

@@ -10,8 +10,6 @@
 namespace moegate {
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 /// Verifies all host variants; returns the path that each took.
 template <class P>
 std::map<std::string, std::string> verify_all(Device& device, const Params& params) {

@@ -15,26 +15,19 @@ namespace {
 // Streams of the counter-based generator, one per tensor and use.
 enum Stream : uint64_t { kXStream = 201, kCodeStream, kScaleStream, kBiasStream, kEdgeStream };
 
-float narrow_to_float(DType dtype, uint16_t bits) {
-  return dtype == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
-}
-
-uint16_t float_to_narrow(DType dtype, double value) {
-  const auto f = static_cast<float>(value);
-  return dtype == DType::f16 ? float_to_f16(f) : float_to_bf16(f);
-}
-
 std::vector<float> widen(DType dtype, const std::vector<uint16_t>& bits) {
-  std::vector<float> values;
-  values.reserve(bits.size());
-  for (const uint16_t b : bits) values.push_back(narrow_to_float(dtype, b));
+  std::vector<float> values(bits.size());
+  for (size_t i = 0; i < bits.size(); ++i) {
+    values[i] = read_float(dtype, bits.data(), static_cast<int64_t>(i));
+  }
   return values;
 }
 
 std::vector<uint16_t> narrow(DType dtype, const std::vector<double>& values) {
-  std::vector<uint16_t> bits;
-  bits.reserve(values.size());
-  for (const double v : values) bits.push_back(float_to_narrow(dtype, v));
+  std::vector<uint16_t> bits(values.size());
+  for (size_t i = 0; i < bits.size(); ++i) {
+    write_float(dtype, bits.data(), static_cast<int64_t>(i), static_cast<float>(values[i]));
+  }
   return bits;
 }
 
@@ -102,10 +95,10 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
 /// of the activations are zeros of either sign.
 void Qmoe::make_edges(uint64_t seed) {
   const float limit = std::isfinite(shape.limit) && shape.swiglu ? shape.limit : 7;
-  const uint16_t at_limit = float_to_narrow(shape.dtype, limit);
+  const auto boundaries = narrow(shape.dtype, {limit, 8.0 * limit});
+  const uint16_t at_limit = boundaries[0], far = boundaries[1];
   const auto beyond = static_cast<uint16_t>(at_limit + 1);  // the next larger magnitude
   constexpr uint16_t kSign = 0x8000;
-  const uint16_t far = float_to_narrow(shape.dtype, 8 * limit);
   const std::vector<uint16_t> corners = {at_limit,
                                          beyond,
                                          far,

@@ -10,15 +10,7 @@
 namespace moegate {
 namespace {
 
-class CudaTopkSort : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string why;
-    if (cuda_devices(&why).empty()) GTEST_SKIP() << "no CUDA device: " << why;
-    device_ = open_cuda_device(0);
-  }
-  std::unique_ptr<Device> device_;
-};
+using CudaTopkSort = CudaVariants;
 
 const Variant& variant(const std::string& name) {
   for (const Variant& v : all_variants()) {
