@@ -10,6 +10,7 @@
 #include "harness/run_flags.h"
 #include "harness/store.h"
 #include "harness/table.h"
+#include "harness/tile_file.h"
 
 namespace moegate {
 namespace {
@@ -25,6 +26,7 @@ Table list_suites_table() {
 Table list_kernels_table() {
   Table table{{"operator", "variant", "device", "idea"}, {}};
   for (const Variant& v : all_variants()) {
+    if (is_tile_variant(v.name)) continue;
     table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
   }
   return table;

@@ -65,6 +65,7 @@ std::string command_of(const Row& row) {
   for (const auto& [name, values] : o.axes) {
     command += fmt::format(" --axis {}={}", name, fmt::join(values, ","));
   }
+  if (!o.worker.tiles.empty()) command += fmt::format(" --tiles '{}'", o.worker.tiles);
   command += fmt::format(
       " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds "
       "{} "

@@ -7,6 +7,7 @@
 #include "harness/nvml.h"
 #include "harness/plan.h"
 #include "harness/provenance.h"
+#include "harness/tile_file.h"
 #include "harness/worker_wire.h"
 
 namespace moegate {
@@ -33,6 +34,7 @@ class Server {
 
  private:
   void open() {
+    use_tile_folder(options_.tiles);
     const int ordinal = cuda_ordinal(options_.device);
     const bool wants_cuda = ordinal >= 0 && !cuda_devices(nullptr).empty();
     const bool times = options_.task == Task::measure;

@@ -137,6 +137,7 @@ struct OpEntry {
   std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
   std::string file;  // that defines it, relative to the source tree
+  std::function<void(Case&, const DeviceFacts&)> resolve;
 };
 
 /// A variant as the harness sees it. Empty functions were not given.
@@ -161,6 +162,9 @@ struct OpSpec {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;
+  /// Puts values in place of words that mean one for each device (block = tuned). What validate()
+  /// gets is not resolved; what a Problem and its variants get is. Throws Error(usage).
+  void (*resolve)(Case&, const DeviceFacts&) = nullptr;
 };
 
 /// What a variant's author states.
@@ -195,8 +199,8 @@ class Op {
   explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
                  P::validate,
-                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); },
-                 file});
+                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }, file,
+                 spec.resolve});
   }
 };
 
@@ -224,5 +228,8 @@ const std::vector<Variant>& all_variants();
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.
 const OpEntry& find_op(const std::string& name);
+/// The case as it is on a device: OpSpec::resolve done. For what runs it; its identity is that of
+/// the case as written.
+Case resolved(Case c, const DeviceFacts& device);
 
 }  // namespace moegate

@@ -136,8 +136,8 @@ int64_t seed_of_set(const Case& c, size_t set) {
 }
 
 Bench::Bench(Device& device, const Case& c)
-    : device_(device), case_(c), sets_(make_sets(device, c)) {
-  if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, c);
+    : device_(device), case_(resolved(c, device.facts())), sets_(make_sets(device, case_)) {
+  if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, case_);
 }
 
 Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {

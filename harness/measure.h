@@ -64,7 +64,7 @@ class Bench {
   void check_again(Result& result);
 
   Device& device_;
-  Case case_;
+  const Case case_;  // resolved
   std::vector<std::unique_ptr<Problem>> sets_;
   std::vector<std::unique_ptr<Problem>> yardstick_sets_;
   std::vector<uint64_t> hashes_;  // outputs of the variant verified last, one per set

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/pattern.h"
+#include "harness/tile_file.h"
 
 namespace moegate {
 std::string RunOptions::to_json() const {
@@ -19,6 +20,7 @@ std::string RunOptions::to_json() const {
                             {"rounds", rounds},
                             {"case_timeout_s", case_timeout_s},
                             {"device", worker.device},
+                            {"tiles", worker.tiles},
                             {"timer", worker.timer},
                             {"flush", worker.flush},
                             {"flush_factor", worker.flush_factor},
@@ -50,7 +52,8 @@ void RunOptions::from_json(const std::string& text) {
   worker.sampling.max_samples = j.at("max_samples");
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
-  // Absent in stores of version 1.
+  // Absent in older stores.
+  worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
 }
@@ -97,6 +100,7 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
                           Backend backend, const std::vector<VariantName>& variants) {
   const std::regex filter = compile_pattern("--filter", options.filter);
   const std::regex kernel = compile_pattern("--kernel", options.kernel);
+  const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<Planned> planned;
   std::set<std::string> seen;
   size_t matching_cases = 0;
@@ -106,6 +110,7 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
     ++matching_cases;
     Planned p{i, {}};
     for (const VariantName& v : variants) {
+      if (is_tile_variant(v.name) && !asks_for_tiles) continue;
       if (v.op == c.op && std::regex_search(v.name, kernel)) p.variants.push_back(v.name);
     }
     if (!p.variants.empty()) planned.push_back(std::move(p));
@@ -134,7 +139,7 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
 std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::vector<Case>& cases,
                                       const DeviceFacts& device) {
   for (Planned& p : planned) {
-    const Case& c = cases[p.index];
+    const Case c = resolved(cases[p.index], device);
     auto& variants = p.variants;
     std::stable_partition(variants.begin(), variants.end(),
                           [&](const std::string& name) { return name == find_op(c.op).yardstick; });

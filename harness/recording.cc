@@ -9,6 +9,7 @@
 #include "harness/plausibility.h"
 #include "harness/program.h"
 #include "harness/rng.h"
+#include "harness/tile_file.h"
 
 namespace moegate {
 namespace {
@@ -109,7 +110,9 @@ Recording::Recording(Store& store, RunOptions options, int64_t resume)
       planned_(plan(options_, cases_, hello_.device.backend, hello_.variants)),
       ceilings_(store.ceilings(hello_.device)) {
   if (!hello_.timer_note.empty()) fmt::print(stderr, "{}\n", hello_.timer_note);
+  use_tile_folder(options_.worker.tiles);
   for (const Planned& p : planned_) {
+    resolved(cases_[p.index], hello_.device);  // what cannot be must not begin a run
     for (const std::string& variant : p.variants) {
       rows_.emplace_back(cases_[p.index].key(), variant);
     }

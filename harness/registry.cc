@@ -104,4 +104,10 @@ const OpEntry& find_op(const std::string& name) {
   usage_error("unknown operator '{}'; known: {}", name, known);
 }
 
+Case resolved(Case c, const DeviceFacts& device) {
+  const OpEntry& op = find_op(c.op);
+  if (op.resolve) op.resolve(c, device);
+  return c;
+}
+
 }  // namespace moegate

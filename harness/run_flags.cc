@@ -38,6 +38,8 @@ po::options_description selection_flags() {
       ("seed", po::value<std::string>()->value_name("N"), "seed of every input")  //
       ("device", po::value<std::string>()->default_value("auto")->value_name("D"),
        "auto, host, cuda or cuda:N")  //
+      ("tiles", po::value<std::string>()->default_value("")->value_name("DIR"),
+       "folder of tile configurations (default: MOEGATE_TILES, else suites/tiles)")  //
       ("case-timeout", po::value<std::string>()->default_value("120s")->value_name("T"),
        "a variant that takes longer on a case is recorded as a timeout")  //
       ("shard", po::value<std::string>()->value_name("I/N"),
@@ -54,6 +56,7 @@ RunOptions read_selection(const po::variables_map& values) {
   options.filter = values["filter"].as<std::string>();
   options.kernel = values["kernel"].as<std::string>();
   options.worker.device = values["device"].as<std::string>();
+  options.worker.tiles = values["tiles"].as<std::string>();
   options.case_timeout_s =
       parse_seconds("--case-timeout", values["case-timeout"].as<std::string>());
   if (values.count("axis") != 0) {

@@ -9,7 +9,7 @@
 
 namespace moegate {
 
-/// --suite --filter --kernel --axis --seed --device --case-timeout --shard
+/// --suite --filter --kernel --axis --seed --device --tiles --case-timeout --shard
 boost::program_options::options_description selection_flags();
 /// Reads them. Throws Error(usage).
 RunOptions read_selection(const boost::program_options::variables_map& values);

@@ -21,6 +21,7 @@ enum class Task { verify, measure, profile, controls };
 struct WorkerOptions {
   std::string program;  // what to start; empty: this program. Not told to the worker
   std::string device = "auto";
+  std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock
   Task task = Task::measure;
   Flush flush = Flush::read;

@@ -14,6 +14,7 @@
 // does otherwise: its products are wgmma where BM >= 64, these are mma.sync at every BM; and where
 // it has a tuned configuration, BN, stages and group depend on the number of tokens.
 #include "kernels/moe_gemm/gather_tile.cuh"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace gemm::gather {
@@ -27,9 +28,8 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   compute_tile<Rows, kDtype, kWeightScale, Result::stored>(args, place);
 }
 
-template <class P, WeightScale kWeightScale>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
+template <WeightScale kWeightScale>
+void launch_gather(const MoeGemmArgs& args, const Launch& where) {
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
@@ -41,6 +41,31 @@ void launch(P& problem, const Launch& where) {
   });
   check_launch("gather_kernel");
 }
+
+template <class P, WeightScale kWeightScale>
+void launch(P& problem, const Launch& where) {
+  launch_gather<kWeightScale>(problem.args(), where);
+}
+
+std::string scalar_unsupported(const MoeGemmShape& shape) {
+  return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
+}
+
+const Tiles tiles({.name = "gather",
+                   .backend = Backend::cuda,
+                   .launch =
+                       [](const MoeGemmArgs& args, const Knobs&, void*, const Launch& where) {
+                         launch_gather<WeightScale::per_column>(args, where);
+                       },
+                   .unsupported = [](const MoeGemmShape& s, const Knobs&,
+                                     const DeviceFacts&) { return gather_unsupported(s); }});
+const Tiles scalar_tiles(
+    {.name = "scalar_b_scale",
+     .backend = Backend::cuda,
+     .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
+                  const Launch& where) { launch_gather<WeightScale::per_tile>(args, where); },
+     .unsupported = [](const MoeGemmShape& s, const Knobs&,
+                       const DeviceFacts&) { return scalar_unsupported(s); }});
 
 template <class P>
 KernelSpec<P> per_column() {
@@ -60,8 +85,7 @@ KernelSpec<P> per_tile() {
           .help = "gather with one scale factor of weights per tile (SGLang PR 10567, first step)",
           .launch = launch<P, WeightScale::per_tile>,
           .unsupported = [](const Case& c, const DeviceFacts&) {
-            const MoeGemmShape shape = P::shape_of(c);
-            return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
+            return scalar_unsupported(P::shape_of(c));
           }};
 }
 

@@ -7,6 +7,7 @@
 // processes: 35 to 37 GB/s in gate_up at H = 512, I = 128, E = 256, k = 8, T = 1 and 16; 34 to 36
 // in down at H = 512, I = 256, E = 128.
 #include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace {
@@ -26,6 +27,14 @@ template <class P>
 void launch(P& problem, const Launch&) {
   launch_gather({problem.args(), best_isa(), problem.template workspace<float>()});
 }
+
+const Tiles tiles({.name = "gather",
+                   .backend = Backend::host,
+                   .launch =
+                       [](const MoeGemmArgs& args, const Knobs&, void* workspace, const Launch&) {
+                         launch_gather({args, best_isa(), static_cast<float*>(workspace)});
+                       },
+                   .workspace = widened_bytes});
 
 template <class P>
 KernelSpec<P> spec() {

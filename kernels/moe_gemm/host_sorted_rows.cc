@@ -8,6 +8,7 @@
 // weights as fast as memory gives them, so neither the order of the rows nor a multiplication less
 // shows.
 #include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace {
@@ -15,10 +16,13 @@ namespace {
 using namespace moe_gemm_host;
 
 /// Widened activations by their place in sorted_token_ids; those of padding are never written.
+size_t widened_capacity(const MoeGemmShape& shape) {
+  return sizeof(float) * static_cast<size_t>(shape.capacity()) * static_cast<size_t>(pitch(shape));
+}
+
 template <class P>
 size_t workspace(const Case& c, const DeviceFacts&) {
-  const MoeGemmShape shape = P::shape_of(c);
-  return sizeof(float) * static_cast<size_t>(shape.capacity()) * static_cast<size_t>(pitch(shape));
+  return widened_capacity(P::shape_of(c));
 }
 
 std::string path(const Case&, const DeviceFacts&) {
@@ -38,10 +42,8 @@ void widen_sorted_rows(const Operands& operands) {
   }
 }
 
-template <class P>
-void launch(P& problem, const Launch&) {
-  const Operands operands = {problem.args(), best_isa(), problem.template workspace<float>(),
-                             /*sorted=*/true};
+void launch_sorted(const MoeGemmArgs& args, void* workspace) {
+  const Operands operands = {args, best_isa(), static_cast<float*>(workspace), /*sorted=*/true};
 #pragma omp parallel
   {
     widen_sorted_rows(operands);
@@ -52,6 +54,17 @@ void launch(P& problem, const Launch&) {
     });
   }
 }
+
+template <class P>
+void launch(P& problem, const Launch&) {
+  launch_sorted(problem.args(), problem.workspace());
+}
+
+const Tiles tiles({.name = "sorted_rows",
+                   .backend = Backend::host,
+                   .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                const Launch&) { launch_sorted(args, workspace); },
+                   .workspace = widened_capacity});
 
 template <class P>
 KernelSpec<P> spec() {

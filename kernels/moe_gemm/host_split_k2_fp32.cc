@@ -6,6 +6,7 @@
 // 16, 1.82 and 1.75 x in down. Weights are read in pieces of 128 bytes as in `split_k2`, but in one
 // sweep over the panels; the partial products are cold memory of four times the output's size.
 #include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace {
@@ -15,11 +16,14 @@ using namespace moe_gemm_host;
 constexpr int kSplits = 2;
 
 /// Widened activations, then the partial products [2, R, N].
-template <class P>
-size_t workspace(const Case& c, const DeviceFacts&) {
-  const MoeGemmShape shape = P::shape_of(c);
+size_t workspace_bytes(const MoeGemmShape& shape) {
   return widened_bytes(shape) +
          sizeof(float) * kSplits * static_cast<size_t>(shape.rows()) * static_cast<size_t>(shape.n);
+}
+
+template <class P>
+size_t workspace(const Case& c, const DeviceFacts&) {
+  return workspace_bytes(P::shape_of(c));
 }
 
 std::string path(const Case&, const DeviceFacts&) {
@@ -56,9 +60,8 @@ void add_chunks(const MoeGemmArgs& args, const float* partials) {
   }
 }
 
-template <class P>
-void launch(P& problem, const Launch&) {
-  const Operands operands = {problem.args(), best_isa(), problem.template workspace<float>()};
+void launch_split(const MoeGemmArgs& args, void* workspace) {
+  const Operands operands = {args, best_isa(), static_cast<float*>(workspace)};
   float* partials = operands.x + widened_bytes(operands.args.shape) / sizeof(float);
 #pragma omp parallel
   {
@@ -67,6 +70,17 @@ void launch(P& problem, const Launch&) {
     add_chunks(operands.args, partials);
   }
 }
+
+template <class P>
+void launch(P& problem, const Launch&) {
+  launch_split(problem.args(), problem.workspace());
+}
+
+const Tiles tiles({.name = "split_k2_fp32",
+                   .backend = Backend::host,
+                   .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                const Launch&) { launch_split(args, workspace); },
+                   .workspace = workspace_bytes});
 
 template <class P>
 KernelSpec<P> spec() {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "harness/routing.h"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace {
@@ -27,21 +28,34 @@ std::vector<Param> params() {
           {"topk", "", "k, 1 to 16"},
           {"hidden", "", "H"},
           {"inter", "", "I, the layer's inner width (of one rank)"},
-          {"block", "0", "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults"},
+          {"block", "0",
+           "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
+           "shape's tile configuration (suites/tiles)"},
           {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
           {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}};
+}
+
+constexpr const char* kTunedBlock = "tuned";
+
+template <class P>
+void resolve(Case& c, const DeviceFacts& device) {
+  if (c.get("block") != kTunedBlock) return;
+  c.params["block"] = "0";
+  c.params["block"] = std::to_string(best_tile(P::shape_of(c), device).config.block);
 }
 
 const Op<MoeGateUp> gate_up({
     .help = "grouped GEMM x * W1 per routed row, fp8 block-scaled or bf16 (Triton fused MoE)",
     .params = params(),
     .yardstick = "gather",
+    .resolve = resolve<MoeGateUp>,
 });
 
 const Op<MoeDown> down({
     .help = "grouped GEMM activations * W2 per routed row, times its routing weight",
     .params = params(),
     .yardstick = "gather",
+    .resolve = resolve<MoeDown>,
 });
 
 /// vLLM's choice where no tuned configuration is found.
@@ -72,7 +86,10 @@ MoeGemmShape shape_for(const Case& c, bool down) {
   return s;
 }
 
-void validate_case(const Case& c, const MoeGemmShape& s) {
+template <class P>
+void validate_case(Case c) {
+  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  const MoeGemmShape s = P::shape_of(c);
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
@@ -82,13 +99,13 @@ MoeGemmShape MoeGateUp::shape_of(const Case& c) {
   return shape_for(c, false);
 }
 void MoeGateUp::validate(const Case& c) {
-  validate_case(c, shape_of(c));
+  validate_case<MoeGateUp>(c);
 }
 MoeGemmShape MoeDown::shape_of(const Case& c) {
   return shape_for(c, true);
 }
 void MoeDown::validate(const Case& c) {
-  validate_case(c, shape_of(c));
+  validate_case<MoeDown>(c);
 }
 
 MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double most_products)

@@ -23,6 +23,8 @@ namespace moegate {
 /// Elements that share a scale factor: along K in x and weights, along N in weights.
 constexpr int kMoeGroup = 128;
 
+struct TileChoice;  // tile.h
+
 struct MoeGemmShape {
   int tokens, experts, topk;  // T, E, k
   int k, n;                   // of the product
@@ -98,6 +100,8 @@ class MoeGemm : public Problem {
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;
+  /// What variant `tuned` launches, put here by its prepare().
+  std::shared_ptr<const TileChoice> tile;
 
  private:
   enum class ScaleOrder { right, transposed };

@@ -26,6 +26,7 @@
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/swap_ab_output.cuh"
 #include "kernels/moe_gemm/swap_ab_tiles.cuh"
+#include "kernels/moe_gemm/tile.h"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -208,10 +209,7 @@ void launch_tokens(const MoeGemmArgs& args, int splits, const Launch& where) {
              "swap_ab_kernel");
 }
 
-template <class P, bool Split>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
-  const int splits = Split ? splits_of(args.shape, where.device) : 1;
+void launch_splits(const MoeGemmArgs& args, int splits, const Launch& where) {
   switch (args.shape.block) {
     case 16:
       return launch_tokens<16>(args, splits, where);
@@ -224,6 +222,12 @@ void launch(P& problem, const Launch& where) {
   }
 }
 
+template <class P, bool Split>
+void launch(P& problem, const Launch& where) {
+  const MoeGemmArgs args = problem.args();
+  launch_splits(args, Split ? splits_of(args.shape, where.device) : 1, where);
+}
+
 std::string unsupported(const MoeGemmShape& s) {
   if (!s.scaled()) return "multiplies fp8 only";
   if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
@@ -233,6 +237,33 @@ std::string unsupported(const MoeGemmShape& s) {
   if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
   return {};
 }
+
+std::string unsupported_splits(const MoeGemmShape& s, int splits) {
+  const std::string why = unsupported(s);
+  if (!why.empty()) return why;
+  if (s.block > 32) return fmt::format("block = {}: the parts of K need 32 at most", s.block);
+  if (s.k_groups() < splits) return fmt::format("K = {} is less than {} groups", s.k, splits);
+  return {};
+}
+
+const Tiles tiles({.name = "swap_ab",
+                   .backend = Backend::cuda,
+                   .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
+                                const Launch& where) { launch_splits(args, 1, where); },
+                   .unsupported = [](const MoeGemmShape& s, const Knobs&,
+                                     const DeviceFacts&) { return unsupported(s); }});
+const Tiles split_tiles(
+    {.name = "swap_ab_split_k",
+     .backend = Backend::cuda,
+     .compiled = {{{"splits", 2}}, {{"splits", 4}}, {{"splits", 8}}},
+     .launch = [](const MoeGemmArgs& args, const Knobs& knobs, void*,
+                  const Launch& where) { launch_splits(args, knobs.at("splits"), where); },
+     .unsupported = [](const MoeGemmShape& s, const Knobs& knobs,
+                       const DeviceFacts&) { return unsupported_splits(s, knobs.at("splits")); },
+     .usual =
+         [](const MoeGemmShape& s, const DeviceFacts& device) {
+           return Knobs{{"splits", splits_of(s, device)}};
+         }});
 
 template <class P, bool Split>
 KernelSpec<P> spec() {

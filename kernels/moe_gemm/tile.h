@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled tile configurations of the grouped GEMMs: one table, one entry per kernel, and the
+// configuration that a shape gets from the tuned ones (harness/tile_file.h) or by default. Plain
+// host code; variant `tuned` launches what is chosen here.
+#pragma once
+
+#include "harness/tile_file.h"
+#include "kernels/moe_gemm/moe_gemm.h"
+
+namespace moegate {
+
+/// A kernel's entry. Only kernels that keep to the operators' own tolerance have one: tuning must
+/// not trade accuracy for time.
+struct TileKernel {
+  std::string name;  // that of its variant
+  Backend backend;
+  /// Every compiled combination of its knobs; one empty one where it has none.
+  std::vector<Knobs> compiled = {{}};
+  /// As KernelSpec::launch; with the scratch memory that `workspace` asks for.
+  void (*launch)(const MoeGemmArgs&, const Knobs&, void* workspace, const Launch&);
+  /// Why it cannot run the shape, block included, in this configuration; empty when it can.
+  std::string (*unsupported)(const MoeGemmShape&, const Knobs&, const DeviceFacts&) = nullptr;
+  size_t (*workspace)(const MoeGemmShape&) = nullptr;
+  /// The knobs that it takes for a shape where nothing is tuned; null: the first compiled ones.
+  Knobs (*usual)(const MoeGemmShape&, const DeviceFacts&) = nullptr;
+};
+
+/// Registers a kernel's entry, and each of its configurations as a variant of both operators that
+/// `moegate tune` measures (kTilePrefix). Defined at namespace scope beside the kernel.
+class Tiles {
+ public:
+  explicit Tiles(TileKernel kernel, const char* file = __builtin_FILE());
+};
+
+/// A configuration for a shape, and how it came about.
+struct TileChoice {
+  const TileKernel* kernel = nullptr;  // null: none, for the reason `why`
+  TileConfig config;
+  std::string path;  // "tuned: swap_ab_split_k/block=16/splits=4 for 8 tokens"
+  std::string why;
+
+  void launch(const MoeGemmArgs& args, void* workspace, const Launch& where) const {
+    kernel->launch(args, config.knobs, workspace, where);
+  }
+};
+
+/// For a shape whose block is free (shape.block is not read): that of the nearest token count in
+/// the shape's file, else default_tile() with a block by rows per expert: 16 up to 16 rows, 32 up
+/// to 32, 64 up to 128, then 128. Throws Error(usage) for a bad file.
+TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device);
+/// For a shape with its block: best_tile() where that has the same block, none where the file says
+/// another, else default_tile(). Throws Error(usage) for a bad file.
+TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
+/// Without a file: the first of swap_ab_split_k, swap_ab and gather that takes the shape.
+TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
+
+/// Why an entry of a shape's file is no configuration of this program on this backend, naming key
+/// and value; empty when it is one.
+std::string fault_of(const TunedTile& tile, const TileShape& shape, const DeviceFacts& device);
+
+}  // namespace moegate
