@@ -22,6 +22,7 @@ int cmd_history(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);
 int cmd_ab(const std::vector<std::string>& args);
+int cmd_tune(const std::vector<std::string>& args);
 int cmd_selftest(const std::vector<std::string>& args);
 int cmd_worker(const std::vector<std::string>& args);
 

@@ -29,6 +29,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
     {"waivers", cmd_waivers, "check ci/waivers.ini"},
+    {"tune", cmd_tune, "find the fastest tile configurations, for variant tuned"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},

@@ -53,6 +53,8 @@ struct TunedTile {
   TileConfig config;
   double us = 0;      // as tuning measured it, for people; 0: not given
   std::string where;  // "path:line: [section]", for messages
+
+  bool operator==(const TunedTile&) const = default;
 };
 
 /// Throws Error(usage) naming file, line and section for what parse_suite() refuses, for a section

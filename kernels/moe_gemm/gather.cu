@@ -51,15 +51,14 @@ std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const Tiles tiles({.name = "gather",
-                   .backend = Backend::cuda,
-                   .launch =
-                       [](const MoeGemmArgs& args, const Knobs&, void*, const Launch& where) {
-                         launch_gather<WeightScale::per_column>(args, where);
-                       },
-                   .unsupported = [](const MoeGemmShape& s, const Knobs&,
-                                     const DeviceFacts&) { return gather_unsupported(s); }});
-const Tiles scalar_tiles(
+const TileRegistration tiles(
+    {.name = "gather",
+     .backend = Backend::cuda,
+     .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
+                  const Launch& where) { launch_gather<WeightScale::per_column>(args, where); },
+     .unsupported = [](const MoeGemmShape& s, const Knobs&,
+                       const DeviceFacts&) { return gather_unsupported(s); }});
+const TileRegistration scalar_tiles(
     {.name = "scalar_b_scale",
      .backend = Backend::cuda,
      .launch = [](const MoeGemmArgs& args, const Knobs&, void*,

@@ -28,13 +28,14 @@ void launch(P& problem, const Launch&) {
   launch_gather({problem.args(), best_isa(), problem.template workspace<float>()});
 }
 
-const Tiles tiles({.name = "gather",
-                   .backend = Backend::host,
-                   .launch =
-                       [](const MoeGemmArgs& args, const Knobs&, void* workspace, const Launch&) {
-                         launch_gather({args, best_isa(), static_cast<float*>(workspace)});
-                       },
-                   .workspace = widened_bytes});
+const TileRegistration tiles(
+    {.name = "gather",
+     .backend = Backend::host,
+     .launch =
+         [](const MoeGemmArgs& args, const Knobs&, void* workspace, const Launch&) {
+           launch_gather({args, best_isa(), static_cast<float*>(workspace)});
+         },
+     .workspace = widened_bytes});
 
 template <class P>
 KernelSpec<P> spec() {

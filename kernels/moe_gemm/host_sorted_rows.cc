@@ -60,11 +60,11 @@ void launch(P& problem, const Launch&) {
   launch_sorted(problem.args(), problem.workspace());
 }
 
-const Tiles tiles({.name = "sorted_rows",
-                   .backend = Backend::host,
-                   .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
-                                const Launch&) { launch_sorted(args, workspace); },
-                   .workspace = widened_capacity});
+const TileRegistration tiles({.name = "sorted_rows",
+                              .backend = Backend::host,
+                              .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                           const Launch&) { launch_sorted(args, workspace); },
+                              .workspace = widened_capacity});
 
 template <class P>
 KernelSpec<P> spec() {

@@ -76,11 +76,11 @@ void launch(P& problem, const Launch&) {
   launch_split(problem.args(), problem.workspace());
 }
 
-const Tiles tiles({.name = "split_k2_fp32",
-                   .backend = Backend::host,
-                   .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
-                                const Launch&) { launch_split(args, workspace); },
-                   .workspace = workspace_bytes});
+const TileRegistration tiles({.name = "split_k2_fp32",
+                              .backend = Backend::host,
+                              .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                           const Launch&) { launch_split(args, workspace); },
+                              .workspace = workspace_bytes});
 
 template <class P>
 KernelSpec<P> spec() {

@@ -246,13 +246,14 @@ std::string unsupported_splits(const MoeGemmShape& s, int splits) {
   return {};
 }
 
-const Tiles tiles({.name = "swap_ab",
-                   .backend = Backend::cuda,
-                   .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
-                                const Launch& where) { launch_splits(args, 1, where); },
-                   .unsupported = [](const MoeGemmShape& s, const Knobs&,
-                                     const DeviceFacts&) { return unsupported(s); }});
-const Tiles split_tiles(
+const TileRegistration whole_k({.name = "swap_ab",
+                                .backend = Backend::cuda,
+                                .launch =
+                                    [](const MoeGemmArgs& args, const Knobs&, void*,
+                                       const Launch& where) { launch_splits(args, 1, where); },
+                                .unsupported = [](const MoeGemmShape& s, const Knobs&,
+                                                  const DeviceFacts&) { return unsupported(s); }});
+const TileRegistration split_k(
     {.name = "swap_ab_split_k",
      .backend = Backend::cuda,
      .compiled = {{{"splits", 2}}, {{"splits", 4}}, {{"splits", 8}}},

@@ -145,7 +145,7 @@ int usual_block(const MoeGemmShape& s) {
 
 }  // namespace
 
-Tiles::Tiles(TileKernel kernel, const char* file) {
+TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   const TileKernel& entry = table().emplace_back(std::move(kernel));
   for (const Knobs& knobs : entry.compiled) {
     register_tile<MoeGateUp>(&entry, knobs, file);

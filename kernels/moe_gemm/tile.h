@@ -27,9 +27,9 @@ struct TileKernel {
 
 /// Registers a kernel's entry, and each of its configurations as a variant of both operators that
 /// `moegate tune` measures (kTilePrefix). Defined at namespace scope beside the kernel.
-class Tiles {
+class TileRegistration {
  public:
-  explicit Tiles(TileKernel kernel, const char* file = __builtin_FILE());
+  explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
 };
 
 /// A configuration for a shape, and how it came about.
