@@ -12,15 +12,15 @@ namespace moegate {
 namespace {
 
 constexpr const char* kGood = R"(# where from
+[moe_gate_up.32]
+kernel = swap_ab
+block = 32
+
 [moe_gate_up.8]
 kernel = swap_ab_split_k
 block = 16
 splits = 4
 us = 44.1
-
-[moe_gate_up.32]
-kernel = swap_ab
-block = 32
 
 [moe_down.8]
 kernel = gather
@@ -31,10 +31,10 @@ TEST(TileFile, IsReadAndWrittenAlike) {
   const auto tiles = parse_tiles("t.ini", kGood);
   ASSERT_EQ(tiles.size(), 3u);
   EXPECT_EQ(tiles[0].op, "moe_gate_up");
-  EXPECT_EQ(tiles[0].tokens, 8);
-  EXPECT_EQ(tiles[0].config, (TileConfig{"swap_ab_split_k", 16, {{"splits", 4}}}));
-  EXPECT_EQ(tiles[0].us, 44.1);
-  EXPECT_EQ(tiles[1].us, 0);
+  EXPECT_EQ(tiles[0].us, 0);
+  EXPECT_EQ(tiles[1].tokens, 8);
+  EXPECT_EQ(tiles[1].config, (TileConfig{"swap_ab_split_k", 16, {{"splits", 4}}}));
+  EXPECT_EQ(tiles[1].us, 44.1);
   const auto again = parse_tiles("t.ini", format_tiles({"a # b", "c"}, tiles));
   ASSERT_EQ(again.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
