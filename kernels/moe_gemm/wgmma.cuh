@@ -25,6 +25,17 @@ __device__ inline void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
+/// Registers that each thread of a warpgroup has from here on; a block's sum stays what the launch
+/// gave it.
+template <int Registers>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ inline void leave_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
 /// acc (+)= a[64, 32] * b[Tokens, 32]^T of e4m3; `add` false: starts anew. Of warp w (of 4) and
 /// lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of every four) and 8 more (2, 3), columns
 /// 8 * j + 2 * (l % 4) and the next of element 4 * j.
