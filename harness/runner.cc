@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "harness/interrupt.h"
+#include "harness/tile_file.h"
 
 namespace moegate {
 namespace {
@@ -25,6 +26,7 @@ std::string summary(const Tally& tally, const std::string& what) {
 }
 
 Tally check_suites(const RunOptions& options) {
+  use_tile_folder(options.worker.tiles);
   const auto loaded = load_cases(options);
   const InterruptGuard guard;
   WorkerSeat seat(options.worker, loaded);

@@ -51,20 +51,9 @@ std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const TileRegistration tiles(
-    {.name = "gather",
-     .backend = Backend::cuda,
-     .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
-                  const Launch& where) { launch_gather<WeightScale::per_column>(args, where); },
-     .unsupported = [](const MoeGemmShape& s, const Knobs&,
-                       const DeviceFacts&) { return gather_unsupported(s); }});
-const TileRegistration scalar_tiles(
-    {.name = "scalar_b_scale",
-     .backend = Backend::cuda,
-     .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
-                  const Launch& where) { launch_gather<WeightScale::per_tile>(args, where); },
-     .unsupported = [](const MoeGemmShape& s, const Knobs&,
-                       const DeviceFacts&) { return scalar_unsupported(s); }});
+const TileRegistration tiles("gather", launch_gather<WeightScale::per_column>, gather_unsupported);
+const TileRegistration scalar_tiles("scalar_b_scale", launch_gather<WeightScale::per_tile>,
+                                    scalar_unsupported);
 
 template <class P>
 KernelSpec<P> per_column() {

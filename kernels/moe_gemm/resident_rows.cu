@@ -16,6 +16,7 @@
 #include "kernels/moe_gemm/output_tile.cuh"
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/ring.cuh"
+#include "kernels/moe_gemm/tile.h"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -278,9 +279,7 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   check_launch("resident_rows_kernel");
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
+void launch_resident_rows(const MoeGemmArgs& args, const Launch& where) {
   switch (args.shape.block) {
     case 16:
       return launch_tokens<16>(args, where);
@@ -306,13 +305,16 @@ std::string unsupported(const MoeGemmShape& s) {
   return {};
 }
 
+const TileRegistration tiles("resident_rows", launch_resident_rows, unsupported);
+
 template <class P>
 KernelSpec<P> spec() {
   return {
       .name = "resident_rows",
       .backend = Backend::cuda,
       .help = "wgmma on routed rows that stay in shared memory while weights stream by TMA",
-      .launch = launch<P>,
+      .launch = [](P& problem,
+                   const Launch& where) { launch_resident_rows(problem.args(), where); },
       .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
 }
 

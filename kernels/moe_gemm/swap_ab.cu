@@ -246,21 +246,19 @@ std::string unsupported_splits(const MoeGemmShape& s, int splits) {
   return {};
 }
 
-const TileRegistration whole_k({.name = "swap_ab",
-                                .backend = Backend::cuda,
-                                .launch =
-                                    [](const MoeGemmArgs& args, const Knobs&, void*,
-                                       const Launch& where) { launch_splits(args, 1, where); },
-                                .unsupported = [](const MoeGemmShape& s, const Knobs&,
-                                                  const DeviceFacts&) { return unsupported(s); }});
+void launch_whole(const MoeGemmArgs& args, const Launch& where) {
+  launch_splits(args, 1, where);
+}
+
+const TileRegistration whole_k("swap_ab", launch_whole, unsupported);
 const TileRegistration split_k(
     {.name = "swap_ab_split_k",
      .backend = Backend::cuda,
      .compiled = {{{"splits", 2}}, {{"splits", 4}}, {{"splits", 8}}},
      .launch = [](const MoeGemmArgs& args, const Knobs& knobs, void*,
                   const Launch& where) { launch_splits(args, knobs.at("splits"), where); },
-     .unsupported = [](const MoeGemmShape& s, const Knobs& knobs,
-                       const DeviceFacts&) { return unsupported_splits(s, knobs.at("splits")); },
+     .unsupported = [](const MoeGemmShape& s,
+                       const Knobs& knobs) { return unsupported_splits(s, knobs.at("splits")); },
      .usual =
          [](const MoeGemmShape& s, const DeviceFacts& device) {
            return Knobs{{"splits", splits_of(s, device)}};

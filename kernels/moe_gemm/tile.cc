@@ -26,9 +26,8 @@ bool is_compiled(const TileKernel& kernel, const Knobs& knobs) {
   return std::ranges::count(kernel.compiled, knobs) > 0;
 }
 
-std::string why_not(const TileKernel& kernel, const MoeGemmShape& shape, const Knobs& knobs,
-                    const DeviceFacts& device) {
-  return kernel.unsupported ? kernel.unsupported(shape, knobs, device) : std::string();
+std::string why_not(const TileKernel& kernel, const MoeGemmShape& shape, const Knobs& knobs) {
+  return kernel.unsupported ? kernel.unsupported(shape, knobs) : std::string();
 }
 
 template <class P>
@@ -46,8 +45,8 @@ void register_tile(const TileKernel* kernel, const Knobs& knobs, const char* fil
       return kernel->workspace(P::shape_of(c));
     };
   }
-  v.unsupported = [kernel, knobs](const Case& c, const DeviceFacts& device) {
-    return why_not(*kernel, P::shape_of(c), knobs, device);
+  v.unsupported = [kernel, knobs](const Case& c, const DeviceFacts&) {
+    return why_not(*kernel, P::shape_of(c), knobs);
   };
   v.file = file;
   register_variant(std::move(v));
@@ -107,7 +106,7 @@ const std::vector<TunedTile>* tuned_tiles(const TileShape& shape, const DeviceFa
     try {
       at->second = read_tiles(path);
       for (const TunedTile& tile : at->second.value_or(std::vector<TunedTile>{})) {
-        const std::string fault = fault_of(tile, shape, device);
+        const std::string fault = fault_of(tile, shape, device.backend);
         if (!fault.empty()) usage_error("{} {}; correct it or tune again", tile.where, fault);
       }
     } catch (...) {
@@ -131,9 +130,9 @@ TileChoice tuned_choice(const MoeGemmShape& shape, const DeviceFacts& device) {
 }
 
 /// The same choice where the kernel takes the shape, else none.
-TileChoice where_supported(TileChoice choice, MoeGemmShape shape, const DeviceFacts& device) {
+TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
   shape.block = choice.config.block;
-  choice.why = why_not(*choice.kernel, shape, choice.config.knobs, device);
+  choice.why = why_not(*choice.kernel, shape, choice.config.knobs);
   if (!choice.why.empty()) choice.kernel = nullptr;
   return choice;
 }
@@ -153,24 +152,36 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-std::string fault_of(const TunedTile& tile, const TileShape& shape, const DeviceFacts& device) {
+TileRegistration::TileRegistration(std::string name,
+                                   void (*launch)(const MoeGemmArgs&, const Launch&),
+                                   std::string (*unsupported)(const MoeGemmShape&),
+                                   const char* file)
+    : TileRegistration({.name = std::move(name),
+                        .backend = Backend::cuda,
+                        .launch = [launch](const MoeGemmArgs& args, const Knobs&, void*,
+                                           const Launch& where) { launch(args, where); },
+                        .unsupported = [unsupported](const MoeGemmShape& s,
+                                                     const Knobs&) { return unsupported(s); }},
+                       file) {}
+
+std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend) {
   if (tile.op != MoeGateUp::kOp && tile.op != MoeDown::kOp) {
     return fmt::format("{} is no operator with tile configurations; there are {} and {}", tile.op,
                        MoeGateUp::kOp, MoeDown::kOp);
   }
   const TileConfig& config = tile.config;
-  const TileKernel* kernel = find_kernel(device.backend, config.kernel);
+  const TileKernel* kernel = find_kernel(backend, config.kernel);
   if (!kernel) {
     std::vector<std::string> known;
     for (const TileKernel& k : table()) {
-      if (k.backend == device.backend) known.push_back(k.name);
+      if (k.backend == backend) known.push_back(k.name);
     }
     std::ranges::sort(known);
     return fmt::format("kernel = {} is no kernel with tile configurations on {}; there are {}",
-                       config.kernel, name_of(device.backend), fmt::join(known, ", "));
+                       config.kernel, name_of(backend), fmt::join(known, ", "));
   }
   std::string fault = fault_of_knobs(*kernel, config.knobs);
-  if (fault.empty()) fault = why_not(*kernel, shape_of(tile, shape), config.knobs, device);
+  if (fault.empty()) fault = why_not(*kernel, shape_of(tile, shape), config.knobs);
   return fault;
 }
 
@@ -187,7 +198,7 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
                                           : choice.kernel->compiled.front()};
     if (!is_compiled(*choice.kernel, choice.config.knobs)) continue;
     choice.path = fmt::format("default: {}", choice.config.text());
-    choice = where_supported(std::move(choice), shape, device);
+    choice = where_supported(std::move(choice), shape);
     if (choice.kernel) return choice;
     none.why = choice.why;
   }
@@ -196,7 +207,7 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
 
 TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   TileChoice tuned = tuned_choice(shape, device);
-  if (tuned.kernel) return where_supported(std::move(tuned), shape, device);
+  if (tuned.kernel) return where_supported(std::move(tuned), shape);
   MoeGemmShape usual = shape;
   usual.block = usual_block(shape);
   return default_tile(usual, device);
@@ -206,7 +217,7 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device) {
   TileChoice tuned = tuned_choice(shape, device);
   if (!tuned.kernel) return default_tile(shape, device);
   if (tuned.config.block == shape.block) {
-    return where_supported(std::move(tuned), shape, device);
+    return where_supported(std::move(tuned), shape);
   }
   tuned.kernel = nullptr;
   tuned.why =

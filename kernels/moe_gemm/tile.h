@@ -17,12 +17,12 @@ struct TileKernel {
   /// Every compiled combination of its knobs; one empty one where it has none.
   std::vector<Knobs> compiled = {{}};
   /// As KernelSpec::launch; with the scratch memory that `workspace` asks for.
-  void (*launch)(const MoeGemmArgs&, const Knobs&, void* workspace, const Launch&);
+  std::function<void(const MoeGemmArgs&, const Knobs&, void* workspace, const Launch&)> launch;
   /// Why it cannot run the shape, block included, in this configuration; empty when it can.
-  std::string (*unsupported)(const MoeGemmShape&, const Knobs&, const DeviceFacts&) = nullptr;
-  size_t (*workspace)(const MoeGemmShape&) = nullptr;
-  /// The knobs that it takes for a shape where nothing is tuned; null: the first compiled ones.
-  Knobs (*usual)(const MoeGemmShape&, const DeviceFacts&) = nullptr;
+  std::function<std::string(const MoeGemmShape&, const Knobs&)> unsupported;
+  std::function<size_t(const MoeGemmShape&)> workspace;
+  /// The knobs that it takes for a shape where nothing is tuned; absent: the first compiled ones.
+  std::function<Knobs(const MoeGemmShape&, const DeviceFacts&)> usual;
 };
 
 /// Registers a kernel's entry, and each of its configurations as a variant of both operators that
@@ -30,6 +30,10 @@ struct TileKernel {
 class TileRegistration {
  public:
   explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
+  /// A CUDA kernel that has neither knobs nor scratch memory.
+  TileRegistration(std::string name, void (*launch)(const MoeGemmArgs&, const Launch&),
+                   std::string (*unsupported)(const MoeGemmShape&),
+                   const char* file = __builtin_FILE());
 };
 
 /// A configuration for a shape, and how it came about.
@@ -54,8 +58,8 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
 /// Without a file: the first of swap_ab_split_k, swap_ab and gather that takes the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
-/// Why an entry of a shape's file is no configuration of this program on this backend, naming key
+/// Why an entry of a shape's file is no configuration of this program on a backend, naming key
 /// and value; empty when it is one.
-std::string fault_of(const TunedTile& tile, const TileShape& shape, const DeviceFacts& device);
+std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend);
 
 }  // namespace moegate

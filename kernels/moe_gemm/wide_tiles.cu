@@ -15,6 +15,7 @@
 #include "kernels/moe_gemm/output_tile.cuh"
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/ring.cuh"
+#include "kernels/moe_gemm/tile.h"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -228,27 +229,27 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   check_launch("wide_tiles_kernel");
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
+void launch_wide_tiles(const MoeGemmArgs& args, const Launch& where) {
   args.shape.block == 64 ? launch_tokens<64>(args, where) : launch_tokens<128>(args, where);
 }
 
+std::string unsupported(const MoeGemmShape& s) {
+  if (!s.scaled()) return "multiplies fp8 only";
+  if (s.block != 64 && s.block != 128) return fmt::format("block = {} is not 64 or 128", s.block);
+  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
+  return {};
+}
+
+const TileRegistration tiles("wide_tiles", launch_wide_tiles, unsupported);
+
 template <class P>
 KernelSpec<P> spec() {
-  return {.name = "wide_tiles",
-          .backend = Backend::cuda,
-          .help = "wgmma on tiles of 256 columns, for many rows per expert",
-          .launch = launch<P>,
-          .unsupported = [](const Case& c, const DeviceFacts&) -> std::string {
-            const MoeGemmShape s = P::shape_of(c);
-            if (!s.scaled()) return "multiplies fp8 only";
-            if (s.block != 64 && s.block != 128) {
-              return fmt::format("block = {} is not 64 or 128", s.block);
-            }
-            if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
-            return {};
-          }};
+  return {
+      .name = "wide_tiles",
+      .backend = Backend::cuda,
+      .help = "wgmma on tiles of 256 columns, for many rows per expert",
+      .launch = [](P& problem, const Launch& where) { launch_wide_tiles(problem.args(), where); },
+      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
 }
 
 const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
