@@ -106,8 +106,8 @@ __device__ void consume(const MoeGemmArgs& args, const Tile& tile, Stages<Tokens
     const float weight_scale = __ldg(weight_scales + g);
     wait_barrier(&stages.full[stages.stage], stages.phase);
     fence_for_products();
-    const uint64_t a = operand(shared_address(stages.weights() + warpgroup * (kTileBytes / 2)));
-    const uint64_t b = operand(shared_address(stages.rows()));
+    const uint32_t a = operand(shared_address(stages.weights() + warpgroup * (kTileBytes / 2)));
+    const uint32_t b = operand(shared_address(stages.rows()));
     float acc[Tokens / 2];
     begin_products();
 #pragma unroll
