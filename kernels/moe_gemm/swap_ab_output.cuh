@@ -128,9 +128,9 @@ class WarpOutput {
  public:
   __device__ WarpOutput(const MoeGemmArgs& args, const Cut& cut, uint8_t* shared)
       : args_(args),
-        strips_(kWarps / cut.splits),
-        splits_(cut.splits),
-        rank_(blockIdx.x % cut.splits),
+        splits_(1 << cut.log_splits),
+        log_strips_(kLogWarps - cut.log_splits),
+        rank_(static_cast<int>(__clusterRelativeBlockRank())),
         inbox_(reinterpret_cast<float4*>(shared + C::kOutputAt)),
         arrived_(arrived_barriers<C>(shared)) {
     if constexpr (C::kSplit) cluster_wait();  // all blocks have prepared their barriers
@@ -160,6 +160,8 @@ class WarpOutput {
 
  private:
   static constexpr int kWarps = C::kConsumers / 32;  // a strip of 16 columns each
+  static constexpr int kLogWarps = kWarps == 8 ? 3 : 2;
+  static_assert(kWarps == 1 << kLogWarps);
   static constexpr int kOctets = C::kTokens / 8;
 
   __device__ static int warp() {
@@ -176,7 +178,7 @@ class WarpOutput {
   /// blocks.
   __device__ float4* slot(int from, int strip, int j) const {
     return inbox_ + turn_ * (C::kInbox / 4) +
-           (((from * strips_ + strip) * kOctets + j) * 32 + lane());
+           ((((from << log_strips_) + strip) * kOctets + j) * 32 + lane());
   }
 
   /// Sends every strip to the block that adds it up. Two inboxes in turn, and no other sign that
@@ -185,26 +187,29 @@ class WarpOutput {
   __device__ void exchange(const float (&sums)[C::kTokens / 2], int rows) {
     sync_consumers<C>();
     if (threadIdx.x == 0) arrive_expecting(&arrived_[turn_], kWarps * 128 * ((rows + 1) / 2));
+    const int to = warp() >> log_strips_, strip = warp() - (to << log_strips_);
 #pragma unroll
     for (int j = 0; j < kOctets; ++j)
       if (8 * j + lane() % 4 * 2 < rows)
-        send(slot(rank_, warp() % strips_, j), &arrived_[turn_], warp() / strips_, octet(sums, j));
+        send(slot(rank_, strip, j), &arrived_[turn_], to, octet(sums, j));
     wait_barrier(&arrived_[turn_], phase_);
     __syncwarp();
   }
 
   /// The parts in the order of K.
   __device__ void write_share(const Tile& tile, int rows) {
-    for (int item = warp(); item < strips_ * ((rows + 7) / 8); item += kWarps) {
-      const int strip = item % strips_, j = item / strips_;
-      float4 sum = {0, 0, 0, 0};
+    for (int item = warp(); item < (rows + 7) / 8 << log_strips_; item += kWarps) {
+      const int j = item >> log_strips_, strip = item - (j << log_strips_);
+      float4 parts[kMostSplits], sum = {0, 0, 0, 0};
+#pragma unroll
+      for (int from = 0; from < kMostSplits; ++from)
+        parts[from] = *slot(min(from, splits_ - 1), strip, j);
 #pragma unroll
       for (int from = 0; from < kMostSplits; ++from) {
-        if (from >= splits_) continue;
-        const float4 part = *slot(from, strip, j);
-        sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
+        const float4& part = parts[from];
+        if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
       }
-      write_rows(args_, rows_, 8 * j, tile.column + (rank_ * strips_ + strip) * 16, sum);
+      write_rows(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
     }
     turn_ ^= 1;
     phase_ ^= turn_ == 0;
@@ -213,8 +218,8 @@ class WarpOutput {
   static constexpr int kMostSplits = 8;
 
   const MoeGemmArgs& args_;
-  const int strips_;  // of a block's share of the columns
-  const int splits_, rank_;
+  const int splits_, log_strips_;  // strips: of a block's share of the columns
+  const int rank_;
   float4* inbox_;
   uint64_t* arrived_;
   LaneRow rows_;

@@ -82,7 +82,7 @@ struct Tile {
 
 /// How a launch cuts its product.
 struct Cut {
-  int splits;           // blocks of a cluster
+  int log_splits;       // of the blocks of a cluster, each with a part of K
   int most_row_blocks;  // that the routing could need
 };
 
@@ -97,19 +97,27 @@ struct Tiles {
   int columns;  // tiles per block of rows
   int first_group, groups;
 
-  __device__ Tiles(const MoeGemmShape& shape, int splits, int row_blocks)
+  __device__ Tiles(const MoeGemmShape& shape, const Cut& cut, int row_blocks)
       : columns((shape.n + C::kColumns - 1) / C::kColumns) {
-    const int all = row_blocks * columns, rank = C::kSplit ? blockIdx.x % splits : 0;
-    const int runs = gridDim.x / splits, run = blockIdx.x / splits;
-    const bool in_a_row = shape.k_groups() <= kShortGroups;
-    begin = in_a_row ? static_cast<int>(int64_t{all} * run / runs) : run;
-    end = in_a_row ? static_cast<int>(int64_t{all} * (run + 1) / runs) : all;
-    step = in_a_row ? 1 : runs;
-    first_group = rank * shape.k_groups() / splits;
-    groups = (rank + 1) * shape.k_groups() / splits - first_group;
+    const int all = row_blocks * columns;
+    const int runs = __clusterGridDimInClusters().x, run = __clusterIdx().x;
+    if (shape.k_groups() <= kShortGroups) {
+      const int each = static_cast<unsigned>(all) / runs, longer = all - each * runs;
+      begin = run * each + min(run, longer);
+      end = begin + each + (run < longer);
+      step = 1;
+    } else {
+      begin = run;
+      end = all;
+      step = runs;
+    }
+    const int rank = __clusterRelativeBlockRank();
+    first_group = rank * shape.k_groups() >> cut.log_splits;
+    groups = ((rank + 1) * shape.k_groups() >> cut.log_splits) - first_group;
   }
   __device__ Tile operator[](int index) const {
-    return {index / columns, index % columns * C::kColumns, first_group, groups};
+    const int block = static_cast<unsigned>(index) / columns;
+    return {block, (index - block * columns) * C::kColumns, first_group, groups};
   }
 };
 
@@ -117,8 +125,8 @@ struct Tiles {
 /// expert and rows can be looked up before the number of blocks is known.
 template <class C>
 __device__ int likely_row_block(const MoeGemmShape& shape, const Cut& cut) {
-  const Tiles<C> tiles(shape, cut.splits, cut.most_row_blocks);
-  return tiles.begin / tiles.columns;
+  const Tiles<C> tiles(shape, cut, cut.most_row_blocks);
+  return tiles[tiles.begin].block;
 }
 
 }  // namespace moegate::gemm
