@@ -10,9 +10,11 @@
 namespace moegate {
 namespace {
 
-/// What a tile's exchange of sums costs for each block of the cluster that it waits for. A guess:
-/// the copies for the next tile go on meanwhile, so that little of it shows.
+// Guesses; the copies for the next tile go on meanwhile, so that little of the first two shows.
+/// What a tile's exchange of sums costs for each block of the cluster that it waits for.
 constexpr double kExchange = 0.05;
+/// What a tile's end costs where an SM has no second block to multiply meanwhile.
+constexpr double kAlone = 0.5;
 /// Tiles of 64 columns copy the routed rows and wait for stages twice as often.
 constexpr double kNarrow = 1.05;
 
@@ -24,7 +26,8 @@ double cost(const MoeGemmShape& s, const SwapAbTile& tile, int processors, int r
   // Blocks without a cluster go to idle SMs first.
   const bool alone = tile.blocks_per_sm == 1 || (tile.splits == 1 && tiles <= processors);
   const double group = (tile.columns == 128 ? 1 : 0.5 * kNarrow) * (alone ? 0.5 : 1);
-  return rounds * (groups * group + (tile.splits > 1 ? kExchange * tile.splits : 0));
+  return rounds * (groups * group + (tile.splits > 1 ? kExchange * tile.splits : 0) +
+                   (alone && rounds > 1 ? kAlone : 0));
 }
 
 }  // namespace
