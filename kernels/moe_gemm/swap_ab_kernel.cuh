@@ -10,27 +10,53 @@
 
 namespace moegate::gemm {
 
+/// What copies need to know of a block of rows, looked up before its tile begins.
+struct RowBlock {
+  int block, expert;
+  int id;  // of one row, another for each thread
+};
+
+template <class C>
+__device__ RowBlock look_up(const MoeGemmArgs& args, int block, int thread) {
+  return {block, __ldg(args.expert_ids + block),
+          __ldg(args.sorted_token_ids + block * C::kTokens + thread % C::kTokens)};
+}
+
+/// Calls f(tile, what is known of its rows) for the thread block's tiles. The first lookup does not
+/// wait for the number of blocks, later ones happen a tile ahead.
+template <class C, class F>
+__device__ void for_tiles(const MoeGemmArgs& args, const Cut& cut, int thread, F f) {
+  const int padded = __ldg(args.padded_rows);
+  RowBlock next = look_up<C>(args, likely_row_block<C>(args.shape, cut), thread);
+  const Tiles<C> tiles(args.shape, cut, padded / C::kTokens);
+  for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
+    const Tile tile = tiles[index];
+    const RowBlock rows = tile.block == next.block ? next : look_up<C>(args, tile.block, thread);
+    if (index + tiles.step < tiles.end)
+      next = look_up<C>(args, tiles[index + tiles.step].block, thread);
+    f(tile, rows);
+  }
+}
+
 /// The rows of x that a producer thread copies 16 bytes of, and the one whose scale factors.
 template <class C>
 struct Gather {
   static constexpr int kStep = C::kRowThreads / 8;  // from a thread's row to its next
-  int block = -1, expert;
+  int block = -1;
   int64_t from[C::kRowsPerThread];  // element of x; negative for padding
   int64_t scale;
 
-  __device__ void load(const MoeGemmArgs& args, int row_block, int thread) {
-    if (row_block == block) return;
-    block = row_block;
-    expert = __ldg(args.expert_ids + block);
-    const auto source = [&](int row) {
-      const int id = __ldg(args.sorted_token_ids + block * C::kTokens + row);
-      return id < args.shape.rows() ? args.shape.source(id) : -1;
-    };
-    const int own = source(thread % C::kTokens);
+  __device__ void take(const MoeGemmArgs& args, const RowBlock& rows, int thread) {
+    if (rows.block == block) return;
+    block = rows.block;
+    const auto source = [&](int id) { return id < args.shape.rows() ? args.shape.source(id) : -1; };
+    const int own = source(rows.id);
 #pragma unroll
     for (int i = 0; i < C::kRowsPerThread; ++i) {
       const int row = thread / 8 + i * kStep;
-      const int from_row = C::kFewRows ? __shfl_sync(~0u, own, row) : source(row);
+      const int from_row = C::kFewRows
+                               ? __shfl_sync(~0u, own, row)
+                               : source(__ldg(args.sorted_token_ids + block * C::kTokens + row));
       from[i] = int64_t{from_row} * args.shape.k + thread % 8 * 16;
     }
     scale = int64_t{own} * args.shape.k_groups();
@@ -50,17 +76,12 @@ __device__ void copy_weights(const Stages<C>& stages, const CUtensorMap* map,
 template <class C>
 __device__ void produce_weights(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
                                 Stages<C> stages) {
-  const int padded = __ldg(args.padded_rows);
-  int block = likely_row_block<C>(args.shape, cut), expert = __ldg(args.expert_ids + block);
-  const Tiles<C> tiles(args.shape, cut, padded / C::kTokens);
-  for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
-    const Tile tile = tiles[index];
-    if (tile.block != block) expert = __ldg(args.expert_ids + (block = tile.block));
+  for_tiles<C>(args, cut, 0, [&](const Tile& tile, const RowBlock& rows) {
     for (int g = 0; g < tile.groups; ++g, stages.advance()) {
       wait_barrier(stages.empty(), stages.phase ^ 1);
-      copy_weights(stages, map, args, expert, tile.column, tile.first_group + g);
+      copy_weights(stages, map, args, rows.expert, tile.column, tile.first_group + g);
     }
-  }
+  });
 }
 
 /// Starts the copies of a stage's rows and of its scale factors.
@@ -90,25 +111,21 @@ __device__ void copy_rows(const Stages<C>& stages, const MoeGemmArgs& args, cons
 template <class C>
 __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
                              Stages<C> stages) {
-  const int thread = threadIdx.x - C::kConsumers, padded = __ldg(args.padded_rows);
+  const int thread = threadIdx.x - C::kConsumers;
   Gather<C> gather;
-  if constexpr (C::kFewRows) gather.load(args, likely_row_block<C>(args.shape, cut), thread);
-  const Tiles<C> tiles(args.shape, cut, padded / C::kTokens);
-  for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
-    const Tile tile = tiles[index];
-    gather.load(args, tile.block, thread);
+  for_tiles<C>(args, cut, thread, [&](const Tile& tile, const RowBlock& rows) {
+    gather.take(args, rows, thread);
     const float* weight_scales =
         args.weight_scales +
-        (int64_t{gather.expert} * args.shape.n_groups() + tile.column / kMoeGroup) *
+        (int64_t{rows.expert} * args.shape.n_groups() + tile.column / kMoeGroup) *
             args.shape.k_groups();
     for (int i = 0; i < tile.groups; ++i, stages.advance()) {
       const int g = tile.first_group + i;
       wait_barrier(stages.empty(), stages.phase ^ 1);
-      if (!C::kFewRows && thread == 0)
-        copy_weights(stages, map, args, gather.expert, tile.column, g);
+      if (!C::kFewRows && thread == 0) copy_weights(stages, map, args, rows.expert, tile.column, g);
       copy_rows(stages, args, gather, weight_scales, g, thread);
     }
-  }
+  });
 }
 
 /// Sums of 64 columns and all rows over the tile's groups, by one warpgroup.
