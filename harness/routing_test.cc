@@ -82,8 +82,7 @@ double through_f16(double x) {
 }
 
 TEST(Routing, SeedDecides) {
-  for (const std::string spec :
-       {"uniform", "zipf:0.67", "hot:4:0.5", "balanced", "shared:uniform"}) {
+  for (const std::string spec : {"uniform", "zipf:0.67", "hot:4:0.5", "balanced"}) {
     const RoutingShape shape{16, 32, 4};
     EXPECT_EQ(routing_scores(spec, shape, 7), routing_scores(spec, shape, 7)) << spec;
     EXPECT_NE(routing_scores(spec, shape, 7), routing_scores(spec, shape, 8)) << spec;
