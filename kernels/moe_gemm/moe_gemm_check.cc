@@ -142,8 +142,9 @@ Checked MoeGemm::check() const {
   Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_,
                               static_cast<int64_t>(sample_.columns.size()), ceilings(kTolerance));
   if (samples()) reject_nonfinite(a, bits);
-  if (!sorted_out_) {
-    std::vector<uint16_t> beyond(static_cast<size_t>(out_.size()) - bits.size());
+  const size_t room = static_cast<size_t>(out_.size()) - bits.size();
+  if (room > 0 && !sorted_out_) {
+    std::vector<uint16_t> beyond(room);
     device().download(beyond.data(), out_.data<uint16_t>() + bits.size(),
                       beyond.size() * sizeof(uint16_t));
     reject_overrun(a, beyond);
