@@ -54,7 +54,7 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"pr-aiter-3526", 22},
                                                 {"pr-onnxruntime-29167", 24},
                                                 {"pr-aphrodite-1603", 90},
-                                                {"pr-sglang-10567", 112}};
+                                                {"pr-sglang-10567", 96}};
   for (const auto& [name, limit] : limits) {
     EXPECT_LE(load_suite(name, {}).size(), limit) << name;
   }
