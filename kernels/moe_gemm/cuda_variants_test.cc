@@ -135,6 +135,40 @@ TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
 
 #endif
 
+/// What an after of SGLang PR 10567 changes is where rows lie, not what is computed: its output is
+/// that of its before, bit by bit.
+class CudaMoeGemmOrder : public CudaMoeGemm {
+ protected:
+  template <class P>
+  void expect_same_bits(const std::string& before, const std::string& after, const Params& params,
+                        int k, int n) {
+    const Case c = product_case<P>(params, k, n);
+    Bench bench(*device_, c);
+    const auto hash = [&](const std::string& variant) {
+      const Result result = bench.verify(find_variant(c.op, Backend::cuda, variant));
+      EXPECT_EQ(result.status, Status::ok) << c.key() << " " << variant << ": " << result.why;
+      return result.seeds.empty() ? 0 : result.seeds[0].hash;
+    };
+    EXPECT_EQ(hash(before), hash(after)) << c.key();
+  }
+};
+
+// Fewer groups of K than stages, as many, and several times around the ring; blocks that are full,
+// and ones with a single row.
+TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    for (const char* tokens : {"1", "7", "300"}) {
+      const Params params = {{"tokens", tokens}, {"block", block}};
+      for (const int k : {128, 512, 1152}) {
+        expect_same_bits<MoeGateUp>("scalar_b_scale", "sorted_rows", params, k, 264);
+        expect_same_bits<MoeDown>("scalar_b_scale", "tma_down", params, k, 264);
+      }
+    }
+    const Params bf16 = {{"block", block}, {"dtype", "bf16"}};
+    expect_same_bits<MoeGateUp>("gather", "sorted_rows", bf16, 200, 264);
+  }
+}
+
 /// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
 template <class P>
 std::string refusal(const std::string& variant, const Params& params, int k, int n) {
@@ -170,6 +204,10 @@ TEST(GatherEligibility, NamesWhatDoesNotFit) {
   EXPECT_NE(refusal<MoeDown>("gather", few, 256, 260).find("N = 260"), std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("gather", bf16, 260, 264).find("K = 260"), std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("scalar_b_scale", bf16, 256, 264).find("bf16"), std::string::npos);
+  EXPECT_EQ(refusal<MoeGateUp>("sorted_rows", bf16, 256, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("tma_down", few, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("tma_down", bf16, 256, 264).find("fp8 only"), std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("tma_down", few, 256, 260).find("N = 260"), std::string::npos);
   const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
   EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
   EXPECT_NE(refusal<MoeGateUp>("split_k2", many, 256, 512).find("tiles exceed 65535"),
