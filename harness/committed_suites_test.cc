@@ -44,11 +44,17 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
   const std::map<std::string, size_t> limits = {{"tiny", 202},
                                                 {"smoke", 42},
-                                                {"nightly", 76},
+                                                {"nightly", 100},
+                                                {"deepseek-r1", 143},
+                                                {"qwen3-30b-a3b", 115},
+                                                {"qwen3-235b-a22b", 101},
+                                                {"qwen3-next", 64},
                                                 {"qmoe", 230},
                                                 {"moe-align", 116},
                                                 {"pr-aiter-3526", 22},
-                                                {"pr-onnxruntime-29167", 24}};
+                                                {"pr-onnxruntime-29167", 24},
+                                                {"pr-aphrodite-1603", 90},
+                                                {"pr-sglang-10567", 96}};
   for (const auto& [name, limit] : limits) {
     EXPECT_LE(load_suite(name, {}).size(), limit) << name;
   }
@@ -61,7 +67,9 @@ TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
        {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "gpt-oss-20b", "gpt-oss-120b"}) {
     EXPECT_EQ(sections.count(model), 1u) << model;
     std::set<std::string> keys;
-    for (const Case& c : load_suite(model, {{"launch", {"graph"}}})) keys.insert(c.key());
+    for (const Case& c : load_suite(model, {{"launch", {"graph"}}})) {
+      if (c.op == "topk_sort") keys.insert(c.key());
+    }
     EXPECT_EQ(keys.size(), 51u) << model;  // 17 token counts, 3 routings
   }
 }

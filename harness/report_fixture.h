@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -110,6 +112,43 @@ class ReportTest : public ::testing::Test {
     }
     store.end_run(run, "complete");
   }
+
+  /// A variant of a grouped GEMM with one block of rows, in us; of two launches the first zeroes.
+  struct Gemm {
+    std::string op, variant, block;
+    std::vector<double> launches;
+  };
+  /// 8192 tokens of DeepSeek-R1 TP8 with the shared expert among 257, but for `params`. Processes
+  /// differ by 1 % that all share. On a host the first of an operator is the yardstick.
+  void add_moe_run(Backend backend, const std::vector<Gemm>& gemms,
+                   std::map<std::string, std::string> params = {}) {
+    params.insert({{"tokens", "8192"},
+                   {"experts", "257"},
+                   {"topk", "9"},
+                   {"hidden", "7168"},
+                   {"inter", "256"},
+                   {"dtype", "fp8"},
+                   {"routing", "shared:zipf:0.67"}});
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(backend));
+    for (int round = 0; round < 3; ++round) {
+      const int64_t process = store.begin_process(run, round, round);
+      for (const Gemm& gemm : gemms) {
+        const bool down = gemm.op == "moe_down";
+        Case c{"s", down ? "r1-tp8-down" : "r1-tp8-gate-up", gemm.op, params, {}};
+        c.params["block"] = gemm.block;
+        const auto yardstick = std::find_if(gemms.begin(), gemms.end(),
+                                            [&](const Gemm& g) { return g.op == gemm.op; });
+        std::vector<double> launches;
+        for (const double us : gemm.launches) launches.push_back(us * (990 + 10 * round));
+        // Bytes and operations of 8192 tokens.
+        const Cost cost = down ? Cost{270.6e9, 0.5e9, 1.06e9} : Cost{541.2e9, 1.0e9, 0.15e9};
+        add(store, process, c, gemm.variant, launches,
+            total(gemm.launches) / total(yardstick->launches), cost, "zero_kernel(uint4*, long)");
+      }
+    }
+    store.end_run(run, "complete");
+  }
   static double total(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
   }
@@ -129,8 +168,10 @@ class ReportTest : public ::testing::Test {
     return c;
   }
 
+  /// `first` names the first of several launches.
   void add(Store& store, int64_t process, const Case& c, const std::string& variant,
-           const std::vector<double>& launches_ns, double ratio) {
+           const std::vector<double>& launches_ns, double ratio, const Cost& cost = {1e9, 16e6, 0},
+           const std::string& first = "kernel<int>") {
     Result r;
     r.variant = variant;
     r.timer = "cupti";
@@ -144,11 +185,11 @@ class ReportTest : public ::testing::Test {
     r.accuracy = {a};
     for (const double ns : launches_ns) {
       KernelRow k;
-      k.name = "kernel<int>";
+      k.name = r.kernels.empty() && launches_ns.size() > 1 ? first : "kernel<int>";
       k.ns = ns;
       r.kernels.push_back(k);
     }
-    store.add_result(process, c, {1e9, 16e6, 0}, {}, r);
+    store.add_result(process, c, cost, {}, r);
   }
 
   Table report(const std::string& name, int64_t run = 1) {

@@ -13,6 +13,8 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   add_run(Backend::host);
   add_qmoe_run(Backend::cuda, {{"single_fp16_acc", {10}, 8}});
   add_qmoe_run(Backend::host, {{"single", {10}, 8}});
+  add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {10}}});
+  add_moe_run(Backend::host, {{"moe_gate_up", "gather", "64", {10}}});
   int reports = 0;
   for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
     if (entry.path().extension() != ".sql") continue;
@@ -25,10 +27,11 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       // A pull request's own report is of its operators alone.
       const size_t routing = report(entry.path().string(), run).rows.size();
       const size_t int4 = report(entry.path().string(), run + 2).rows.size();
-      EXPECT_GT(routing + int4, 0u) << entry.path();
+      const size_t fp8 = report(entry.path().string(), run + 4).rows.size();
+      EXPECT_GT(routing + int4 + fp8, 0u) << entry.path();
     }
   }
-  EXPECT_GE(reports, 7);
+  EXPECT_GE(reports, 9);
 }
 
 TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {

@@ -19,9 +19,8 @@ namespace moegate {
 namespace {
 
 constexpr const char* kAccepted =
-    "use uniform, balanced, zipf:S (S in [0, 10]), hot:N:F (N experts, fraction F of the tokens) "
-    "or "
-    "replay:FILE.npy";
+    "use uniform, balanced, zipf:S (S in [0, 10]), hot:N:F (N experts, fraction F of the tokens), "
+    "replay:FILE.npy or shared:ROUTING";
 
 // Random streams of this file; an operator's own inputs count from 0, so these start far away.
 constexpr uint64_t kNoiseStream = 0x726f75746500;  // "route"
@@ -33,13 +32,13 @@ constexpr uint64_t kSlotStream = kNoiseStream + 3;
   usage_error("routing '{}': {}; {}", spec, what, kAccepted);
 }
 
-/// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay keeps colons in its path.
+/// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay keeps colons in its path, shared in its routing.
 std::vector<std::string> split_spec(const std::string& spec) {
   std::vector<std::string> parts;
   size_t start = 0;
   while (true) {
     const size_t colon = spec.find(':', start);
-    const bool rest = parts.size() == 1 && parts[0] == "replay";
+    const bool rest = parts.size() == 1 && (parts[0] == "replay" || parts[0] == "shared");
     if (rest || colon == std::string::npos) {
       parts.push_back(spec.substr(start));
       return parts;
@@ -82,6 +81,8 @@ class Router {
       hot(static_cast<int>(experts), parse_number(spec_, parts[2], 0, 1));
     } else if (name == "replay" && parts.size() == 2 && !parts[1].empty()) {
       replay(parts[1]);
+    } else if (name == "shared" && parts.size() == 2) {
+      shared(parts[1]);
     } else {
       bad_spec(spec_, "it is no routing");
     }
@@ -187,6 +188,20 @@ class Router {
           path.string(), table.rows, shape_.tokens, table.rows);
     }
     for (int t = 0; t < shape_.tokens; ++t) assign(t, checked_row(path.string(), table, t));
+  }
+
+  /// Scores of the others are halved to [-4, 4], which keeps their order and, in floating point,
+  /// how well they are told apart; the shared expert is above them.
+  void shared(const std::string& routing) {
+    if (shape_.topk < 2) bad_spec(spec_, fmt::format("topk = {} leaves no slot", shape_.topk));
+    const RoutingShape others = {shape_.tokens, shape_.experts - 1, shape_.topk - 1};
+    const std::vector<double> scores = Router(routing, others, seed_).make();
+    for (int t = 0; t < shape_.tokens; ++t) {
+      for (int e = 0; e < others.experts; ++e) {
+        score(t, e) = scores[count(t, others.experts) + static_cast<size_t>(e)] / 2;
+      }
+      score(t, others.experts) = 6;
+    }
   }
 
   std::vector<int> checked_row(const std::string& path, const IntTable& table, int row) const {

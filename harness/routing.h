@@ -27,6 +27,9 @@ struct RoutingShape {
 ///   above all others (FlashInfer's skew test: 8 added to their logits)
 /// - replay:FILE: recorded ids [rows, k] from a .npy file of int16, int32 or int64, first `tokens`
 ///   rows; a relative FILE is looked up from the current folder, then from home()
+/// - shared:ROUTING: the last expert for every token, in its first slot, and ROUTING of k - 1 of
+/// the
+///   others: a shared expert that is computed as one more routed one (DeepSeek-R1: 257 and 9)
 ///
 /// Scores stay within [-8, 8], so that neither bf16 nor a sigmoid merges them.
 /// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.

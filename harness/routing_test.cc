@@ -91,7 +91,7 @@ TEST(Routing, SeedDecides) {
 
 TEST(Routing, ScoresStayWhereASigmoidTellsThemApart) {
   for (const std::string spec :
-       {"uniform", "zipf:0.67", "zipf:3", "hot:8:1", "hot:1:0.5", "balanced"}) {
+       {"uniform", "zipf:0.67", "zipf:3", "hot:8:1", "hot:1:0.5", "balanced", "shared:hot:8:1"}) {
     for (const double x : routing_scores(spec, kR1, 1)) ASSERT_LE(std::abs(x), 8) << spec;
   }
 }
@@ -194,7 +194,7 @@ TEST(Routing, RefusesBadSpecs) {
   for (const std::string spec :
        {"",          "unifrom",   "uniform:1", "balanced:2", "zipf",   "zipf:",   "zipf:x",
         "zipf:-1",   "zipf:nan",  "zipf:11",   "zipf:1:2",   "hot:1",  "hot:0:1", "hot:65:1",
-        "hot:1.5:1", "hot:1:1.1", "hot:1:-1",  "hot:1:1:1",  "replay", "replay:"}) {
+        "hot:1.5:1", "hot:1:1.1", "hot:1:-1",  "hot:1:1:1",  "replay", "replay:", "shared"}) {
     expect_says(message_of(spec, {8, 64, 4}), {"routing '" + spec + "'", "use uniform, balanced"});
   }
 }

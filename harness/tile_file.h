@@ -24,8 +24,8 @@ struct TileConfig {
   Knobs knobs;
 
   bool operator==(const TileConfig&) const = default;
-  std::string text() const;     // "swap_ab_split_k/block=16/splits=4"
-  std::string variant() const;  // "tile/swap_ab_split_k/splits=4": what launches it
+  std::string text() const;     // "swap_ab/block=16/splits=4"
+  std::string variant() const;  // "tile/swap_ab/splits=4": what launches it
 };
 
 /// Variants that are one configuration of a kernel: candidates of `moegate tune`, which run only

@@ -22,7 +22,7 @@ __device__ inline void arrive_barrier(uint64_t* barrier) {
                : "memory");
 }
 /// Waits until the barrier's phase of this parity is complete.
-__device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
+__device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
   uint32_t open = 0;
   while (open == 0) {
     asm volatile(
@@ -32,9 +32,12 @@ __device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
         "selp.u32 %0, 1, 0, p;\n"
         "}\n"
         : "=r"(open)
-        : "r"(shared_address(barrier)), "r"(parity)
+        : "r"(barrier), "r"(parity)
         : "memory");
   }
+}
+__device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
+  wait_barrier(shared_address(barrier), parity);
 }
 
 }  // namespace moegate

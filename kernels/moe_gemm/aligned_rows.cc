@@ -32,4 +32,13 @@ AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block) {
   return aligned;
 }
 
+std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows) {
+  std::vector<int32_t> places(static_cast<size_t>(rows));
+  for (int32_t place = 0; place < aligned.padded_rows; ++place) {
+    const int32_t r = aligned.sorted_token_ids[static_cast<size_t>(place)];
+    if (r < rows) places[static_cast<size_t>(r)] = place;
+  }
+  return places;
+}
+
 }  // namespace moegate

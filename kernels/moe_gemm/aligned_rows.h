@@ -22,4 +22,7 @@ int64_t aligned_capacity(int64_t rows, int experts, int block);
 /// `ids` [R] holds the expert of every row. Experts without rows get no block.
 AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
 
+/// Where each of so many rows r stands in sorted_token_ids.
+std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows);
+
 }  // namespace moegate

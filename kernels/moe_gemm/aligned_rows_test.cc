@@ -24,6 +24,10 @@ TEST(AlignedRows, ExpertsWithoutRowsTakeNoBlock) {
   EXPECT_EQ(a.expert_ids, (Ids{1, 4, 4, -1}));
 }
 
+TEST(AlignedRows, PlacesSayWhereRowsStand) {
+  EXPECT_EQ(sorted_places(align_rows(Ids{3, 0, 2, 0, 3, 1}, 4, 2), 6), (Ids{6, 0, 4, 1, 7, 2}));
+}
+
 TEST(AlignedRows, AFullBlockIsNotPadded) {
   const AlignedRows a = align_rows(Ids{1, 1, 1, 1}, 2, 4);
   EXPECT_EQ(a.padded_rows, 4);

@@ -5,6 +5,7 @@
 
 #include "harness/measure.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
+#include "kernels/moe_gemm/swap_ab.h"
 
 namespace moegate {
 namespace {
@@ -67,11 +68,126 @@ TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   }
 }
 
+#ifdef MOEGATE_HAS_CUDA
+
+/// Every cut of swap_ab, whichever its rule prefers, twice: the order of sums is fixed.
+class CudaSwapAb : public CudaMoeGemm {
+ protected:
+  template <class P>
+  void expect_every_cut_right(const Params& params, int k, int n) {
+    const Case c = product_case<P>(params, k, n);
+    P problem(*device_, c);
+    for (const SwapAbTile& tile : swap_ab_tiles(problem.shape)) {
+      const std::string what = c.key() + " " + text(tile);
+      const Checked first = checked(problem, tile);
+      EXPECT_TRUE(first.accuracy[0].ok) << what << ": " << first.accuracy[0].why;
+      EXPECT_EQ(problem.broken_guard(), "") << what;
+      EXPECT_EQ(checked(problem, tile).hash, first.hash) << what;
+    }
+  }
+
+ private:
+  Checked checked(MoeGemm& problem, const SwapAbTile& tile) {
+    problem.poison();
+    launch_swap_ab(problem.args(), tile, {device_->stream(), device_->facts()});
+    device_->synchronize();
+    return problem.check();
+  }
+};
+
+// As many groups of K as splits, one more, uneven shares, both orders of tiles.
+TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
+      for (const int n : {48, 136, 320}) {
+        expect_every_cut_right<MoeGateUp>({{"tokens", "7"}, {"block", block}}, k, n);
+        expect_every_cut_right<MoeDown>({{"tokens", "7"}, {"block", block}}, k, n);
+      }
+    }
+  }
+}
+
+// Rows of a block: one, odd and even, none of the second eight, all; other blocks are empty.
+TEST_F(CudaSwapAb, EveryCutAgreesWhereBlocksFill) {
+  for (const char* block : {"16", "32"}) {
+    for (const int tokens : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33}) {
+      const Params params = {{"tokens", std::to_string(tokens)},
+                             {"block", block},
+                             {"routing", "hot:1:1"},
+                             {"topk", "1"}};
+      expect_every_cut_right<MoeGateUp>(params, 1408, 136);
+      expect_every_cut_right<MoeDown>(params, 640, 264);
+    }
+  }
+}
+
+// Clusters have many tiles each, so that inboxes and stages go around several times, and not all
+// the same number of tiles.
+TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
+  for (const char* block : {"16", "32"}) {
+    for (const int k : {640, 1408}) {
+      const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
+      expect_every_cut_right<MoeGateUp>(params, k, 1800);
+      expect_every_cut_right<MoeDown>(params, k, 1800);
+    }
+  }
+}
+
+#endif
+
+/// What an after of SGLang PR 10567 changes is where rows lie, not what is computed: its output is
+/// that of its before, bit by bit.
+class CudaMoeGemmOrder : public CudaMoeGemm {
+ protected:
+  template <class P>
+  void expect_same_bits(const std::string& before, const std::string& after, const Params& params,
+                        int k, int n) {
+    const Case c = product_case<P>(params, k, n);
+    Bench bench(*device_, c);
+    const auto hash = [&](const std::string& variant) {
+      const Result result = bench.verify(find_variant(c.op, Backend::cuda, variant));
+      EXPECT_EQ(result.status, Status::ok) << c.key() << " " << variant << ": " << result.why;
+      return result.seeds.empty() ? 0 : result.seeds[0].hash;
+    };
+    EXPECT_EQ(hash(before), hash(after)) << c.key();
+  }
+};
+
+// Fewer groups of K than stages, as many, and several times around the ring; blocks that are full,
+// and ones with a single row.
+TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    for (const char* tokens : {"1", "7", "300"}) {
+      const Params params = {{"tokens", tokens}, {"block", block}};
+      for (const int k : {128, 512, 1152}) {
+        expect_same_bits<MoeGateUp>("scalar_b_scale", "sorted_rows", params, k, 264);
+        expect_same_bits<MoeDown>("scalar_b_scale", "tma_down", params, k, 264);
+      }
+    }
+    const Params bf16 = {{"block", block}, {"dtype", "bf16"}};
+    expect_same_bits<MoeGateUp>("gather", "sorted_rows", bf16, 200, 264);
+  }
+}
+
 /// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
 template <class P>
 std::string refusal(const std::string& variant, const Params& params, int k, int n) {
   const Case c = product_case<P>(params, k, n);
   return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
+}
+
+TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params few = {{"tokens", "4"}};
+  EXPECT_EQ(refusal<MoeDown>("swap_ab", few, 128, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("swap_ab_split_k", few, 512, 264), "");
+  EXPECT_NE(refusal<MoeDown>("swap_ab_split_k", few, 384, 264).find("K = 384"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("swap_ab_split_k", few, 256, 264).find("below 512"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("swap_ab", {{"block", "48"}}, 256, 264).find("block = 48"),
+            std::string::npos);
 }
 
 TEST(GatherEligibility, NamesWhatDoesNotFit) {
@@ -88,6 +204,10 @@ TEST(GatherEligibility, NamesWhatDoesNotFit) {
   EXPECT_NE(refusal<MoeDown>("gather", few, 256, 260).find("N = 260"), std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("gather", bf16, 260, 264).find("K = 260"), std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("scalar_b_scale", bf16, 256, 264).find("bf16"), std::string::npos);
+  EXPECT_EQ(refusal<MoeGateUp>("sorted_rows", bf16, 256, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("tma_down", few, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("tma_down", bf16, 256, 264).find("fp8 only"), std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("tma_down", few, 256, 260).find("N = 260"), std::string::npos);
   const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
   EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
   EXPECT_NE(refusal<MoeGateUp>("split_k2", many, 256, 512).find("tiles exceed 65535"),

@@ -119,15 +119,16 @@ class SliceCopies {
 template <int Rows, WeightScale kWeightScale>
 class ScaleFactors {
  public:
-  __device__ ScaleFactors(const MoeGemmArgs& args, const Place& place, const int* ids)
+  /// `source(row of the tile)` is the row of x that it reads, negative for padding.
+  template <class Source>
+  __device__ ScaleFactors(const MoeGemmArgs& args, const Place& place, Source source)
       : x_(args.x_scales) {
     const MoeGemmShape& shape = args.shape;
     const int lane = threadIdx.x % 32, groups = shape.k_groups();
     const int row = warp_row<Rows>() + lane / 4;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const int id = ids[row + i * 8];
-      x_rows_[i] = id < shape.rows() ? shape.source(id) * groups : -1;
+      x_rows_[i] = source(row + i * 8) * groups;
     }
     weights_ =
         args.weight_scales + int64_t{args.expert_ids[place.block]} * shape.n_groups() * groups;

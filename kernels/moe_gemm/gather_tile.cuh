@@ -13,8 +13,9 @@
 
 namespace moegate::gemm::gather {
 
-/// What becomes of a tile's sums: the output, or a part that is added to it in bf16.
-enum class Result { stored, added };
+/// What becomes of a tile's sums: rows of the output in token order or at their places in
+/// sorted_token_ids, or parts that are added to rows in token order, in bf16.
+enum class Result { stored, sorted, added };
 
 /// Tiles in the grouped order: within `group` blocks of rows the block is fastest, so that blocks
 /// of one expert meet at the same weights.
@@ -36,29 +37,56 @@ inline TileOrder tile_order(const MoeGemmShape& shape) {
           (shape.n + kTileColumns - 1) / kTileColumns, shape.tokens <= 16 ? 1 : 32};
 }
 
-/// The sums of a tile over its slices of K. All threads have left the stages when it returns.
-template <int Rows, DType kDtype, WeightScale kWeightScale>
-__device__ void sum_products(const MoeGemmArgs& args, const Place& place, const int* ids,
-                             uint32_t stages, Sums<Rows>& sums) {
-  using T = Tile<Rows>;
-  const SliceCopies<Rows> copies(args, place, ids);
-  const int slices = slices_of<kDtype>(args.shape), step = place.slice_step;
-  int to_copy = place.first_slice, into = 0, from = 0;
-  const auto copy_next = [&] {
-    if (to_copy < slices) copies.start(stages + into * T::kStageBytes, to_copy);
+/// A ring of slices that every thread fills with its pieces of gathered rows and of weights.
+template <int Rows>
+class GatheredSlices {
+ public:
+  __device__ GatheredSlices(const SliceCopies<Rows>& copies, const Place& place, int slices,
+                            uint32_t stages)
+      : copies_(copies),
+        stages_(stages),
+        slices_(slices),
+        next_(place.first_slice),
+        step_(place.slice_step) {}
+
+  /// Starts the copies of the slice after the last one started.
+  __device__ void start_next() {
+    if (next_ < slices_) copies_.start(stages_ + into_ * T::kStageBytes, next_);
     commit_copies();  // also an empty group: waiting counts groups
-    to_copy += step;
-    into = into + 1 == T::kStages ? 0 : into + 1;
-  };
-#pragma unroll
-  for (int i = 0; i < T::kStages - 1; ++i) copy_next();
-  const int row = warp_row<Rows>(), column = warp_column<Rows>();
-  ScaleFactors<Rows, kWeightScale> scales(args, place, ids);  // unused for bf16
-  for (int slice = place.first_slice; slice < slices; slice += step) {
+    next_ += step_;
+    into_ = into_ + 1 == T::kStages ? 0 : into_ + 1;
+  }
+  /// The stage with the next slice to multiply, rows before weights. All threads have left the
+  /// stage that is filled next.
+  __device__ uint32_t wait_next() {
     wait_copies<T::kStages - 2>();
-    __syncthreads();  // the slice is there, and nobody reads the stage that is filled next
-    copy_next();
-    const uint32_t x = stages + from * T::kStageBytes, weights = x + Rows * kSliceBytes;
+    __syncthreads();
+    const uint32_t stage = stages_ + from_ * T::kStageBytes;
+    from_ = from_ + 1 == T::kStages ? 0 : from_ + 1;
+    return stage;
+  }
+
+ private:
+  using T = Tile<Rows>;
+
+  const SliceCopies<Rows> copies_;
+  uint32_t stages_;
+  int slices_, next_, step_, into_ = 0, from_ = 0;
+};
+
+/// The sums of a tile over its slices of K. All threads have left the stages when it returns.
+/// `source` as in ScaleFactors.
+template <int Rows, DType kDtype, WeightScale kWeightScale, class Ring, class Source>
+__device__ void sum_products(const MoeGemmArgs& args, const Place& place, Ring& ring, Source source,
+                             Sums<Rows>& sums) {
+#pragma unroll
+  for (int i = 0; i < Tile<Rows>::kStages - 1; ++i) ring.start_next();
+  const int row = warp_row<Rows>(), column = warp_column<Rows>();
+  ScaleFactors<Rows, kWeightScale> scales(args, place, source);  // unused for bf16
+  const int slices = slices_of<kDtype>(args.shape);
+  for (int slice = place.first_slice; slice < slices; slice += place.slice_step) {
+    const uint32_t x = ring.wait_next(), weights = x + Rows * kSliceBytes;
+    ring.start_next();
     if constexpr (kDtype == DType::bf16) {
       multiply_slice<kDtype>(x, row, weights, column, sums);
     } else {
@@ -67,7 +95,6 @@ __device__ void sum_products(const MoeGemmArgs& args, const Place& place, const 
       multiply_slice<kDtype>(x, row, weights, column, products);
       scales.add_to(sums, products);
     }
-    from = from + 1 == T::kStages ? 0 : from + 1;
   }
   __syncthreads();
 }
@@ -100,7 +127,8 @@ __device__ void write_tile(const MoeGemmArgs& args, const Place& place, const in
   for (int i = threadIdx.x; i < Rows * kPerRow; i += T::kThreads) {
     const int row = i / kPerRow, column = i % kPerRow * kColumns;
     if (ids[row] >= rows || place.first_column + column >= args.shape.n) continue;
-    uint16_t* to = args.out + int64_t{ids[row]} * args.shape.n + place.first_column + column;
+    const int64_t out_row = kResult == Result::sorted ? place.block * Rows + row : ids[row];
+    uint16_t* to = args.out + out_row * args.shape.n + place.first_column + column;
     const __nv_bfloat16* from = staged + row * kPitch + column;
     if constexpr (kResult == Result::added) {
       asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(to),
@@ -121,8 +149,14 @@ __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
     ids[i] = args.sorted_token_ids[place.block * Rows + i];
   }
   __syncthreads();
+  const MoeGemmShape& shape = args.shape;
+  GatheredSlices<Rows> ring(SliceCopies<Rows>(args, place, ids), place, slices_of<kDtype>(shape),
+                            shared_address(shared));
+  const auto source = [&](int row) {
+    return ids[row] < shape.rows() ? shape.source(ids[row]) : -1;
+  };
   Sums<Rows> sums = {};
-  sum_products<Rows, kDtype, kWeightScale>(args, place, ids, shared_address(shared), sums);
+  sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
   write_tile<Rows, kResult>(args, place, ids, sums, shared);
 }
 

@@ -32,7 +32,8 @@ std::vector<Param> params() {
            "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
            "shape's tile configuration (suites/tiles)"},
           {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
-          {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}};
+          {"routing", "uniform",
+           "uniform, balanced, zipf:S, hot:N:F, replay:FILE.npy or shared:ROUTING"}};
 }
 
 constexpr const char* kTunedBlock = "tuned";
@@ -127,7 +128,7 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       expert_ids_(make_tensor("expert_ids", Role::activation, DType::i32,
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
-      out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})) {
+      out_(make_tensor("out", Role::output, DType::bf16, {s.down ? s.rows() : s.capacity(), s.n})) {
   const auto seed =
       static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
   experts_ = routed_experts(c.get("routing"), {s.tokens, s.experts, s.topk}, seed);
@@ -163,6 +164,7 @@ void MoeGemm::fill_operands(uint64_t seed) {
 }
 
 MoeGemmArgs MoeGemm::args() {
+  sorted_out_ = false;
   return {.x = x_.data(),
           .x_scales = x_scales_ ? x_scales_->data<float>() : nullptr,
           .weights = weights_.data(),
@@ -173,6 +175,38 @@ MoeGemmArgs MoeGemm::args() {
           .padded_rows = padded_rows_.data<int32_t>(),
           .out = out_.data<uint16_t>(),
           .shape = shape};
+}
+
+MoeGemmArgs MoeGemm::sorted_args() {
+  MoeGemmArgs sorted = args();
+  sorted_out_ = !shape.down;
+  if (!shape.down) return sorted;
+  if (!sorted_x_) throw Error(Exit::internal, "activations are not sorted; prepare() has to");
+  sorted.x = sorted_x_->data();
+  if (sorted_x_scales_) sorted.x_scales = sorted_x_scales_->data<float>();
+  return sorted;
+}
+
+void MoeGemm::sort_activations() {
+  if (sorted_x_) return;
+  sorted_x_ = &sorted_copy(x_);
+  if (x_scales_) sorted_x_scales_ = &sorted_copy(*x_scales_);
+}
+
+/// Of a tensor with a row per routed row.
+Tensor& MoeGemm::sorted_copy(const Tensor& of) {
+  Tensor& copy = make_tensor("sorted " + of.name(), of.role(), of.dtype(),
+                             {shape.capacity(), of.shape().back()});
+  const auto row_bytes = static_cast<std::ptrdiff_t>(of.bytes()) / shape.rows();
+  std::vector<uint8_t> from(of.bytes()), to(copy.bytes(), Tensor::kPoisonByte);
+  device().download(from.data(), of.data(), from.size());
+  const auto places = sorted_places(aligned_, shape.rows());
+  for (std::ptrdiff_t r = 0; r < shape.rows(); ++r) {
+    std::copy_n(from.begin() + r * row_bytes, row_bytes,
+                to.begin() + places[static_cast<size_t>(r)] * row_bytes);
+  }
+  device().upload(copy.data(), to.data(), to.size());
+  return copy;
 }
 
 Cost MoeGemm::cost() const {
@@ -188,7 +222,7 @@ Cost MoeGemm::cost() const {
                     (x_scales_ ? static_cast<double>(x_scales_->bytes()) : 0) +
                     (routing_weights_ ? static_cast<double>(routing_weights_->bytes()) : 0) +
                     4 * (padded + padded / shape.block);
-  cost.write_bytes = static_cast<double>(out_.bytes());
+  cost.write_bytes = 2.0 * shape.rows() * shape.n;
   return cost;
 }
 

@@ -9,10 +9,14 @@
 // - gate_up (K = hidden, N = 2*inter): x(r) = r / topk, without w
 // - down (K = inter, N = hidden): x(r) = r, times the routing weight w[r]
 //
-// g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. The output is
-// in token order. Every variant starts from the outputs of moe_align for blocks of BM rows
-// (aligned_rows.h), which are operands here; rows of padding (sorted id R) have no row in x and
-// none in out. Every block has an expert: no expert lives on another rank.
+// g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. Every variant
+// starts from the outputs of moe_align for blocks of BM rows (aligned_rows.h), which are operands
+// here; rows of padding (sorted id R) have no row in x and none in out. Every block has an expert:
+// no expert lives on another rank.
+//
+// What lies between the two products is in token order (row r), or in sorted order: row r at its
+// place in sorted_token_ids, undefined rows in between (SGLang PR 10567). A variant asks for
+// operands in the order it works in.
 #pragma once
 
 #include "harness/kernel.h"
@@ -43,7 +47,8 @@ struct MoeGemmShape {
   int64_t capacity() const { return aligned_capacity(rows(), experts, block); }
 };
 
-/// Everything a launch needs, by value; pointers are device pointers.
+/// Everything a launch needs, by value; pointers are device pointers. In sorted order down's x and
+/// x_scales, and gate_up's out, have a row per place instead: [capacity, ...].
 struct MoeGemmArgs {
   const void* x;                    // [source_rows, K] of dtype
   const float* x_scales;            // [source_rows, K/128]; null for bf16
@@ -92,7 +97,12 @@ class MoeGemm : public Problem {
 
   MoeGemm(Device& device, const Case& c, const MoeGemmShape& shape,
           double most_products = kWholeTruth);
+  /// Operands and output in token order. check() expects the output in the order last asked for.
   MoeGemmArgs args();
+  /// gate_up: the output is in sorted order. down: the activations are; needs sort_activations().
+  MoeGemmArgs sorted_args();
+  /// Copies the activations to sorted order, poison in the rows of padding; for prepare().
+  void sort_activations();
 
   Checked check() const override;
   Corruptions corruptions() override;
@@ -107,6 +117,9 @@ class MoeGemm : public Problem {
   enum class ScaleOrder { right, transposed };
 
   void fill_operands(uint64_t seed);
+  Tensor& sorted_copy(const Tensor& of);
+  std::vector<uint16_t> download_rows() const;
+  void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, std::span<const int32_t> rows, ScaleOrder order) const;
   std::vector<double> truth(ScaleOrder order) const;
   bool samples() const;  // rather than all of the output
@@ -122,9 +135,11 @@ class MoeGemm : public Problem {
   Tensor& sorted_token_ids_;
   Tensor& expert_ids_;
   Tensor& padded_rows_;
-  Tensor& out_;
+  Tensor& out_;  // gate_up: has room for sorted order
+  Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr;
   std::vector<int32_t> experts_;  // [R]
   AlignedRows aligned_;
+  bool sorted_out_ = false;
   MoeGemmSample sample_;
   std::vector<double> truth_;
 };

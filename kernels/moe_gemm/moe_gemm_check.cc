@@ -40,6 +40,16 @@ void reject_nonfinite(Accuracy& a, const std::vector<uint16_t>& out) {
                       a.nonfinite, out.size(), a.worst_index);
 }
 
+/// Beyond the rows in token order lies room that no variant may write to: a row of padding has id
+/// R.
+void reject_overrun(Accuracy& a, const std::vector<uint16_t>& beyond) {
+  const auto first = std::find_if_not(beyond.begin(), beyond.end(), is_nonfinite);
+  if (first == beyond.end() || !a.ok) return;
+  a.ok = false;
+  a.why = fmt::format("{}: element {} beyond the routed rows was written", a.output,
+                      first - beyond.begin());
+}
+
 }  // namespace
 
 ExpertProduct MoeGemm::product_of(int32_t expert, std::span<const int32_t> rows,
@@ -90,11 +100,39 @@ std::vector<double> MoeGemm::truth(ScaleOrder order) const {
 }
 
 bool MoeGemm::samples() const {
-  return truth_.size() < static_cast<size_t>(out_.size());
+  return truth_.size() < static_cast<size_t>(shape.rows()) * static_cast<size_t>(shape.n);
+}
+
+/// The output [R, N] in token order, whatever order it is in.
+std::vector<uint16_t> MoeGemm::download_rows() const {
+  auto out = out_.download<uint16_t>();
+  const auto width = static_cast<std::ptrdiff_t>(shape.n);
+  if (!sorted_out_) {
+    out.resize(static_cast<size_t>(shape.rows() * width));
+    return out;
+  }
+  std::vector<uint16_t> rows;
+  rows.reserve(static_cast<size_t>(shape.rows() * width));
+  for (const std::ptrdiff_t place : sorted_places(aligned_, shape.rows())) {
+    rows.insert(rows.end(), out.begin() + place * width, out.begin() + (place + 1) * width);
+  }
+  return rows;
+}
+
+/// The reverse; leaves what is no routed row as it is.
+void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
+  auto out = out_.download<uint16_t>();
+  const auto width = static_cast<std::ptrdiff_t>(shape.n);
+  const auto places = sorted_places(aligned_, shape.rows());
+  for (std::ptrdiff_t r = 0; r < shape.rows(); ++r) {
+    const std::ptrdiff_t to = sorted_out_ ? places[static_cast<size_t>(r)] : r;
+    std::copy_n(rows.begin() + r * width, width, out.begin() + to * width);
+  }
+  out_.upload(out);
 }
 
 Checked MoeGemm::check() const {
-  const auto bits = out_.download<uint16_t>();
+  const auto bits = download_rows();
   std::vector<float> values;
   values.reserve(truth_.size());
   for (const int64_t r : sample_.rows) {
@@ -104,6 +142,13 @@ Checked MoeGemm::check() const {
   Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_,
                               static_cast<int64_t>(sample_.columns.size()), ceilings(kTolerance));
   if (samples()) reject_nonfinite(a, bits);
+  const size_t room = static_cast<size_t>(out_.size()) - bits.size();
+  if (room > 0 && !sorted_out_) {
+    std::vector<uint16_t> beyond(room);
+    device().download(beyond.data(), out_.data<uint16_t>() + bits.size(),
+                      beyond.size() * sizeof(uint16_t));
+    reject_overrun(a, beyond);
+  }
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
@@ -120,30 +165,30 @@ void MoeGemm::swap_experts() {
   const auto other = std::find_if(sample_.rows.begin(), sample_.rows.end(),
                                   [&](int32_t r) { return expert(r) != expert(first); });
   if (other == sample_.rows.end()) return;  // one expert has all
-  auto out = out_.download<uint16_t>();
+  auto out = download_rows();
   uint16_t* row = out.data() + int64_t{first} * shape.n;
   std::swap_ranges(row, row + shape.n, out.data() + int64_t{*other} * shape.n);
-  out_.upload(out);
+  upload_rows(out);
 }
 
 /// A row of zeros, as where an expert's part of a token was never computed.
 void MoeGemm::drop_row() {
-  auto out = out_.download<uint16_t>();
+  auto out = download_rows();
   std::fill_n(out.begin() + int64_t{sample_.rows.front()} * shape.n, shape.n, uint16_t{0});
-  out_.upload(out);
+  upload_rows(out);
 }
 
 /// The output of weight scales read as [K/128, N/128] where they are [N/128, K/128].
 void MoeGemm::transpose_scales() {
   if (!shape.scaled() || shape.k_groups() == 1 || shape.n_groups() == 1) return;
   const auto wrong = truth(ScaleOrder::transposed);
-  auto out = out_.download<uint16_t>();
+  auto out = download_rows();
   size_t i = 0;
   for (const int64_t r : sample_.rows) {
     uint16_t* row = out.data() + r * shape.n;
     for (const int32_t c : sample_.columns) row[c] = float_to_bf16(static_cast<float>(wrong[i++]));
   }
-  out_.upload(out);
+  upload_rows(out);
 }
 
 }  // namespace moegate

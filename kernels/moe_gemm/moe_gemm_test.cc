@@ -197,6 +197,12 @@ TYPED_TEST(MoeGemmProblem, ParametersThatDoNotFitAreNamed) {
 }
 
 // One expert has all 20 rows, in blocks of 16.
+TEST(MoeGemm, CostCountsNoRoomForSortedOrder) {
+  const auto device = open_host_device();
+  const MoeGateUp problem(*device, moe_gemm_case<MoeGateUp>({{"tokens", "20"}}));
+  EXPECT_EQ(problem.cost().write_bytes, 20 * 3 * 256 * 2);
+}
+
 TEST(MoeGemm, CostAndFactsCountWhatIsRead) {
   const auto device = open_host_device();
   const MoeDown problem(*device, moe_gemm_case<MoeDown>({{"tokens", "20"},

@@ -58,25 +58,9 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
       : "memory");
 }
 
-/// Both halves of the cluster's barrier; every thread of every block takes part.
-__device__ inline void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-/// A float in the shared memory of block `rank` of the cluster, at the place of `address` in this
-/// one.
-__device__ inline float load_from_block(uint32_t address, int rank) {
-  float value;
-  asm volatile(
-      "{\n"
-      ".reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %1, %2;\n"
-      "ld.shared::cluster.f32 %0, [there];\n"
-      "}\n"
-      : "=f"(value)
-      : "r"(address), "r"(rank)
-      : "memory");
-  return value;
+/// Fetches the description of the tensor itself, which the first copy would wait for.
+__device__ inline void prefetch_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 }  // namespace moegate::gemm

@@ -162,8 +162,8 @@ __device__ void multiply_tile(const uint8_t* rows, const float (&row_scales)[kMa
   for (float& sum : sums) sum = 0;
   for (int g = 0; g < groups; ++g, ring.advance()) {
     const float weight_scale = __ldg(weight_scales + g);
-    const uint64_t a = operand(shared_address(stages + ring.stage * kStageBytes));
-    const uint64_t b = operand(shared_address(rows + g * Tokens * kMoeGroup));
+    const uint32_t a = operand(shared_address(stages + ring.stage * kStageBytes));
+    const uint32_t b = operand(shared_address(rows + g * Tokens * kMoeGroup));
     float acc[Tokens / 2];
     wait_barrier(&shared.full[warpgroup][ring.stage], ring.phase);
     begin_products();

@@ -189,7 +189,7 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   TileChoice none;
   none.config.block = shape.block;
   none.why = fmt::format("no kernel with tile configurations on {}", name_of(device.backend));
-  for (const char* name : {"swap_ab_split_k", "swap_ab", "gather"}) {
+  for (const char* name : {"swap_ab", "gather"}) {
     TileChoice choice;
     choice.kernel = find_kernel(device.backend, name);
     if (!choice.kernel) continue;

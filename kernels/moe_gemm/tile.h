@@ -9,8 +9,8 @@
 
 namespace moegate {
 
-/// A kernel's entry. Only kernels that keep to the operators' own tolerance have one: tuning must
-/// not trade accuracy for time.
+/// A kernel's entry. Only kernels that work in token order, so that any two of them make a layer,
+/// and keep to the operators' own tolerance have one: tuning must not trade accuracy for time.
 struct TileKernel {
   std::string name;  // that of its variant
   Backend backend;
@@ -40,7 +40,7 @@ class TileRegistration {
 struct TileChoice {
   const TileKernel* kernel = nullptr;  // null: none, for the reason `why`
   TileConfig config;
-  std::string path;  // "tuned: swap_ab_split_k/block=16/splits=4 for 8 tokens"
+  std::string path;  // "tuned: resident_rows/block=16 for 8 tokens"
   std::string why;
 
   void launch(const MoeGemmArgs& args, void* workspace, const Launch& where) const {
@@ -55,7 +55,7 @@ TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 /// For a shape with its block: best_tile() where that has the same block, none where the file says
 /// another, else default_tile(). Throws Error(usage) for a bad file.
 TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
-/// Without a file: the first of swap_ab_split_k, swap_ab and gather that takes the shape.
+/// Without a file: swap_ab, cut by its own rule, else gather, whichever takes the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// Why an entry of a shape's file is no configuration of this program on a backend, naming key

@@ -171,39 +171,46 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";
 #endif
-  const std::string split = "[moe_gate_up.8]\nkernel = swap_ab_split_k\n";
-  EXPECT_EQ(cuda_fault(split + "block = 16\nsplits = 4\n"), "");
-  EXPECT_NE(cuda_fault(split + "block = 16\nsplits = 3\n").find("splits=3 is not compiled"),
+  const auto fault = [](const std::string& op, int block, int splits, int columns) {
+    return cuda_fault(fmt::format(
+        "[{}.8]\nkernel = swap_ab\nblock = {}\nsplits = {}\ncolumns = {}\nblocks_per_sm = 2\n", op,
+        block, splits, columns));
+  };
+  EXPECT_EQ(fault("moe_gate_up", 16, 4, 64), "");
+  EXPECT_NE(fault("moe_down", 128, 1, 128).find("blocks_per_sm=2 does not fit block = 128"),
             std::string::npos);
-  EXPECT_NE(cuda_fault(split + "block = 16\n").find("lacks 'splits'"), std::string::npos);
-  EXPECT_NE(cuda_fault(split + "block = 64\nsplits = 2\n").find("block = 64"), std::string::npos);
-  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab_split_k\nblock = 16\nsplits = 8\n")
-                .find("K = 256 is less than 8 groups"),
+  EXPECT_NE(fault("moe_gate_up", 16, 3, 128).find("splits=3 is not compiled"), std::string::npos);
+  EXPECT_NE(fault("moe_gate_up", 64, 2, 128).find("block = 64"), std::string::npos);
+  EXPECT_NE(fault("moe_down", 16, 8, 128).find("K = 256"), std::string::npos);
+  EXPECT_NE(fault("moe_down", 48, 1, 128).find("block = 48"), std::string::npos);
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab\nblock = 16\nsplits = 2\ncolumns = 64\n")
+                .find("lacks 'blocks_per_sm'"),
             std::string::npos);
-  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab\nblock = 48\n").find("block = 48"),
-            std::string::npos);
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = resident_rows\nblock = 16\n"), "");
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = wide_tiles\nblock = 64\n"), "");
 }
 
-TEST(CudaTiles, DefaultsSplitKAtFewTokensOnly) {
-#ifndef MOEGATE_HAS_CUDA
-  GTEST_SKIP() << "built without CUDA";
-#endif
-  DeviceFacts h200;
-  h200.backend = Backend::cuda;
-  h200.processors = 132;
-  h200.klass = "of-a-test";  // no files
-  const auto choice = [&](const char* tokens, const char* dtype) {
-    return best_tile(MoeGateUp::shape_of(moe_gemm_case<MoeGateUp>({{"tokens", tokens},
-                                                                   {"experts", "256"},
-                                                                   {"topk", "8"},
-                                                                   {"hidden", "7168"},
-                                                                   {"inter", "256"},
-                                                                   {"dtype", dtype}})),
-                     h200)
-        .config;
-  };
-  EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab_split_k");
-  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"swap_ab", 64, {}}));
+/// On the GPU at hand, without files.
+class CudaTileDefaults : public CudaVariants {
+ protected:
+  TileConfig choice(const char* tokens, const char* dtype) const {
+    DeviceFacts device = device_->facts();
+    device.klass = "of-a-test";
+    const Case c = moe_gemm_case<MoeGateUp>({{"tokens", tokens},
+                                             {"experts", "256"},
+                                             {"topk", "8"},
+                                             {"hidden", "7168"},
+                                             {"inter", "256"},
+                                             {"dtype", dtype}});
+    return best_tile(MoeGateUp::shape_of(c), device).config;
+  }
+};
+
+TEST_F(CudaTileDefaults, SwapAbByItsOwnRuleElseGather) {
+  EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
+  EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
+  EXPECT_EQ(choice("4096", "fp8").block, 64);
+  EXPECT_EQ(choice("4096", "fp8").knobs.at("splits"), 1);
   EXPECT_EQ(choice("4096", "bf16"), (TileConfig{"gather", 64, {}}));
 }
 

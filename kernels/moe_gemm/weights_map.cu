@@ -21,25 +21,33 @@ auto encode_function() {
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
 }
 
+/// A matrix of bytes [rows, columns], in tiles of `tile_rows` x 128.
+CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_rows) {
+  static const auto encode = encode_function();
+  const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t stride[] = {static_cast<cuuint64_t>(columns)};
+  const cuuint32_t box[] = {kMoeGroup, static_cast<cuuint32_t>(tile_rows)}, step[] = {1, 1};
+  CUtensorMap map;
+  const CUresult status =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(data), size, stride, box,
+             step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    throw Error(Exit::internal, fmt::format("tensor map of [{}, {}] bytes: CUDA error {}", rows,
+                                            columns, static_cast<int>(status)));
+  }
+  return map;
+}
+
 }  // namespace
 
 CUtensorMap weights_map(const MoeGemmArgs& args, int rows) {
-  static const auto encode = encode_function();
   const MoeGemmShape& s = args.shape;
-  const cuuint64_t size[] = {static_cast<cuuint64_t>(s.k),
-                             static_cast<cuuint64_t>(s.experts) * static_cast<cuuint64_t>(s.n)};
-  const cuuint64_t stride[] = {static_cast<cuuint64_t>(s.k)};
-  const cuuint32_t box[] = {kMoeGroup, static_cast<cuuint32_t>(rows)}, step[] = {1, 1};
-  CUtensorMap map;
-  const CUresult status =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(args.weights), size, stride,
-             box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) {
-    throw Error(Exit::internal, fmt::format("tensor map of [{}, {}] weights: CUDA error {}",
-                                            size[1], s.k, static_cast<int>(status)));
-  }
-  return map;
+  return matrix_map(args.weights, int64_t{s.experts} * s.n, s.k, rows);
+}
+
+CUtensorMap sorted_rows_map(const MoeGemmArgs& args) {
+  return matrix_map(args.x, args.shape.capacity(), args.shape.k, args.shape.block);
 }
 
 }  // namespace moegate::gemm

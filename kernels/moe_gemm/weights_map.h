@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a grouped GEMM as the tensor copy engine sees them.
+// The operands of a grouped GEMM as the tensor copy engine sees them.
 #pragma once
 
 #include <cuda.h>
@@ -12,5 +12,8 @@ namespace moegate::gemm {
 /// of 128 bytes with the 128-byte swizzle. Throws Error(environment) where the driver cannot make
 /// one.
 CUtensorMap weights_map(const MoeGemmArgs& args, int rows);
+
+/// Activations in sorted order, a [capacity, K] matrix of e4m3, likewise in tiles of BM x 128.
+CUtensorMap sorted_rows_map(const MoeGemmArgs& args);
 
 }  // namespace moegate::gemm

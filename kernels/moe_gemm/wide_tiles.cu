@@ -9,6 +9,7 @@
 // other warpgroup's product runs; the two take turns. Rows are the M of wgmma here: a thread's 64
 // accumulators then have two rows, so two scale factors in place of 32.
 #include <algorithm>
+#include <cstddef>
 
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -110,6 +111,12 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
   }
 }
 
+__device__ inline float load_shared(uint32_t address) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+
 /// The warpgroups' turns at the tensor cores (barriers 3 and 4).
 __device__ inline void wait_turn(int warpgroup) {
   asm volatile("bar.sync %0, 256;" ::"r"(3 + warpgroup) : "memory");
@@ -118,76 +125,165 @@ __device__ inline void pass_turn(int warpgroup) {
   asm volatile("bar.arrive %0, 256;" ::"r"(4 - warpgroup) : "memory");
 }
 
-/// sums += the product of 64 rows and 128 columns over 128 of K, scaled.
-__device__ void add_product(uint64_t a, uint64_t b, float first_scale, float second_scale,
-                            float (&sums)[kProductColumns / 2]) {
+/// acc = the product of 64 rows and 128 columns over 128 of K, under way.
+__device__ void start_product(uint32_t a, uint32_t b, float (&acc)[kProductColumns / 2]) {
   const int warpgroup = threadIdx.x / 128;
-  float acc[kProductColumns / 2];
   wait_turn(warpgroup);
   begin_products();
 #pragma unroll
   for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
   commit_products();
   pass_turn(warpgroup);
-  wait_products();
-#pragma unroll
-  for (int i = 0; i < kProductColumns / 2; ++i)
-    sums[i] += acc[i] * (i / 2 % 2 == 0 ? first_scale : second_scale);
 }
 
-/// Of a block of 128 rows each warpgroup has 64, with all columns; of one of 64 it has all rows,
-/// with half of the columns.
+/// What a warpgroup multiplies: of a block of 128 rows each has 64, with all columns; of one of 64
+/// it has all rows, with half of the columns.
 template <int Tokens>
-__device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Tokens>& shared) {
-  constexpr int kProducts = Tokens / 64;
-  const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32;
-  const int first_row = (Tokens == 128 ? warpgroup * 64 : 0) + threadIdx.x / 32 % 4 * 16;
-  const int first_product = Tokens == 128 ? 0 : warpgroup;
-  const int groups = args.shape.k_groups();
-  Ring ring{Config<Tokens>::kStages};
-  if (warpgroup == 1) pass_turn(warpgroup);
-  for (int index = blockIdx.x; index < tiles.all; index += gridDim.x) {
-    const Tile tile = tiles.get(args, index);
-    const int id = __ldg(args.sorted_token_ids + tile.block * Tokens + first_row + lane % 16);
-    const float* weight_scales[kProducts];
-    float next_scale[kProducts], sums[kProducts][kProductColumns / 2] = {};
+struct Part {
+  static constexpr int kProducts = Tokens / 64;
+  int row, first_product;  // the warp's first row; in units of 128 columns
+  __device__ Part()
+      : row((Tokens == 128 ? threadIdx.x / 128 * 64 : 0) + threadIdx.x / 32 % 4 * 16),
+        first_product(Tokens == 128 ? 0 : threadIdx.x / 128) {}
+};
+
+/// A stage that a warpgroup has waited for.
+template <int Tokens>
+struct Ready {
+  uint32_t rows, weights;                    // operands
+  float scales[Part<Tokens>::kProducts][2];  // of rows l / 4 and 8 more, times the weights'
+};
+
+/// The scale factors of a tile's weights, read ahead by one group of K.
+template <int Tokens>
+struct WeightScales {
+  static constexpr int kProducts = Part<Tokens>::kProducts;
+  const float* at[kProducts];
+  float next[kProducts];
+  int left;  // groups
+
+  __device__ WeightScales(const MoeGemmArgs& args, const Tile& tile, const Part<Tokens>& part)
+      : left(args.shape.k_groups()) {
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
       // Beyond the last column: any factor, nothing is written.
       const int n_group =
-          min(tile.column / kMoeGroup + first_product + p, args.shape.n_groups() - 1);
-      weight_scales[p] =
-          args.weight_scales + (int64_t{tile.expert} * args.shape.n_groups() + n_group) * groups;
-      next_scale[p] = __ldg(weight_scales[p]);
+          min(tile.column / kMoeGroup + part.first_product + p, args.shape.n_groups() - 1);
+      at[p] = args.weight_scales + (int64_t{tile.expert} * args.shape.n_groups() + n_group) * left;
+      next[p] = __ldg(at[p]);
     }
-    for (int g = 0; g < groups; ++g, ring.advance()) {
-      float weight_scale[kProducts];
+  }
+  __device__ void advance() {
+    if (--left == 0) return;
 #pragma unroll
-      for (int p = 0; p < kProducts; ++p) {
-        weight_scale[p] = next_scale[p];
-        next_scale[p] = __ldg(weight_scales[p] + min(g + 1, groups - 1));
-      }
-      const uint8_t* stage = shared.stages[ring.stage];
-      const uint64_t a =
-          operand(shared_address(stage + kWeightBytes + first_row / 64 * kProductRowBytes));
-      wait_barrier(&shared.full[ring.stage], ring.phase);
-      fence_for_products();
-      const float* row_scales = shared.row_scales[ring.stage] + first_row + lane / 4;
-      const float first = row_scales[0], second = row_scales[8];
+    for (int p = 0; p < kProducts; ++p) next[p] = __ldg(++at[p]);
+  }
+};
+
+template <int Tokens>
+__device__ Ready<Tokens> wait_stage(uint32_t shared, const Ring& ring, const Part<Tokens>& part,
+                                    WeightScales<Tokens>& weight_scales) {
+  using S = Shared<Tokens>;
+  const uint32_t stage = shared + ring.stage * Config<Tokens>::kStageBytes;
+  wait_barrier(shared + static_cast<uint32_t>(offsetof(S, full)) + ring.stage * 8, ring.phase);
+  fence_for_products();
+  Ready<Tokens> ready;
+  ready.rows = operand(stage + kWeightBytes + part.row / 64 * kProductRowBytes);
+  ready.weights = operand(stage + part.first_product * kProductBytes);
+  const uint32_t scales = shared + static_cast<uint32_t>(offsetof(S, row_scales)) +
+                          (ring.stage * Tokens + part.row + threadIdx.x % 32 / 4) * 4;
+  const float first = load_shared(scales), second = load_shared(scales + 8 * 4);
 #pragma unroll
-      for (int p = 0; p < kProducts; ++p) {
-        const uint64_t b = operand(shared_address(stage + (first_product + p) * kProductBytes));
-        add_product(a, b, first * weight_scale[p], second * weight_scale[p], sums[p]);
-      }
-      __syncwarp();
-      if (lane == 0) arrive_barrier(&shared.empty[ring.stage]);
-    }
-    const float weight =
-        args.routing_weights && id < args.shape.rows() ? args.routing_weights[id] : 1;
+  for (int p = 0; p < Part<Tokens>::kProducts; ++p) {
+    ready.scales[p][0] = first * weight_scales.next[p];
+    ready.scales[p][1] = second * weight_scales.next[p];
+  }
+  weight_scales.advance();
+  return ready;
+}
+
+/// A tile from a warpgroup's side; what it needs is asked for here, long before it is used.
+template <int Tokens>
+struct Job {
+  Tile tile;
+  int id;         // of row l % 16 of the warp's
+  bool has_rows;  // padding is at a block's end: where the first row has none, all are
+  WeightScales<Tokens> weight_scales;
+
+  __device__ Job(const MoeGemmArgs& args, const Tiles& tiles, int index, const Part<Tokens>& part)
+      : tile(tiles.get(args, index)), weight_scales(args, tile, part) {
+    const int32_t* ids = args.sorted_token_ids + tile.block * Tokens + part.row;
+    id = __ldg(ids + threadIdx.x % 16);
+    has_rows = __ldg(ids - part.row % 64) < args.shape.rows();
+  }
+};
+
+template <int Tokens>
+__device__ void multiply_tile(int groups, Job<Tokens>& job, const Part<Tokens>& part,
+                              Shared<Tokens>& memory, uint32_t shared, Ring& ring,
+                              float (&sums)[Part<Tokens>::kProducts][kProductColumns / 2]) {
+  constexpr int kProducts = Part<Tokens>::kProducts;
+  Ready<Tokens> ready = wait_stage<Tokens>(shared, ring, part, job.weight_scales);
+  for (int g = 0; g < groups; ++g) {
+    const Ready<Tokens> now = ready;
+    uint64_t* empty = &memory.empty[ring.stage];
+    ring.advance();
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
-      write_rows(args, tile.column + (first_product + p) * kProductColumns, id, weight, sums[p],
-                 shared.staged[threadIdx.x / 32]);
+      float acc[kProductColumns / 2];
+      start_product(now.rows, now.weights + p * (kProductBytes >> 4), acc);
+      // The next stage's turn comes while the tensor cores work.
+      if (p == kProducts - 1 && g + 1 < groups)
+        ready = wait_stage<Tokens>(shared, ring, part, job.weight_scales);
+      wait_products();
+      __syncwarp();
+      if (p == kProducts - 1 && threadIdx.x % 32 == 0) arrive_barrier(empty);
+#pragma unroll
+      for (int i = 0; i < kProductColumns / 2; ++i) sums[p][i] += acc[i] * now.scales[p][i / 2 % 2];
+    }
+  }
+}
+
+/// For a warpgroup whose rows are all padding.
+template <int Tokens>
+__device__ void pass_tile(int groups, Shared<Tokens>& memory, Ring& ring) {
+  for (int g = 0; g < groups; ++g, ring.advance()) {
+    for (int p = 0; p < Part<Tokens>::kProducts; ++p) {
+      wait_turn(threadIdx.x / 128);
+      pass_turn(threadIdx.x / 128);
+    }
+    wait_barrier(&memory.full[ring.stage], ring.phase);
+    if (threadIdx.x % 32 == 0) arrive_barrier(&memory.empty[ring.stage]);
+  }
+}
+
+template <int Tokens>
+__device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Tokens>& memory) {
+  constexpr int kProducts = Part<Tokens>::kProducts;
+  if (blockIdx.x >= tiles.all) return;
+  const Part<Tokens> part;
+  const int groups = args.shape.k_groups();
+  uint32_t shared = shared_address(&memory);
+  asm volatile("" : "+r"(shared));  // kept, where the compiler would compute it every time
+  Ring ring{Config<Tokens>::kStages};
+  if (threadIdx.x / 128 == 1) pass_turn(1);
+  Job<Tokens> next(args, tiles, blockIdx.x, part);
+  for (int index = blockIdx.x; index < tiles.all; index += gridDim.x) {
+    Job<Tokens> job = next;
+    float sums[kProducts][kProductColumns / 2] = {};
+    if (job.has_rows) {
+      multiply_tile<Tokens>(groups, job, part, memory, shared, ring, sums);
+    } else {
+      pass_tile<Tokens>(groups, memory, ring);
+    }
+    if (index + gridDim.x < tiles.all) next = Job<Tokens>(args, tiles, index + gridDim.x, part);
+    if (!job.has_rows) continue;
+    const float weight =
+        args.routing_weights && job.id < args.shape.rows() ? args.routing_weights[job.id] : 1;
+#pragma unroll
+    for (int p = 0; p < kProducts; ++p) {
+      write_rows(args, job.tile.column + (part.first_product + p) * kProductColumns, job.id, weight,
+                 sums[p], memory.staged[threadIdx.x / 32]);
     }
   }
 }

@@ -1,0 +1,72 @@
+-- title: split-K as aphrodite-engine PR 1603 submitted and as it meant it: gate-up, with and without zeroing the output
+-- SPDX-License-Identifier: Apache-2.0
+-- One row per model, tokens and variant, at the block (BM) with which the variant is fastest. us is the span, first start to
+-- last end; a split variant's launches are the zeroing of the output and the GEMM. Speed-up against gather at its own best
+-- block, of spans and, for a variant that zeroes, of the GEMM launch alone; ~ where the 95 % interval includes 1 or does not
+-- exist. other: what varies beside model, tokens and block.
+-- floor us: bytes / bandwidth and operations / rate, the larger of which no launch can beat, at the ceilings that `moegate
+-- doctor --db` measured on the same device; without them it is empty. Writes that fit in the cache are left out of it.
+--
+-- The last two columns are not measured here. The PR launches its kernel with one split whatever its configuration says, so
+-- that gather_split_k1 is what it ran and 1.00 is expected; split_k2 to split_k8 are what it meant. It published one figure:
+-- Qwen3-30B-A3B-FP8, 512 tokens in and out, on two RTX 6000 Ada.
+WITH published (experts, hidden, inter, variant, gain) AS (
+  VALUES ('128', '2048', '384', 'gather_split_k1', '~0.4 % end to end')
+), measured AS (
+  SELECT result_id, case_id, section AS model, json_remove(params, '$.block') AS shape, params ->> 'block' AS block, variant,
+         round, span_ns, CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged,
+         (SELECT sum(ns) FROM kernel k WHERE k.result_id = r.result_id AND name GLOB '*zero_kernel*') AS zero_ns,
+         (SELECT sum(ns) FROM kernel k WHERE k.result_id = r.result_id AND name NOT GLOB '*zero_kernel*') AS gemm_ns
+  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
+  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
+  WHERE run_id = :run AND op = 'moe_gate_up' AND r.status IN ('ok', 'noisy') AND samples > 0
+), level AS (
+  SELECT model, shape, variant, block, case_id, exp(avg(ln(span_ns))) AS ns, avg(zero_ns) AS zero_ns, avg(gemm_ns) AS gemm_ns,
+         row_number() OVER (PARTITION BY model, shape, variant ORDER BY avg(ln(span_ns)), block) AS place
+  FROM measured GROUP BY case_id, variant
+), best AS (
+  SELECT m.* FROM measured m JOIN level USING (case_id, variant) WHERE place = 1
+), change AS (
+  SELECT a.case_id, a.variant, avg(ln(b.judged / a.judged)) AS x,
+         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach,
+         avg(ln(b.gemm_ns / a.gemm_ns)) AS gemm_x,
+         t975(count(*) - 1) * sd(ln(b.gemm_ns / a.gemm_ns)) / sqrt(count(*)) AS gemm_reach
+  FROM best a JOIN best b USING (model, shape, round)
+  WHERE b.variant = 'gather' AND a.variant <> 'gather' AND a.judged > 0 AND b.judged > 0
+  GROUP BY a.case_id, a.variant
+), ceilings AS (
+  SELECT max(value) FILTER (WHERE name = 'read_bytes_per_s') AS bandwidth,
+         max(value) FILTER (WHERE name = 'fp8_flops') AS fp8, max(value) FILTER (WHERE name = 'bf16_flops') AS bf16
+  FROM ceiling WHERE device_id = (SELECT device_id FROM run WHERE run_id = :run)
+), roof AS (
+  SELECT case_id, 1e9 * (read_bytes + max(0, write_bytes - cache_bytes)) / bandwidth AS memory_ns,
+         1e9 * flops / iif(params ->> 'dtype' = 'bf16', bf16, fp8) AS products_ns
+  FROM bench_case, ceilings, (SELECT cache_bytes FROM device JOIN run USING (device_id) WHERE run_id = :run)
+), varying AS (
+  SELECT model, j.key AS name FROM level, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
+)
+SELECT model,
+       CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
+       (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
+        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = level.model AND v.name = j.key)) AS other,
+       level.variant,
+       block,
+       round(ns / 1000, 2) AS us,
+       round(zero_ns / 1000, 2) AS "zeroing us",
+       CASE WHEN zero_ns THEN round(gemm_ns / 1000, 2) END AS "GEMM us",
+       CASE WHEN x - reach > 0 OR x + reach < 0 THEN printf('%.3fx', exp(x)) WHEN x IS NOT NULL THEN '~' END AS "speed-up",
+       CASE WHEN reach IS NOT NULL THEN printf('%.3f–%.3f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
+       CASE WHEN zero_ns IS NULL THEN NULL
+            WHEN gemm_x - gemm_reach > 0 OR gemm_x + gemm_reach < 0 THEN printf('%.3fx', exp(gemm_x))
+            WHEN gemm_x IS NOT NULL THEN '~' END AS "speed-up without zeroing",
+       round(memory_ns / 1000, 2) AS "floor us: memory",
+       round(products_ns / 1000, 2) AS "floor us: products",
+       round(100 * max(memory_ns, coalesce(products_ns, 0)) / ns, 1) AS "% of floor",
+       iif(level.variant = 'gather_split_k1', '1.00', NULL) AS "expected speed-up",
+       gain AS "published gain"
+FROM level LEFT JOIN change USING (case_id, variant) JOIN roof USING (case_id)
+LEFT JOIN published p ON p.variant = level.variant AND experts = shape ->> 'experts' AND hidden = shape ->> 'hidden'
+     AND inter = shape ->> 'inter'
+WHERE place = 1
+ORDER BY model, tokens, shape, level.variant <> 'gather', level.variant <> 'gather_split_k1', level.variant NOT GLOB 'split_k*',
+         level.variant
