@@ -57,4 +57,23 @@ void reject_nonfinite(Accuracy& a, const std::vector<T>& out, bool (*is_nonfinit
                       a.nonfinite, out.size(), a.worst_index);
 }
 
+/// A bf16 output [any, width], of which `rows` are compared with the truth.
+inline Checked check_bf16_rows(const Tensor& output, int64_t width,
+                               const std::vector<int64_t>& rows, const std::vector<double>& truth,
+                               const Tolerance& tolerance) {
+  const auto bits = output.download<uint16_t>();
+  std::vector<float> values;
+  values.reserve(truth.size());
+  for (const int64_t r : rows) {
+    for (int64_t i = r * width; i < (r + 1) * width; ++i) {
+      values.push_back(bf16_to_float(bits[static_cast<size_t>(i)]));
+    }
+  }
+  const bool samples = truth.size() < bits.size();
+  Accuracy a = compare_floats(samples ? output.name() + " (sample)" : output.name(), values, truth,
+                              width, tolerance);
+  reject_nonfinite(a, bits, is_nonfinite_bf16);
+  return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+}
+
 }  // namespace moegate

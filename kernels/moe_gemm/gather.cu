@@ -14,6 +14,7 @@
 // does otherwise: its products are wgmma where BM >= 64, these are mma.sync at every BM; and where
 // it has a tuned configuration, BN, stages and group depend on the number of tokens.
 #include "kernels/moe_gemm/gather_tile.cuh"
+#include "kernels/moe_gemm/launches.h"
 
 namespace moegate {
 namespace gemm::gather {
@@ -27,9 +28,8 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   compute_tile<Rows, kDtype, kWeightScale, Result::stored>(args, place);
 }
 
-template <class P, WeightScale kWeightScale>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
+template <WeightScale kWeightScale>
+void launch_scaled(const MoeGemmArgs& args, const Launch& where) {
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
@@ -40,6 +40,11 @@ void launch(P& problem, const Launch& where) {
              static_cast<cudaStream_t>(where.stream)>>>(args, order);
   });
   check_launch("gather_kernel");
+}
+
+template <class P, WeightScale kWeightScale>
+void launch(P& problem, const Launch& where) {
+  launch_scaled<kWeightScale>(problem.args(), where);
 }
 
 template <class P>
@@ -72,4 +77,9 @@ const Kernel<MoeDown> down_scalar(per_tile<MoeDown>());
 
 }  // namespace
 }  // namespace gemm::gather
+
+void gemm::launch_gather(const MoeGemmArgs& args, const Launch& where) {
+  gather::launch_scaled<gather::WeightScale::per_column>(args, where);
+}
+
 }  // namespace moegate

@@ -41,6 +41,9 @@ struct MoeGemmShape {
   int64_t capacity() const { return aligned_capacity(rows(), experts, block); }
 };
 
+/// BM as vLLM chooses it where no tuned configuration is found.
+int default_block(DType dtype, int tokens);
+
 /// Everything a launch needs, by value; pointers are device pointers.
 struct MoeGemmArgs {
   const void* x;                    // [source_rows, K] of dtype

@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "kernels/cuda_check.cuh"
+#include "kernels/moe_gemm/launches.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/swap_ab_output.cuh"
@@ -208,10 +209,10 @@ void launch_tokens(const MoeGemmArgs& args, int splits, const Launch& where) {
              "swap_ab_kernel");
 }
 
-template <class P, bool Split>
-void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
-  const int splits = Split ? splits_of(args.shape, where.device) : 1;
+}  // namespace
+
+void launch_swap_ab(const MoeGemmArgs& args, SplitK split, const Launch& where) {
+  const int splits = split == SplitK::never ? 1 : splits_of(args.shape, where.device);
   switch (args.shape.block) {
     case 16:
       return launch_tokens<16>(args, splits, where);
@@ -222,6 +223,13 @@ void launch(P& problem, const Launch& where) {
     default:
       return launch_tokens<128>(args, splits, where);
   }
+}
+
+namespace {
+
+template <class P, bool Split>
+void launch(P& problem, const Launch& where) {
+  launch_swap_ab(problem.args(), Split ? SplitK::where_tiles_are_few : SplitK::never, where);
 }
 
 std::string unsupported(const MoeGemmShape& s) {

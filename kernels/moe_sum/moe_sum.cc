@@ -75,18 +75,7 @@ MoeSumArgs MoeSum::args() {
 }
 
 Checked MoeSum::check() const {
-  const auto bits = out_.download<uint16_t>();
-  std::vector<float> values;
-  values.reserve(truth_.size());
-  for (const int64_t t : tokens_) {
-    for (int64_t i = t * shape.hidden; i < (t + 1) * shape.hidden; ++i) {
-      values.push_back(bf16_to_float(bits[static_cast<size_t>(i)]));
-    }
-  }
-  Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_, shape.hidden,
-                              ceilings(kTolerance));
-  reject_nonfinite(a, bits, is_nonfinite_bf16);
-  return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+  return check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
 }
 
 Corruptions MoeSum::corruptions() {

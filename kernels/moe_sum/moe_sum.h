@@ -52,7 +52,6 @@ class MoeSum : public Problem {
   const MoeSumShape shape;
 
  private:
-  bool samples() const { return static_cast<int64_t>(tokens_.size()) < shape.tokens; }
   void swap_slots();
   void drop_slot();
 
