@@ -4,7 +4,11 @@
 // never leaves its core's cache, and threads wait for each other once, before the sum. Columns are
 // the outer loop of both products: every weight is read once for all rows of a block.
 //
-// Loses its point where one expert has most rows: its blocks are few.
+// Where one expert has most rows its blocks are few. Measured cold with 2 threads of an AMD EPYC
+// (2 processes, other programs running), its time over that of `chain`: 0.99 and 1.10 at E = 256, k
+// = 8, H = 512, I = 128, T = 1 and 16; 0.99 and 0.94 at E = 32, k = 4, H = 768, I = 256, T = 8 and
+// 128. Both read weights as fast as memory gives them (33 to 45 GB/s at decode), so neither the
+// barriers nor the intermediates saved show.
 #include <omp.h>
 
 #include "kernels/fused_moe/steps.h"
