@@ -134,6 +134,7 @@ struct OpEntry {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;  // host variant that the others are timed against, interleaved
+  std::vector<std::string> parts;
   std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
   std::string file;  // that defines it, relative to the source tree
@@ -162,6 +163,8 @@ struct OpSpec {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;
+  /// Operators whose kernels its variants launch: their code counts as its own.
+  std::vector<std::string> parts = {};
   /// Puts values in place of words that mean one for each device (block = tuned). What validate()
   /// gets is not resolved; what a Problem and its variants get is. Throws Error(usage).
   void (*resolve)(Case&, const DeviceFacts&) = nullptr;
@@ -198,7 +201,7 @@ class Op {
  public:
   explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
-                 P::validate,
+                 std::move(spec.parts), P::validate,
                  [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }, file,
                  spec.resolve});
   }

@@ -19,6 +19,13 @@ std::string folder_of(const std::string& file) {
   return file.substr(0, file.rfind('/') + 1);
 }
 
+/// The files that define the operator and its parts.
+std::vector<std::string> files_of(const OpEntry& op) {
+  std::vector<std::string> files = {op.file};
+  for (const std::string& part : op.parts) files.push_back(find_op(part).file);
+  return files;
+}
+
 }  // namespace
 
 bool register_objects(std::initializer_list<ObjectCode> objects) {
@@ -52,7 +59,8 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 
 std::string host_code(const Variant& variant, std::span<const ObjectCode> objects) {
   const OpEntry& op = find_op(variant.op);
-  std::vector<std::string> files = {variant.file, op.file};
+  std::vector<std::string> files = files_of(op);
+  files.push_back(variant.file);
   for (const Variant& v : all_variants()) {
     if (v.op == op.name && v.backend == Backend::host && v.name == op.yardstick) {
       files.push_back(v.file);
@@ -65,7 +73,8 @@ std::string host_code(const Variant& variant, std::span<const ObjectCode> object
 }
 
 std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
-  const std::vector<std::string> files = {variant.file, find_op(variant.op).file};
+  std::vector<std::string> files = files_of(find_op(variant.op));
+  files.push_back(variant.file);
   std::vector<ObjectCode> counted(objects.begin(), objects.end());
   for (const Variant& v : all_variants()) {
     if (v.backend != Backend::host || std::ranges::count(files, v.file) > 0) continue;

@@ -102,6 +102,35 @@ TEST(ObjectCode, ALaunchIsTheHostHalvesAndWhatDefinesNoHostVariant) {
       << "a file of both";
 }
 
+// A variant that launches other operators' kernels changes with them.
+TEST(ObjectCode, TheCodeOfPartsCounts) {
+  Objects objects;
+  for (const char* op : {"fused_moe", "moe_align", "moe_gemm", "moe_sum", "silu_mul_quant"}) {
+    for (const OpEntry& entry : all_ops()) {
+      if (entry.file.find(op) != std::string::npos) objects.push_back({entry.file.c_str(), "1111"});
+    }
+  }
+  objects.push_back({"kernels/topk_sort/topk_sort.cc", "1111"});
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    Variant v = variant_of(backend, find_op("fused_moe").file);
+    v.op = "fused_moe";
+    const auto hash = [&] {
+      return backend == Backend::host ? host_code(v, objects) : launch_code(v, objects);
+    };
+    if (backend == Backend::host) objects.push_back({"kernels/fused_moe/host_chain.cc", "1111"});
+    const std::string before = hash();
+    ASSERT_EQ(before.size(), 16u);
+    for (ObjectCode& object : objects) {
+      const bool counts =
+          std::string(object.file).find("topk_sort") == std::string::npos &&
+          (backend == Backend::host || !std::string(object.file).ends_with("chain.cc"));
+      object.hash = "2222";
+      EXPECT_EQ(hash() != before, counts) << object.file;
+      object.hash = "1111";
+    }
+  }
+}
+
 TEST(ObjectCode, ALaunchWithoutObjectIsUnknown) {
   EXPECT_EQ(launch_code(variant_of(Backend::cuda, "kernels/topk_sort/new.cu"), kOperator), "");
   const Variant v = variant_of(Backend::cuda, "kernels/topk_sort/mine.cu");

@@ -58,6 +58,10 @@ void check_registrations() {
     }
   }
   for (const OpEntry& op : r.ops) {
+    for (const std::string& part : op.parts) {
+      if (find_or_null(part)) continue;
+      fail(fmt::format("operator '{}' has a part '{}', which does not exist", op.name, part));
+    }
     if (!op.yardstick.empty() && !has_variant(op.name, Backend::host, op.yardstick)) {
       fail(fmt::format("operator '{}' names yardstick '{}', but has no host variant of that name",
                        op.name, op.yardstick));

@@ -8,6 +8,7 @@
 // 16384: 3.99 4.48 5.45 17.0 56.7. One block counts all rows: from T = 1024 on that is nearly all.
 #include "kernels/block_scan.cuh"
 #include "kernels/cuda_check.cuh"
+#include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
 namespace moegate {
@@ -58,10 +59,10 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return static_cast<size_t>(MoeAlignShape::of(c).experts) * sizeof(int32_t);
 }
 
-void launch(MoeAlign& problem, const Launch& where) {
-  const MoeAlignArgs args = problem.args();
+}  // namespace
+
+void launch_count_scan_scatter(const MoeAlignArgs& args, int32_t* next, const Launch& where) {
   const auto stream = static_cast<cudaStream_t>(where.stream);
-  auto* next = problem.workspace<int32_t>();
   count_scan_kernel<<<2, kCountThreads, 0, stream>>>(args, next);
   check_launch("count_scan_kernel");
   const int blocks = (args.shape.rows() + kScatterThreads - 1) / kScatterThreads;
@@ -69,11 +70,16 @@ void launch(MoeAlign& problem, const Launch& where) {
   check_launch("scatter_kernel");
 }
 
+namespace {
+
 const Kernel<MoeAlign> kernel({
     .name = "count_scan_scatter",
     .backend = Backend::cuda,
     .help = "two launches: one block counts, one fills; then atomics place the rows in any order",
-    .launch = launch,
+    .launch =
+        [](MoeAlign& problem, const Launch& where) {
+          launch_count_scan_scatter(problem.args(), problem.workspace<int32_t>(), where);
+        },
     .workspace = workspace,
 });
 

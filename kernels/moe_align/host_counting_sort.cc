@@ -3,20 +3,14 @@
 // rows in ascending order. The operator's yardstick.
 #include <algorithm>
 
-#include "kernels/moe_align/moe_align.h"
+#include "kernels/moe_align/host_align.h"
 
 namespace moegate {
-namespace {
+namespace align_host {
 
-/// One place per expert: its number of rows, then where its next row goes.
-size_t workspace(const Case& c, const DeviceFacts&) {
-  return static_cast<size_t>(MoeAlignShape::of(c).experts) * sizeof(int32_t);
-}
-
-void launch(MoeAlign& problem, const Launch&) {
-  const MoeAlignArgs args = problem.args();
+/// `next`: an expert's number of rows, then where its next row goes.
+void run_counting_sort(const MoeAlignArgs& args, int32_t* next) {
   const MoeAlignShape& shape = args.shape;
-  auto* next = problem.workspace<int32_t>();
   std::fill_n(next, shape.experts, 0);
   for (int row = 0; row < shape.rows(); ++row) {
     if (shape.has(args.topk_ids[row])) ++next[args.topk_ids[row]];
@@ -36,10 +30,22 @@ void launch(MoeAlign& problem, const Launch&) {
   *args.num_tokens_post_padded = end;
 }
 
+}  // namespace align_host
+
+namespace {
+
+size_t workspace(const Case& c, const DeviceFacts&) {
+  return static_cast<size_t>(MoeAlignShape::of(c).experts) * sizeof(int32_t);
+}
+
 const Kernel<MoeAlign> kernel({.name = "counting_sort",
                                .backend = Backend::host,
                                .help = "count, lay out, place: one thread, rows in order",
-                               .launch = launch,
+                               .launch =
+                                   [](MoeAlign& problem, const Launch&) {
+                                     align_host::run_counting_sort(problem.args(),
+                                                                   problem.workspace<int32_t>());
+                                   },
                                .workspace = workspace});
 
 }  // namespace

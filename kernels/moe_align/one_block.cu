@@ -9,6 +9,7 @@
 // graph, E = 32, k = 4, BM = 64: 3.2 us at T = 1, 4.2 at 64 (count_scan_scatter: 3.9, 4.1); E =
 // 128, k = 8: 11.8 and 12.7, for one thread's serial sum over the experts.
 #include "kernels/cuda_check.cuh"
+#include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
 namespace moegate {
@@ -71,13 +72,17 @@ __global__ void __launch_bounds__(1024, 1)
       args.sorted_token_ids[first_block[id] * shape.block + mine[id]++] = row;
 }
 
-void launch(MoeAlign& problem, const Launch& where) {
-  const size_t shared = shared_bytes(problem.shape);
+}  // namespace
+
+void launch_one_block(const MoeAlignArgs& args, const Launch& where) {
+  const size_t shared = shared_bytes(args.shape);
   allow_shared(one_block_kernel, shared);
-  one_block_kernel<<<1, kFillThreads + workers_for(problem.shape), shared,
-                     static_cast<cudaStream_t>(where.stream)>>>(problem.args());
+  one_block_kernel<<<1, kFillThreads + workers_for(args.shape), shared,
+                     static_cast<cudaStream_t>(where.stream)>>>(args);
   check_launch("one_block_kernel");
 }
+
+namespace {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const auto shape = MoeAlignShape::of(c);
@@ -92,7 +97,8 @@ const Kernel<MoeAlign> kernel({
     .name = "one_block",
     .backend = Backend::cuda,
     .help = "one launch of one block, a table per worker (upstream: R < 1024 and E <= 64)",
-    .launch = launch,
+    .launch = [](MoeAlign& problem,
+                 const Launch& where) { launch_one_block(problem.args(), where); },
     .unsupported = unsupported,
 });
 

@@ -17,6 +17,7 @@
 #include "kernels/block_scan.cuh"
 #include "kernels/cluster.cuh"
 #include "kernels/cuda_check.cuh"
+#include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
 namespace moegate {
@@ -220,8 +221,9 @@ int round_up(int value, int step) {
   return (value + step - 1) / step * step;
 }
 
-void launch(MoeAlign& problem, const Launch& where) {
-  const MoeAlignArgs args = problem.args();
+}  // namespace
+
+void launch_redundant_count(const MoeAlignArgs& args, const Launch& where) {
   const auto stream = static_cast<cudaStream_t>(where.stream);
   const int blocks = blocks_of_team(args.shape);
   const int rows = (args.shape.rows() + blocks - 1) / blocks;  // of a block
@@ -240,10 +242,15 @@ void launch(MoeAlign& problem, const Launch& where) {
   launch_team<kMaxItems, kClusterBlocks>(args, threads, stream);
 }
 
-std::string unsupported(const Case& c, const DeviceFacts&) {
-  const int rows = MoeAlignShape::of(c).rows();
+std::string redundant_count_unsupported(int rows) {
   if (rows <= kMaxRows) return "";
   return fmt::format("{} rows: a cluster's registers hold {}", rows, kMaxRows);
+}
+
+namespace {
+
+std::string unsupported(const Case& c, const DeviceFacts&) {
+  return redundant_count_unsupported(MoeAlignShape::of(c).rows());
 }
 
 std::string path(const Case& c, const DeviceFacts&) {
@@ -254,7 +261,8 @@ const Kernel<MoeAlign> kernel({
     .name = "redundant_count",
     .backend = Backend::cuda,
     .help = "one launch: every block or cluster counts all and writes its experts; rows in order",
-    .launch = launch,
+    .launch = [](MoeAlign& problem,
+                 const Launch& where) { launch_redundant_count(problem.args(), where); },
     .unsupported = unsupported,
     .path = path,
 });

@@ -84,4 +84,5 @@ const Kernel<MoeDown> down_scalar(per_tile<MoeDown>());
 
 }  // namespace
 }  // namespace gemm::gather
+
 }  // namespace moegate

@@ -59,14 +59,6 @@ const Op<MoeDown> down({
     .resolve = resolve<MoeDown>,
 });
 
-/// vLLM's choice where no tuned configuration is found.
-int default_block(DType dtype, int tokens) {
-  if (dtype == DType::e4m3) return tokens <= 64 ? 16 : 64;
-  if (tokens <= 32) return 16;
-  if (tokens <= 96) return 32;
-  return tokens <= 512 ? 64 : 128;
-}
-
 MoeGemmShape shape_for(const Case& c, bool down) {
   MoeGemmShape s{};
   s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
@@ -95,6 +87,13 @@ void validate_case(Case c) {
 }
 
 }  // namespace
+
+int default_block(DType dtype, int tokens) {
+  if (dtype == DType::e4m3) return tokens <= 64 ? 16 : 64;
+  if (tokens <= 32) return 16;
+  if (tokens <= 96) return 32;
+  return tokens <= 512 ? 64 : 128;
+}
 
 MoeGemmShape MoeGateUp::shape_of(const Case& c) {
   return shape_for(c, false);

@@ -47,6 +47,9 @@ struct MoeGemmShape {
   int64_t capacity() const { return aligned_capacity(rows(), experts, block); }
 };
 
+/// BM as vLLM chooses it where no tuned configuration is found.
+int default_block(DType dtype, int tokens);
+
 /// Everything a launch needs, by value; pointers are device pointers. In sorted order down's x and
 /// x_scales, and gate_up's out, have a row per place instead: [capacity, ...].
 struct MoeGemmArgs {

@@ -5,45 +5,15 @@
 #include <map>
 
 #include "kernels/moe_gemm/moe_gemm.h"
+#include "kernels/sampled_rows.h"
 
 namespace moegate {
 namespace {
 
-/// Rows of a tensor seen as rows of `width` elements, neighbours in one piece.
-template <class T>
-std::vector<T> rows_of(Device& device, const Tensor& tensor, int64_t width,
-                       const std::vector<int64_t>& rows) {
-  std::vector<T> values(rows.size() * static_cast<size_t>(width));
-  const T* from = static_cast<const T*>(tensor.data());
-  for (size_t first = 0, end; first < rows.size(); first = end) {
-    end = first + 1;
-    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
-    const size_t elements = (end - first) * static_cast<size_t>(width);
-    device.download(values.data() + first * static_cast<size_t>(width), from + rows[first] * width,
-                    elements * sizeof(T));
-  }
-  return values;
-}
-
-bool is_nonfinite(uint16_t bf16) {
-  return (bf16 & 0x7f80) == 0x7f80;
-}
-
-/// Elements outside the sample cannot be judged, but one that nobody wrote is poison.
-void reject_nonfinite(Accuracy& a, const std::vector<uint16_t>& out) {
-  const auto first = std::find_if(out.begin(), out.end(), is_nonfinite);
-  if (first == out.end() || !a.ok) return;
-  a.ok = false;
-  a.nonfinite = std::count_if(first, out.end(), is_nonfinite);
-  a.worst_index = first - out.begin();
-  a.why = fmt::format("{}: {} of all {} elements are not finite, first at {}", a.output,
-                      a.nonfinite, out.size(), a.worst_index);
-}
-
 /// Beyond the rows in token order lies room that no variant may write to: a row of padding has id
 /// R.
 void reject_overrun(Accuracy& a, const std::vector<uint16_t>& beyond) {
-  const auto first = std::find_if_not(beyond.begin(), beyond.end(), is_nonfinite);
+  const auto first = std::find_if_not(beyond.begin(), beyond.end(), is_nonfinite_bf16);
   if (first == beyond.end() || !a.ok) return;
   a.ok = false;
   a.why = fmt::format("{}: element {} beyond the routed rows was written", a.output,
@@ -141,7 +111,7 @@ Checked MoeGemm::check() const {
   }
   Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_,
                               static_cast<int64_t>(sample_.columns.size()), ceilings(kTolerance));
-  if (samples()) reject_nonfinite(a, bits);
+  if (samples()) reject_nonfinite(a, bits, is_nonfinite_bf16);
   const size_t room = static_cast<size_t>(out_.size()) - bits.size();
   if (room > 0 && !sorted_out_) {
     std::vector<uint16_t> beyond(room);

@@ -185,24 +185,25 @@ std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend back
   return fault;
 }
 
-TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  TileChoice none;
-  none.config.block = shape.block;
-  none.why = fmt::format("no kernel with tile configurations on {}", name_of(device.backend));
-  for (const char* name : {"swap_ab", "gather"}) {
-    TileChoice choice;
-    choice.kernel = find_kernel(device.backend, name);
-    if (!choice.kernel) continue;
-    choice.config = {name, shape.block,
-                     choice.kernel->usual ? choice.kernel->usual(shape, device)
-                                          : choice.kernel->compiled.front()};
-    if (!is_compiled(*choice.kernel, choice.config.knobs)) continue;
-    choice.path = fmt::format("default: {}", choice.config.text());
-    choice = where_supported(std::move(choice), shape);
-    if (choice.kernel) return choice;
-    none.why = choice.why;
+TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
+                      const DeviceFacts& device) {
+  TileChoice choice;
+  choice.kernel = find_kernel(device.backend, kernel);
+  choice.config = {kernel, shape.block, {}};
+  if (!choice.kernel) {
+    choice.why = fmt::format("{} is no kernel with tile configurations on {}", kernel,
+                             name_of(device.backend));
+    return choice;
   }
-  return none;
+  choice.config.knobs =
+      choice.kernel->usual ? choice.kernel->usual(shape, device) : choice.kernel->compiled.front();
+  choice.path = fmt::format("default: {}", choice.config.text());
+  return where_supported(std::move(choice), shape);
+}
+
+TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
+  TileChoice swap_ab = usual_tile("swap_ab", shape, device);
+  return swap_ab.kernel ? swap_ab : usual_tile("gather", shape, device);
 }
 
 TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/fused_moe/fused_moe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/moe_gemm/tile.h"
+#include "kernels/sampled_rows.h"
+
+namespace moegate {
+namespace {
+
+const std::vector<std::string> kBlocks = {"0", "16", "32", "64", "128"};
+
+// Streams of the counter-based generator, one per tensor.
+enum Stream : uint64_t {
+  kXStream = 351,
+  kXScaleStream,
+  kW1Stream,
+  kW1ScaleStream,
+  kW2Stream,
+  kW2ScaleStream,
+  kRoutingStream
+};
+
+constexpr const char* kTunedBlock = "tuned";
+
+void resolve(Case& c, const DeviceFacts& device) {
+  if (c.get("block") != kTunedBlock) return;
+  c.params["block"] = "0";
+  c.params["block"] =
+      std::to_string(best_tile(FusedMoeShape::of(c).gate_up(), device).config.block);
+}
+
+const Op<FusedMoe> op({
+    .help = "a whole fp8 block-scaled MoE layer: align, gate-up, silu and quantisation, down, sum",
+    .params = {{"tokens", "", "T, 1 to 65536"},
+               {"experts", "", "E, 1 to 1024"},
+               {"topk", "", "k, 1 to 16"},
+               {"hidden", "", "H, a multiple of 128"},
+               {"inter", "", "I, the layer's inner width (of one rank), a multiple of 128"},
+               {"block", "0",
+                "BM of both products: 16, 32, 64, 128; 0: by T, as vLLM's default; tuned: as "
+                "gate-up's tile configuration (suites/tiles)"},
+               {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
+    .yardstick = "chain",
+    .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
+    .resolve = resolve,
+});
+
+int multiple_of_group(const Case& c, const std::string& name) {
+  const auto value = static_cast<int>(c.get_int(name, 1, 1 << 16));
+  if (value % kMoeGroup != 0) {
+    usage_error("{}: {} = {} is not a multiple of {}, the group of fp8 scale factors", c.where(),
+                name, value, kMoeGroup);
+  }
+  return value;
+}
+
+/// Multiply-adds of a token.
+double products(const FusedMoeShape& s) {
+  return 3.0 * s.topk * s.inter * s.hidden;
+}
+
+}  // namespace
+
+FusedMoeShape FusedMoeShape::of(const Case& c) {
+  FusedMoeShape s{};
+  s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
+  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  s.hidden = multiple_of_group(c, "hidden");
+  s.inter = multiple_of_group(c, "inter");
+  s.block = std::stoi(kBlocks[c.get_choice("block", kBlocks)]);
+  if (s.block == 0) s.block = default_block(DType::e4m3, s.tokens);
+  return s;
+}
+
+void FusedMoe::validate(const Case& given) {
+  Case c = given;
+  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  const auto s = FusedMoeShape::of(c);
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+}
+
+FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
+    : Problem(device),
+      shape(FusedMoeShape::of(c)),
+      x_(make_tensor("x", Role::activation, DType::e4m3, {shape.tokens, shape.hidden})),
+      x_scales_(make_tensor("x_scales", Role::activation, DType::f32,
+                            {shape.tokens, shape.hidden / kMoeGroup})),
+      topk_ids_(make_tensor("topk_ids", Role::activation, DType::i32, {shape.tokens, shape.topk})),
+      topk_weights_(
+          make_tensor("topk_weights", Role::activation, DType::f32, {shape.tokens, shape.topk})),
+      w1_(make_tensor("w1", Role::weight, DType::e4m3,
+                      {shape.experts, 2 * shape.inter, shape.hidden})),
+      w1_scales_(
+          make_tensor("w1_scales", Role::weight, DType::f32,
+                      {shape.experts, 2 * shape.inter / kMoeGroup, shape.hidden / kMoeGroup})),
+      w2_(make_tensor("w2", Role::weight, DType::e4m3, {shape.experts, shape.hidden, shape.inter})),
+      w2_scales_(make_tensor("w2_scales", Role::weight, DType::f32,
+                             {shape.experts, shape.hidden / kMoeGroup, shape.inter / kMoeGroup})),
+      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  experts_ = routed_experts(c.get("routing"), {shape.tokens, shape.experts, shape.topk}, seed);
+  topk_ids_.upload(experts_);
+  fill_operands(seed);
+  const double each = products(shape);
+  const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
+  tokens_ = sampled_rows(shape.tokens, each * shape.tokens <= most_products ? shape.tokens : sample,
+                         seed);
+  truth_ = truth(Fault::none);
+}
+
+/// Outputs of unit size: activations and weights are sized as in MoeGemm, so that h has unit size,
+/// too; silu(gate) * up of such is 0.6 on average, and routing weights make up for that and for the
+/// sum of k rows.
+void FusedMoe::fill_operands(uint64_t seed) {
+  constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
+  const auto codes = [&](Tensor& to, Stream stream) {
+    to.fill_random({RandomFill::Kind::e4m3_normal, seed, stream, DType::e4m3});
+  };
+  const auto around = [&](Tensor& to, Stream stream, float middle, float spread) {
+    to.fill_random({RandomFill::Kind::uniform, seed, stream, DType::f32, (1 - spread) * middle,
+                    (1 + spread) * middle});
+  };
+  codes(x_, kXStream);
+  around(x_scales_, kXScaleStream, 1 / kCodeSize, 0.25f);
+  codes(w1_, kW1Stream);
+  around(w1_scales_, kW1ScaleStream, 1 / (kCodeSize * std::sqrt(static_cast<float>(shape.hidden))),
+         0.25f);
+  codes(w2_, kW2Stream);
+  around(w2_scales_, kW2ScaleStream, 1 / (kCodeSize * std::sqrt(static_cast<float>(shape.inter))),
+         0.25f);
+  around(topk_weights_, kRoutingStream, 1 / (0.6f * std::sqrt(static_cast<float>(shape.topk))),
+         0.5f);
+}
+
+FusedMoeArgs FusedMoe::args() {
+  return {.x = x_.data<uint8_t>(),
+          .x_scales = x_scales_.data<float>(),
+          .topk_ids = topk_ids_.data<int32_t>(),
+          .topk_weights = topk_weights_.data<float>(),
+          .w1 = w1_.data<uint8_t>(),
+          .w1_scales = w1_scales_.data<float>(),
+          .w2 = w2_.data<uint8_t>(),
+          .w2_scales = w2_scales_.data<float>(),
+          .out = out_.data<uint16_t>(),
+          .shape = shape};
+}
+
+Checked FusedMoe::check() const {
+  return check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+}
+
+Corruptions FusedMoe::corruptions() {
+  return {.experts_swapped = Corruption([this] { spoil(Fault::experts_swapped); }),
+          .token_dropped = Corruption([this] { spoil(Fault::token_dropped); }),
+          .scales_transposed = Corruption([this] { spoil(Fault::scales_transposed); })};
+}
+
+/// Makes the output what it were with the fault, where that changes it.
+void FusedMoe::spoil(Fault fault) {
+  const auto wrong = truth(fault);
+  auto out = out_.download<uint16_t>();
+  size_t i = 0;
+  for (const int64_t t : tokens_) {
+    uint16_t* row = out.data() + t * shape.hidden;
+    for (int c = 0; c < shape.hidden; ++c, ++i) {
+      if (wrong[i] != truth_[i]) row[c] = float_to_bf16(static_cast<float>(wrong[i]));
+    }
+  }
+  out_.upload(out);
+}
+
+Cost FusedMoe::cost() const {
+  // The operands; what stands between the parts need not be memory. Weights of the experts that
+  // have rows, once each.
+  const double active = skew_of(experts_, shape.experts).active_experts;
+  const auto weight_bytes =
+      static_cast<double>(w1_.bytes() + w1_scales_.bytes() + w2_.bytes() + w2_scales_.bytes());
+  Cost cost;
+  cost.flops = 2 * products(shape) * shape.tokens;
+  cost.read_bytes = active / shape.experts * weight_bytes +
+                    static_cast<double>(x_.bytes() + x_scales_.bytes() + topk_ids_.bytes() +
+                                        topk_weights_.bytes());
+  cost.write_bytes = static_cast<double>(out_.bytes());
+  return cost;
+}
+
+std::vector<Fact> FusedMoe::facts() const {
+  const Skew skew = skew_of(experts_, shape.experts);
+  const double rows = shape.rows(),
+               padded = align_rows(experts_, shape.experts, shape.block).padded_rows;
+  return {{"active_experts", static_cast<double>(skew.active_experts)},
+          {"max_over_mean", skew.max_over_mean},
+          {"rows", rows},
+          {"padded_rows", padded},
+          {"tile_efficiency", rows / padded}};
+}
+
+}  // namespace moegate

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The truth of the whole layer against its definition on small numbers, what check() takes and
+// rejects, and the host variants against the truth through the verification that the harness uses.
+#include "kernels/fused_moe/fused_moe.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/measure.h"
+#include "kernels/fused_moe/fused_moe_testing.h"
+#include "kernels/fused_moe/steps.h"
+
+namespace moegate {
+namespace {
+
+void run(FusedMoe& problem, const Case& c, const std::string& name = "chain") {
+  const Variant& variant = find_variant(c.op, Backend::host, name);
+  const DeviceFacts& facts = problem.device().facts();
+  problem.reserve_workspace(variant.workspace(c, facts));
+  problem.poison();
+  variant.launch(problem, {nullptr, facts});
+}
+
+Accuracy accuracy(const FusedMoe& problem) {
+  return problem.check().accuracy[0];
+}
+
+/// The layer's definition without any of its roundings, straight from the operands.
+std::vector<double> layer_without_roundings(const FusedMoeArgs& args) {
+  const FusedMoeShape& s = args.shape;
+  const auto value = [](const uint8_t* codes, const float* scales, int64_t row, int64_t scale_row,
+                        int k, int width) {
+    return double{e4m3_to_float(codes[row * width + k])} *
+           scales[scale_row * (width / kMoeGroup) + k / kMoeGroup];
+  };
+  std::vector<double> out;
+  for (int t = 0; t < s.tokens; ++t) {
+    std::vector<double> sum(static_cast<size_t>(s.hidden));
+    for (int r = t * s.topk; r < (t + 1) * s.topk; ++r) {
+      const int64_t e = args.topk_ids[r];
+      std::vector<double> h, a;
+      for (int n = 0; n < 2 * s.inter; ++n) {
+        double dot = 0;
+        for (int k = 0; k < s.hidden; ++k) {
+          const int64_t row = e * 2 * s.inter + n;
+          dot += value(args.x, args.x_scales, t, t, k, s.hidden) *
+                 value(args.w1, args.w1_scales, row, row / kMoeGroup, k, s.hidden);
+        }
+        h.push_back(dot);
+      }
+      for (size_t i = 0; i < h.size() / 2; ++i) {
+        a.push_back(h[i] / (1 + std::exp(-h[i])) * h[i + h.size() / 2]);
+      }
+      for (int n = 0; n < s.hidden; ++n) {
+        const int64_t row = e * s.hidden + n;
+        double dot = 0;
+        for (int k = 0; k < s.inter; ++k) {
+          dot += a[static_cast<size_t>(k)] *
+                 value(args.w2, args.w2_scales, row, row / kMoeGroup, k, s.inter);
+        }
+        sum[static_cast<size_t>(n)] += args.topk_weights[r] * dot;
+      }
+    }
+    out.insert(out.end(), sum.begin(), sum.end());
+  }
+  return out;
+}
+
+// What is left are the roundings to e4m3 of the activations, 2.6e-2 of them.
+TEST(FusedMoe, ComputesTheLayerUpToItsRoundings) {
+  const auto device = open_host_device();
+  const Case c = fused_moe_case({{"hidden", "384"}, {"inter", "256"}});
+  FusedMoe problem(*device, c);
+  run(problem, c);
+  ASSERT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
+  const auto expected = layer_without_roundings(problem.args());
+  double error = 0, size = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error += std::pow(bf16_to_float(problem.args().out[i]) - expected[i], 2);
+    size += expected[i] * expected[i];
+  }
+  EXPECT_NEAR(std::sqrt(error / size), 0.025, 0.01);
+  EXPECT_NEAR(std::sqrt(size / static_cast<double>(expected.size())), 1, 0.25);
+}
+
+TEST(FusedMoe, TheWholeAndASampleRejectFaults) {
+  const auto device = open_host_device();
+  const Case c = fused_moe_case({{"tokens", "40"}, {"inter", "256"}, {"routing", "zipf:0.67"}});
+  for (const double most : {FusedMoe::kWholeTruth, 0.0}) {
+    FusedMoe problem(*device, c, most);
+    problem.set_tolerance(FusedMoe::kOtherCodes);
+    run(problem, c);
+    EXPECT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
+    const Corruptions corruptions = problem.corruptions();
+    for (const Corruption* corruption : {&corruptions.experts_swapped, &corruptions.token_dropped,
+                                         &corruptions.scales_transposed}) {
+      run(problem, c);
+      corruption->apply();
+      EXPECT_FALSE(accuracy(problem).ok);
+    }
+    run(problem, c);
+    problem.args().out[13 * 256 + 5] = 0x7f80;
+    EXPECT_FALSE(accuracy(problem).ok);
+  }
+}
+
+TEST(FusedMoe, AFaultThatChangesNothingLeavesTheOutput) {
+  const auto device = open_host_device();
+  const Case c = fused_moe_case({{"hidden", "128"}, {"topk", "1"}, {"routing", "hot:1:1"}});
+  FusedMoe problem(*device, c);
+  run(problem, c);
+  const uint64_t hash = problem.check().hash;
+  problem.corruptions().experts_swapped.apply();
+  EXPECT_EQ(problem.check().hash, hash);
+  problem.corruptions().token_dropped.apply();
+  EXPECT_NE(problem.check().hash, hash);
+}
+
+// Five of 40 tokens, first and last among them.
+TEST(FusedMoe, ALargeLayerIsSampled) {
+  const auto device = open_host_device();
+  const Case c = fused_moe_case(
+      {{"tokens", "40"}, {"hidden", "2048"}, {"inter", "1152"}, {"topk", "8"}, {"seed", "3"}});
+  const FusedMoe problem(*device, c);
+  const Accuracy poisoned = accuracy(problem);
+  EXPECT_EQ(poisoned.output, "out (sample)");
+  EXPECT_EQ(poisoned.elements % 2048, 0);
+  EXPECT_GE(poisoned.elements, 3 * 2048);
+  EXPECT_LE(poisoned.elements, 5 * 2048);
+}
+
+TEST(FusedMoe, CostFactsAndParameters) {
+  const auto device = open_host_device();
+  const FusedMoe problem(*device,
+                         fused_moe_case({{"tokens", "20"}, {"topk", "1"}, {"routing", "hot:1:1"}}));
+  const Cost cost = problem.cost();
+  EXPECT_EQ(cost.flops, 2.0 * 20 * 3 * 256 * 128);
+  EXPECT_EQ(cost.write_bytes, 20 * 256 * 2);
+  const double weights = 3 * 256 * 128 + 4 * (2 * 2 + 2 * 1);
+  EXPECT_EQ(cost.read_bytes, weights + 20 * (256 + 2 * 4 + 4 + 4));
+  EXPECT_EQ(problem.facts()[0].value, 1);
+  EXPECT_EQ(problem.facts()[3].value, 32);
+  EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"inter", "200"}})), Error);
+  EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"hidden", "130"}})), Error);
+  EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"block", "48"}})), Error);
+  EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"topk", "9"}})), Error);
+}
+
+TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
+  FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
+  alignas(256) std::byte origin[1];
+  const auto at = [&](const void* p) {
+    return static_cast<size_t>(static_cast<const std::byte*>(p) - origin);
+  };
+  const layer::Buffers b = layer::buffers_at(shape, origin);
+  const std::vector<size_t> starts = {at(b.sorted_token_ids),
+                                      at(b.expert_ids),
+                                      at(b.padded_rows),
+                                      at(b.next),
+                                      at(b.h),
+                                      at(b.act),
+                                      at(b.q),
+                                      at(b.scales),
+                                      at(b.y),
+                                      at(b.end)};
+  const auto rows = static_cast<size_t>(shape.rows());
+  const std::vector<size_t> bytes = {static_cast<size_t>(shape.align().capacity()) * 4,
+                                     static_cast<size_t>(shape.align().blocks()) * 4,
+                                     4,
+                                     8 * 4,
+                                     rows * 256 * 2,
+                                     rows * 128 * 2,
+                                     rows * 128,
+                                     rows * 4,
+                                     rows * 256 * 2};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(starts[i] % 256, 0u) << i;
+    EXPECT_GE(starts[i + 1], starts[i] + bytes[i]) << i;
+  }
+  EXPECT_EQ(starts.back(), layer::buffer_bytes(shape));
+}
+
+TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
+  const auto device = open_host_device();
+  const std::vector<Params> cases = {
+      {},
+      {{"tokens", "1"}, {"topk", "1"}, {"hidden", "128"}},
+      {{"tokens", "70"}, {"block", "64"}, {"routing", "hot:3:1"}, {"inter", "384"}},
+      {{"tokens", "33"}, {"experts", "60"}, {"routing", "zipf:1.2"}}};
+  for (const Params& params : cases) {
+    Bench bench(*device, fused_moe_case(params));
+    for (const Variant& v : all_variants()) {
+      if (v.op != FusedMoe::kOp || v.backend != Backend::host) continue;
+      const Result result = bench.verify(v);
+      EXPECT_EQ(result.status, Status::ok) << v.name << ": " << result.why;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The truth of fused_moe: the truths of its parts one after the other, rounded where the layer
+// rounds, expert by expert, so that no more of the weights than one expert's is ever on the host.
+#include <map>
+
+#include "kernels/fused_moe/fused_moe.h"
+#include "kernels/sampled_rows.h"
+#include "kernels/silu_mul_quant/silu_mul_quant.h"
+
+namespace moegate {
+namespace {
+
+std::vector<uint16_t> rounded(const std::vector<double>& values) {
+  std::vector<uint16_t> bits;
+  bits.reserve(values.size());
+  for (const double v : values) bits.push_back(float_to_bf16(static_cast<float>(v)));
+  return bits;
+}
+
+/// Scale factors of every column, [N, K/128], from those of a matrix, [N/128, K/128].
+std::vector<float> of_columns(const std::vector<float>& scales, int n, int k, bool transposed) {
+  const auto columns = static_cast<size_t>(n), k_groups = static_cast<size_t>(k / kMoeGroup);
+  const size_t n_groups = columns / kMoeGroup;
+  std::vector<float> all;
+  for (size_t c = 0; c < columns; ++c) {
+    const size_t group = c / kMoeGroup;
+    for (size_t g = 0; g < k_groups; ++g) {
+      all.push_back(scales[transposed ? g * n_groups + group : group * k_groups + g]);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+FusedMoe::Assignment FusedMoe::assignment(Fault fault) const {
+  Assignment a{experts_, topk_weights_.download<float>()};
+  const auto row = static_cast<size_t>(tokens_.front() * shape.topk);
+  if (fault == Fault::token_dropped) a.weights[row] = 0;
+  if (fault != Fault::experts_swapped) return a;
+  // The first row changes experts with a row of another token that is compared.
+  for (const int64_t t : tokens_) {
+    const auto other = static_cast<size_t>(t * shape.topk);
+    if (a.experts[other] == a.experts[row]) continue;
+    std::swap(a.experts[other], a.experts[row]);
+    break;
+  }
+  return a;
+}
+
+std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int64_t>& rows,
+                                          const std::vector<float>& weights,
+                                          bool transposed) const {
+  const int h = shape.hidden, i = shape.inter;
+  std::vector<int64_t> sources;
+  for (const int64_t r : rows) sources.push_back(r / shape.topk);
+  const auto part = [&](const Tensor& tensor, auto element) {
+    using T = decltype(element);
+    return rows_of<T>(device(), tensor, tensor.size() / shape.experts, {expert});
+  };
+  ExpertProduct up{.k = h, .dtype = DType::e4m3};
+  up.x = rows_of<uint8_t>(device(), x_, h, sources);
+  up.x_scales = rows_of<float>(device(), x_scales_, h / kMoeGroup, sources);
+  up.weights = part(w1_, uint8_t{});
+  up.weight_scales = of_columns(part(w1_scales_, float{}), 2 * i, h, transposed);
+
+  const QuantisedRows a = silu_mul_quant_truth(rounded(expert_truth(up)), i);
+  ExpertProduct down{.k = i, .dtype = DType::e4m3};
+  for (const double code : a.codes) down.x.push_back(float_to_e4m3(static_cast<float>(code)));
+  down.x_scales.assign(a.scales.begin(), a.scales.end());
+  down.weights = part(w2_, uint8_t{});
+  down.weight_scales = of_columns(part(w2_scales_, float{}), h, i, transposed);
+  for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);
+
+  std::vector<double> y;
+  for (const uint16_t bits : rounded(expert_truth(down))) y.push_back(bf16_to_float(bits));
+  return y;
+}
+
+std::vector<double> FusedMoe::truth(Fault fault) const {
+  const Assignment assigned = assignment(fault);
+  const auto width = static_cast<size_t>(shape.hidden);
+  std::map<int32_t, std::vector<int64_t>> rows_of_expert;
+  for (const int64_t t : tokens_) {
+    for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
+      rows_of_expert[assigned.experts[static_cast<size_t>(r)]].push_back(r);
+    }
+  }
+  std::map<int64_t, size_t> place;  // of a token in the sample
+  for (size_t i = 0; i < tokens_.size(); ++i) place[tokens_[i]] = i;
+  // Sums of at most 16 bf16 values: in double their order does not show.
+  std::vector<double> out(tokens_.size() * width);
+  for (const auto& [expert, rows] : rows_of_expert) {
+    const auto y = expert_rows(expert, rows, assigned.weights, fault == Fault::scales_transposed);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      double* to = out.data() + place[rows[i] / shape.topk] * width;
+      for (size_t c = 0; c < width; ++c) to[c] += y[i * width + c];
+    }
+  }
+  return out;
+}
+
+}  // namespace moegate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/fused_moe/steps.h"
+
+namespace moegate::layer {
+namespace {
+
+/// Hands out memory piece by piece; from null, it only counts.
+class Cut {
+ public:
+  explicit Cut(void* from) : from_(static_cast<std::byte*>(from)) {}
+
+  template <class T>
+  T* take(int64_t elements) {
+    constexpr size_t kAlignment = 256;
+    const size_t at = used_;
+    used_ += (static_cast<size_t>(elements) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+    return from_ ? reinterpret_cast<T*>(from_ + at) : nullptr;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  std::byte* from_;
+  size_t used_ = 0;
+};
+
+Buffers cut(const FusedMoeShape& shape, Cut& memory) {
+  const MoeAlignShape aligned = shape.align();
+  const int64_t rows = shape.rows();
+  Buffers b{};
+  b.sorted_token_ids = memory.take<int32_t>(aligned.capacity());
+  b.expert_ids = memory.take<int32_t>(aligned.blocks());
+  b.padded_rows = memory.take<int32_t>(1);
+  b.next = memory.take<int32_t>(shape.experts);
+  b.h = memory.take<uint16_t>(rows * 2 * shape.inter);
+  b.act = memory.take<uint16_t>(rows * shape.inter);
+  b.q = memory.take<uint8_t>(rows * shape.inter);
+  b.scales = memory.take<float>(rows * (shape.inter / kMoeGroup));
+  b.y = memory.take<uint16_t>(rows * shape.hidden);
+  b.end = memory.take<std::byte>(0);
+  return b;
+}
+
+}  // namespace
+
+Buffers buffers_at(const FusedMoeShape& shape, void* workspace) {
+  Cut memory(workspace);
+  return cut(shape, memory);
+}
+
+size_t buffer_bytes(const FusedMoeShape& shape) {
+  Cut memory(nullptr);
+  cut(shape, memory);
+  return memory.used();
+}
+
+size_t workspace(const Case& c, const DeviceFacts&) {
+  return buffer_bytes(FusedMoeShape::of(c));
+}
+
+MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& b) {
+  return {args.topk_ids, b.sorted_token_ids, b.expert_ids, b.padded_rows, args.shape.align()};
+}
+
+MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& b) {
+  return {.x = args.x,
+          .x_scales = args.x_scales,
+          .weights = args.w1,
+          .weight_scales = args.w1_scales,
+          .routing_weights = nullptr,
+          .sorted_token_ids = b.sorted_token_ids,
+          .expert_ids = b.expert_ids,
+          .padded_rows = b.padded_rows,
+          .out = b.h,
+          .shape = args.shape.gate_up()};
+}
+
+SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& b) {
+  return {b.h, b.q, b.scales, {args.shape.rows(), args.shape.inter}};
+}
+
+MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& b) {
+  return {.x = b.q,
+          .x_scales = b.scales,
+          .weights = args.w2,
+          .weight_scales = args.w2_scales,
+          .routing_weights = args.topk_weights,
+          .sorted_token_ids = b.sorted_token_ids,
+          .expert_ids = b.expert_ids,
+          .padded_rows = b.padded_rows,
+          .out = b.y,
+          .shape = args.shape.down()};
+}
+
+MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& b) {
+  return {b.y, args.out, {args.shape.tokens, args.shape.topk, args.shape.hidden, 1}};
+}
+
+}  // namespace moegate::layer

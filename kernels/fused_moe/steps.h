@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a layer on its own memory: where each keeps what it hands on, and its arguments.
+#pragma once
+
+#include "kernels/fused_moe/fused_moe.h"
+#include "kernels/moe_sum/moe_sum.h"
+#include "kernels/silu_mul_quant/silu_mul_quant.h"
+
+namespace moegate::layer {
+
+/// Scratch memory of a chain of all parts, each aligned to 256 bytes.
+struct Buffers {
+  int32_t *sorted_token_ids, *expert_ids, *padded_rows;  // of moe_align
+  int32_t* next;                                         // [E], scratch of moe_align
+  uint16_t* h;                                           // [R, 2I]
+  uint16_t* act;                                         // [R, I], scratch of silu_mul_quant
+  uint8_t* q;                                            // [R, I]
+  float* scales;                                         // [R, I/128]
+  uint16_t* y;                                           // [R, H]
+  std::byte* end;
+};
+Buffers buffers_at(const FusedMoeShape& shape, void* workspace);
+size_t buffer_bytes(const FusedMoeShape& shape);
+
+MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
+MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);
+SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& buffers);
+MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& buffers);
+MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
+
+/// `workspace` of the variants that need these buffers and no more.
+size_t workspace(const Case& c, const DeviceFacts& device);
+
+}  // namespace moegate::layer

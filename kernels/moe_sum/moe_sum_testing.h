@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of moe_sum for tests: small ones, with some parameters replaced.
+#pragma once
+
+#include "kernels/moe_sum/moe_sum.h"
+#include "kernels/testing.h"
+
+namespace moegate {
+
+/// 5 tokens of 3 rows, H = 64, unless replaced.
+inline Case moe_sum_case(const Params& params) {
+  return case_of(MoeSum::kOp,
+                 with_defaults(params, {{"tokens", "5"}, {"topk", "3"}, {"hidden", "64"}}));
+}
+
+}  // namespace moegate

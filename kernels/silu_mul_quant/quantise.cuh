@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-token-group quantisation by half-warps: 16 lanes hold a group of 128 activations, eight each,
+// so that a lane reads 16 bytes of bf16 and writes 8 of e4m3. And how bf16 is read so.
+#pragma once
+
+#include <cuda_fp8.h>
+
+#include "kernels/silu_mul_quant/silu_mul_quant.h"
+
+namespace moegate::silu {
+
+constexpr int kLanes = 16;  // of a group
+constexpr int kPerLane = kQuantGroup / kLanes;
+constexpr int kThreads = 256;
+constexpr int kGroupsPerBlock = kThreads / kLanes;
+
+/// Where the thread's group and its eight columns are.
+struct GroupPlace {
+  int index;   // of the group among all: row * I/128 + group of the row
+  int lane;    // of the group's 16
+  bool there;  // false beyond the last group, for all lanes of the half-warp alike
+
+  __device__ explicit GroupPlace(const SiluMulQuantShape& shape)
+      : index(blockIdx.x * kGroupsPerBlock + threadIdx.x / kLanes),
+        lane(threadIdx.x % kLanes),
+        there(index < shape.rows * shape.groups()) {}
+
+  /// Of the thread's first element of q, and of the activations.
+  __device__ int64_t element() const { return int64_t{index} * kQuantGroup + lane * kPerLane; }
+};
+
+inline int blocks_for(const SiluMulQuantShape& shape) {
+  return (shape.rows * shape.groups() + kGroupsPerBlock - 1) / kGroupsPerBlock;
+}
+
+/// Eight bf16 in the order of memory.
+__device__ inline void widen(const uint4& packed, float (&values)[kPerLane]) {
+  const uint32_t words[] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    values[2 * i] = bits_float(words[i] << 16);
+    values[2 * i + 1] = bits_float(words[i] & 0xffff0000u);
+  }
+}
+
+/// Called by the 16 lanes of a group together; the other half of the warp need not take part.
+__device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& place,
+                                const float (&a)[kPerLane]) {
+  float amax = kLeastAmax;
+#pragma unroll
+  for (const float value : a) amax = fmaxf(amax, fabsf(value));
+  const unsigned half = 0xffffu << (threadIdx.x & 16);
+#pragma unroll
+  for (int step = kLanes / 2; step > 0; step /= 2)
+    amax = fmaxf(amax, __shfl_xor_sync(half, amax, step));
+  const float scale = amax * (1 / kLargestCode), inverse = 1 / scale;
+  uint32_t codes[2] = {};
+#pragma unroll
+  for (int i = 0; i < kPerLane; i += 2) {
+    const float2 pair = {a[i] * inverse, a[i + 1] * inverse};
+    codes[i / 4] |= uint32_t{__nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3)}
+                    << (i % 4 * 8);
+  }
+  *reinterpret_cast<uint2*>(args.q + place.element()) = {codes[0], codes[1]};
+  if (place.lane == 0) args.scales[place.index] = scale;
+}
+
+}  // namespace moegate::silu
