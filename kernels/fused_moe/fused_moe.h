@@ -53,15 +53,16 @@ struct FusedMoeArgs {
 class FusedMoe : public Problem {
  public:
   static constexpr const char* kOp = "fused_moe";
-  // Measured on the host: 1.8e-3, worst row 1.9e-3: the output's own rounding. What an unlucky code
-  // does, which falls on the other side of a tie, shows where there is one token: up to 1e-2.
+  // Measured on the host: 1.8e-3, worst row 1.9e-3: the output's own rounding. Now and then the
+  // largest of a group falls on the other side of a tie in h; then 128 activations are quantised
+  // anew: a row off by some 1e-2, an element by 0.07. A code alone does a tenth of that.
   static constexpr Tolerance kTolerance{
-      .rtol = 2e-2, .atol = 6e-2, .rel_l2 = 1e-2, .row = 3e-2, .scale = 5e-3};
+      .rtol = 2e-2, .atol = 0.12, .rel_l2 = 1e-2, .row = 4e-2, .scale = 5e-3};
   /// The tolerance that a variant states whose sums have fewer bits than fp32, or which rounds
   /// between silu and its quantisation: some codes and scale factors are then others. Simulated on
   /// the host with gate-up sums off by 4e-4, as of tensor cores in fp8: 1.1e-2, of one token
   /// 3.3e-2, an element by 0.2; activations rounded to bf16: 1.2e-2, 3.5e-2, 0.3, scale 1.5e-2.
-  static constexpr double kOtherCodes = 5;
+  static constexpr double kOtherCodes = 4;
   /// Multiply-adds up to which the truth is the whole output, and those of the tokens that stand
   /// for a larger one (two at least).
   static constexpr double kWholeTruth = 5e8, kSampleProducts = 3e8;
