@@ -18,19 +18,13 @@
 #include <cmath>
 
 #include "kernels/moe_gemm/gather_tile.cuh"
+#include "kernels/moe_gemm/zero_output.h"
 
 namespace moegate {
 namespace gemm::gather {
 namespace {
 
-constexpr int kZeroThreads = 256;
 constexpr int kMostTiles = 65535;  // the grid's second dimension
-
-/// A thread per 16 bytes.
-__global__ void __launch_bounds__(kZeroThreads) zero_kernel(uint4* out, int64_t vectors) {
-  const int64_t i = int64_t{blockIdx.x} * kZeroThreads + threadIdx.x;
-  if (i < vectors) out[i] = make_uint4(0, 0, 0, 0);
-}
 
 template <int Rows, DType kDtype, Result kResult>
 __global__ void __launch_bounds__(Tile<Rows>::kThreads)
@@ -43,20 +37,14 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   compute_tile<Rows, kDtype, WeightScale::per_column, kResult>(args, place);
 }
 
-void zero_output(const MoeGemmArgs& args, cudaStream_t stream) {
-  const int64_t vectors = int64_t{args.shape.rows()} * args.shape.n / 8;  // N is a multiple of 8
-  const auto blocks = static_cast<unsigned>((vectors + kZeroThreads - 1) / kZeroThreads);
-  zero_kernel<<<blocks, kZeroThreads, 0, stream>>>(reinterpret_cast<uint4*>(args.out), vectors);
-  check_launch("zero_kernel");
-}
-
 template <int kSplits>
 void launch(MoeGateUp& problem, const Launch& where) {
   constexpr Result kResult = kSplits == 1 ? Result::stored : Result::added;
   const MoeGemmArgs args = problem.args();
   const auto stream = static_cast<cudaStream_t>(where.stream);
   const TileOrder order = tile_order(args.shape);
-  if constexpr (kResult == Result::added) zero_output(args, stream);
+  if constexpr (kResult == Result::added)
+    zero_output(args.out, int64_t{args.shape.rows()} * args.shape.n, stream);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     const auto kernel = split_kernel<Rows, kDtype, kResult>;
     allow_shared(kernel, Tile<Rows>::kSharedBytes);

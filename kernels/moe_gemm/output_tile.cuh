@@ -13,6 +13,23 @@ namespace moegate::gemm {
 constexpr int kStagedColumns = 64;
 constexpr int kStagedRowBytes = kStagedColumns * 2;  // swizzled like a TMA tile
 
+/// Where a routed row's columns go: to its row of out [R, N], or into its token's, out [T, N],
+/// which was zeros before (moe_sum is then done; the sum of k rows is rounded k times, in any
+/// order).
+enum class Output { rows, token_sums };
+
+template <Output kOutput>
+__device__ void put_8_columns(const MoeGemmArgs& args, int id, int column, const uint4& values) {
+  if constexpr (kOutput == Output::rows) {
+    *reinterpret_cast<uint4*>(args.out + int64_t{id} * args.shape.n + column) = values;
+  } else {
+    uint16_t* to = args.out + int64_t{id / args.shape.topk} * args.shape.n + column;
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(to),
+                 "r"(values.x), "r"(values.y), "r"(values.z), "r"(values.w)
+                 : "memory");
+  }
+}
+
 __device__ inline uint32_t pack_bf16(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const uint32_t&>(pair);
@@ -36,8 +53,9 @@ __device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint3
 /// Lanes l and l + 16 have row l's id (of out; R or more: padding) and weight. `staged` is the
 /// warp's own.
 constexpr int kWarpStagedBytes = 16 * kStagedRowBytes;
-__device__ inline void write_rows(const MoeGemmArgs& args, int column, int id, float weight,
-                                  const float (&sums)[64], uint8_t* staged) {
+template <Output kOutput>
+__device__ void write_rows(const MoeGemmArgs& args, int column, int id, float weight,
+                           const float (&sums)[64], uint8_t* staged) {
   const int lane = threadIdx.x % 32;
   const float first = __shfl_sync(~0u, weight, lane / 4);
   const float second = __shfl_sync(~0u, weight, lane / 4 + 8);
@@ -60,9 +78,9 @@ __device__ inline void write_rows(const MoeGemmArgs& args, int column, int id, f
       const int row = i * 4 + lane / 8, piece = lane % 8, at = column + part * 64 + piece * 8;
       const int to_id = __shfl_sync(~0u, id, row);
       if (to_id >= args.shape.rows() || at >= args.shape.n) continue;
-      *reinterpret_cast<uint4*>(args.out + int64_t{to_id} * args.shape.n + at) =
-          *reinterpret_cast<const uint4*>(staged + row * kStagedRowBytes +
-                                          ((piece ^ row % 8) * 16));
+      put_8_columns<kOutput>(args, to_id, at,
+                             *reinterpret_cast<const uint4*>(staged + row * kStagedRowBytes +
+                                                             ((piece ^ row % 8) * 16)));
     }
   }
 }
@@ -76,7 +94,7 @@ __device__ inline void sync_warpgroup(int warpgroup) {
 /// more: padding). `staged` is the warpgroup's own.
 constexpr int kWarpgroupStagedRows = 64;  // at a time
 constexpr int kWarpgroupStagedBytes = kWarpgroupStagedRows * kStagedRowBytes;
-template <int Tokens>
+template <Output kOutput, int Tokens>
 __device__ void write_columns(const MoeGemmArgs& args, int column, const int* ids,
                               const float (&sums)[Tokens / 2], uint8_t* staged) {
   constexpr int kRows = Tokens < kWarpgroupStagedRows ? Tokens : kWarpgroupStagedRows;
@@ -99,9 +117,9 @@ __device__ void write_columns(const MoeGemmArgs& args, int column, const int* id
     for (int i = thread; i < kRows * 8; i += 128) {
       const int row = i / 8, piece = i % 8, id = ids[first + row], at = column + piece * 8;
       if (id >= args.shape.rows() || at >= args.shape.n) continue;
-      *reinterpret_cast<uint4*>(args.out + int64_t{id} * args.shape.n + at) =
-          *reinterpret_cast<const uint4*>(staged + row * kStagedRowBytes +
-                                          ((piece ^ row % 8) * 16));
+      put_8_columns<kOutput>(args, id, at,
+                             *reinterpret_cast<const uint4*>(staged + row * kStagedRowBytes +
+                                                             ((piece ^ row % 8) * 16)));
     }
   }
 }

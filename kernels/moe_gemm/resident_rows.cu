@@ -17,6 +17,7 @@
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/ring.cuh"
 #include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/token_sums.h"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -185,7 +186,7 @@ __device__ void multiply_tile(const uint8_t* rows, const float (&row_scales)[kMa
   }
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* stages,
                         Shared<Tokens>& shared) {
   const MoeGemmArgs& args = work.args;
@@ -205,8 +206,8 @@ __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* st
       multiply_tile<Tokens>(
           rows + buffers.stage * groups * Tokens * kMoeGroup, shared.scales[buffers.stage],
           weight_scales + column / kMoeGroup * groups, stages, ring, groups, shared, sums);
-      write_columns<Tokens>(args, column, shared.ids[buffers.stage], sums,
-                            shared.staged[warpgroup]);
+      write_columns<kOutput, Tokens>(args, column, shared.ids[buffers.stage], sums,
+                                     shared.staged[warpgroup]);
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive_barrier(&shared.rows_empty[buffers.stage]);
@@ -214,7 +215,7 @@ __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* st
   });
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
     resident_rows_kernel(const __grid_constant__ CUtensorMap map,
                          const __grid_constant__ Work work) {
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
   __syncthreads();
   if (threadIdx.x < kConsumers) {
     take_registers<C::kConsumerRegisters>();
-    consume<Tokens>(work, rows, stages, shared);
+    consume<Tokens, kOutput>(work, rows, stages, shared);
   } else {
     leave_registers<C::kProducerRegisters>();
     if (threadIdx.x >= kThreads - kGatherers) {
@@ -265,10 +266,10 @@ Plan plan_for(const MoeGemmShape& s, const DeviceFacts& device) {
               static_cast<size_t>(stages) * 2 * kStageBytes + sizeof(Shared<Tokens>)};
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   const Work work{args, plan_for<Tokens>(args.shape, where.device)};
-  const auto kernel = resident_rows_kernel<Tokens>;
+  const auto kernel = resident_rows_kernel<Tokens, kOutput>;
   allow_shared(kernel, work.plan.shared_bytes);
   const int64_t tiles = (args.shape.capacity() + args.shape.block - 1) / args.shape.block *
                         ((args.shape.n + kColumns - 1) / kColumns);
@@ -279,16 +280,17 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   check_launch("resident_rows_kernel");
 }
 
-void launch_resident_rows(const MoeGemmArgs& args, const Launch& where) {
+template <Output kOutput>
+void launch_output(const MoeGemmArgs& args, const Launch& where) {
   switch (args.shape.block) {
     case 16:
-      return launch_tokens<16>(args, where);
+      return launch_tokens<16, kOutput>(args, where);
     case 32:
-      return launch_tokens<32>(args, where);
+      return launch_tokens<32, kOutput>(args, where);
     case 64:
-      return launch_tokens<64>(args, where);
+      return launch_tokens<64, kOutput>(args, where);
     default:
-      return launch_tokens<128>(args, where);
+      return launch_tokens<128, kOutput>(args, where);
   }
 }
 
@@ -305,7 +307,7 @@ std::string unsupported(const MoeGemmShape& s) {
   return {};
 }
 
-const TileRegistration tiles("resident_rows", launch_resident_rows, unsupported);
+const TileRegistration tiles("resident_rows", launch_output<Output::rows>, unsupported);
 
 template <class P>
 KernelSpec<P> spec() {
@@ -314,7 +316,7 @@ KernelSpec<P> spec() {
       .backend = Backend::cuda,
       .help = "wgmma on routed rows that stay in shared memory while weights stream by TMA",
       .launch = [](P& problem,
-                   const Launch& where) { launch_resident_rows(problem.args(), where); },
+                   const Launch& where) { launch_output<Output::rows>(problem.args(), where); },
       .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
 }
 
@@ -323,4 +325,12 @@ const Kernel<MoeDown> down(spec<MoeDown>());
 
 }  // namespace
 }  // namespace gemm
+
+void launch_resident_token_sums(const MoeGemmArgs& args, const Launch& where) {
+  gemm::launch_output<gemm::Output::token_sums>(args, where);
+}
+std::string resident_rows_unsupported(const MoeGemmShape& shape) {
+  return gemm::unsupported(shape);
+}
+
 }  // namespace moegate

@@ -202,8 +202,11 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  TileChoice swap_ab = usual_tile("swap_ab", shape, device);
-  return swap_ab.kernel ? swap_ab : usual_tile("gather", shape, device);
+  const char* usual = shape.block < 64                      ? "swap_ab"
+                      : shape.down && shape.k_groups() <= 2 ? "resident_rows"
+                                                            : "wide_tiles";
+  TileChoice choice = usual_tile(usual, shape, device);
+  return choice.kernel ? choice : usual_tile("gather", shape, device);
 }
 
 TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device) {

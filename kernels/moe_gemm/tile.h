@@ -58,7 +58,8 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
 /// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);
-/// Without a file: swap_ab, cut by its own rule, else gather, whichever takes the shape.
+/// Without a file: swap_ab, cut by its own rule, for blocks below 64; else resident_rows for down
+/// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// Why an entry of a shape's file is no configuration of this program on a backend, naming key

@@ -17,6 +17,7 @@
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/ring.cuh"
 #include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/token_sums.h"
 #include "kernels/moe_gemm/weights_map.h"
 #include "kernels/moe_gemm/wgmma.cuh"
 
@@ -257,7 +258,7 @@ __device__ void pass_tile(int groups, Shared<Tokens>& memory, Ring& ring) {
   }
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 __device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Tokens>& memory) {
   constexpr int kProducts = Part<Tokens>::kProducts;
   if (blockIdx.x >= tiles.all) return;
@@ -282,13 +283,13 @@ __device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Toke
         args.routing_weights && job.id < args.shape.rows() ? args.routing_weights[job.id] : 1;
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
-      write_rows(args, job.tile.column + (part.first_product + p) * kProductColumns, job.id, weight,
-                 sums[p], memory.staged[threadIdx.x / 32]);
+      write_rows<kOutput>(args, job.tile.column + (part.first_product + p) * kProductColumns,
+                          job.id, weight, sums[p], memory.staged[threadIdx.x / 32]);
     }
   }
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 __global__ void __launch_bounds__(kThreads, 1)
     wide_tiles_kernel(const __grid_constant__ CUtensorMap map,
                       const __grid_constant__ MoeGemmArgs args) {
@@ -308,14 +309,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     produce<Tokens>(&map, args, tiles, shared);
   } else {
     take_registers<kConsumerRegisters>();
-    consume<Tokens>(args, tiles, shared);
+    consume<Tokens, kOutput>(args, tiles, shared);
   }
 }
 
-template <int Tokens>
+template <int Tokens, Output kOutput>
 void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   constexpr size_t kBytes = sizeof(Shared<Tokens>) + 1024;
-  const auto kernel = wide_tiles_kernel<Tokens>;
+  const auto kernel = wide_tiles_kernel<Tokens, kOutput>;
   allow_shared(kernel, kBytes);
   const int64_t blocks = (args.shape.capacity() + args.shape.block - 1) / args.shape.block;
   const int64_t tiles = blocks * ((args.shape.n + kColumns - 1) / kColumns);
@@ -325,8 +326,10 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   check_launch("wide_tiles_kernel");
 }
 
-void launch_wide_tiles(const MoeGemmArgs& args, const Launch& where) {
-  args.shape.block == 64 ? launch_tokens<64>(args, where) : launch_tokens<128>(args, where);
+template <Output kOutput>
+void launch_output(const MoeGemmArgs& args, const Launch& where) {
+  args.shape.block == 64 ? launch_tokens<64, kOutput>(args, where)
+                         : launch_tokens<128, kOutput>(args, where);
 }
 
 std::string unsupported(const MoeGemmShape& s) {
@@ -336,7 +339,7 @@ std::string unsupported(const MoeGemmShape& s) {
   return {};
 }
 
-const TileRegistration tiles("wide_tiles", launch_wide_tiles, unsupported);
+const TileRegistration tiles("wide_tiles", launch_output<Output::rows>, unsupported);
 
 template <class P>
 KernelSpec<P> spec() {
@@ -344,7 +347,8 @@ KernelSpec<P> spec() {
       .name = "wide_tiles",
       .backend = Backend::cuda,
       .help = "wgmma on tiles of 256 columns, for many rows per expert",
-      .launch = [](P& problem, const Launch& where) { launch_wide_tiles(problem.args(), where); },
+      .launch = [](P& problem,
+                   const Launch& where) { launch_output<Output::rows>(problem.args(), where); },
       .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
 }
 
@@ -353,4 +357,12 @@ const Kernel<MoeDown> down(spec<MoeDown>());
 
 }  // namespace
 }  // namespace gemm
+
+void launch_wide_token_sums(const MoeGemmArgs& args, const Launch& where) {
+  gemm::launch_output<gemm::Output::token_sums>(args, where);
+}
+std::string wide_tiles_unsupported(const MoeGemmShape& shape) {
+  return gemm::unsupported(shape);
+}
+
 }  // namespace moegate

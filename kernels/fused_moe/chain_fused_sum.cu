@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layer with moe_sum in the down product: every routed row is added to its token's row of the
+// output by bf16 atomics (token_sums.h). Saves writing and reading [R, H], which for many tokens is
+// most of what the second half of a layer moves; costs zeroing [T, H], and the sum is rounded once
+// per row, in an order that changes from launch to launch.
+#include "kernels/fused_moe/steps.h"
+#include "kernels/moe_align/launches.h"
+#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/token_sums.h"
+#include "kernels/moe_gemm/zero_output.h"
+#include "kernels/silu_mul_quant/launches.h"
+
+namespace moegate {
+namespace {
+
+bool rows_stay_resident(const MoeGemmShape& down) {
+  return down.k_groups() <= 2 || !wide_tiles_unsupported(down).empty();
+}
+
+void launch(FusedMoe& problem, const Launch& where) {
+  const FusedMoeArgs args = problem.args();
+  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
+  align::launch_redundant_count(layer::align(args, buffers), where);
+  const MoeGemmArgs gate_up = layer::gate_up(args, buffers);
+  tile_of(gate_up.shape, where.device).launch(gate_up, nullptr, where);
+  silu::launch_fused(layer::quantise(args, buffers), where);
+  zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden, where.stream);
+  MoeGemmArgs down = layer::down(args, buffers);
+  down.out = args.out;
+  rows_stay_resident(down.shape) ? launch_resident_token_sums(down, where)
+                                 : launch_wide_token_sums(down, where);
+}
+
+std::string unsupported(const Case& c, const DeviceFacts& device) {
+  const FusedMoeShape shape = FusedMoeShape::of(c);
+  const TileChoice gate_up = tile_of(shape.gate_up(), device);
+  if (!gate_up.why.empty()) return gate_up.why;
+  const MoeGemmShape down = shape.down();
+  const std::string why =
+      rows_stay_resident(down) ? resident_rows_unsupported(down) : wide_tiles_unsupported(down);
+  return why.empty() ? align::redundant_count_unsupported(shape.rows()) : why;
+}
+
+const Kernel<FusedMoe> kernel({
+    .name = "chain_fused_sum",
+    .backend = Backend::cuda,
+    .help = "as chain_tuned, with rows added to their tokens by the down product (bf16 atomics)",
+    .launch = launch,
+    .workspace = layer::workspace,
+    .unsupported = unsupported,
+    .path =
+        [](const Case& c, const DeviceFacts& device) {
+          return tile_of(FusedMoeShape::of(c).gate_up(), device).path;
+        },
+    .tolerance = FusedMoe::kOtherCodes,
+});
+
+}  // namespace
+}  // namespace moegate
