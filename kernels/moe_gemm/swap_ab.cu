@@ -44,11 +44,8 @@ namespace {
 template <class F>
 auto with_config(int block, const SwapAbTile& tile, F f) {
   const auto few_rows = [&]<int Tokens, int Columns>() {
-    const bool split = tile.splits > 1;
-    if (tile.blocks_per_sm == 1) {
-      return split ? f(Config<Tokens, Columns, true, 1>()) : f(Config<Tokens, Columns, false, 1>());
-    }
-    return split ? f(Config<Tokens, Columns, true, 2>()) : f(Config<Tokens, Columns, false, 2>());
+    return tile.splits > 1 ? f(Config<Tokens, Columns, true>())
+                           : f(Config<Tokens, Columns, false>());
   };
   const bool wide = tile.columns == 128;
   if (block == 16) {
@@ -57,7 +54,7 @@ auto with_config(int block, const SwapAbTile& tile, F f) {
   if (block == 32) {
     return wide ? few_rows.template operator()<32, 128>() : few_rows.template operator()<32, 64>();
   }
-  return block == 64 ? f(Config<64, 128, false, 2>()) : f(Config<128, 128, false, 1>());
+  return block == 64 ? f(Config<64, 128, false>()) : f(Config<128, 128, false>());
 }
 
 /// A launch but for its arguments. Refers to itself: stays where it is made.
@@ -82,7 +79,7 @@ struct Geometry {
 /// Clusters that an idle GPU holds at once; asked of the driver once, as whole clusters may leave
 /// some of a GPC's SMs unused. Without a GPU as many as there are SMs for.
 int resident_clusters(int block, const SwapAbTile& tile, const DeviceFacts& device) {
-  const int blocks = device.processors * tile.blocks_per_sm;
+  const int blocks = device.processors * blocks_per_sm(block);
   if (tile.splits == 1 || device.backend != Backend::cuda) return blocks / tile.splits;
   static std::mutex mutex;
   static std::map<std::tuple<std::string, int, std::string>, int> known;
@@ -128,12 +125,11 @@ std::string unsupported(const MoeGemmShape& s, bool split) {
 }
 
 Knobs knobs_of(const SwapAbTile& tile) {
-  return {
-      {"columns", tile.columns}, {"splits", tile.splits}, {"blocks_per_sm", tile.blocks_per_sm}};
+  return {{"columns", tile.columns}, {"splits", tile.splits}};
 }
 
 SwapAbTile tile_of(const Knobs& knobs) {
-  return {knobs.at("columns"), knobs.at("splits"), knobs.at("blocks_per_sm")};
+  return {knobs.at("columns"), knobs.at("splits")};
 }
 
 /// All that are compiled: those for few rows per block and a long K, which include the others'.

@@ -12,14 +12,13 @@
 namespace moegate {
 
 struct SwapAbTile {
-  int columns = 128;      // of the output, of one tile: 64 or 128
-  int splits = 1;         // parts of K, for the blocks of a cluster: 1, 2, 4 or 8
-  int blocks_per_sm = 2;  // 1: a block has twice as many stages in flight
+  int columns = 128;  // of the output, of one tile: 64 or 128
+  int splits = 1;     // parts of K, for the blocks of a cluster: 1, 2, 4 or 8
 
   bool operator==(const SwapAbTile&) const = default;
 };
 
-/// "columns=64/splits=4/blocks_per_sm=2"
+/// "columns=64/splits=4"
 std::string text(const SwapAbTile& tile);
 
 /// All that are compiled for the shape's block and fit its K; those without splits first.

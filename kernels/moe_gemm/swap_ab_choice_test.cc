@@ -13,7 +13,7 @@ constexpr int kProcessors = 132;
 
 /// A GPU whose SMs every cluster can use.
 int all_used(const SwapAbTile& tile) {
-  return kProcessors * tile.blocks_per_sm / tile.splits;
+  return 2 * kProcessors / tile.splits;
 }
 
 /// DeepSeek-R1's gate-up on one of eight ranks.
@@ -41,9 +41,9 @@ TEST(SwapAbTiles, FitTheShape) {
     EXPECT_GE(tile.columns / tile.splits, 16) << text(tile);
   }
   EXPECT_EQ(swap_ab_tiles(deepseek("1", {{"block", "64"}})),
-            (std::vector<SwapAbTile>{{.columns = 128, .splits = 1, .blocks_per_sm = 2}}));
+            (std::vector<SwapAbTile>{{.columns = 128, .splits = 1}}));
   EXPECT_EQ(swap_ab_tiles(deepseek("1", {{"block", "128"}})),
-            (std::vector<SwapAbTile>{{.columns = 128, .splits = 1, .blocks_per_sm = 1}}));
+            (std::vector<SwapAbTile>{{.columns = 128, .splits = 1}}));
 }
 
 TEST(SwapAbChoice, ExpectsTheBlocksOfUniformRouting) {
@@ -58,27 +58,29 @@ TEST(SwapAbChoice, ExpectsTheBlocksOfUniformRouting) {
 
 TEST(SwapAbChoice, SplitsWhereTilesLeaveSmsIdle) {
   const SwapAbTile few = chosen(deepseek("1"));  // 32 tiles
-  EXPECT_GE(few.splits * 32, kProcessors * few.blocks_per_sm * 9 / 10) << text(few);
+  EXPECT_GE(few.splits * 32 * (128 / few.columns), kProcessors * 9 / 10) << text(few);
   EXPECT_EQ(chosen(deepseek("4")).splits, 1);  // 124 tiles for 132 SMs
 }
 
-// 57 blocks of rows, 228 tiles on 264 blocks: 56 groups of K for the busiest of them. In clusters
-// of eight 7 rounds of 7, if there are 33 of them; tiles of 64 columns in fours as many.
+// 52 blocks of rows, 624 tiles on 264 blocks: three rounds of 16 groups of K. In clusters of two
+// five rounds of eight. The gain has to be worth the exchange: 228 tiles of 56 groups stay whole.
 TEST(SwapAbChoice, SplitsWhereWholeTilesAreUneven) {
-  const SwapAbTile even = chosen(deepseek("8"));
-  EXPECT_GT(even.splits, 1) << text(even);
+  const MoeGemmShape qwen =
+      deepseek("8", {{"experts", "128"}, {"hidden", "2048"}, {"inter", "768"}});
+  EXPECT_EQ(chosen(qwen).splits, 2);
+  EXPECT_EQ(chosen(deepseek("8")).splits, 1);
   // No cluster fits anywhere but a few.
   const auto two_clusters = [](const SwapAbTile& tile) {
     return tile.splits > 1 ? 2 : all_used(tile);
   };
-  EXPECT_EQ(chosen(deepseek("8"), two_clusters).splits, 1);
+  EXPECT_EQ(chosen(qwen, two_clusters).splits, 1);
 }
 
 TEST(SwapAbChoice, LeavesManyTilesWhole) {
   for (const char* tokens : {"512", "8192"}) {
     const SwapAbTile tile = chosen(deepseek(tokens, {{"block", "32"}}));
     EXPECT_EQ(tile.columns, 128) << tokens;
-    EXPECT_EQ(tile.blocks_per_sm, 2) << tokens;
+    EXPECT_EQ(tile.splits, 1) << tokens;
   }
 }
 

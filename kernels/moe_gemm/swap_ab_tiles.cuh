@@ -8,13 +8,18 @@
 
 namespace moegate::gemm {
 
+/// Thread blocks that share an SM.
+constexpr int blocks_per_sm(int tokens) {
+  return tokens == 128 ? 1 : 2;
+}
+
 /// What a kernel is compiled for. Shared memory holds as many stages as fit.
-template <int Tokens, int Columns, bool Split, int BlocksPerSm>
+template <int Tokens, int Columns, bool Split>
 struct Config {
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of the output in a tile: rows of weights
   static constexpr bool kSplit = Split;     // K over the blocks of a cluster
-  static constexpr int kBlocksPerSm = BlocksPerSm;
+  static constexpr int kBlocksPerSm = blocks_per_sm(Tokens);
   // Few rows: sums leave by warps, not by way of shared memory, and weights have a warp of their
   // own to copy them, so that they need not wait for the rows' addresses.
   static constexpr bool kFewRows = Tokens <= 32;
@@ -35,7 +40,7 @@ struct Config {
                                                  : kStagedRows * kPitch * 2 + 2 * Tokens * 8;
 
   // An SM has 228 KiB, of which every block costs one more; a block gets 227 at most.
-  static constexpr int kMostShared = (228 / BlocksPerSm - 1) * 1024;
+  static constexpr int kMostShared = (228 / kBlocksPerSm - 1) * 1024;
   static constexpr int kStages =
       (kMostShared - kOutputBytes - 2 * 8) / (kStageBytes + kScales * 4 + 2 * 8);
   static constexpr int kScalesAt = kStages * kStageBytes;

@@ -172,19 +172,19 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
   GTEST_SKIP() << "built without CUDA";
 #endif
   const auto fault = [](const std::string& op, int block, int splits, int columns) {
-    return cuda_fault(fmt::format(
-        "[{}.8]\nkernel = swap_ab\nblock = {}\nsplits = {}\ncolumns = {}\nblocks_per_sm = 2\n", op,
-        block, splits, columns));
+    return cuda_fault(
+        fmt::format("[{}.8]\nkernel = swap_ab\nblock = {}\nsplits = {}\ncolumns = {}\n", op, block,
+                    splits, columns));
   };
   EXPECT_EQ(fault("moe_gate_up", 16, 4, 64), "");
-  EXPECT_NE(fault("moe_down", 128, 1, 128).find("blocks_per_sm=2 does not fit block = 128"),
+  EXPECT_NE(fault("moe_down", 128, 1, 64).find("columns=64/splits=1 does not fit block = 128"),
             std::string::npos);
   EXPECT_NE(fault("moe_gate_up", 16, 3, 128).find("splits=3 is not compiled"), std::string::npos);
   EXPECT_NE(fault("moe_gate_up", 64, 2, 128).find("block = 64"), std::string::npos);
   EXPECT_NE(fault("moe_down", 16, 8, 128).find("K = 256"), std::string::npos);
   EXPECT_NE(fault("moe_down", 48, 1, 128).find("block = 48"), std::string::npos);
-  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab\nblock = 16\nsplits = 2\ncolumns = 64\n")
-                .find("lacks 'blocks_per_sm'"),
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab\nblock = 16\nsplits = 2\n")
+                .find("lacks 'columns'"),
             std::string::npos);
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = resident_rows\nblock = 16\n"), "");
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = wide_tiles\nblock = 64\n"), "");
@@ -206,11 +206,10 @@ class CudaTileDefaults : public CudaVariants {
   }
 };
 
-TEST_F(CudaTileDefaults, SwapAbByItsOwnRuleElseGather) {
+TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
-  EXPECT_EQ(choice("4096", "fp8").block, 64);
-  EXPECT_EQ(choice("4096", "fp8").knobs.at("splits"), 1);
+  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("4096", "bf16"), (TileConfig{"gather", 64, {}}));
 }
 
