@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner of reports, and every report of reports/ on a small synthetic store.
 #include <cmath>
+#include <set>
 
 #include "harness/commands.h"
+#include "harness/kernel.h"
 #include "harness/report_fixture.h"
+#include "harness/tile_file.h"
 
 namespace moegate {
 namespace {
@@ -79,6 +82,24 @@ TEST_F(ReportTest, OneProcessHasNoSpeedup) {
   EXPECT_EQ(at(report("speedup"), 1, "Speedup"), "~");
   EXPECT_EQ(at(report("speedup"), 1, "95 % CI"), "");
   EXPECT_EQ(at(report("latency"), 1, "from"), "10") << "the interval of that process";
+}
+
+TEST_F(ReportTest, EveryVariantIsABeforeOrHasOne) {
+  std::map<std::pair<std::string, Backend>, std::vector<Gemm>> all;
+  for (const Variant& v : all_variants()) {
+    if (!v.file.starts_with("kernels/") || is_tile_variant(v.name)) continue;  // tests', candidates
+    all[{v.op, v.backend}].push_back({v.op, v.name, "16", {10}});
+  }
+  int64_t run = 0;
+  for (const auto& [of, variants] : all) {
+    add_moe_run(of.second, variants);
+    const Table t = report("speedup", ++run);
+    std::set<std::string> named;
+    for (size_t row = 0; row < t.rows.size(); ++row) {
+      named.insert({at(t, row, "before"), at(t, row, "variant")});
+    }
+    EXPECT_EQ(named.size(), variants.size()) << of.first << " on " << name_of(of.second);
+  }
 }
 
 TEST_F(ReportTest, RooflineNeedsMeasuredCeilings) {

@@ -17,7 +17,13 @@ WITH pair (rank, op, backend, before, after) AS (
          (1, 'moe_gate_up', 'cuda', 'gather', '*'),
          (1, 'moe_down', 'cuda', 'gather', '*'),
          (1, 'moe_gate_up', 'host', 'gather', '*'),
-         (1, 'moe_down', 'host', 'gather', '*')
+         (1, 'moe_down', 'host', 'gather', '*'),
+         (1, 'silu_mul_quant', 'cuda', 'two_kernels', '*'),
+         (1, 'silu_mul_quant', 'host', 'two_passes', '*'),
+         (1, 'moe_sum', 'cuda', 'sum_per_token', '*'),
+         (1, 'moe_sum', 'host', 'per_token', '*'),
+         (1, 'fused_moe', 'cuda', 'chain_gather', '*'),
+         (1, 'fused_moe', 'host', 'chain', '*')
 ), level AS (
   SELECT case_id, op, variant, round, path, span_ns,
          CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged, backend
