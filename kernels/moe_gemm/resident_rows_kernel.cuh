@@ -26,7 +26,7 @@ template <int Tokens>
 struct Config {
   static constexpr int kBlocksPerSm = Tokens == 128 ? 1 : 2;
   static constexpr int kConsumerRegisters = Tokens == 128 ? 232 : 96;
-  static constexpr int kProducerRegisters = 40;
+  static constexpr int kProducerRegisters = Tokens == 128 ? 40 : 48;  // what consumers leave
 };
 
 /// Shared memory beside the stages and the routed rows.
@@ -107,24 +107,30 @@ __device__ void gather_rows(const Work& work, uint8_t* rows, Shared<Tokens>& sha
   Ring ring{work.plan.buffers};
   for_runs(args, [&](int block, int, int) {
     const int32_t* sorted = args.sorted_token_ids + block * Tokens;
-    int id[kEach];
+    // Rows of x in pieces of 16 bytes, which takes 32 bits; padding has none.
+    constexpr uint32_t kNone = ~0u;
+    uint32_t from[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int row = thread / 8 + i * kAtOnce;
-      id[i] = row < Tokens ? __ldg(sorted + row) : args.shape.rows();
+      const int id = row < Tokens ? __ldg(sorted + row) : args.shape.rows();
+      from[i] = id < args.shape.rows()
+                    ? static_cast<uint32_t>(args.shape.source(id)) * (args.shape.k / 16) + piece
+                    : kNone;
     }
     wait_barrier(&shared.rows_empty[ring.stage], ring.phase ^ 1);
-    uint8_t* to = rows + ring.stage * groups * Tokens * kMoeGroup;
+    const uint32_t to =
+        shared_address(rows) + (ring.stage * groups * Tokens + thread / 8) * kMoeGroup;
+    static_assert(kAtOnce % 8 == 4);  // from row to row the swizzle changes by 4
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int row = thread / 8 + i * kAtOnce;
       if (row >= Tokens) continue;
-      const bool there = id[i] < args.shape.rows();
-      const uint8_t* from =
-          x + (there ? int64_t{args.shape.source(id[i])} * args.shape.k + piece * 16 : 0);
-      const uint32_t at = shared_address(to + row * kMoeGroup + ((piece ^ row % 8) * 16));
+      const bool there = from[i] != kNone;
+      const uint32_t at = to + i * kAtOnce * kMoeGroup + (piece ^ thread / 8 % 8 ^ i % 2 * 4) * 16;
+      const uint8_t* source = x + uint64_t{there ? from[i] : 0} * 16;
       for (int g = 0; g < groups; ++g)
-        copy_async<16>(at + g * Tokens * kMoeGroup, from + (there ? g * kMoeGroup : 0), there);
+        copy_async<16>(at + g * Tokens * kMoeGroup, source + g * kMoeGroup, there);
     }
     arrive_after_copies(&shared.rows_full[ring.stage]);
     for (int row = thread; row < Tokens; row += kGatherers) {
