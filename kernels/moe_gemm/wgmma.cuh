@@ -9,11 +9,12 @@ namespace moegate::gemm {
 
 /// Descriptor of an operand that starts at `address` (1024-byte aligned, plus a multiple of 32 for
 /// a later slice of K): rows of 128 bytes, 8 rows of a swizzle pattern 1024 bytes apart. Its lower
-/// half; the upper one is the same for all. The next 32 bytes of K are 2 further on.
+/// half. The next 32 bytes of K are 2 further on.
 __device__ inline uint32_t operand(uint32_t address) {
   return 1u << 16 | (address & 0x3ffff) >> 4;
 }
-#define MOEGATE_OPERAND_HIGH "0x40000040"  // 128-byte swizzle, patterns 1024 >> 4 apart
+/// Its upper half: 128-byte swizzle, patterns 1024 bytes apart, in units of 16.
+constexpr uint32_t kOperandHigh = 1u << 30 | 1024 >> 4;
 
 /// Registers belong to the products until wait_products().
 __device__ inline void begin_products() {
@@ -47,37 +48,34 @@ template <>
 __device__ inline void multiply<16>(float (&acc)[8], uint32_t a, uint32_t b, bool add) {
   asm volatile(
       "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %10, 0;\n"
-      "mov.b64 a, {%8, " MOEGATE_OPERAND_HIGH "};\nmov.b64 b, {%9, " MOEGATE_OPERAND_HIGH
-      "};\n"
+      "mov.b64 a, {%8, %11};\nmov.b64 b, {%9, %11};\n"
       "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3 {"
       "%0,%1,%2,%3,%4,%5,%6,%7"
       "}, a, b, p, 1, 1;\n}\n"
       : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
         "+f"(acc[6]), "+f"(acc[7])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)));
+      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
 }
 
 template <>
 __device__ inline void multiply<32>(float (&acc)[16], uint32_t a, uint32_t b, bool add) {
   asm volatile(
       "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %18, 0;\n"
-      "mov.b64 a, {%16, " MOEGATE_OPERAND_HIGH "};\nmov.b64 b, {%17, " MOEGATE_OPERAND_HIGH
-      "};\n"
+      "mov.b64 a, {%16, %19};\nmov.b64 b, {%17, %19};\n"
       "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {"
       "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
       "}, a, b, p, 1, 1;\n}\n"
       : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
         "+f"(acc[6]), "+f"(acc[7]), "+f"(acc[8]), "+f"(acc[9]), "+f"(acc[10]), "+f"(acc[11]),
         "+f"(acc[12]), "+f"(acc[13]), "+f"(acc[14]), "+f"(acc[15])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)));
+      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
 }
 
 template <>
 __device__ inline void multiply<64>(float (&acc)[32], uint32_t a, uint32_t b, bool add) {
   asm volatile(
       "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %34, 0;\n"
-      "mov.b64 a, {%32, " MOEGATE_OPERAND_HIGH "};\nmov.b64 b, {%33, " MOEGATE_OPERAND_HIGH
-      "};\n"
+      "mov.b64 a, {%32, %35};\nmov.b64 b, {%33, %35};\n"
       "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {"
       "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
@@ -88,15 +86,14 @@ __device__ inline void multiply<64>(float (&acc)[32], uint32_t a, uint32_t b, bo
         "+f"(acc[18]), "+f"(acc[19]), "+f"(acc[20]), "+f"(acc[21]), "+f"(acc[22]), "+f"(acc[23]),
         "+f"(acc[24]), "+f"(acc[25]), "+f"(acc[26]), "+f"(acc[27]), "+f"(acc[28]), "+f"(acc[29]),
         "+f"(acc[30]), "+f"(acc[31])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)));
+      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
 }
 
 template <>
 __device__ inline void multiply<128>(float (&acc)[64], uint32_t a, uint32_t b, bool add) {
   asm volatile(
       "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\n"
-      "mov.b64 a, {%64, " MOEGATE_OPERAND_HIGH "};\nmov.b64 b, {%65, " MOEGATE_OPERAND_HIGH
-      "};\n"
+      "mov.b64 a, {%64, %67};\nmov.b64 b, {%65, %67};\n"
       "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {"
       "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,"
@@ -114,7 +111,7 @@ __device__ inline void multiply<128>(float (&acc)[64], uint32_t a, uint32_t b, b
         "+f"(acc[48]), "+f"(acc[49]), "+f"(acc[50]), "+f"(acc[51]), "+f"(acc[52]), "+f"(acc[53]),
         "+f"(acc[54]), "+f"(acc[55]), "+f"(acc[56]), "+f"(acc[57]), "+f"(acc[58]), "+f"(acc[59]),
         "+f"(acc[60]), "+f"(acc[61]), "+f"(acc[62]), "+f"(acc[63])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)));
+      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
 }
 
 }  // namespace moegate::gemm
