@@ -152,17 +152,13 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-TileRegistration::TileRegistration(std::string name,
-                                   void (*launch)(const MoeGemmArgs&, const Launch&),
-                                   std::string (*unsupported)(const MoeGemmShape&),
-                                   const char* file)
-    : TileRegistration({.name = std::move(name),
-                        .backend = Backend::cuda,
-                        .launch = [launch](const MoeGemmArgs& args, const Knobs&, void*,
-                                           const Launch& where) { launch(args, where); },
-                        .unsupported = [unsupported](const MoeGemmShape& s,
-                                                     const Knobs&) { return unsupported(s); }},
-                       file) {}
+std::string tile_unsupported(const MoeGemmShape& s) {
+  if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
+    return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
+  }
+  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
+  return {};
+}
 
 std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend) {
   if (tile.op != MoeGateUp::kOp && tile.op != MoeDown::kOp) {

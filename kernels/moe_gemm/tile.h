@@ -30,11 +30,43 @@ struct TileKernel {
 class TileRegistration {
  public:
   explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
-  /// A CUDA kernel that has neither knobs nor scratch memory.
-  TileRegistration(std::string name, void (*launch)(const MoeGemmArgs&, const Launch&),
-                   std::string (*unsupported)(const MoeGemmShape&),
-                   const char* file = __builtin_FILE());
 };
+
+/// Registers a CUDA kernel that has neither knobs nor scratch memory: its entry, and its variant of
+/// both operators.
+template <void (*kLaunch)(const MoeGemmArgs&, const Launch&),
+          std::string (*kUnsupported)(const MoeGemmShape&)>
+class PlainKernel {
+ public:
+  PlainKernel(const std::string& name, const std::string& help, const char* file = __builtin_FILE())
+      : tile_({.name = name,
+               .backend = Backend::cuda,
+               .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
+                            const Launch& where) { kLaunch(args, where); },
+               .unsupported = [](const MoeGemmShape& shape,
+                                 const Knobs&) { return kUnsupported(shape); }},
+              file),
+        gate_up_(spec<MoeGateUp>(name, help), file),
+        down_(spec<MoeDown>(name, help), file) {}
+
+ private:
+  template <class P>
+  static KernelSpec<P> spec(const std::string& name, const std::string& help) {
+    return {.name = name,
+            .backend = Backend::cuda,
+            .help = help,
+            .launch = [](P& problem, const Launch& where) { kLaunch(problem.args(), where); },
+            .unsupported = [](const Case& c,
+                              const DeviceFacts&) { return kUnsupported(P::shape_of(c)); }};
+  }
+
+  TileRegistration tile_;
+  Kernel<MoeGateUp> gate_up_;
+  Kernel<MoeDown> down_;
+};
+
+/// Why no CUDA kernel here takes the shape; empty when some do.
+std::string tile_unsupported(const MoeGemmShape& shape);
 
 /// A configuration for a shape, and how it came about.
 struct TileChoice {
