@@ -23,7 +23,8 @@
 //     Triton            13.6 42 92 102 116 223 711
 //   Qwen3-30B down      7.2 25 46 55 68 172 501
 //     Triton            8.7 26 52 58 77 154 496
-// Open: gate-up from T = 2048, where one tensor-core product waits for the sums of the one before.
+// Gate-up from T = 2048, where one tensor-core product waits for the sums of the one before, is
+// what wide_tiles is for.
 #include <algorithm>
 #include <bit>
 #include <map>

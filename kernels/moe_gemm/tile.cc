@@ -137,6 +137,8 @@ TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
   return choice;
 }
 
+constexpr const char* kTunedBlock = "tuned";
+
 int usual_block(const MoeGemmShape& s) {
   const double rows = static_cast<double>(s.rows()) / s.experts;
   return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 128 ? 64 : 128;
@@ -223,6 +225,18 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device) {
   tuned.why =
       fmt::format("{}, the case's block is {}; ask for block = tuned", tuned.path, shape.block);
   return tuned;
+}
+
+Case without_tuned_block(Case c) {
+  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  return c;
+}
+
+void resolve_tuned_block(Case& c, const DeviceFacts& device,
+                         MoeGemmShape (*shape_of)(const Case&)) {
+  if (c.get("block") != kTunedBlock) return;
+  const MoeGemmShape shape = shape_of(without_tuned_block(c));
+  c.params["block"] = std::to_string(best_tile(shape, device).config.block);
 }
 
 }  // namespace moegate

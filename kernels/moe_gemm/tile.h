@@ -94,6 +94,12 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 /// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
+/// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()
+/// for the shape that `shape_of` reads from a case with any other.
+void resolve_tuned_block(Case& c, const DeviceFacts& device, MoeGemmShape (*shape_of)(const Case&));
+/// The case with block = 0 in its place, for what must read it where no device is known.
+Case without_tuned_block(Case c);
+
 /// Why an entry of a shape's file is no configuration of this program on a backend, naming key
 /// and value; empty when it is one.
 std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend);
