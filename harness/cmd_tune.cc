@@ -204,7 +204,7 @@ void publish(Tuning& tuning, const std::vector<TilePick>& picks, const fs::path&
     }
     std::ranges::stable_sort(tiles, {}, &TunedTile::op);
     const std::vector<std::string> about = {
-        fmt::format("Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md"),
+        "Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md",
         fmt::format("{} ({}), {}, {}, commit {}{}, protocol {}, {}, at most {} processes",
                     run.device.name, run.device.uuid, run.device.driver, run.started.substr(0, 10),
                     run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " (dirty)" : "",

@@ -16,20 +16,22 @@ struct RoutingShape {
   int topk;
 };
 
+/// Help of an operator's parameter `routing`, which routing_scores() reads.
+constexpr const char* kRoutingHelp =
+    "uniform, balanced, zipf:S, hot:N:F, replay:FILE.npy or shared:ROUTING";
+
 /// Scores [tokens, experts], row-major: the k largest of a row, in descending order, are the
 /// token's experts. `spec` is one of
 /// - uniform: every expert alike: Gumbel noise, so k distinct experts without replacement
 /// - balanced: slot i of token t goes to expert (t + i*floor(E/k)) mod E
 /// - zipf:S: Gumbel top-k over log-weights -S*ln(rank), ranks permuted over the experts by the
-/// seed;
-///   S = 0.67 reproduces the skew that TensorRT-LLM published for DeepSeek-R1
+///   seed; S = 0.67 reproduces the skew that TensorRT-LLM published for DeepSeek-R1
 /// - hot:N:F: as uniform, but a fraction F of the tokens ranks N hot experts, chosen by the seed,
 ///   above all others (FlashInfer's skew test: 8 added to their logits)
 /// - replay:FILE: recorded ids [rows, k] from a .npy file of int16, int32 or int64, first `tokens`
 ///   rows; a relative FILE is looked up from the current folder, then from home()
 /// - shared:ROUTING: the last expert for every token, in its first slot, and ROUTING of k - 1 of
-/// the
-///   others: a shared expert that is computed as one more routed one (DeepSeek-R1: 257 and 9)
+///   the others: a shared expert that is computed as one more routed one (DeepSeek-R1: 257 and 9)
 ///
 /// Scores stay within [-8, 8], so that neither bf16 nor a sigmoid merges them.
 /// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.

@@ -33,11 +33,10 @@ void launch(FusedMoe& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  const TileChoice gate_up = tile_of(shape.gate_up(), device);
-  if (!gate_up.why.empty()) return gate_up.why;
   const MoeGemmShape down = shape.down();
-  const std::string why =
-      rows_stay_resident(down) ? resident_rows_unsupported(down) : wide_tiles_unsupported(down);
+  std::string why = layer::tuned_unsupported(shape.gate_up(), device);
+  if (why.empty())
+    why = rows_stay_resident(down) ? resident_rows_unsupported(down) : wide_tiles_unsupported(down);
   return why.empty() ? align::redundant_count_unsupported(shape.rows()) : why;
 }
 
@@ -52,7 +51,7 @@ const Kernel<FusedMoe> kernel({
         [](const Case& c, const DeviceFacts& device) {
           return tile_of(FusedMoeShape::of(c).gate_up(), device).path;
         },
-    .tolerance = FusedMoe::kOtherCodes,
+    .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace

@@ -37,7 +37,7 @@ const Kernel<FusedMoe> kernel({
         [](const Case& c, const DeviceFacts&) {
           return align::redundant_count_unsupported(FusedMoeShape::of(c).rows());
         },
-    .tolerance = FusedMoe::kOtherCodes,
+    .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace

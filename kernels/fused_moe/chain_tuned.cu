@@ -28,9 +28,8 @@ void launch(FusedMoe& problem, const Launch& where) {
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
   for (const MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
-    const TileChoice choice = tile_of(product, device);
-    if (!choice.why.empty()) return choice.why;
-    if (choice.kernel->workspace) return choice.config.kernel + " needs memory of its own";
+    const std::string why = layer::tuned_unsupported(product, device);
+    if (!why.empty()) return why;
   }
   return align::redundant_count_unsupported(shape.rows());
 }
@@ -46,7 +45,7 @@ const Kernel<FusedMoe> kernel({
       const FusedMoeShape shape = FusedMoeShape::of(c);
       return tile_of(shape.gate_up(), device).path + "; " + tile_of(shape.down(), device).path;
     },
-    .tolerance = FusedMoe::kOtherCodes,
+    .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace

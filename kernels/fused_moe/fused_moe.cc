@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/routing.h"
 #include "kernels/moe_gemm/tile.h"
 #include "kernels/sampled_rows.h"
 
@@ -24,13 +25,8 @@ enum Stream : uint64_t {
   kRoutingStream
 };
 
-constexpr const char* kTunedBlock = "tuned";
-
 void resolve(Case& c, const DeviceFacts& device) {
-  if (c.get("block") != kTunedBlock) return;
-  c.params["block"] = "0";
-  c.params["block"] =
-      std::to_string(best_tile(FusedMoeShape::of(c).gate_up(), device).config.block);
+  resolve_tuned_block(c, device, [](const Case& one) { return FusedMoeShape::of(one).gate_up(); });
 }
 
 const Op<FusedMoe> op({
@@ -43,7 +39,7 @@ const Op<FusedMoe> op({
                {"block", "0",
                 "BM of both products: 16, 32, 64, 128; 0: by T, as vLLM's default; tuned: as "
                 "gate-up's tile configuration (suites/tiles)"},
-               {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
+               {"routing", "uniform", kRoutingHelp}},
     .yardstick = "chain",
     .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
     .resolve = resolve,
@@ -77,10 +73,8 @@ FusedMoeShape FusedMoeShape::of(const Case& c) {
   return s;
 }
 
-void FusedMoe::validate(const Case& given) {
-  Case c = given;
-  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
-  const auto s = FusedMoeShape::of(c);
+void FusedMoe::validate(const Case& c) {
+  const auto s = FusedMoeShape::of(without_tuned_block(c));
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
@@ -191,14 +185,8 @@ Cost FusedMoe::cost() const {
 }
 
 std::vector<Fact> FusedMoe::facts() const {
-  const Skew skew = skew_of(experts_, shape.experts);
-  const double rows = shape.rows(),
-               padded = align_rows(experts_, shape.experts, shape.block).padded_rows;
-  return {{"active_experts", static_cast<double>(skew.active_experts)},
-          {"max_over_mean", skew.max_over_mean},
-          {"rows", rows},
-          {"padded_rows", padded},
-          {"tile_efficiency", rows / padded}};
+  return routing_facts(experts_, shape.experts,
+                       align_rows(experts_, shape.experts, shape.block).padded_rows);
 }
 
 }  // namespace moegate

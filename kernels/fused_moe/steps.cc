@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused_moe/steps.h"
 
+#include "kernels/moe_gemm/tile.h"
+
 namespace moegate::layer {
 namespace {
 
@@ -55,6 +57,12 @@ size_t buffer_bytes(const FusedMoeShape& shape) {
 
 size_t workspace(const Case& c, const DeviceFacts&) {
   return buffer_bytes(FusedMoeShape::of(c));
+}
+
+std::string tuned_unsupported(const MoeGemmShape& product, const DeviceFacts& device) {
+  const TileChoice choice = tile_of(product, device);
+  if (!choice.why.empty()) return choice.why;
+  return choice.kernel->workspace ? choice.config.kernel + " needs memory of its own" : "";
 }
 
 MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& b) {

@@ -28,6 +28,10 @@ SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& buffers);
 MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& buffers);
 MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
 
+/// Why a chain cannot launch a product as it is tuned (tile_of()): a chain has no scratch memory
+/// for it. Empty when it can.
+std::string tuned_unsupported(const MoeGemmShape& product, const DeviceFacts& device);
+
 /// `workspace` of the variants that need these buffers and no more.
 size_t workspace(const Case& c, const DeviceFacts& device);
 

@@ -20,7 +20,7 @@ const Op<MoeAlign> op({
                {"topk", "", "k, 1 to 64"},
                {"block", "", "BM, rows per block, 1 to 1024"},
                {"ids", "valid", "valid, or some_skipped: one in eight is -1, E or beyond"},
-               {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
+               {"routing", "uniform", kRoutingHelp}},
     .yardstick = "counting_sort",
 });
 

@@ -60,6 +60,23 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
   }
 }
 
+// More tiles than persistent blocks take in one round, and not a whole number of rounds: stages,
+// rows that stay and turns of warpgroups go around many times.
+TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
+  for (const char* block : {"16", "32", "64", "128"}) {
+    const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
+    for (const Case& c :
+         {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
+      Bench bench(*device_, c);
+      for (const char* name : {"resident_rows", "wide_tiles"}) {
+        const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
+        EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
+            << c.key() << " " << name << ": " << result.why;
+      }
+    }
+  }
+}
+
 TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   for (const char* block : {"16", "32", "64", "128"}) {
     for (const int k : {8, 72, 512, 1000}) {

@@ -14,7 +14,6 @@
 // does otherwise: its products are wgmma where BM >= 64, these are mma.sync at every BM; and where
 // it has a tuned configuration, BN, stages and group depend on the number of tokens.
 #include "kernels/moe_gemm/gather_tile.cuh"
-#include "kernels/moe_gemm/tile.h"
 
 namespace moegate {
 namespace gemm::gather {
@@ -42,47 +41,16 @@ void launch_gather(const MoeGemmArgs& args, const Launch& where) {
   check_launch("gather_kernel");
 }
 
-template <class P, WeightScale kWeightScale>
-void launch(P& problem, const Launch& where) {
-  launch_gather<kWeightScale>(problem.args(), where);
-}
-
 std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const TileRegistration tiles("gather", launch_gather<WeightScale::per_column>, gather_unsupported);
-const TileRegistration scalar_tiles("scalar_b_scale", launch_gather<WeightScale::per_tile>,
-                                    scalar_unsupported);
-
-template <class P>
-KernelSpec<P> per_column() {
-  return {.name = "gather",
-          .backend = Backend::cuda,
-          .help = "a block per BM rows and 128 columns, gathered rows, a scale factor per column",
-          .launch = launch<P, WeightScale::per_column>,
-          .unsupported = [](const Case& c, const DeviceFacts&) {
-            return gather_unsupported(P::shape_of(c));
-          }};
-}
-
-template <class P>
-KernelSpec<P> per_tile() {
-  return {.name = "scalar_b_scale",
-          .backend = Backend::cuda,
-          .help = "gather with one scale factor of weights per tile (SGLang PR 10567, first step)",
-          .launch = launch<P, WeightScale::per_tile>,
-          .unsupported = [](const Case& c, const DeviceFacts&) {
-            return scalar_unsupported(P::shape_of(c));
-          }};
-}
-
-const Kernel<MoeGateUp> gate_up(per_column<MoeGateUp>());
-const Kernel<MoeGateUp> gate_up_scalar(per_tile<MoeGateUp>());
-const Kernel<MoeDown> down(per_column<MoeDown>());
-const Kernel<MoeDown> down_scalar(per_tile<MoeDown>());
+const PlainKernel<launch_gather<WeightScale::per_column>, gather_unsupported> per_column(
+    "gather", "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
+const PlainKernel<launch_gather<WeightScale::per_tile>, scalar_unsupported> per_tile(
+    "scalar_b_scale",
+    "gather with one scale factor of weights per tile (SGLang PR 10567, first step)");
 
 }  // namespace
 }  // namespace gemm::gather
-
 }  // namespace moegate

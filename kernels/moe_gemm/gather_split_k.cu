@@ -30,10 +30,12 @@ template <int Rows, DType kDtype, Result kResult>
 __global__ void __launch_bounds__(Tile<Rows>::kThreads)
     split_kernel(const __grid_constant__ MoeGemmArgs args, const TileOrder order) {
   Place place = order.place(blockIdx.y);
-  place.first_slice = blockIdx.x;
-  place.slice_step = gridDim.x;
   if (place.block * Rows >= *args.padded_rows) return;
-  if (place.first_slice >= slices_of<kDtype>(args.shape)) return;  // would only add zeros
+  if constexpr (kResult == Result::added) {  // else one split, known when compiling as in the PR
+    place.first_slice = blockIdx.x;
+    place.slice_step = gridDim.x;
+    if (place.first_slice >= slices_of<kDtype>(args.shape)) return;  // would only add zeros
+  }
   compute_tile<Rows, kDtype, WeightScale::per_column, kResult>(args, place);
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_gemm/gather_operands.cuh"
+#include "kernels/moe_gemm/tile.h"
 
 namespace moegate::gemm::gather {
 
@@ -181,12 +182,8 @@ void with_tile(const MoeGemmShape& shape, F f) {
 
 /// Empty, or why these kernels do not run the case.
 inline std::string gather_unsupported(const MoeGemmShape& shape) {
-  if (shape.block != 16 && shape.block != 32 && shape.block != 64 && shape.block != 128) {
-    return fmt::format("block = {} is not 16, 32, 64 or 128", shape.block);
-  }
-  if (shape.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", shape.n);
   if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
-  return {};
+  return tile_unsupported(shape);
 }
 
 }  // namespace moegate::gemm::gather

@@ -32,17 +32,12 @@ std::vector<Param> params() {
            "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
            "shape's tile configuration (suites/tiles)"},
           {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
-          {"routing", "uniform",
-           "uniform, balanced, zipf:S, hot:N:F, replay:FILE.npy or shared:ROUTING"}};
+          {"routing", "uniform", kRoutingHelp}};
 }
-
-constexpr const char* kTunedBlock = "tuned";
 
 template <class P>
 void resolve(Case& c, const DeviceFacts& device) {
-  if (c.get("block") != kTunedBlock) return;
-  c.params["block"] = "0";
-  c.params["block"] = std::to_string(best_tile(P::shape_of(c), device).config.block);
+  resolve_tuned_block(c, device, P::shape_of);
 }
 
 const Op<MoeGateUp> gate_up({
@@ -80,9 +75,8 @@ MoeGemmShape shape_for(const Case& c, bool down) {
 }
 
 template <class P>
-void validate_case(Case c) {
-  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
-  const MoeGemmShape s = P::shape_of(c);
+void validate_case(const Case& c) {
+  const MoeGemmShape s = P::shape_of(without_tuned_block(c));
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
@@ -226,13 +220,18 @@ Cost MoeGemm::cost() const {
 }
 
 std::vector<Fact> MoeGemm::facts() const {
-  const Skew skew = skew_of(experts_, shape.experts);
-  const double rows = shape.rows(), padded = aligned_.padded_rows;
+  return routing_facts(experts_, shape.experts, aligned_.padded_rows);
+}
+
+std::vector<Fact> routing_facts(std::span<const int32_t> row_expert, int experts,
+                                double padded_rows) {
+  const Skew skew = skew_of(row_expert, experts);
+  const auto rows = static_cast<double>(row_expert.size());
   return {{"active_experts", static_cast<double>(skew.active_experts)},
           {"max_over_mean", skew.max_over_mean},
           {"rows", rows},
-          {"padded_rows", padded},
-          {"tile_efficiency", rows / padded}};
+          {"padded_rows", padded_rows},
+          {"tile_efficiency", rows / padded_rows}};
 }
 
 }  // namespace moegate

@@ -88,6 +88,10 @@ struct ExpertProduct {
 /// The expected output [rows, columns] in plain double code.
 std::vector<double> expert_truth(const ExpertProduct& product);
 
+/// What a case's routing led to, from the experts [R] of its rows.
+std::vector<Fact> routing_facts(std::span<const int32_t> row_expert, int experts,
+                                double padded_rows);
+
 /// What both operators are; they differ in their shape alone.
 class MoeGemm : public Problem {
  public:

@@ -67,32 +67,15 @@ void launch_output(const MoeGemmArgs& args, const Launch& where) {
 
 std::string unsupported(const MoeGemmShape& s) {
   if (!s.scaled()) return "multiplies fp8 only";
-  if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
-    return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
-  }
   if (s.k_groups() > kMaxGroups) {
     return fmt::format("K = {} is more than {}: the rows would not fit", s.k,
                        kMaxGroups * kMoeGroup);
   }
-  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
-  return {};
+  return tile_unsupported(s);
 }
 
-const TileRegistration tiles("resident_rows", launch_output<Output::rows>, unsupported);
-
-template <class P>
-KernelSpec<P> spec() {
-  return {
-      .name = "resident_rows",
-      .backend = Backend::cuda,
-      .help = "wgmma on routed rows that stay in shared memory while weights stream by TMA",
-      .launch = [](P& problem,
-                   const Launch& where) { launch_output<Output::rows>(problem.args(), where); },
-      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
-}
-
-const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
-const Kernel<MoeDown> down(spec<MoeDown>());
+const PlainKernel<launch_output<Output::rows>, unsupported> kernel(
+    "resident_rows", "wgmma on routed rows that stay in shared memory while weights stream by TMA");
 
 }  // namespace
 }  // namespace gemm::resident

@@ -160,22 +160,10 @@ __device__ void multiply_tile(const uint8_t* rows, const float (&row_scales)[kMa
     const uint32_t b = operand(shared_address(rows + g * Tokens * kMoeGroup));
     float acc[Tokens / 2];
     wait_barrier(&shared.full[warpgroup][ring.stage], ring.phase);
-    begin_products();
-#pragma unroll
-    for (int k = 0; k < 4; ++k) multiply<Tokens>(acc, a + 2 * k, b + 2 * k, k > 0);
-    commit_products();
+    start_group<Tokens>(acc, a, b);
     wait_products();
     if (threadIdx.x % 32 == 0) arrive_barrier(&shared.empty[warpgroup][ring.stage]);
-#pragma unroll
-    for (int j = 0; j < Tokens / 8; ++j) {
-      const float2 pair =
-          *reinterpret_cast<const float2*>(&row_scales[g][threadIdx.x % 4 * 2 + j * 8]);
-      const float first = pair.x * weight_scale, second = pair.y * weight_scale;
-      sums[4 * j] += acc[4 * j] * first;
-      sums[4 * j + 1] += acc[4 * j + 1] * second;
-      sums[4 * j + 2] += acc[4 * j + 2] * first;
-      sums[4 * j + 3] += acc[4 * j + 3] * second;
-    }
+    add_scaled<Tokens>(sums, acc, row_scales[g], weight_scale);
   }
 }
 

@@ -141,21 +141,9 @@ __device__ void consume(const Tile& tile, Stages<C>& stages, float (&sums)[C::kT
     const uint32_t b = operand(shared_address(stages.rows()));
     float acc[kTokens / 2];
     const float weight_scale = *stages.weight_scale();
-    begin_products();
-#pragma unroll
-    for (int k = 0; k < 4; ++k) multiply<kTokens>(acc, a + 2 * k, b + 2 * k, k > 0);
-    commit_products();
+    start_group<kTokens>(acc, a, b);
     wait_products();
-    const float* scales = stages.row_scales() + lane % 4 * 2;
-#pragma unroll
-    for (int j = 0; j < kTokens / 8; ++j) {
-      const float2 pair = *reinterpret_cast<const float2*>(scales + j * 8);
-      const float first = pair.x * weight_scale, second = pair.y * weight_scale;
-      sums[4 * j] += acc[4 * j] * first;
-      sums[4 * j + 1] += acc[4 * j + 1] * second;
-      sums[4 * j + 2] += acc[4 * j + 2] * first;
-      sums[4 * j + 3] += acc[4 * j + 3] * second;
-    }
+    add_scaled<kTokens>(sums, acc, stages.row_scales(), weight_scale);
     __syncwarp();
     if (lane == 0) arrive_barrier(stages.empty());
   }

@@ -4,9 +4,8 @@
 // barriers; where K is split, after each block of the cluster added up its share of the columns.
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include "kernels/cluster.cuh"
+#include "kernels/moe_gemm/output_tile.cuh"
 #include "kernels/moe_gemm/swap_ab_tiles.cuh"
 
 namespace moegate::gemm {
@@ -20,6 +19,11 @@ __device__ inline float routing_weight(const MoeGemmArgs& args, int id) {
   return args.routing_weights && id < args.shape.rows() ? __ldg(args.routing_weights + id) : 1;
 }
 
+struct OutputRow {
+  int id;  // row of out; R or more for padding
+  float weight;
+};
+
 /// Rows are written in pieces of 16 bytes next to each other.
 template <class C>
 class StagedOutput {
@@ -27,7 +31,8 @@ class StagedOutput {
   __device__ StagedOutput(const MoeGemmArgs& args, const Cut&, uint8_t* shared)
       : args_(args),
         staged_(reinterpret_cast<uint16_t*>(shared + C::kOutputAt)),
-        rows_(reinterpret_cast<Row*>(shared + C::kOutputAt + C::kStagedRows * C::kPitch * 2)) {}
+        rows_(
+            reinterpret_cast<OutputRow*>(shared + C::kOutputAt + C::kStagedRows * C::kPitch * 2)) {}
 
   /// Before the sums are ready. Two sets in turn: of the last tile's rows some may still be
   /// written.
@@ -56,12 +61,7 @@ class StagedOutput {
   }
 
  private:
-  struct Row {
-    int id;  // row of out; R or more for padding
-    float weight;
-  };
-
-  __device__ Row* rows() const { return rows_ + turn_ * C::kTokens; }
+  __device__ OutputRow* rows() const { return rows_ + turn_ * C::kTokens; }
 
   template <int First>
   __device__ void stage(const float (&sums)[C::kTokens / 2]) {
@@ -76,35 +76,26 @@ class StagedOutput {
 
   const MoeGemmArgs& args_;
   uint16_t* staged_;
-  Row* rows_;
+  OutputRow* rows_;
   int turn_ = 0;
 };
 
 /// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
 __device__ inline uint32_t transposed(float first, float second) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
   uint32_t to;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
-      : "=r"(to)
-      : "r"(*reinterpret_cast<const uint32_t*>(&pair)));
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(pack_bf16(first, second)));
   return to;
 }
 
-/// What a warp knows of up to 32 rows: lane i of row i.
-struct LaneRow {
-  int id;  // row of out; R or more for padding
-  float weight;
-};
-
-/// Rounds and writes 8 rows, from `first` on, of the warp's 16 columns, from `column` on. `sums` as
-/// products leave them: column lane / 4 (x, y) and 8 more (z, w), rows lane % 4 * 2 (x, z) and the
-/// next.
-__device__ inline void write_rows(const MoeGemmArgs& args, const LaneRow& rows, int first,
-                                  int column, const float4& sums) {
+/// Rounds and writes 8 rows, from `first` on, of the warp's 16 columns, from `column` on. Lane i
+/// has what is known of row i in `lane_row`. `sums` as products leave them: column lane / 4 (x, y)
+/// and 8 more (z, w), rows lane % 4 * 2 (x, z) and the next.
+__device__ inline void write_octet(const MoeGemmArgs& args, const OutputRow& lane_row, int first,
+                                   int column, const float4& sums) {
   const int lane = threadIdx.x % 32;
-  const float even = __shfl_sync(~0u, rows.weight, first + lane % 4 * 2);
-  const float odd = __shfl_sync(~0u, rows.weight, first + lane % 4 * 2 + 1);
-  const int id = __shfl_sync(~0u, rows.id, first + lane / 4);
+  const float even = __shfl_sync(~0u, lane_row.weight, first + lane % 4 * 2);
+  const float odd = __shfl_sync(~0u, lane_row.weight, first + lane % 4 * 2 + 1);
+  const int id = __shfl_sync(~0u, lane_row.id, first + lane / 4);
   // Now a lane has of row lane / 4 the columns lane % 4 * 2 and the next, and 8 more. Two lanes
   // trade, so that each has four columns next to each other, a quarter of 32 bytes.
   const uint32_t low = transposed(sums.x * even, sums.y * odd);
@@ -154,7 +145,7 @@ class WarpOutput {
 #pragma unroll
       for (int j = 0; j < kOctets; ++j)
         if (8 * j < rows)
-          write_rows(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
+          write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
     }
   }
 
@@ -209,7 +200,7 @@ class WarpOutput {
         const float4& part = parts[from];
         if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
       }
-      write_rows(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
+      write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
     }
     turn_ ^= 1;
     phase_ ^= turn_ == 0;
@@ -222,7 +213,7 @@ class WarpOutput {
   const int rank_;
   float4* inbox_;
   uint64_t* arrived_;
-  LaneRow rows_;
+  OutputRow rows_;  // of lane i: row i
   int next_block_ = -1, next_id_ = 0;
   int turn_ = 0;
   uint32_t phase_ = 0;

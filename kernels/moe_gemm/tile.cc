@@ -137,6 +137,8 @@ TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
   return choice;
 }
 
+constexpr const char* kTunedBlock = "tuned";
+
 int usual_block(const MoeGemmShape& s) {
   const double rows = static_cast<double>(s.rows()) / s.experts;
   return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 128 ? 64 : 128;
@@ -152,17 +154,13 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-TileRegistration::TileRegistration(std::string name,
-                                   void (*launch)(const MoeGemmArgs&, const Launch&),
-                                   std::string (*unsupported)(const MoeGemmShape&),
-                                   const char* file)
-    : TileRegistration({.name = std::move(name),
-                        .backend = Backend::cuda,
-                        .launch = [launch](const MoeGemmArgs& args, const Knobs&, void*,
-                                           const Launch& where) { launch(args, where); },
-                        .unsupported = [unsupported](const MoeGemmShape& s,
-                                                     const Knobs&) { return unsupported(s); }},
-                       file) {}
+std::string tile_unsupported(const MoeGemmShape& s) {
+  if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
+    return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
+  }
+  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
+  return {};
+}
 
 std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend) {
   if (tile.op != MoeGateUp::kOp && tile.op != MoeDown::kOp) {
@@ -227,6 +225,18 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device) {
   tuned.why =
       fmt::format("{}, the case's block is {}; ask for block = tuned", tuned.path, shape.block);
   return tuned;
+}
+
+Case without_tuned_block(Case c) {
+  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  return c;
+}
+
+void resolve_tuned_block(Case& c, const DeviceFacts& device,
+                         MoeGemmShape (*shape_of)(const Case&)) {
+  if (c.get("block") != kTunedBlock) return;
+  const MoeGemmShape shape = shape_of(without_tuned_block(c));
+  c.params["block"] = std::to_string(best_tile(shape, device).config.block);
 }
 
 }  // namespace moegate

@@ -30,11 +30,43 @@ struct TileKernel {
 class TileRegistration {
  public:
   explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
-  /// A CUDA kernel that has neither knobs nor scratch memory.
-  TileRegistration(std::string name, void (*launch)(const MoeGemmArgs&, const Launch&),
-                   std::string (*unsupported)(const MoeGemmShape&),
-                   const char* file = __builtin_FILE());
 };
+
+/// Registers a CUDA kernel that has neither knobs nor scratch memory: its entry, and its variant of
+/// both operators.
+template <void (*kLaunch)(const MoeGemmArgs&, const Launch&),
+          std::string (*kUnsupported)(const MoeGemmShape&)>
+class PlainKernel {
+ public:
+  PlainKernel(const std::string& name, const std::string& help, const char* file = __builtin_FILE())
+      : tile_({.name = name,
+               .backend = Backend::cuda,
+               .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
+                            const Launch& where) { kLaunch(args, where); },
+               .unsupported = [](const MoeGemmShape& shape,
+                                 const Knobs&) { return kUnsupported(shape); }},
+              file),
+        gate_up_(spec<MoeGateUp>(name, help), file),
+        down_(spec<MoeDown>(name, help), file) {}
+
+ private:
+  template <class P>
+  static KernelSpec<P> spec(const std::string& name, const std::string& help) {
+    return {.name = name,
+            .backend = Backend::cuda,
+            .help = help,
+            .launch = [](P& problem, const Launch& where) { kLaunch(problem.args(), where); },
+            .unsupported = [](const Case& c,
+                              const DeviceFacts&) { return kUnsupported(P::shape_of(c)); }};
+  }
+
+  TileRegistration tile_;
+  Kernel<MoeGateUp> gate_up_;
+  Kernel<MoeDown> down_;
+};
+
+/// Why no CUDA kernel here takes the shape; empty when some do.
+std::string tile_unsupported(const MoeGemmShape& shape);
 
 /// A configuration for a shape, and how it came about.
 struct TileChoice {
@@ -61,6 +93,12 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 /// Without a file: swap_ab, cut by its own rule, for blocks below 64; else resident_rows for down
 /// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
+
+/// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()
+/// for the shape that `shape_of` reads from a case with any other.
+void resolve_tuned_block(Case& c, const DeviceFacts& device, MoeGemmShape (*shape_of)(const Case&));
+/// The case with block = 0 in its place, for what must read it where no device is known.
+Case without_tuned_block(Case c);
 
 /// Why an entry of a shape's file is no configuration of this program on a backend, naming key
 /// and value; empty when it is one.

@@ -114,4 +114,30 @@ __device__ inline void multiply<128>(float (&acc)[64], uint32_t a, uint32_t b, b
       : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
 }
 
+/// acc = a[64, 128] * b[Tokens, 128]^T, under way until wait_products(): a stage, a group of scale
+/// factors.
+template <int Tokens>
+__device__ void start_group(float (&acc)[Tokens / 2], uint32_t a, uint32_t b) {
+  begin_products();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) multiply<Tokens>(acc, a + 2 * k, b + 2 * k, k > 0);
+  commit_products();
+}
+
+/// Adds a group's products, whose columns are routed rows, to sums in fp32: times `row_scales`
+/// [Tokens] (in shared memory) and the weights' scale factor.
+template <int Tokens>
+__device__ void add_scaled(float (&sums)[Tokens / 2], const float (&acc)[Tokens / 2],
+                           const float* row_scales, float weight_scale) {
+#pragma unroll
+  for (int j = 0; j < Tokens / 8; ++j) {
+    const float2 pair = *reinterpret_cast<const float2*>(row_scales + threadIdx.x % 4 * 2 + j * 8);
+    const float first = pair.x * weight_scale, second = pair.y * weight_scale;
+    sums[4 * j] += acc[4 * j] * first;
+    sums[4 * j + 1] += acc[4 * j + 1] * second;
+    sums[4 * j + 2] += acc[4 * j + 2] * first;
+    sums[4 * j + 3] += acc[4 * j + 3] * second;
+  }
+}
+
 }  // namespace moegate::gemm

@@ -41,26 +41,12 @@ void launch_output(const MoeGemmArgs& args, const Launch& where) {
 
 std::string unsupported(const MoeGemmShape& s) {
   if (!s.scaled()) return "multiplies fp8 only";
-  if (s.block != 64 && s.block != 128) return fmt::format("block = {} is not 64 or 128", s.block);
-  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
-  return {};
+  if (s.block < 64) return fmt::format("block = {} is not 64 or 128", s.block);
+  return tile_unsupported(s);
 }
 
-const TileRegistration tiles("wide_tiles", launch_output<Output::rows>, unsupported);
-
-template <class P>
-KernelSpec<P> spec() {
-  return {
-      .name = "wide_tiles",
-      .backend = Backend::cuda,
-      .help = "wgmma on tiles of 256 columns, for many rows per expert",
-      .launch = [](P& problem,
-                   const Launch& where) { launch_output<Output::rows>(problem.args(), where); },
-      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
-}
-
-const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
-const Kernel<MoeDown> down(spec<MoeDown>());
+const PlainKernel<launch_output<Output::rows>, unsupported> kernel(
+    "wide_tiles", "wgmma on tiles of 256 columns, for many rows per expert");
 
 }  // namespace
 }  // namespace gemm::wide

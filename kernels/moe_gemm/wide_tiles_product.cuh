@@ -71,10 +71,7 @@ __device__ inline void pass_turn(int warpgroup) {
 __device__ inline void start_product(uint32_t a, uint32_t b, float (&acc)[kProductColumns / 2]) {
   const int warpgroup = threadIdx.x / 128;
   wait_turn(warpgroup);
-  begin_products();
-#pragma unroll
-  for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
-  commit_products();
+  start_group<kProductColumns>(acc, a, b);
   pass_turn(warpgroup);
 }
 

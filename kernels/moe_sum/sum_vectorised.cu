@@ -5,6 +5,7 @@
 // for bit.
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip.
+#include "kernels/bf16_vector.cuh"
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
@@ -17,12 +18,10 @@ constexpr int kColumns = 8;  // of a thread: 16 bytes
 constexpr int kBatch = 8;    // rows under way
 
 __device__ void add(const uint4& packed, float (&sums)[kColumns]) {
-  const uint32_t words[] = {packed.x, packed.y, packed.z, packed.w};
+  float values[kColumns];
+  widen(packed, values);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    sums[2 * i] += bits_float(words[i] << 16);
-    sums[2 * i + 1] += bits_float(words[i] & 0xffff0000u);
-  }
+  for (int i = 0; i < kColumns; ++i) sums[i] += values[i];
 }
 
 /// `chunks`: blocks per token.

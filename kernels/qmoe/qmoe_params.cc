@@ -23,7 +23,7 @@ std::vector<Param> params(std::vector<Param> own) {
       {"bias", "0", "1: a bias per column"},
       {"dtype", "fp16", "of activations, scales and output: fp16 or bf16"},
       {"values", "normal", "normal, or edges: clamp boundaries, zeros of both signs, zero scales"},
-      {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}};
+      {"routing", "uniform", kRoutingHelp}};
   all.insert(all.end(), own.begin(), own.end());
   return all;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-token-group quantisation by half-warps: 16 lanes hold a group of 128 activations, eight each,
-// so that a lane reads 16 bytes of bf16 and writes 8 of e4m3. And how bf16 is read so.
+// so that a lane reads 16 bytes of bf16 and writes 8 of e4m3.
 #pragma once
 
 #include <cuda_fp8.h>
 
+#include "kernels/bf16_vector.cuh"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
 namespace moegate::silu {
@@ -31,16 +32,6 @@ struct GroupPlace {
 
 inline int blocks_for(const SiluMulQuantShape& shape) {
   return (shape.rows * shape.groups() + kGroupsPerBlock - 1) / kGroupsPerBlock;
-}
-
-/// Eight bf16 in the order of memory.
-__device__ inline void widen(const uint4& packed, float (&values)[kPerLane]) {
-  const uint32_t words[] = {packed.x, packed.y, packed.z, packed.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    values[2 * i] = bits_float(words[i] << 16);
-    values[2 * i + 1] = bits_float(words[i] & 0xffff0000u);
-  }
 }
 
 /// Called by the 16 lanes of a group together; the other half of the warp need not take part.

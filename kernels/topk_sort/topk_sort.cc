@@ -32,7 +32,7 @@ const Op<TopkSort> op({
                {"scale", "1", "factor on every weight"},
                {"dtype", "fp32", "of the logits: fp32, fp16 or bf16"},
                {"logits", "normal", "normal, ties, few_finite or nan"},
-               {"routing", "uniform", "uniform, balanced, zipf:S, hot:N:F or replay:FILE.npy"}},
+               {"routing", "uniform", kRoutingHelp}},
     .yardstick = "chain",
 });
 
