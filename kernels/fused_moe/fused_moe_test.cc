@@ -181,6 +181,14 @@ TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
   EXPECT_EQ(starts.back(), layer::buffer_bytes(shape));
 }
 
+// The host's gather, which is its default, widens rows into memory that a chain does not have.
+TEST(FusedMoeSteps, AProductThatNeedsMemoryOfItsOwnIsRefused) {
+  const auto device = open_host_device();
+  const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
+  EXPECT_EQ(layer::tuned_unsupported(shape.gate_up(), device->facts()),
+            "gather needs memory of its own");
+}
+
 TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
   const auto device = open_host_device();
   const std::vector<Params> cases = {

@@ -7,8 +7,7 @@
 // to 1.02 of its speed in gate_up, 0.98 to 1.04 and 0.97 to 1.01 in down, T = 1 and 16. Both read
 // weights as fast as memory gives them, so neither the order of the rows nor a multiplication less
 // shows.
-#include "kernels/moe_gemm/host_product.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/host_kernel.h"
 
 namespace moegate {
 namespace {
@@ -18,15 +17,6 @@ using namespace moe_gemm_host;
 /// Widened activations by their place in sorted_token_ids; those of padding are never written.
 size_t widened_capacity(const MoeGemmShape& shape) {
   return sizeof(float) * static_cast<size_t>(shape.capacity()) * static_cast<size_t>(pitch(shape));
-}
-
-template <class P>
-size_t workspace(const Case& c, const DeviceFacts&) {
-  return widened_capacity(P::shape_of(c));
-}
-
-std::string path(const Case&, const DeviceFacts&) {
-  return best_isa().name;
 }
 
 void widen_sorted_rows(const Operands& operands) {
@@ -42,7 +32,7 @@ void widen_sorted_rows(const Operands& operands) {
   }
 }
 
-void launch_sorted(const MoeGemmArgs& args, void* workspace) {
+void launch(const MoeGemmArgs& args, void* workspace) {
   const Operands operands = {args, best_isa(), static_cast<float*>(workspace), /*sorted=*/true};
 #pragma omp parallel
   {
@@ -55,29 +45,8 @@ void launch_sorted(const MoeGemmArgs& args, void* workspace) {
   }
 }
 
-template <class P>
-void launch(P& problem, const Launch&) {
-  launch_sorted(problem.args(), problem.workspace());
-}
-
-const TileRegistration tiles({.name = "sorted_rows",
-                              .backend = Backend::host,
-                              .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
-                                           const Launch&) { launch_sorted(args, workspace); },
-                              .workspace = widened_capacity});
-
-template <class P>
-KernelSpec<P> spec() {
-  return {.name = "sorted_rows",
-          .backend = Backend::host,
-          .help = "dense sorted rows, one scale factor per tile and group of K (SGLang PR 10567)",
-          .launch = launch<P>,
-          .workspace = workspace<P>,
-          .path = path};
-}
-
-const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
-const Kernel<MoeDown> down(spec<MoeDown>());
+const HostKernel<launch, widened_capacity> kernel(
+    "sorted_rows", "dense sorted rows, one scale factor per tile and group of K (SGLang PR 10567)");
 
 }  // namespace
 }  // namespace moegate

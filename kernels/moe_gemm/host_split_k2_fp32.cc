@@ -5,8 +5,7 @@
 // Loses to `gather` (same runs as stated there): 1.45 and 1.8 x its time in gate_up, T = 1 and
 // 16, 1.82 and 1.75 x in down. Weights are read in pieces of 128 bytes as in `split_k2`, but in one
 // sweep over the panels; the partial products are cold memory of four times the output's size.
-#include "kernels/moe_gemm/host_product.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/host_kernel.h"
 
 namespace moegate {
 namespace {
@@ -19,15 +18,6 @@ constexpr int kSplits = 2;
 size_t workspace_bytes(const MoeGemmShape& shape) {
   return widened_bytes(shape) +
          sizeof(float) * kSplits * static_cast<size_t>(shape.rows()) * static_cast<size_t>(shape.n);
-}
-
-template <class P>
-size_t workspace(const Case& c, const DeviceFacts&) {
-  return workspace_bytes(P::shape_of(c));
-}
-
-std::string path(const Case&, const DeviceFacts&) {
-  return best_isa().name;
 }
 
 void multiply_chunks(const Operands& operands, float* partials) {
@@ -60,7 +50,7 @@ void add_chunks(const MoeGemmArgs& args, const float* partials) {
   }
 }
 
-void launch_split(const MoeGemmArgs& args, void* workspace) {
+void launch(const MoeGemmArgs& args, void* workspace) {
   const Operands operands = {args, best_isa(), static_cast<float*>(workspace)};
   float* partials = operands.x + widened_bytes(operands.args.shape) / sizeof(float);
 #pragma omp parallel
@@ -71,29 +61,8 @@ void launch_split(const MoeGemmArgs& args, void* workspace) {
   }
 }
 
-template <class P>
-void launch(P& problem, const Launch&) {
-  launch_split(problem.args(), problem.workspace());
-}
-
-const TileRegistration tiles({.name = "split_k2_fp32",
-                              .backend = Backend::host,
-                              .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
-                                           const Launch&) { launch_split(args, workspace); },
-                              .workspace = workspace_bytes});
-
-template <class P>
-KernelSpec<P> spec() {
-  return {.name = "split_k2_fp32",
-          .backend = Backend::host,
-          .help = "two interleaved chunks of K as fp32 partial products, then their sum",
-          .launch = launch<P>,
-          .workspace = workspace<P>,
-          .path = path};
-}
-
-const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
-const Kernel<MoeDown> down(spec<MoeDown>());
+const HostKernel<launch, workspace_bytes> kernel(
+    "split_k2_fp32", "two interleaved chunks of K as fp32 partial products, then their sum");
 
 }  // namespace
 }  // namespace moegate

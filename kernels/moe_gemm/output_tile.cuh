@@ -49,10 +49,10 @@ __device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint3
                : "memory");
 }
 
+constexpr int kWarpStagedBytes = 16 * kStagedRowBytes;
 /// Writes 128 columns from `column` of a warp's 16 rows (rows are the M of wgmma), times `weight`.
 /// Lanes l and l + 16 have row l's id (of out; R or more: padding) and weight. `staged` is the
-/// warp's own.
-constexpr int kWarpStagedBytes = 16 * kStagedRowBytes;
+/// warp's own, of kWarpStagedBytes.
 template <Output kOutput>
 __device__ void write_rows(const MoeGemmArgs& args, int column, int id, float weight,
                            const float (&sums)[64], uint8_t* staged) {
@@ -90,10 +90,10 @@ __device__ inline void sync_warpgroup(int warpgroup) {
   asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
 }
 
-/// Writes the 64 columns (the M of wgmma) from `column` of the rows `ids` (in shared memory; R or
-/// more: padding). `staged` is the warpgroup's own.
 constexpr int kWarpgroupStagedRows = 64;  // at a time
 constexpr int kWarpgroupStagedBytes = kWarpgroupStagedRows * kStagedRowBytes;
+/// Writes the 64 columns (the M of wgmma) from `column` of the rows `ids` (in shared memory; R or
+/// more: padding). `staged` is the warpgroup's own, of kWarpgroupStagedBytes.
 template <Output kOutput, int Tokens>
 __device__ void write_columns(const MoeGemmArgs& args, int column, const int* ids,
                               const float (&sums)[Tokens / 2], uint8_t* staged) {
