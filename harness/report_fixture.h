@@ -19,7 +19,7 @@ namespace moegate {
 
 namespace fs = std::filesystem;
 
-inline const fs::path kSource = fs::path(__FILE__).parent_path().parent_path();
+inline const fs::path kSource = MOEGATE_SOURCE_DIR;
 
 class ReportTest : public ::testing::Test {
  protected:
