@@ -4,7 +4,7 @@
 // block next to each other (tma_down). Rows of padding are not written.
 //
 // It reads and writes as much as scalar_b_scale; only that a block's rows are neighbours is new.
-// Floor and differences from Triton as in gather.
+// On an H200 as fast as scalar_b_scale. Floor and differences from Triton as in gather.
 #include "kernels/moe_gemm/gather_tile.cuh"
 
 namespace moegate {

@@ -12,19 +12,18 @@
 // sums through distributed shared memory to the one that adds them up in the order of K: one
 // launch, no atomics, no workspace, no cluster-wide barrier, the same result every time.
 //
-// Measured on an H200 at commit 150b209, before clusters were persistent; cold, in a graph, us for
-// T = 1, 8, 32, 128, 512, 2048, 8192, the best BM of each, and below it the public Triton kernel,
-// tuned. With split K 18.4 at T = 1 of the first.
-//   R1 TP8 gate-up      25 55 143 219 233 350 848
-//     Triton            31 54 152 226 244 306 816
-//   R1 TP8 down         8.9 32 80 125 153 335 1010
-//     Triton            8.5 38 121 154 215 383 1116
-//   Qwen3-30B gate-up   10.4 43 85 99 108 239 730
-//     Triton            13.6 42 92 102 116 223 711
-//   Qwen3-30B down      7.2 25 46 55 68 172 501
-//     Triton            8.7 26 52 58 77 154 496
-// Gate-up from T = 2048, where one tensor-core product waits for the sums of the one before, is
-// what wide_tiles is for.
+// On an H200, cold (reports/gallery/nvidia-h200-fp8-moe.md), us for T = 1, 8, 32, 128, and below it
+// the public Triton kernel, tuned:
+//   R1 TP8 gate-up      11.0 54.0 139 216
+//     Triton            31.4 53.7 152 226
+//   R1 TP8 down         7.1 29.7 76
+//     Triton            8.5 38.1 121
+//   Qwen3-30B gate-up   9.3 41.6 83.6 99.2
+//     Triton            13.6 42.3 92.0 102
+//   Qwen3-30B down      6.6 22.9 44.2 53.5
+//     Triton            8.7 26.1 51.5 58.1
+// Without cuts R1 gate-up takes 19 us at T = 1. At T = 8 no cut is faster than whole tiles, though
+// they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256 for resident_rows.
 #include <algorithm>
 #include <bit>
 #include <map>

@@ -4,7 +4,8 @@
 // work for several SMs. The order of additions is that of sum_per_token: their outputs agree bit
 // for bit.
 //
-// Floor: y once from memory or L2; at decode the launch and one round trip.
+// Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
+// = 8, cold: 2.6 us at T = 32, 28.8 at 1024 (sum_per_token: 7.0, 41.6), which reads 4.1 TB/s.
 #include "kernels/bf16_vector.cuh"
 #include "kernels/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
