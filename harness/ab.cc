@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "harness/interrupt.h"
 #include "harness/pattern.h"
@@ -67,13 +68,23 @@ Sides AbSession::sides_of(const Recording& side) const {
   return sides;
 }
 
-/// Rows of either side, as they are shown.
+/// Rows of either side, as they are shown. A pair of variants is compared where there are both:
+/// operators that share a suite may share one of the names.
 std::set<RowName> AbSession::everything() const {
-  std::set<RowName> rows;
-  for (const Recording* side : {&base_, &head_}) {
-    for (const auto& [key, variant] : side->rows()) rows.insert({key, shown(variant)});
+  std::set<RowName> base, head, both;
+  for (const auto& [key, variant] : base_.rows()) base.insert({key, shown(variant)});
+  for (const auto& [key, variant] : head_.rows()) head.insert({key, shown(variant)});
+  if (!is_pair()) {
+    base.merge(head);
+    return base;
   }
-  return rows;
+  std::set_intersection(base.begin(), base.end(), head.begin(), head.end(),
+                        std::inserter(both, both.end()));
+  if (both.empty()) {
+    throw Error(Exit::coverage, fmt::format("no case has both {} and {}; see 'moegate list cases'",
+                                            options_.base.variant, options_.head.variant));
+  }
+  return both;
 }
 
 std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {

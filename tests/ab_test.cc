@@ -12,11 +12,11 @@ class AbTest : public ProgramTest {
     write("quick.suite",
           "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[small]\ntokens = 3, 20\n");
   }
-  Outcome ab(const std::string& arguments) const {
-    return moegate(
-        "ab --suite ./quick.suite --device host --db r.sqlite --min-samples 10 --max-samples 20 "
-        "--budget 50ms --screen-rounds 2 --rounds 2 --extra-rounds 0 " +
-        arguments);
+  Outcome ab(const std::string& arguments, const std::string& suite = "./quick.suite") const {
+    return moegate("ab --suite " + suite +
+                   " --device host --db r.sqlite --min-samples 10 --max-samples 20 --budget 50ms "
+                   "--screen-rounds 2 --rounds 2 --extra-rounds 0 " +
+                   arguments);
   }
 };
 
@@ -57,6 +57,18 @@ TEST_F(AbTest, TwoVariantsAreOneCase) {
   const Outcome outcome = ab("--variant chain --variant fused --fail-on accuracy");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("of 2 cases"), std::string::npos) << outcome.out;
+}
+
+TEST_F(AbTest, OperatorsThatHaveOneOfTwoVariantsAreLeftOut) {
+  write("mixed.suite",
+        "tokens = 1\ntopk = 2\n[silu]\nop = silu_mul_quant\ninter = 128\n"
+        "[routing]\nop = topk_sort\nexperts = 8\nhidden = 64\n");
+  const Outcome outcome = ab("--variant chain --variant fused --fail-on accuracy", "./mixed.suite");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("of 1 cases"), std::string::npos) << outcome.out;
+  const Outcome none = ab("--variant two_passes --variant chain", "./mixed.suite");
+  EXPECT_EQ(none.exit, 13);
+  EXPECT_NE(none.err.find("no case has both two_passes and chain"), std::string::npos) << none.err;
 }
 
 TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
