@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// dense_fc2 on the CPU in the structure of TensorRT-LLM before its PR 12686: a sum over each 128 of
+// K, which meets its alpha and joins the total before the next one starts. The yardstick.
+#include "kernels/dense_fc2/host_dense.h"
+
+namespace moegate {
+namespace {
+
+using namespace dense_fc2_host;
+
+const Kernel<DenseFc2> kernel(spec<Rows::all, AlphaPer::k_tile>(
+    "alpha_per_k_tile", "every 128 of K summed up apart and multiplied by alpha"));
+
+}  // namespace
+}  // namespace moegate
