@@ -52,6 +52,7 @@ std::vector<float> dense_fc2_alpha(const DenseFc2Shape& shape, std::span<const i
 class DenseFc2 : public Problem {
  public:
   static constexpr const char* kOp = "dense_fc2";
+  // Measured on the host: 1.7e-3, worst row 2.0e-3: the output's own rounding.
   static constexpr Tolerance kTolerance{
       .rtol = 1e-2, .atol = 1e-2, .rel_l2 = 3e-3, .row = 9e-3, .scale = 2e-3};
   /// Multiply-adds of the dense form up to which the truth is the whole output.
