@@ -11,28 +11,6 @@ class DenseFc2ReportTest : public ReportTest {
  protected:
   using Cells = std::map<std::string, std::string>;
 
-  /// Variants of the PR's shape and what each takes, in us, in three processes that differ by 1 %
-  /// that all share. On a host the first is the yardstick.
-  void add_dense_run(Backend backend, const std::vector<std::pair<std::string, double>>& variants,
-                     const Cells& params = {}) {
-    Case c{"s", "r1-tp8", "dense_fc2", params, {}};
-    c.params.insert({{"tokens", "128"},
-                     {"experts", "256"},
-                     {"topk", "8"},
-                     {"inter", "256"},
-                     {"hidden", "7168"},
-                     {"scales", "tensor"}});
-    Store store = Store::open(db_, Store::Mode::write);
-    const int64_t run = store.begin_run(info(backend));
-    for (int round = 0; round < 3; ++round) {
-      const int64_t process = store.begin_process(run, round, round);
-      for (const auto& [variant, us] : variants) {
-        add(store, process, c, variant, {us * (990 + 10 * round)}, us / variants[0].second,
-            {120.26e9, 480e6, 1.8e6});
-      }
-    }
-    store.end_run(run, "complete");
-  }
   void add_the_pr(const Cells& params = {}) {
     add_dense_run(Backend::cuda,
                   {{"sparse_rows", 100},

@@ -11,14 +11,15 @@ namespace {
 
 const std::vector<std::string> kNames = {"alpha_per_k_tile", "alpha_per_expert", "sparse_rows"};
 
-// One to three steps of K per expert; H within a unit of 64, one more than it, over
-// a group of 128 that ends ragged; rows: one, a panel's 16 and one more; one expert; experts
-// without rows; rows without experts; more rows than are widened at once.
+// One to three steps of K per expert; H within a unit of 64, one more than it, over a group of 128
+// that ends ragged; rows: one, a panel's 16 and one more, more of two experts or of one than are
+// widened at once; one expert; experts without rows; rows without experts.
 const std::vector<Params> kCases = {
     {},
     {{"tokens", "1"}, {"inter", "128"}, {"hidden", "27"}},
     {{"tokens", "16"}, {"inter", "384"}, {"hidden", "65"}},
     {{"tokens", "17"}, {"hidden", "200"}, {"alphas", "edges"}},
+    {{"tokens", "90"}, {"hidden", "70"}},
     {{"tokens", "5"}, {"experts", "1"}, {"topk", "1"}},
     {{"tokens", "127"}, {"experts", "12"}, {"topk", "1"}, {"routing", "hot:1:1"}},
     {{"tokens", "127"}, {"inter", "1024"}, {"hidden", "30"}, {"alphas", "edges"}}};
