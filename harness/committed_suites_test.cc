@@ -42,9 +42,9 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {{"tiny", 243},
-                                                {"smoke", 48},
-                                                {"nightly", 98},
+  const std::map<std::string, size_t> limits = {{"tiny", 261},
+                                                {"smoke", 50},
+                                                {"nightly", 100},
                                                 {"deepseek-r1", 245},
                                                 {"qwen3-30b-a3b", 166},
                                                 {"qwen3-235b-a22b", 101},
@@ -54,7 +54,8 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"pr-aiter-3526", 22},
                                                 {"pr-onnxruntime-29167", 24},
                                                 {"pr-aphrodite-1603", 90},
-                                                {"pr-sglang-10567", 96}};
+                                                {"pr-sglang-10567", 96},
+                                                {"pr-tensorrt-llm-12686", 22}};
   for (const auto& [name, limit] : limits) {
     EXPECT_LE(load_suite(name, {}).size(), limit) << name;
   }

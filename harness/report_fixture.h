@@ -149,6 +149,28 @@ class ReportTest : public ::testing::Test {
     }
     store.end_run(run, "complete");
   }
+  /// Variants of dense_fc2, in us, at 128 tokens of DeepSeek-R1 TP8 but for `params`. Processes
+  /// differ by 1 % that all share. On a host the first is the yardstick.
+  void add_dense_run(Backend backend, const std::vector<std::pair<std::string, double>>& variants,
+                     const std::map<std::string, std::string>& params = {}) {
+    Case c{"s", "r1-tp8", "dense_fc2", params, {}};
+    c.params.insert({{"tokens", "128"},
+                     {"experts", "256"},
+                     {"topk", "8"},
+                     {"inter", "256"},
+                     {"hidden", "7168"},
+                     {"scales", "tensor"}});
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(backend));
+    for (int round = 0; round < 3; ++round) {
+      const int64_t process = store.begin_process(run, round, round);
+      for (const auto& [variant, us] : variants) {
+        add(store, process, c, variant, {us * (990 + 10 * round)}, us / variants[0].second,
+            {120.26e9, 480e6, 1.8e6});
+      }
+    }
+    store.end_run(run, "complete");
+  }
   static double total(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
   }

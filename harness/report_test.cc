@@ -18,6 +18,8 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   add_qmoe_run(Backend::host, {{"single", {10}, 8}});
   add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {10}}});
   add_moe_run(Backend::host, {{"moe_gate_up", "gather", "64", {10}}});
+  add_dense_run(Backend::cuda, {{"alpha_per_k_tile", 10}});
+  add_dense_run(Backend::host, {{"alpha_per_k_tile", 10}});
   int reports = 0;
   for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
     if (entry.path().extension() != ".sql") continue;
@@ -31,10 +33,11 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       const size_t routing = report(entry.path().string(), run).rows.size();
       const size_t int4 = report(entry.path().string(), run + 2).rows.size();
       const size_t fp8 = report(entry.path().string(), run + 4).rows.size();
-      EXPECT_GT(routing + int4 + fp8, 0u) << entry.path();
+      const size_t dense = report(entry.path().string(), run + 6).rows.size();
+      EXPECT_GT(routing + int4 + fp8 + dense, 0u) << entry.path();
     }
   }
-  EXPECT_GE(reports, 9);
+  EXPECT_GE(reports, 10);
 }
 
 TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {

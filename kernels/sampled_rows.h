@@ -57,6 +57,25 @@ void reject_nonfinite(Accuracy& a, const std::vector<T>& out, bool (*is_nonfinit
                       a.nonfinite, out.size(), a.worst_index);
 }
 
+/// A bf16 output [any, width], `bits`, compared at these rows and columns with the truth [rows,
+/// columns]; all that lies outside of them must be finite.
+inline Accuracy compare_bf16_at(const std::string& name, const std::vector<uint16_t>& bits,
+                                int64_t width, const std::vector<int32_t>& rows,
+                                const std::vector<int32_t>& columns,
+                                const std::vector<double>& truth, const Tolerance& tolerance) {
+  std::vector<float> values;
+  values.reserve(truth.size());
+  for (const int64_t r : rows) {
+    const uint16_t* row = bits.data() + r * width;
+    for (const int32_t c : columns) values.push_back(bf16_to_float(row[c]));
+  }
+  const bool samples = truth.size() < bits.size();
+  Accuracy a = compare_floats(samples ? name + " (sample)" : name, values, truth,
+                              static_cast<int64_t>(columns.size()), tolerance);
+  if (samples) reject_nonfinite(a, bits, is_nonfinite_bf16);
+  return a;
+}
+
 /// A bf16 output [any, width], of which `rows` are compared with the truth.
 inline Checked check_bf16_rows(const Tensor& output, int64_t width,
                                const std::vector<int64_t>& rows, const std::vector<double>& truth,

@@ -23,7 +23,9 @@ WITH pair (rank, op, backend, before, after) AS (
          (1, 'moe_sum', 'cuda', 'sum_per_token', '*'),
          (1, 'moe_sum', 'host', 'per_token', '*'),
          (1, 'fused_moe', 'cuda', 'chain_gather', '*'),
-         (1, 'fused_moe', 'host', 'chain', '*')
+         (1, 'fused_moe', 'host', 'chain', '*'),
+         (1, 'dense_fc2', 'cuda', 'alpha_per_k_tile', '*'),
+         (1, 'dense_fc2', 'host', 'alpha_per_k_tile', '*')
 ), level AS (
   SELECT case_id, op, variant, round, path, span_ns,
          CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged, backend

@@ -62,6 +62,7 @@ Panel panel_at(const Operands& operands, int first, int rows, int first_column) 
   panel.columns = std::min(kPanelColumns, shape.n - first_column);
   panel.weights =
       static_cast<const char*>(args.weights) + start * static_cast<int64_t>(size_of(shape.dtype));
+  panel.weight_pitch = shape.k;
   panel.weight_scales = args.weight_scales
                             ? args.weight_scales + expert * shape.n_groups() * shape.k_groups()
                             : nullptr;

@@ -32,6 +32,7 @@ struct Panel {
   int32_t ids[kPanelRows];            // r: rows of the output
   int rows, columns, first_column;
   const void* weights;         // [columns, K] of dtype
+  int64_t weight_pitch;        // elements from one column to the next, K or more
   const float* weight_scales;  // of the expert: [ceil(N/128), K/128]; null for bf16
   int k;
   DType dtype;

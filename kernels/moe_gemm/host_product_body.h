@@ -84,7 +84,8 @@ template <class V, class E, Scaling S, int C, int M>
 void multiply_tile(const Panel& panel, int row, int column, float* to) {
   using Float = typename V::Float;
   using Code = typename E::Code;
-  const Code* weights = static_cast<const Code*>(panel.weights) + int64_t{column} * panel.k;
+  const int64_t pitch = panel.weight_pitch;
+  const Code* weights = static_cast<const Code*>(panel.weights) + column * pitch;
   Float sums[C][M] = {};
   for (int group = panel.groups.first; group * kMoeGroup < panel.k; group += panel.groups.step) {
     const int begin = group * kMoeGroup;
@@ -101,15 +102,15 @@ void multiply_tile(const Panel& panel, int row, int column, float* to) {
     for (; i + V::kWidth <= end; i += V::kWidth) {
       if (i * sizeof(Code) % 64 == 0) {
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) __builtin_prefetch(weights + int64_t{C + c} * panel.k + i);
+        for (int c = 0; c < C; ++c) __builtin_prefetch(weights + (C + c) * pitch + i);
       }
 #pragma GCC unroll 8
-      for (int c = 0; c < C; ++c) add(c, E::decode(weights + int64_t{c} * panel.k + i), i);
+      for (int c = 0; c < C; ++c) add(c, E::decode(weights + c * pitch + i), i);
     }
     if (i < end) {
 #pragma GCC unroll 8
       for (int c = 0; c < C; ++c) {
-        add(c, decode_tail<V, E>(weights + int64_t{c} * panel.k + i, end - i), i);
+        add(c, decode_tail<V, E>(weights + c * pitch + i, end - i), i);
       }
     }
     if constexpr (E::kScaled) {

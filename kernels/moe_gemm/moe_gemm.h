@@ -129,7 +129,6 @@ class MoeGemm : public Problem {
   void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, std::span<const int32_t> rows, ScaleOrder order) const;
   std::vector<double> truth(ScaleOrder order) const;
-  bool samples() const;  // rather than all of the output
   void swap_experts();
   void drop_row();
   void transpose_scales();

@@ -69,10 +69,6 @@ std::vector<double> MoeGemm::truth(ScaleOrder order) const {
   return all;
 }
 
-bool MoeGemm::samples() const {
-  return truth_.size() < static_cast<size_t>(shape.rows()) * static_cast<size_t>(shape.n);
-}
-
 /// The output [R, N] in token order, whatever order it is in.
 std::vector<uint16_t> MoeGemm::download_rows() const {
   auto out = out_.download<uint16_t>();
@@ -103,15 +99,8 @@ void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
 
 Checked MoeGemm::check() const {
   const auto bits = download_rows();
-  std::vector<float> values;
-  values.reserve(truth_.size());
-  for (const int64_t r : sample_.rows) {
-    const uint16_t* row = bits.data() + r * shape.n;
-    for (const int32_t c : sample_.columns) values.push_back(bf16_to_float(row[c]));
-  }
-  Accuracy a = compare_floats(samples() ? "out (sample)" : "out", values, truth_,
-                              static_cast<int64_t>(sample_.columns.size()), ceilings(kTolerance));
-  if (samples()) reject_nonfinite(a, bits, is_nonfinite_bf16);
+  Accuracy a = compare_bf16_at(out_.name(), bits, shape.n, sample_.rows, sample_.columns, truth_,
+                               ceilings(kTolerance));
   const size_t room = static_cast<size_t>(out_.size()) - bits.size();
   if (room > 0 && !sorted_out_) {
     std::vector<uint16_t> beyond(room);

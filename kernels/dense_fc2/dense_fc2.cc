@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense_fc2/dense_fc2.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/rng.h"
+#include "harness/routing.h"
+
+namespace moegate {
+namespace {
+
+const std::vector<std::string> kScales = {"tensor", "block"};
+const std::vector<std::string> kAlphas = {"routed", "edges"};
+
+// Streams of the counter-based generator, one per tensor.
+enum Stream : uint64_t { kAStream = 361, kAScaleStream, kBStream, kBScaleStream, kRoutingStream };
+
+const Op<DenseFc2> op({
+    .help = "FC2 of all experts as one dense fp8 GEMM, an alpha per token and expert",
+    .params = {{"tokens", "", "M, 1 to 65536"},
+               {"experts", "", "E, 1 to 1024"},
+               {"topk", "", "k, 1 to 16"},
+               {"inter", "", "I, the layer's inner width (of one rank), a multiple of 128"},
+               {"hidden", "", "H"},
+               {"scales", "tensor",
+                "tensor: one factor for each operand; block: per 128 of K, of the weights per 128 "
+                "columns, too"},
+               {"alphas", "routed",
+                "as routed; edges: tokens whose weights are all 0, experts named twice"},
+               {"routing", "uniform", kRoutingHelp}},
+    .yardstick = "alpha_per_k_tile",
+    .parts = {"moe_gate_up"},
+});
+
+/// Of the tensor that holds an operand's scale factors.
+std::vector<int64_t> scale_shape(const DenseFc2Shape& s, int rows) {
+  if (!s.block_scales) return {1};
+  return {rows, s.k_groups()};
+}
+
+/// For moe_gemm_sample(): every token stands for the expert of its first slot.
+MoeGemmSample sample_of(const DenseFc2Shape& s, std::span<const int32_t> experts, uint64_t seed,
+                        double most_products) {
+  const MoeGemmShape product = {.tokens = s.tokens,
+                                .experts = s.experts,
+                                .topk = 1,
+                                .k = s.k(),
+                                .n = s.hidden,
+                                .block = 1,
+                                .down = false,
+                                .dtype = DType::e4m3};
+  std::vector<int32_t> first;
+  for (size_t i = 0; i < experts.size(); i += static_cast<size_t>(s.topk)) {
+    first.push_back(experts[i]);
+  }
+  return moe_gemm_sample(product, first, seed, most_products);
+}
+
+}  // namespace
+
+DenseFc2Shape DenseFc2Shape::of(const Case& c) {
+  DenseFc2Shape s{};
+  s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
+  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  s.inter = static_cast<int>(c.get_int("inter", 1, 1 << 16));
+  s.hidden = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
+  s.block_scales = c.get_choice("scales", kScales) == 1;
+  s.edges = c.get_choice("alphas", kAlphas) == 1;
+  if (s.inter % kMoeGroup != 0) {
+    usage_error("{}: inter = {} is not a multiple of {}, the step of K", c.where(), s.inter,
+                kMoeGroup);
+  }
+  return s;
+}
+
+/// Outputs of unit size: of k products, each of unit size, with such weights.
+std::vector<float> dense_fc2_alpha(const DenseFc2Shape& shape, std::span<const int32_t> experts,
+                                   uint64_t seed) {
+  std::vector<float> alpha(static_cast<size_t>(shape.tokens) * static_cast<size_t>(shape.experts));
+  const double size = 1 / std::sqrt(static_cast<double>(shape.topk));
+  for (int t = 0; t < shape.tokens; ++t) {
+    if (shape.edges && t % 4 == 1) continue;
+    const int32_t* slots = experts.data() + int64_t{t} * shape.topk;
+    float* row = alpha.data() + int64_t{t} * shape.experts;
+    for (int j = 0; j < shape.topk; ++j) {
+      const auto slot = static_cast<uint64_t>(int64_t{t} * shape.topk + j);
+      const double weight = size * (0.5 + random_uniform(seed, kRoutingStream, slot));
+      const bool again = shape.edges && t % 2 == 0 && j == shape.topk - 1;
+      row[again ? slots[0] : slots[j]] += static_cast<float>(weight);
+    }
+  }
+  return alpha;
+}
+
+void DenseFc2::validate(const Case& c) {
+  const auto s = DenseFc2Shape::of(c);
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+}
+
+DenseFc2::DenseFc2(Device& device, const Case& c, double most_products)
+    : Problem(device),
+      shape(DenseFc2Shape::of(c)),
+      a_(make_tensor("a", Role::activation, DType::e4m3, {shape.tokens, shape.k()})),
+      a_scales_(
+          make_tensor("a_scales", Role::activation, DType::f32, scale_shape(shape, shape.tokens))),
+      b_(make_tensor("b", Role::weight, DType::e4m3, {shape.hidden, shape.k()})),
+      b_scales_(
+          make_tensor("b_scales", Role::weight, DType::f32, scale_shape(shape, shape.n_groups()))),
+      alpha_(make_tensor("alpha", Role::activation, DType::f32, {shape.tokens, shape.experts})),
+      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const auto experts =
+      routed_experts(c.get("routing"), {shape.tokens, shape.experts, shape.topk}, seed);
+  alphas_ = dense_fc2_alpha(shape, experts, seed);
+  alpha_.upload(alphas_);
+  fill_operands(seed);
+  sample_ = sample_of(shape, experts, seed, most_products);
+  truth_ = truth(Fault::none);
+}
+
+/// As in MoeGemm: activations of unit size, weights of variance 1/I.
+void DenseFc2::fill_operands(uint64_t seed) {
+  constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
+  const auto around = [&](Tensor& to, Stream stream, float middle) {
+    to.fill_random(
+        {RandomFill::Kind::uniform, seed, stream, DType::f32, 0.75f * middle, 1.25f * middle});
+  };
+  a_.fill_random({RandomFill::Kind::e4m3_normal, seed, kAStream, DType::e4m3});
+  around(a_scales_, kAScaleStream, 1 / kCodeSize);
+  b_.fill_random({RandomFill::Kind::e4m3_normal, seed, kBStream, DType::e4m3});
+  around(b_scales_, kBScaleStream, 1 / (kCodeSize * std::sqrt(static_cast<float>(shape.inter))));
+}
+
+DenseFc2Args DenseFc2::args() {
+  return {.a = a_.data<uint8_t>(),
+          .a_scales = a_scales_.data<float>(),
+          .b = b_.data<uint8_t>(),
+          .b_scales = b_scales_.data<float>(),
+          .alpha = alpha_.data<float>(),
+          .out = out_.data<uint16_t>(),
+          .shape = shape};
+}
+
+/// The dense form's: all weights are read and all products are issued, whatever alpha is.
+Cost DenseFc2::cost() const {
+  Cost cost;
+  cost.flops = 2.0 * shape.tokens * shape.hidden * shape.k();
+  for (const Tensor* operand : {&a_, &a_scales_, &b_, &b_scales_, &alpha_}) {
+    cost.read_bytes += static_cast<double>(operand->bytes());
+  }
+  cost.write_bytes = static_cast<double>(out_.bytes());
+  return cost;
+}
+
+double DenseFc2::active_experts() const {
+  int active = 0;
+  for (size_t e = 0; e < static_cast<size_t>(shape.experts); ++e) {
+    bool used = false;
+    for (size_t i = e; i < alphas_.size() && !used; i += static_cast<size_t>(shape.experts)) {
+      used = alphas_[i] != 0;
+    }
+    active += used;
+  }
+  return active;
+}
+
+double DenseFc2::useful_alphas() const {
+  return static_cast<double>(alphas_.size()) -
+         static_cast<double>(std::count(alphas_.begin(), alphas_.end(), 0.0f));
+}
+
+std::vector<Fact> DenseFc2::facts() const {
+  const double useful = useful_alphas();
+  return {{"active_experts", active_experts()},
+          {"useful_share", useful / static_cast<double>(alphas_.size())},
+          {"useful_flops", 2 * useful * shape.hidden * shape.inter}};
+}
+
+}  // namespace moegate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the output of dense_fc2 is judged, and outputs spoilt on purpose.
+#include <algorithm>
+
+#include "kernels/dense_fc2/dense_fc2.h"
+#include "kernels/sampled_rows.h"
+
+namespace moegate {
+
+/// A row whose alpha is 0 everywhere is a sum of nothing, to the bit, though not of which sign.
+void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bits) const {
+  const int64_t width = shape.hidden;
+  for (int64_t t = 0; t < shape.tokens && a.ok; ++t) {
+    const auto alpha = alphas_.begin() + t * shape.experts;
+    if (std::any_of(alpha, alpha + shape.experts, [](float x) { return x != 0; })) continue;
+    const auto row = bits.begin() + t * width;
+    const auto stray = std::find_if(row, row + width, [](uint16_t x) { return (x & 0x7fff) != 0; });
+    if (stray == row + width) continue;
+    a.ok = false;
+    a.worst_index = stray - bits.begin();
+    a.why = fmt::format("{}: element {} is {}, but every alpha of row {} is 0", a.output,
+                        a.worst_index, bf16_to_float(*stray), t);
+  }
+}
+
+Checked DenseFc2::check() const {
+  const auto bits = out_.download<uint16_t>();
+  Accuracy a = compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows, sample_.columns,
+                               truth_, ceilings(kTolerance));
+  reject_nonzero_rows(a, bits);
+  return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+}
+
+Corruptions DenseFc2::corruptions() {
+  return {.experts_swapped = Corruption([this] { spoil(Fault::experts_swapped); }),
+          .token_dropped = Corruption([this] { spoil(Fault::token_dropped); }),
+          .scales_transposed =
+              shape.block_scales ? Corruption([this] { spoil(Fault::scales_transposed); })
+                                 : Corruption::not_applicable("each operand has one scale factor")};
+}
+
+/// Makes the output what it were with the fault, where that changes it.
+void DenseFc2::spoil(Fault fault) {
+  const auto wrong = truth(fault);
+  auto out = out_.download<uint16_t>();
+  size_t i = 0;
+  for (const int64_t row : sample_.rows) {
+    for (const int64_t column : sample_.columns) {
+      uint16_t& element = out[static_cast<size_t>(row * shape.hidden + column)];
+      if (wrong[i] != truth_[i]) element = float_to_bf16(static_cast<float>(wrong[i]));
+      ++i;
+    }
+  }
+  out_.upload(out);
+}
+
+}  // namespace moegate
