@@ -10,7 +10,7 @@
 -- it.
 --
 -- The published columns are not measured here: TensorRT-LLM PR 12686, B200, NVFP4 operands, cold L2, by tile of the output.
--- They stand by its own shape, K > 0 and N = 7168, alone. An alpha per K tile did not run with tiles of 256x128. Their
+-- They stand by its own shape, K = 65536 and N = 7168, alone. An alpha per K tile did not run with tiles of 256x128. Their
 -- speed-up is the before of a tile over the after of the same tile, their TFLOP/s those of the products issued.
 WITH published (tokens, variant, tile_128, tile_64, tile_256) AS (
   VALUES ('128', 'alpha_per_k_tile', 76.54, 65.80, NULL),
@@ -77,6 +77,6 @@ SELECT model,
        round(flops / 1e6 / best, 0) AS "published TFLOP/s, best tile"
 FROM level JOIN roof USING (case_id) LEFT JOIN change USING (case_id, variant)
 LEFT JOIN claimed c ON c.variant = level.variant AND c.tokens = params ->> 'tokens' AND params ->> 'hidden' = '7168'
-     AND (params ->> 'experts') * (params ->> 'inter') > 0
+     AND (params ->> 'experts') * (params ->> 'inter') = 65536
 ORDER BY model, tokens, params, level.variant <> 'alpha_per_k_tile', level.variant <> 'alpha_per_expert',
          level.variant <> 'alpha_per_expert_cluster2', level.variant
