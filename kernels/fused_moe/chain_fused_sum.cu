@@ -4,12 +4,10 @@
 // most of what the second half of a layer moves; costs zeroing [T, H], and the sum is rounded once
 // per row, in an order that changes from launch to launch. On an H200 against chain_tuned: R1 TP8
 // 1.05x at 1024 tokens, nothing at 32, 0.95x at one (reports/gallery/nvidia-h200-fp8-moe.md).
-#include "kernels/fused_moe/steps.h"
+#include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/tile.h"
 #include "kernels/moe_gemm/token_sums.h"
 #include "kernels/moe_gemm/zero_output.h"
-#include "kernels/silu_mul_quant/launches.h"
 
 namespace moegate {
 namespace {
@@ -21,10 +19,7 @@ bool rows_stay_resident(const MoeGemmShape& down) {
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
   const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
-  align::launch_redundant_count(layer::align(args, buffers), where);
-  const MoeGemmArgs gate_up = layer::gate_up(args, buffers);
-  tile_of(gate_up.shape, where.device).launch(gate_up, nullptr, where);
-  silu::launch_fused(layer::quantise(args, buffers), where);
+  layer::launch_up_to_activation(args, buffers, tile_of, where);
   zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden, where.stream);
   MoeGemmArgs down = layer::down(args, buffers);
   down.out = args.out;

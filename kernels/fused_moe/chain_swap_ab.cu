@@ -4,27 +4,18 @@
 //
 // Floor: the weights of the experts that have rows, once; behind that five launches, each of which
 // waits for the last block of the one before.
-#include "kernels/fused_moe/steps.h"
+#include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/tile.h"
-#include "kernels/moe_sum/launches.h"
-#include "kernels/silu_mul_quant/launches.h"
 
 namespace moegate {
 namespace {
 
-void multiply(const MoeGemmArgs& args, const Launch& where) {
-  usual_tile("swap_ab", args.shape, where.device).launch(args, nullptr, where);
+TileChoice swap_ab(const MoeGemmShape& product, const DeviceFacts& device) {
+  return usual_tile("swap_ab", product, device);
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
-  const FusedMoeArgs args = problem.args();
-  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
-  align::launch_redundant_count(layer::align(args, buffers), where);
-  multiply(layer::gate_up(args, buffers), where);
-  silu::launch_fused(layer::quantise(args, buffers), where);
-  multiply(layer::down(args, buffers), where);
-  sum::launch_vectorised(layer::sum(args, buffers), where);
+  layer::launch_best_parts(problem, swap_ab, where);
 }
 
 const Kernel<FusedMoe> kernel({

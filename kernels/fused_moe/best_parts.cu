@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/fused_moe/best_parts.h"
+
+#include "kernels/moe_align/launches.h"
+#include "kernels/moe_sum/launches.h"
+#include "kernels/silu_mul_quant/launches.h"
+
+namespace moegate::layer {
+namespace {
+
+void multiply(const MoeGemmArgs& args, ChooseTile choose, const Launch& where) {
+  choose(args.shape, where.device).launch(args, nullptr, where);
+}
+
+}  // namespace
+
+void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
+                             const Launch& where) {
+  align::launch_redundant_count(align(args, buffers), where);
+  multiply(gate_up(args, buffers), choose, where);
+  silu::launch_fused(quantise(args, buffers), where);
+}
+
+void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
+  const FusedMoeArgs args = problem.args();
+  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  launch_up_to_activation(args, buffers, choose, where);
+  multiply(down(args, buffers), choose, where);
+  sum::launch_vectorised(sum(args, buffers), where);
+}
+
+}  // namespace moegate::layer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches that chains of the best kernel of each part share; only in builds with CUDA.
+#pragma once
+
+#include "kernels/fused_moe/steps.h"
+#include "kernels/moe_gemm/tile.h"
+
+namespace moegate::layer {
+
+/// Which kernel, with which knobs, computes a product: tile_of(), or one kernel always.
+using ChooseTile = TileChoice (*)(const MoeGemmShape& product, const DeviceFacts& device);
+
+/// redundant_count, gate-up as `choose` says, and the fused activation and quantisation.
+void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
+                             const Launch& where);
+
+/// The whole layer: the above, down as `choose` says, and sum_vectorised. Five launches.
+void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where);
+
+}  // namespace moegate::layer
