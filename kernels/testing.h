@@ -31,6 +31,15 @@ inline Params with_defaults(Params params, const Params& defaults) {
   return params;
 }
 
+/// Runs a host variant on the problem of a case, outputs poisoned first.
+inline void launch_host_variant(Problem& problem, const Case& c, const std::string& name) {
+  const Variant& variant = find_variant(c.op, Backend::host, name);
+  const DeviceFacts& facts = problem.device().facts();
+  problem.reserve_workspace(variant.workspace(c, facts));
+  problem.poison();
+  variant.launch(problem, {nullptr, facts});
+}
+
 /// Skips without a GPU.
 class CudaVariants : public ::testing::Test {
  protected:

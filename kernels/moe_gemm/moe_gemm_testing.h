@@ -18,13 +18,4 @@ Case moe_gemm_case(const Params& params) {
           {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}}));
 }
 
-/// Runs a host variant on the problem of a case, outputs poisoned first.
-inline void launch_host_variant(MoeGemm& problem, const Case& c, const std::string& name) {
-  const Variant& variant = find_variant(c.op, Backend::host, name);
-  const DeviceFacts& facts = problem.device().facts();
-  problem.reserve_workspace(variant.workspace(c, facts));
-  problem.poison();
-  variant.launch(problem, {nullptr, facts});
-}
-
 }  // namespace moegate
