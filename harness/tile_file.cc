@@ -179,7 +179,9 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
 }
 
 void use_tile_folder(const std::string& folder) {
-  if (!folder.empty()) chosen_folder() = folder;
+  if (folder.empty()) return;
+  chosen_folder() = folder;
+  tile_folder();
 }
 
 fs::path tile_folder() {

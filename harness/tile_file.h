@@ -72,7 +72,7 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
 /// Where files are looked up: what use_tile_folder() was told, else MOEGATE_TILES, else
 /// suites/tiles. Throws Error(usage) where one that was named is no folder.
 std::filesystem::path tile_folder();
-/// For the rest of this process; an empty one changes nothing.
+/// For the rest of this process; an empty one changes nothing. Throws as tile_folder() does.
 void use_tile_folder(const std::string& folder);
 /// The file of a shape in a folder.
 std::filesystem::path tile_path(const std::filesystem::path& folder,

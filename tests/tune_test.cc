@@ -137,6 +137,8 @@ TEST_F(TuneTest, BadInputIsOneLine) {
   EXPECT_FALSE(fs::exists(folder_ / "out/tune.sqlite"));
   refused("verify --suite ./layer.suite --device host --axis block=tuned --tiles nowhere", 2,
           "'nowhere'");
+  refused("run --suite ./layer.suite --device host --db r.sqlite --tiles nowhere", 2, "'nowhere'");
+  EXPECT_EQ(query("r.sqlite", "SELECT count(*) FROM run"), "0") << "found before the run began";
   refused(tune("--kernel nothing"), 13, "nothing to run");
   EXPECT_EQ(moegate("tune --help").exit, 0);
 }
