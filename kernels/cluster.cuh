@@ -19,6 +19,30 @@ __device__ inline void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/// This block's place in its cluster, and the cluster's size.
+__device__ inline int cluster_rank() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ inline int cluster_blocks() {
+  int blocks;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+  return blocks;
+}
+
+/// Arrives at the same barrier of block `rank`.
+__device__ inline void arrive_at(uint64_t* barrier, int rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 to;\n"
+      "mapa.shared::cluster.u32 to, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [to];\n"
+      "}\n" ::"r"(shared_address(barrier)),
+      "r"(rank)
+      : "memory");
+}
+
 /// One thread prepares its block's barrier, before cluster_arrive: it opens once `bytes` have come.
 __device__ inline void prepare_inbox(uint64_t* barrier, int bytes) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");

@@ -12,6 +12,7 @@ namespace moegate {
 namespace {
 
 const std::vector<std::string> kScales = {"tensor", "block"};
+const std::vector<std::string> kKTiles = {"128", "256"};
 const std::vector<std::string> kAlphas = {"routed", "edges"};
 
 // Streams of the counter-based generator, one per tensor.
@@ -27,6 +28,8 @@ const Op<DenseFc2> op({
                {"scales", "tensor",
                 "tensor: one factor for each operand; block: per 128 of K, of the weights per 128 "
                 "columns, too"},
+               {"k_tile", "128",
+                "128 or 256: K that a step of alpha_per_k_tile and alpha_per_expert takes"},
                {"alphas", "routed",
                 "as routed; edges: tokens whose weights are all 0, experts named twice"},
                {"routing", "uniform", kRoutingHelp}},
@@ -43,18 +46,12 @@ std::vector<int64_t> scale_shape(const DenseFc2Shape& s, int rows) {
 /// For moe_gemm_sample(): every token stands for the expert of its first slot.
 MoeGemmSample sample_of(const DenseFc2Shape& s, std::span<const int32_t> experts, uint64_t seed,
                         double most_products) {
-  const MoeGemmShape product = {.tokens = s.tokens,
-                                .experts = s.experts,
-                                .topk = 1,
-                                .k = s.k(),
-                                .n = s.hidden,
-                                .block = 1,
-                                .down = false,
-                                .dtype = DType::e4m3};
   std::vector<int32_t> first;
   for (size_t i = 0; i < experts.size(); i += static_cast<size_t>(s.topk)) {
     first.push_back(experts[i]);
   }
+  MoeGemmShape product = s.product();
+  product.experts = s.experts;
   return moe_gemm_sample(product, first, seed, most_products);
 }
 
@@ -67,11 +64,11 @@ DenseFc2Shape DenseFc2Shape::of(const Case& c) {
   s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
   s.inter = static_cast<int>(c.get_int("inter", 1, 1 << 16));
   s.hidden = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
+  s.k_tile = c.get_choice("k_tile", kKTiles) == 1 ? 256 : 128;
   s.block_scales = c.get_choice("scales", kScales) == 1;
   s.edges = c.get_choice("alphas", kAlphas) == 1;
-  if (s.inter % kMoeGroup != 0) {
-    usage_error("{}: inter = {} is not a multiple of {}, the step of K", c.where(), s.inter,
-                kMoeGroup);
+  if (s.inter % s.k_tile != 0) {
+    usage_error("{}: inter = {} is not a multiple of k_tile = {}", c.where(), s.inter, s.k_tile);
   }
   return s;
 }

@@ -20,6 +20,7 @@ namespace moegate {
 struct DenseFc2Shape {
   int tokens, experts, topk;  // M, E, k
   int inter, hidden;          // I, H
+  int k_tile;                 // K of a step, 128 or 256; divides I
   bool block_scales;          // of a and b; else one scale factor each
   bool edges;                 // parameter alphas
 
@@ -27,9 +28,21 @@ struct DenseFc2Shape {
   static DenseFc2Shape of(const Case& c);
 
   MOEGATE_HD int k() const { return experts * inter; }
+  MOEGATE_HD int k_tiles() const { return k() / k_tile; }
   MOEGATE_HD int k_groups() const { return k() / kMoeGroup; }
   MOEGATE_HD int expert_groups() const { return inter / kMoeGroup; }
   MOEGATE_HD int n_groups() const { return (hidden + kMoeGroup - 1) / kMoeGroup; }
+  /// The same product without alpha, as a grouped one of a single expert.
+  MOEGATE_HD MoeGemmShape product() const {
+    return {.tokens = tokens,
+            .experts = 1,
+            .topk = 1,
+            .k = k(),
+            .n = hidden,
+            .block = 1,
+            .down = false,
+            .dtype = DType::e4m3};
+  }
 };
 
 /// Everything a launch needs, by value; pointers are device pointers.

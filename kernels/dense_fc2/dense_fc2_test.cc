@@ -195,8 +195,10 @@ TEST(DenseFc2, ParametersThatDoNotFitAreNamed) {
   };
   using ::testing::IsSubstring;
   EXPECT_EQ(message({}), "accepted");
-  EXPECT_PRED_FORMAT2(IsSubstring, "inter = 200 is not a multiple of 128",
+  EXPECT_PRED_FORMAT2(IsSubstring, "inter = 200 is not a multiple of k_tile = 128",
                       message({{"inter", "200"}}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "inter = 384 is not a multiple of k_tile = 256",
+                      message({{"inter", "384"}, {"k_tile", "256"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "scales", message({{"scales", "row"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "alphas", message({{"alphas", "zero"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "topk", message({{"topk", "9"}}));

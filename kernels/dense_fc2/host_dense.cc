@@ -96,7 +96,7 @@ Panel panel_at(const Work& work, int expert, int k, int first, int rows, const f
   Panel panel{};
   panel.rows = rows;
   panel.columns = columns;
-  panel.k = work.plan.alpha_per == AlphaPer::k_tile ? kMoeGroup : s.inter;
+  panel.k = work.plan.alpha_per == AlphaPer::k_tile ? s.k_tile : s.inter;
   panel.dtype = DType::e4m3;
   panel.weights = work.args.b + int64_t{first_column} * s.k() + int64_t{expert} * s.inter + k;
   panel.weight_pitch = s.k();
@@ -130,7 +130,7 @@ void add_panel(const Work& work, const Panel& panel, int expert, int column, flo
 void add_experts(const Work& work, const Own& own, int from, int to, int unit, int column,
                  int columns) {
   const DenseFc2Shape& s = work.args.shape;
-  const int step = work.plan.alpha_per == AlphaPer::k_tile ? kMoeGroup : s.inter;
+  const int step = work.plan.alpha_per == AlphaPer::k_tile ? s.k_tile : s.inter;
   for (int e = from; e < to; ++e) {
     for (int first = work.first_row[e]; first < work.first_row[e + 1]; first += kPanelRows) {
       const int rows = std::min(kPanelRows, work.first_row[e + 1] - first);

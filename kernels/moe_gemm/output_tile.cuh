@@ -50,19 +50,19 @@ __device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint3
 }
 
 constexpr int kWarpStagedBytes = 16 * kStagedRowBytes;
-/// Writes 128 columns from `column` of a warp's 16 rows (rows are the M of wgmma), times `weight`.
+/// Writes the columns from `column` of a warp's 16 rows (rows are the M of wgmma), times `weight`.
 /// Lanes l and l + 16 have row l's id (of out; R or more: padding) and weight. `staged` is the
 /// warp's own, of kWarpStagedBytes.
-template <Output kOutput>
+template <Output kOutput, int Sums>
 __device__ void write_rows(const MoeGemmArgs& args, int column, int id, float weight,
-                           const float (&sums)[64], uint8_t* staged) {
+                           const float (&sums)[Sums], uint8_t* staged) {
   const int lane = threadIdx.x % 32;
   const float first = __shfl_sync(~0u, weight, lane / 4);
   const float second = __shfl_sync(~0u, weight, lane / 4 + 8);
   const int to_row = lane % 16, to_piece = lane / 16;  // of 8 columns
   const uint32_t to = shared_address(staged) + to_row * kStagedRowBytes;
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
+  for (int part = 0; part < Sums / 32; ++part) {
     __syncwarp();  // what was staged before has been read
 #pragma unroll
     for (int j = 0; j < kStagedColumns / 16; ++j) {

@@ -58,6 +58,17 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
       : "memory");
 }
 
+/// The same into every block of the cluster whose bit is set in `blocks`, at the same place,
+/// counted by the same barrier of each.
+__device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
+                                 uint64_t* barrier, uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(blocks)
+      : "memory");
+}
+
 /// Fetches the description of the tensor itself, which the first copy would wait for.
 __device__ inline void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

@@ -21,7 +21,8 @@ auto encode_function() {
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
 }
 
-/// A matrix of bytes [rows, columns], in tiles of `tile_rows` x 128.
+}  // namespace
+
 CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_rows) {
   static const auto encode = encode_function();
   const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
@@ -38,8 +39,6 @@ CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_row
   }
   return map;
 }
-
-}  // namespace
 
 CUtensorMap weights_map(const MoeGemmArgs& args, int rows) {
   const MoeGemmShape& s = args.shape;
