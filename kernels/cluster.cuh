@@ -31,16 +31,17 @@ __device__ inline int cluster_blocks() {
   return blocks;
 }
 
-/// Arrives at the same barrier of block `rank`.
-__device__ inline void arrive_at(uint64_t* barrier, int rank) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 to;\n"
-      "mapa.shared::cluster.u32 to, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [to];\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(rank)
-      : "memory");
+/// What an address of this block's shared memory is in block `rank`'s, for the whole cluster.
+__device__ inline uint32_t shared_address_of(uint32_t address, int rank) {
+  uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+
+/// Arrives at a barrier of any block (shared_address_of): what this thread has read may be
+/// overwritten. Orders none of its stores for another block, which would be a MEMBAR.ALL.GPU.
+__device__ inline void arrive_at(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 /// One thread prepares its block's barrier, before cluster_arrive: it opens once `bytes` have come.

@@ -58,14 +58,36 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
       : "memory");
 }
 
+/// How long L2 is to keep what a copy reads.
+__device__ inline uint64_t evict_first() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ inline uint64_t evict_last() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+/// The same with a policy of L2's.
+__device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
+                                 uint64_t* barrier, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "l"(policy)
+      : "memory");
+}
+
 /// The same into every block of the cluster whose bit is set in `blocks`, at the same place,
 /// counted by the same barrier of each.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
-                                 uint64_t* barrier, uint16_t blocks) {
+                                 uint64_t* barrier, uint64_t policy, uint16_t blocks) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
-      "cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(blocks)
+      "cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(blocks), "l"(policy)
       : "memory");
 }
 

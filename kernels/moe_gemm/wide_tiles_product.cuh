@@ -9,6 +9,7 @@
 #include "kernels/moe_gemm/output_tile.cuh"
 #include "kernels/moe_gemm/pipeline.cuh"
 #include "kernels/moe_gemm/ring.cuh"
+#include "kernels/moe_gemm/turns.cuh"
 #include "kernels/moe_gemm/wgmma.cuh"
 
 namespace moegate::gemm::wide {
@@ -57,14 +58,6 @@ __device__ inline float load_shared(uint32_t address) {
   float value;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
-}
-
-/// The warpgroups' turns at the tensor cores (barriers 3 and 4).
-__device__ inline void wait_turn(int warpgroup) {
-  asm volatile("bar.sync %0, 256;" ::"r"(3 + warpgroup) : "memory");
-}
-__device__ inline void pass_turn(int warpgroup) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(4 - warpgroup) : "memory");
 }
 
 /// acc = the product of 64 rows and 128 columns over 128 of K, under way.

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// dense_fc2 with all SMs at work on equal shares of K, whatever the number of tiles: tiles of 128 x
+// 256 (M x H) are 28 at 128 tokens of DeepSeek-R1, for 132 SMs. Every block adds up a run of
+// experts of one tile, and then perhaps of the next; a second kernel adds the segments up.
+//
+// Small tiles would be bound by the path from L2 to the SMs: two to four blocks of a cluster share
+// what they have in common by TMA multicast, the weights, or the activations where a tile has all
+// rows.
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "kernels/cluster_launch.cuh"
+#include "kernels/dense_fc2/stream_k_kernel.cuh"
+#include "kernels/dense_fc2/stream_k_sums.cuh"
+#include "kernels/moe_gemm/weights_map.h"
+
+namespace moegate {
+namespace gemm::stream_k {
+namespace {
+
+/// Calls f.operator()<rows, block scales>().
+template <class F>
+auto with_kernel(int rows, bool block_scales, F f) {
+  if (rows == 64) {
+    return block_scales ? f.template operator()<64, true>() : f.template operator()<64, false>();
+  }
+  return block_scales ? f.template operator()<128, true>() : f.template operator()<128, false>();
+}
+
+template <int Rows, bool kBlockScales>
+constexpr size_t shared_bytes() {
+  return sizeof(Shared<Config<Rows, kBlockScales>>) + 1024;
+}
+
+/// Asked of the driver once. Without a GPU as many as there are SMs for.
+int resident_clusters(int rows, int blocks, const DeviceFacts& device) {
+  if (device.backend != Backend::cuda) return device.processors / blocks;
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, int, int>, int> known;
+  const std::lock_guard lock(mutex);
+  const std::tuple key(device.uuid, rows, blocks);
+  if (const auto at = known.find(key); at != known.end()) return at->second;
+  return known[key] = with_kernel(rows, false, [&]<int Rows, bool kBlockScales>() {
+           const auto kernel = stream_k_kernel<Rows, kBlockScales>;
+           constexpr size_t kBytes = shared_bytes<Rows, kBlockScales>();
+           return ClusterLaunch(kernel, 1, blocks, kThreads, kBytes).resident(kernel);
+         });
+}
+
+Plan plan_for(const DenseFc2Shape& s, const DeviceFacts& device) {
+  return make_plan(s,
+                   [&](int rows, int blocks) { return resident_clusters(rows, blocks, device); });
+}
+
+void launch(DenseFc2& problem, const Launch& where) {
+  const DenseFc2Args args = problem.args();
+  const DenseFc2Shape& s = args.shape;
+  const Plan plan = plan_for(s, where.device);
+  const Work work{args, plan, problem.workspace<float>()};
+  with_kernel(plan.rows, s.block_scales, [&]<int Rows, bool kBlockScales>() {
+    const auto kernel = stream_k_kernel<Rows, kBlockScales>;
+    const ClusterLaunch main(kernel, plan.clusters, plan.blocks, kThreads,
+                             shared_bytes<Rows, kBlockScales>(), where.stream);
+    const int box = plan.share_weights ? Rows : kPieceRows;
+    const int weights_box =
+        plan.share_weights ? kPieceRows : Config<Rows, kBlockScales>::kWeightRows;
+    check_cuda(cudaLaunchKernelEx(&main.config, kernel, matrix_map(args.a, s.tokens, s.k(), box),
+                                  matrix_map(args.b, s.hidden, s.k(), weights_box), work),
+               "stream_k_kernel");
+    const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
+    const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);
+    sum_segments<kBlockScales>
+        <<<grid, kSumThreads, 0, static_cast<cudaStream_t>(where.stream)>>>(work);
+    check_launch("sum_segments");
+  });
+}
+
+const Kernel<DenseFc2> kernel(
+    {.name = "stream_k",
+     .backend = Backend::cuda,
+     .help = "equal shares of K for all SMs, operands shared by TMA multicast, fixed-order sums",
+     .launch = launch,
+     .workspace =
+         [](const Case& c, const DeviceFacts& device) {
+           const Plan plan = plan_for(DenseFc2Shape::of(c), device);
+           return static_cast<size_t>(plan.slots()) * static_cast<size_t>(plan.rows) * kColumns *
+                  sizeof(float);
+         },
+     .unsupported =
+         [](const Case& c, const DeviceFacts&) {
+           const int hidden = DenseFc2Shape::of(c).hidden;
+           return hidden % 8 == 0 ? std::string()
+                                  : fmt::format("hidden = {} is not a multiple of 8", hidden);
+         },
+     .path =
+         [](const Case& c, const DeviceFacts& device) {
+           const Plan plan = plan_for(DenseFc2Shape::of(c), device);
+           return fmt::format("{}x{}, {} blocks share {}", plan.rows, kColumns, plan.blocks,
+                              plan.share_weights ? "weights" : "activations");
+         }});
+
+}  // namespace
+}  // namespace gemm::stream_k
+}  // namespace moegate

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How stream_k cuts a dense GEMM into equal shares, and where their partial sums go. A cluster's
+// tile is 256 columns times the rows of all its blocks, which share the weights; or, where a tile
+// has all rows, 256 columns of each block, which share the activations. The units of work, tile by
+// tile and expert by expert in each, are dealt to the clusters in runs of equal length, which begin
+// and end anywhere within a tile.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/dense_fc2/dense_fc2.h"
+
+namespace moegate::gemm::stream_k {
+
+constexpr int kColumns = 256;  // of a block's tile
+
+/// A run of experts [first, last) of one tile: partial sums of which a block makes one set.
+struct Segment {
+  int tile, first, last;
+};
+
+struct Plan {
+  int rows;           // of a block's tile: 64 or 128
+  int blocks;         // of a cluster
+  int clusters;       // at work
+  int column_groups;  // a row of tiles
+  int tiles;          // of clusters
+  int experts;
+  bool share_weights;  // else the blocks share the activations
+
+  MOEGATE_HD int64_t units() const { return int64_t{tiles} * experts; }
+  /// The first unit of a cluster's run; of one too many, the end.
+  MOEGATE_HD int64_t begin(int cluster) const { return units() * cluster / clusters; }
+  MOEGATE_HD int cluster_of(int64_t unit) const {
+    return static_cast<int>(((unit + 1) * clusters - 1) / units());
+  }
+  /// The segment that starts at `unit` and ends before `end`.
+  MOEGATE_HD Segment segment(int64_t unit, int64_t end) const {
+    const auto tile = static_cast<int>(unit / experts);
+    const auto first = static_cast<int>(unit % experts);
+    const auto left = end - unit;
+    return {tile, first, left < experts - first ? first + static_cast<int>(left) : experts};
+  }
+  /// First row and column of a block's tile.
+  MOEGATE_HD int first_row(int tile, int rank) const {
+    return tile / column_groups * (share_weights ? blocks : 1) * rows +
+           (share_weights ? rank * rows : 0);
+  }
+  MOEGATE_HD int first_column(int tile, int rank) const {
+    const int group = tile % column_groups;
+    return (share_weights ? group : group * blocks + rank) * kColumns;
+  }
+  /// Of the partial sums [slots, rows, kColumns] of a cluster's tile and a rank's block. Clusters
+  /// and tiles only rise along the units, so that no two segments have the same sum of both.
+  MOEGATE_HD int64_t slot(int cluster, int tile, int rank) const {
+    return int64_t{cluster + tile} * blocks + rank;
+  }
+  int64_t slots() const { return int64_t{clusters + tiles - 1} * blocks; }
+};
+
+/// `resident(rows, blocks)` says how many clusters the device holds at once.
+template <class Resident>
+Plan make_plan(const DenseFc2Shape& s, const Resident& resident) {
+  constexpr int kMostBlocks = 4;
+  Plan plan{};
+  plan.rows = s.tokens <= 64 ? 64 : 128;
+  plan.experts = s.experts;
+  const int row_tiles = (s.tokens + plan.rows - 1) / plan.rows;
+  const int column_tiles = (s.hidden + kColumns - 1) / kColumns;
+  plan.share_weights = row_tiles > 1;
+  plan.blocks = 2;
+  if (plan.share_weights) {
+    // The fewest tiles without a row, then the most sharing.
+    const auto idle = [&](int blocks) { return (row_tiles + blocks - 1) / blocks * blocks; };
+    for (int blocks = 3; blocks <= kMostBlocks; ++blocks) {
+      if (idle(blocks) <= idle(plan.blocks)) plan.blocks = blocks;
+    }
+    plan.column_groups = column_tiles;
+    plan.tiles = (row_tiles + plan.blocks - 1) / plan.blocks * column_tiles;
+  } else {
+    plan.column_groups = plan.tiles = (column_tiles + plan.blocks - 1) / plan.blocks;
+  }
+  plan.clusters =
+      static_cast<int>(std::clamp<int64_t>(resident(plan.rows, plan.blocks), 1, plan.units()));
+  return plan;
+}
+
+}  // namespace moegate::gemm::stream_k
