@@ -62,11 +62,9 @@ void launch(DenseFc2& problem, const Launch& where) {
     const auto kernel = stream_k_kernel<Rows, kBlockScales>;
     const ClusterLaunch main(kernel, plan.clusters, plan.blocks, kThreads,
                              shared_bytes<Rows, kBlockScales>(), where.stream);
-    const int box = plan.share_weights ? Rows : kPieceRows;
-    const int weights_box =
-        plan.share_weights ? kPieceRows : Config<Rows, kBlockScales>::kWeightRows;
-    check_cuda(cudaLaunchKernelEx(&main.config, kernel, matrix_map(args.a, s.tokens, s.k(), box),
-                                  matrix_map(args.b, s.hidden, s.k(), weights_box), work),
+    check_cuda(cudaLaunchKernelEx(&main.config, kernel,
+                                  matrix_map(args.a, s.tokens, s.k(), plan.row_piece()),
+                                  matrix_map(args.b, s.hidden, s.k(), plan.weight_piece()), work),
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);

@@ -8,49 +8,95 @@
 
 namespace moegate::gemm::stream_k {
 
-/// Copies 128 of K of `rows` rows to a slot of this block; or its share of them to that of all
-/// blocks.
-__device__ inline void fill(uint32_t slot, const CUtensorMap* map, int group, int row, int rows,
-                            uint64_t* full, const Plan& plan, bool shared, uint64_t policy) {
-  if (!shared) return copy_tile(slot, map, group * kMoeGroup, row, full, policy);
-  const auto all = static_cast<uint16_t>((1u << plan.blocks) - 1);
-  for (int piece = cluster_rank(); piece < rows / kPieceRows; piece += plan.blocks) {
-    copy_tile(slot + piece * kPieceBytes, map, group * kMoeGroup, row + piece * kPieceRows, full,
-              policy, all);
-  }
+/// The same value of all lanes, so that the compiler knows: the copy engine takes uniform
+/// registers.
+__device__ inline uint32_t uniform(uint32_t value) {
+  return __shfl_sync(~0u, value, 0);
+}
+__device__ inline uint64_t uniform(uint64_t value) {
+  return uint64_t{uniform(static_cast<uint32_t>(value >> 32))} << 32 |
+         uniform(static_cast<uint32_t>(value));
 }
 
-/// One thread fills the slots.
-template <int Rows, bool kBlockScales>
-__device__ void produce(const CUtensorMap* rows_map, const CUtensorMap* weights_map,
-                        const Work& work, Shared<Config<Rows, kBlockScales>>& shared) {
-  using C = Config<Rows, kBlockScales>;
+/// A ring of slots of kBytes from the side of the thread that fills it. Of slots that all blocks
+/// share, each block copies some pieces to all of them.
+template <int kSlots, int kBytes>
+struct Feed {
+  const CUtensorMap* map;
+  uint32_t slots, full, empty;
+  uint64_t policy;
+  bool shared;
+  int blocks, rank, piece_rows;
+  Ring ring{kSlots};
+
+  __device__ void copy(int group, int row) {
+    const uint32_t to = slots + ring.stage * kBytes, opens = full + ring.stage * 8;
+    const int column = group * kMoeGroup;
+    wait_barrier(empty + ring.stage * 8, ring.phase ^ 1);
+    arrive_expecting(opens, kBytes);
+    if (shared) {
+      const auto all = static_cast<uint16_t>((1u << blocks) - 1);
+      for (int first = rank * piece_rows; first < kBytes / kMoeGroup;
+           first += blocks * piece_rows) {
+        copy_tile(to + first * kMoeGroup, map, column, row + first, opens, policy, all);
+      }
+    } else {
+      copy_tile(to, map, column, row, opens, policy);
+    }
+    ring.advance();
+  }
+};
+
+/// A warp of which one thread fills the slots of activations.
+template <class C>
+__device__ void feed_rows(const CUtensorMap* map, const Work& work, uint32_t base) {
+  using S = Shared<C>;
   const Plan& plan = work.plan;
-  // Activations are read again for every tile of columns, weights once.
-  const uint64_t keep = evict_last(), drop = evict_first();
-  Ring rows{C::kRowSlots}, weights{C::kWeightSlots};
+  const auto rank = static_cast<int>(uniform(static_cast<uint32_t>(cluster_rank())));
+  // Read again for every tile of columns.
+  Feed<C::kRowSlots, C::kRowBytes> feed{map,
+                                        base + static_cast<uint32_t>(offsetof(S, rows)),
+                                        base + static_cast<uint32_t>(offsetof(S, rows_full)),
+                                        base + static_cast<uint32_t>(offsetof(S, rows_empty)),
+                                        uniform(evict_last()),
+                                        !plan.share_weights,
+                                        plan.blocks,
+                                        rank,
+                                        plan.row_piece()};
+  if (threadIdx.x % 32 != 0) return;
   for_each_segment(plan, [&](const Segment& segment) {
-    const int row = plan.first_row(segment.tile, cluster_rank());
-    const int column = plan.first_column(segment.tile, cluster_rank());
+    const int row = plan.first_row(segment.tile, rank);
+    const int per_expert = work.args.shape.expert_groups();
+    for (int g = segment.first * per_expert; g < segment.last * per_expert; ++g) {
+      feed.copy(g, row);
+    }
+  });
+}
+
+/// The same with weights: a span's for the first product, then for the second.
+template <class C>
+__device__ void feed_weights(const CUtensorMap* map, const Work& work, uint32_t base) {
+  using S = Shared<C>;
+  const Plan& plan = work.plan;
+  const auto rank = static_cast<int>(uniform(static_cast<uint32_t>(cluster_rank())));
+  // Read once.
+  Feed<C::kWeightSlots, C::kWeightBytes> feed{
+      map,
+      base + static_cast<uint32_t>(offsetof(S, weights)),
+      base + static_cast<uint32_t>(offsetof(S, weights_full)),
+      base + static_cast<uint32_t>(offsetof(S, weights_empty)),
+      uniform(evict_first()),
+      plan.share_weights,
+      plan.blocks,
+      rank,
+      plan.weight_piece()};
+  if (threadIdx.x % 32 != 0) return;
+  for_each_segment(plan, [&](const Segment& segment) {
+    const int column = plan.first_column(segment.tile, rank);
     for (Spans<C::kSpan> spans(work.args.shape, segment); spans.more(); spans.advance()) {
-      const int groups = spans.groups();
-      for (int first = 0; first < kColumns; first += C::kWeightRows) {
-        for (int g = spans.group(); g < spans.group() + groups; ++g) {
-          if (first == 0) {
-            uint64_t* full = &shared.rows_full[rows.stage];
-            wait_barrier(&shared.rows_empty[rows.stage], rows.phase ^ 1);
-            arrive_expecting(full, C::kRowBytes);
-            fill(shared_address(shared.rows[rows.stage]), rows_map, g, row, Rows, full, plan,
-                 !plan.share_weights, keep);
-            rows.advance();
-          }
-          uint64_t* full = &shared.weights_full[weights.stage];
-          wait_barrier(&shared.weights_empty[weights.stage], weights.phase ^ 1);
-          arrive_expecting(full, C::kWeightBytes);
-          fill(shared_address(shared.weights[weights.stage]), weights_map, g, column + first,
-               C::kWeightRows, full, plan, plan.share_weights, drop);
-          weights.advance();
-        }
+      const int first = spans.group(), last = first + spans.groups();
+      for (int part = 0; part < kColumns; part += C::kSlotColumns) {
+        for (int g = first; g < last; ++g) feed.copy(g, column + part);
       }
     }
   });
@@ -58,14 +104,14 @@ __device__ void produce(const CUtensorMap* rows_map, const CUtensorMap* weights_
 
 /// Multiplies what comes, and writes partial sums.
 template <int Rows, bool kBlockScales>
-__device__ void consume(const Work& work, Shared<Config<Rows, kBlockScales>>& shared) {
+__device__ void consume(const Work& work, uint32_t base) {
   using C = Config<Rows, kBlockScales>;
   const Plan& plan = work.plan;
   const DenseFc2Shape& shape = work.args.shape;
   const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32, rank = cluster_rank();
   const int row = (Rows == 128 ? warpgroup * 64 : 0) + threadIdx.x / 32 % 4 * 16 + lane / 4;
   const int column = Rows == 128 ? 0 : warpgroup * kProductColumns;
-  Consumer<Rows, kBlockScales> consumer(shared, plan);
+  Consumer<Rows, kBlockScales> consumer(base, plan);
   if (warpgroup == 1) pass_turn(1);
   for_each_segment(plan, [&](const Segment& segment) {
     const int first_row = plan.first_row(segment.tile, rank);
@@ -114,15 +160,17 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
   cluster_arrive();
   cluster_wait();
+  uint32_t base = shared_address(&shared);
+  asm volatile("" : "+r"(base));  // kept, where the compiler would compute it every time
   if (threadIdx.x >= kConsumers) {
     leave_registers<kProducerRegisters>();
-    if (threadIdx.x == kConsumers) {
-      produce<Rows, kBlockScales>(&rows_map, &weights_map, work, shared);
-    }
+    const int warp = threadIdx.x / 32 - kConsumers / 32;
+    if (warp == 0) feed_rows<C>(&rows_map, work, base);
+    if (warp == 1) feed_weights<C>(&weights_map, work, base);
     __syncwarp();
   } else {
     take_registers<kConsumerRegisters>();
-    consume<Rows, kBlockScales>(work, shared);
+    consume<Rows, kBlockScales>(work, base);
   }
   // A block's slots and barriers are the others' to write to until all are done.
   cluster_arrive();

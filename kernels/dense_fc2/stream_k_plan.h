@@ -14,6 +14,10 @@
 namespace moegate::gemm::stream_k {
 
 constexpr int kColumns = 256;  // of a block's tile
+/// Of weights that are copied at a time, for a block's tile of `rows`.
+MOEGATE_HD constexpr int slot_columns(int rows) {
+  return rows == 128 ? kColumns / 2 : kColumns;
+}
 
 /// A run of experts [first, last) of one tile: partial sums of which a block makes one set.
 struct Segment {
@@ -41,6 +45,11 @@ struct Plan {
     const auto first = static_cast<int>(unit % experts);
     const auto left = end - unit;
     return {tile, first, left < experts - first ? first + static_cast<int>(left) : experts};
+  }
+  /// Rows of one copy to a slot: of one that all blocks share, such that each has some to copy.
+  MOEGATE_HD int row_piece() const { return share_weights ? rows : rows / blocks; }
+  MOEGATE_HD int weight_piece() const {
+    return share_weights ? (blocks == 2 ? 64 : 32) : slot_columns(rows);
   }
   /// First row and column of a block's tile.
   MOEGATE_HD int first_row(int tile, int rank) const {

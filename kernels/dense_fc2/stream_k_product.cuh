@@ -18,8 +18,6 @@ constexpr int kProductColumns = 128;
 constexpr int kProductBytes = kProductColumns * kMoeGroup, kProductRowBytes = 64 * kMoeGroup;
 constexpr int kConsumers = 256, kThreads = kConsumers + 128;
 constexpr int kConsumerRegisters = 232, kProducerRegisters = 40;
-/// Rows of a copy that goes to all blocks of a cluster, each of which copies some.
-constexpr int kPieceRows = 32, kPieceBytes = kPieceRows * kMoeGroup;
 
 /// Of 128 rows each warpgroup has 64, and one product after the other; of 64 rows both have all,
 /// each with one of the products.
@@ -28,9 +26,9 @@ struct Config {
   static constexpr int kProducts = Rows / 64;  // of a warpgroup
   /// Groups of 128 along K that are summed up before they meet their factor.
   static constexpr int kSpan = kBlockScales || Rows == 64 ? 1 : 2;
-  static constexpr int kRowBytes = Rows * kMoeGroup;                            // of a slot
-  static constexpr int kWeightRows = Rows == 128 ? kProductColumns : kColumns;  // of a slot
-  static constexpr int kWeightBytes = kWeightRows * kMoeGroup;
+  static constexpr int kRowBytes = Rows * kMoeGroup;       // of a slot
+  static constexpr int kSlotColumns = slot_columns(Rows);  // of a slot
+  static constexpr int kWeightBytes = kSlotColumns * kMoeGroup;
   static constexpr int kRowSlots = Rows == 128 ? 6 : 5;
   static constexpr int kWeightSlots = Rows == 128 ? 8 : 5;
 };
@@ -144,11 +142,10 @@ class Consumer {
   using C = Config<Rows, kBlockScales>;
   using S = Shared<C>;
 
-  __device__ Consumer(const S& shared, const Plan& plan)
-      : base_(shared_address(&shared)),
+  __device__ Consumer(uint32_t base, const Plan& plan)
+      : base_(base),
         row_owners_(plan.share_weights ? 1 : plan.blocks),
         weight_owners_(plan.share_weights ? plan.blocks : 1) {
-    asm volatile("" : "+r"(base_));  // kept, where the compiler would compute it every time
     const int lane = threadIdx.x % 32;
     row_owner_ = shared_address_of(base_, row_owners_ == 1 ? cluster_rank() : lane % row_owners_);
     weight_owner_ =

@@ -17,11 +17,12 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 /// One arrival, after which the phase also waits for so many bytes.
+__device__ inline void arrive_expecting(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
 __device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
+  arrive_expecting(shared_address(barrier), bytes);
 }
 /// Arrives once this thread's asynchronous copies so far are there.
 __device__ inline void arrive_after_copies(uint64_t* barrier) {
@@ -72,22 +73,22 @@ __device__ inline uint64_t evict_last() {
 
 /// The same with a policy of L2's.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
-                                 uint64_t* barrier, uint64_t policy) {
+                                 uint32_t barrier, uint64_t policy) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
       "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "l"(policy)
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
       : "memory");
 }
 
 /// The same into every block of the cluster whose bit is set in `blocks`, at the same place,
 /// counted by the same barrier of each.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
-                                 uint64_t* barrier, uint64_t policy, uint16_t blocks) {
+                                 uint32_t barrier, uint64_t policy, uint16_t blocks) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
       "cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(blocks), "l"(policy)
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks), "l"(policy)
       : "memory");
 }
 
