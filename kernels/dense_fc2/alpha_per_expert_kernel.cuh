@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of alpha_per_expert and alpha_per_expert_cluster2: two warpgroups that multiply and
-// read their alphas from global memory, and one of which a thread copies. It takes no more
-// registers from them than a single warp would: of each quarter of an SM's registers a ninth warp
-// leaves the others 168 each; as a warpgroup it can give up its own.
+// read their alphas from global memory, and a thread that copies. That thread has a warpgroup to
+// itself, of which it needs a warp: of a quarter of an SM's registers three warps have 168 per
+// thread each, too few for two accumulators and sums; only a warpgroup can give some of its own up.
 #pragma once
 
 #include "kernels/dense_fc2/dense_product.cuh"
