@@ -23,8 +23,10 @@ __device__ inline void begin_products() {
 __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
+/// Waits for all products but the last `Pending` commits.
+template <int Pending = 0>
 __device__ inline void wait_products() {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
 /// Registers that each thread of a warpgroup has from here on; a block's sum stays what the launch

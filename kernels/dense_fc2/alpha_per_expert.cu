@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// dense_fc2 in the structure of TensorRT-LLM PR 12686, on Hopper's tensor cores: an expert's whole
+// part of K is summed up in one accumulator, which is added to the tile's sums once, times alpha.
+// Threads read the alphas of their two rows from global memory, an expert ahead, so that neither a
+// ring nor a warp for them is needed (nor shared memory; of threads there are as many as before,
+// alpha_per_expert_kernel.cuh says why). Two accumulators: the next expert's products start before
+// this one's are added, and a stage is free as soon as the one after it is being multiplied.
+//
+// With block scale factors sums have to leave the accumulator after every 128 of K all the same:
+// what remains of the idea then is where alpha comes from.
+//
+// Floors on an H200 at DeepSeek-R1's shape (H = 7168, K = 65536): weights of 470 MB, and at
+// M = 128 activations of 8 MB, at 4.42 TB/s: 108 us; 2*M*7168*65536 FLOP at 1549 TFLOP/s: 78 us at
+// M = 128, 155 at 256. There are 56 tiles of 128 columns (112 of 64, _n64) for each 128 tokens, and
+// 132 SMs with a block each: with M <= 128 three of five SMs have no tile of 128 columns.
+#include "kernels/dense_fc2/alpha_per_expert_kernel.cuh"
+#include "kernels/dense_fc2/dense_launch.cuh"
+
+namespace moegate::gemm::dense {
+namespace {
+
+template <int Columns>
+void launch(DenseFc2& problem, const Launch& where) {
+  const DenseFc2Args args = problem.args();
+  with_config<AlphaPer::expert, Columns, 1>(args.shape, [&]<class C>(C) {
+    launch_tiles<C>(alpha_per_expert_kernel<C>, kSharedBytes<Shared<C>>, args, where);
+  });
+}
+
+const Kernel<DenseFc2> kernel(
+    spec("alpha_per_expert", "wgmma, one sum and one alpha per expert (TensorRT-LLM PR 12686)",
+         launch<128>));
+const Kernel<DenseFc2> narrow(spec("alpha_per_expert_n64",
+                                   "alpha_per_expert on tiles of 64 columns", launch<64>));
+
+}  // namespace
+}  // namespace moegate::gemm::dense

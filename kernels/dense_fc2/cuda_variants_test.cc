@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA variants of dense_fc2 against the truth on a real GPU; which cases they take, wherever
+// they are built.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/dense_fc2/dense_fc2_testing.h"
+
+namespace moegate {
+namespace {
+
+/// A case in both forms of scale factors and all steps of K that divide I; a quarter of its rows
+/// have no alpha, and check() wants them to be 0 to the bit.
+std::vector<Case> forms(Params params, int inter) {
+  params["inter"] = std::to_string(inter);
+  params["alphas"] = "edges";
+  std::vector<Case> cases;
+  for (const char* scales : {"tensor", "block"}) {
+    for (const int k_tile : {128, 256}) {
+      if (inter % k_tile != 0) continue;
+      params["scales"] = scales;
+      params["k_tile"] = std::to_string(k_tile);
+      cases.push_back(dense_fc2_case(params));
+    }
+  }
+  return cases;
+}
+
+class CudaDenseFc2 : public CudaVariants {
+ protected:
+  void expect_forms_right(const Params& params, int inter) {
+    for (const Case& c : forms(params, inter)) expect_right(c);
+  }
+
+  Checked checked(DenseFc2& problem, const Case& c, const std::string& variant) {
+    problem.poison();
+    find_variant(c.op, Backend::cuda, variant)
+        .launch(problem, {device_->stream(), device_->facts()});
+    device_->synchronize();
+    return problem.check();
+  }
+
+  /// The output is right, twice to the bit, and to the bit the same of all `variants`.
+  void expect_same_bits(DenseFc2& problem, const Case& c,
+                        const std::vector<std::string>& variants) {
+    const uint64_t hash = checked(problem, c, variants.front()).hash;
+    for (const std::string& variant : variants) {
+      const Checked result = checked(problem, c, variant);
+      EXPECT_TRUE(result.accuracy[0].ok) << c.key() << " " << variant << result.accuracy[0].why;
+      EXPECT_EQ(result.hash, hash) << c.key() << " " << variant;
+      EXPECT_EQ(problem.broken_guard(), "") << c.key() << " " << variant;
+    }
+  }
+};
+
+constexpr double kAlwaysWhole = 1e12;  // products up to which the truth is the whole output
+const std::vector<std::string> kPerKTile = {"alpha_per_k_tile", "alpha_per_k_tile_n64"};
+const std::vector<std::string> kPerExpert = {"alpha_per_expert", "alpha_per_expert_n64",
+                                             "alpha_per_expert_cluster2"};
+
+// Rows: one, within a warp's, a warpgroup's, a block's and a cluster's, all of these and one more.
+TEST_F(CudaDenseFc2, VariantsAgreeAtAllRows) {
+  for (const int tokens : {1, 7, 63, 64, 65, 127, 128, 129, 256, 300}) {
+    const Params params = {
+        {"tokens", std::to_string(tokens)}, {"experts", "3"}, {"topk", "2"}, {"hidden", "136"}};
+    expect_forms_right(params, 256);
+  }
+}
+
+// Columns: below a tile, within one of 64, more than one of 128 by 8, several; the second half of
+// the weights' tile, that another block of a cluster loads, is empty.
+TEST_F(CudaDenseFc2, VariantsAgreeAtAllColumns) {
+  for (const int hidden : {8, 64, 72, 128, 136, 264, 520}) {
+    const Params params = {
+        {"tokens", "130"}, {"experts", "3"}, {"topk", "2"}, {"hidden", std::to_string(hidden)}};
+    expect_forms_right(params, 256);
+  }
+}
+
+// Fewer steps of K than stages, and several times around the rings; odd and even numbers of steps
+// of an expert, of experts, and of steps of the whole.
+TEST_F(CudaDenseFc2, VariantsAgreeAtAllDepths) {
+  for (const int experts : {1, 2, 3, 40}) {
+    for (const int inter : {128, 256, 384, 1024}) {
+      if (experts == 40 && inter == 1024) continue;  // K of 15360 is long enough
+      const Params params = {{"tokens", "65"},
+                             {"experts", std::to_string(experts)},
+                             {"topk", std::to_string(std::min(experts, 3))}};
+      expect_forms_right(params, inter);
+    }
+  }
+}
+
+// More tiles than blocks take in one round, and not a whole number of rounds: rings, that a tile
+// does not go around a whole number of times, continue from one tile to the next.
+TEST_F(CudaDenseFc2, PersistentBlocksAgreeOverManyRounds) {
+  const Params params = {{"tokens", "300"}, {"experts", "5"}, {"topk", "1"}, {"hidden", "7176"}};
+  for (const int inter : {128, 256}) {
+    for (const Case& c : forms(params, inter)) {
+      DenseFc2 problem(*device_, c, kAlwaysWhole);
+      expect_same_bits(problem, c, kPerKTile);
+      expect_same_bits(problem, c, kPerExpert);
+    }
+  }
+}
+
+// Where an expert is one step of K, or every 128 of K has scale factors, before and after differ
+// only in how alpha comes.
+TEST_F(CudaDenseFc2, AStepPerExpertMakesBeforeAndAfterTheSame) {
+  std::vector<std::string> all = kPerKTile;
+  all.insert(all.end(), kPerExpert.begin(), kPerExpert.end());
+  const Params params = {{"tokens", "200"}, {"experts", "24"}, {"hidden", "264"}};
+  for (const Case& c : forms(params, 256)) {
+    if (c.get("scales") == "tensor" && c.get("k_tile") == "128") continue;
+    DenseFc2 problem(*device_, c);
+    expect_same_bits(problem, c, all);
+  }
+}
+
+/// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
+std::string refusal(const std::string& variant, const Params& params) {
+  const Case c = dense_fc2_case(params);
+  return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
+}
+
+TEST(DenseFc2Eligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const auto& names : {kPerKTile, kPerExpert}) {
+    for (const std::string& name : names) {
+      EXPECT_EQ(refusal(name, {{"hidden", "8"}}), "") << name;
+      EXPECT_NE(refusal(name, {{"hidden", "27"}}).find("H = 27"), std::string::npos) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moegate
