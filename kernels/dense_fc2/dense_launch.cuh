@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cluster_launch.cuh"
 #include "kernels/dense_fc2/dense_tiles.cuh"
 #include "kernels/moe_gemm/weights_map.h"
 
@@ -25,21 +25,11 @@ void with_config(const DenseFc2Shape& s, F f) {
 template <class C, class KernelFunction>
 void launch_tiles(KernelFunction* kernel, size_t shared_bytes, const DenseFc2Args& args,
                   const Launch& where) {
-  allow_shared(kernel, shared_bytes);
   const DenseFc2Shape& s = args.shape;
   const int clusters = std::min(all_tiles<C>(s), where.device.processors / C::kBlocks);
-  cudaLaunchAttribute cluster;
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {C::kBlocks, 1, 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = static_cast<unsigned>(C::kBlocks * clusters);
-  config.blockDim = kThreads;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = static_cast<cudaStream_t>(where.stream);
-  config.attrs = &cluster;
-  config.numAttrs = C::kBlocks > 1 ? 1 : 0;
+  const ClusterLaunch launch(kernel, clusters, C::kBlocks, kThreads, shared_bytes, where.stream);
   check_cuda(
-      cudaLaunchKernelEx(&config, kernel, matrix_map(args.a, s.tokens, s.k(), kRows),
+      cudaLaunchKernelEx(&launch.config, kernel, matrix_map(args.a, s.tokens, s.k(), kRows),
                          matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks), args),
       "dense_fc2 kernel");
 }

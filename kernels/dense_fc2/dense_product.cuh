@@ -75,7 +75,9 @@ class Operands {
     if constexpr (C::kBlocks == 1) {
       if (lane == 0) arrive_barrier(&shared_.empty[held_]);
     } else {
-      if (lane < C::kBlocks) arrive_at(&shared_.empty[held_], lane);
+      if (lane < C::kBlocks) {
+        arrive_at(shared_address_of(shared_address(&shared_.empty[held_]), lane));
+      }
     }
   }
 

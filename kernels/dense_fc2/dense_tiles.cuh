@@ -54,15 +54,6 @@ struct Shared {
   uint64_t full[C::kStages], empty[C::kStages];
 };
 
-/// What to ask for, so that any start of it can be rounded up to what the swizzle needs.
-template <class S>
-constexpr size_t kSharedBytes = sizeof(S) + 1024;
-
-template <class S>
-__device__ S& aligned_shared(uint8_t* raw) {
-  return *reinterpret_cast<S*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
-}
-
 /// By all threads; they and those of other blocks may use the barriers after the block's, or the
 /// cluster's, barrier.
 template <class C>
@@ -127,7 +118,8 @@ __device__ void produce(const CUtensorMap* a_map, const CUtensorMap* b_map, cons
         if constexpr (C::kBlocks == 1) {
           copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, full);
         } else {
-          copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, full, (1 << C::kBlocks) - 1);
+          copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, shared_address(full), evict_normal(),
+                    (1 << C::kBlocks) - 1);
         }
       }
     }

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "kernels/cluster_launch.cuh"
+#include "kernels/dense_fc2/dense_launch.cuh"
 #include "kernels/dense_fc2/stream_k_kernel.cuh"
 #include "kernels/dense_fc2/stream_k_sums.cuh"
 #include "kernels/moe_gemm/weights_map.h"
@@ -28,11 +28,6 @@ auto with_kernel(int rows, bool block_scales, F f) {
   return block_scales ? f.template operator()<128, true>() : f.template operator()<128, false>();
 }
 
-template <int Rows, bool kBlockScales>
-constexpr size_t shared_bytes() {
-  return sizeof(Shared<Config<Rows, kBlockScales>>) + 1024;
-}
-
 /// Asked of the driver once. Without a GPU as many as there are SMs for.
 int resident_clusters(int rows, int blocks, const DeviceFacts& device) {
   if (device.backend != Backend::cuda) return device.processors / blocks;
@@ -43,7 +38,7 @@ int resident_clusters(int rows, int blocks, const DeviceFacts& device) {
   if (const auto at = known.find(key); at != known.end()) return at->second;
   return known[key] = with_kernel(rows, false, [&]<int Rows, bool kBlockScales>() {
            const auto kernel = stream_k_kernel<Rows, kBlockScales>;
-           constexpr size_t kBytes = shared_bytes<Rows, kBlockScales>();
+           constexpr size_t kBytes = kSharedBytes<Shared<Config<Rows, kBlockScales>>>;
            return ClusterLaunch(kernel, 1, blocks, kThreads, kBytes).resident(kernel);
          });
 }
@@ -61,7 +56,7 @@ void launch(DenseFc2& problem, const Launch& where) {
   with_kernel(plan.rows, s.block_scales, [&]<int Rows, bool kBlockScales>() {
     const auto kernel = stream_k_kernel<Rows, kBlockScales>;
     const ClusterLaunch main(kernel, plan.clusters, plan.blocks, kThreads,
-                             shared_bytes<Rows, kBlockScales>(), where.stream);
+                             kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
     check_cuda(cudaLaunchKernelEx(&main.config, kernel,
                                   matrix_map(args.a, s.tokens, s.k(), plan.row_piece()),
                                   matrix_map(args.b, s.hidden, s.k(), plan.weight_piece()), work),
@@ -85,12 +80,7 @@ const Kernel<DenseFc2> kernel(
            return static_cast<size_t>(plan.slots()) * static_cast<size_t>(plan.rows) * kColumns *
                   sizeof(float);
          },
-     .unsupported =
-         [](const Case& c, const DeviceFacts&) {
-           const int hidden = DenseFc2Shape::of(c).hidden;
-           return hidden % 8 == 0 ? std::string()
-                                  : fmt::format("hidden = {} is not a multiple of 8", hidden);
-         },
+     .unsupported = dense::unsupported,
      .path =
          [](const Case& c, const DeviceFacts& device) {
            const Plan plan = plan_for(DenseFc2Shape::of(c), device);

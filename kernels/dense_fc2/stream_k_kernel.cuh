@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                     const __grid_constant__ Work work) {
   using C = Config<Rows, kBlockScales>;
   extern __shared__ uint8_t raw[];
-  auto& shared = *reinterpret_cast<Shared<C>*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
+  auto& shared = aligned_shared<Shared<C>>(raw);
   if (threadIdx.x == 0) {
     constexpr int kWarps = kConsumers / 32;
     const Plan& plan = work.plan;

@@ -60,6 +60,11 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
 }
 
 /// How long L2 is to keep what a copy reads.
+__device__ inline uint64_t evict_normal() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
 __device__ inline uint64_t evict_first() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -95,6 +100,15 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
 /// Fetches the description of the tensor itself, which the first copy would wait for.
 __device__ inline void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/// What to ask for, so that any start of it can be rounded up to what the swizzle needs.
+template <class S>
+constexpr size_t kSharedBytes = sizeof(S) + 1024;
+
+template <class S>
+__device__ S& aligned_shared(uint8_t* raw) {
+  return *reinterpret_cast<S*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
 }
 
 }  // namespace moegate::gemm

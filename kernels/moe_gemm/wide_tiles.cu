@@ -33,7 +33,7 @@ namespace {
 
 template <int Tokens, Output kOutput>
 void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
-  constexpr size_t kBytes = sizeof(Shared<Tokens>) + 1024;
+  constexpr size_t kBytes = kSharedBytes<Shared<Tokens>>;
   const auto kernel = wide_tiles_kernel<Tokens, kOutput>;
   allow_shared(kernel, kBytes);
   const int64_t blocks = (args.shape.capacity() + args.shape.block - 1) / args.shape.block;

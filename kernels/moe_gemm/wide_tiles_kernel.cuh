@@ -93,8 +93,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                       const __grid_constant__ MoeGemmArgs args) {
   using C = Config<Tokens>;
   extern __shared__ uint8_t raw[];
-  auto& shared =
-      *reinterpret_cast<Shared<Tokens>*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
+  auto& shared = aligned_shared<Shared<Tokens>>(raw);
   if (threadIdx.x < C::kStages) {
     init_barrier(&shared.full[threadIdx.x], kProducers + 1);
     init_barrier(&shared.empty[threadIdx.x], kConsumers / 32);
