@@ -140,6 +140,7 @@ std::string unsupported(const Case& c, const DeviceFacts&) {
   if (s.block_scales) {
     return "scales = block: a plain GEMM has one scale factor for each operand; take tensor";
   }
+  if (s.edges) return "alphas = edges: they test the alpha work, which it leaves out; take routed";
   if (s.hidden % 16 != 0) {
     return fmt::format("hidden = {}: cuBLASLt's fp8 takes multiples of 16", s.hidden);
   }

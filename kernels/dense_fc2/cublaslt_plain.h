@@ -11,10 +11,11 @@ namespace moegate::dense_fc2_cublaslt {
 /// Factor on the operator's ceilings. alpha * a is rounded to e4m3 once more: 2.6 to 3.1 % of
 /// relative L2 error, which K does not average away, against the 0.17 % of a variant that
 /// multiplies sums by alpha. What decides is single elements (10 % of unit size): they are off by
-/// that much of their row, the largest of which are twice the usual. On the host 14.7 was needed at
-/// most (30 seeds of the cases in cublaslt_plain_test.cc). From 20 on an output that is 5 % too
-/// large would pass; the other negative controls are far away.
-constexpr double kTolerance = 19;
+/// that much of their row, and some rows are twice the usual size. Computed on the host: the
+/// largest factor needed is 13.4 for E = 256 and k = 8 (30 seeds, 1 and 128 tokens) and 19.1 for k
+/// of 1 to 3 (300 seeds, 127 to 300 tokens). From 20 on an output 5 % too large would pass at few
+/// tokens; the other negative controls are far away.
+constexpr double kTolerance = 19.5;
 
 constexpr float kLargestCode = 448;
 
