@@ -159,6 +159,24 @@ class DenseCrossoverTest : public ReportTest {
             {"moe_down", "resident_rows", "16", {100}},   {"moe_down", "gather", "16", {110}},
             {"moe_sum", "sum_per_token", "", {12}},       {"moe_sum", "sum_vectorised", "", {10}}};
   }
+  /// A run of one process, each case with one variant of 10 us.
+  void add_cases(const std::vector<std::pair<std::string, Cells>>& cases) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(Backend::cuda));
+    const int64_t process = store.begin_process(run, 0, 0);
+    for (const auto& [op, params] : cases) {
+      Case c{"s", "r1-tp8", op, params, {}};
+      c.params.insert({{"tokens", "64"},
+                       {"experts", "256"},
+                       {"topk", "8"},
+                       {"inter", "256"},
+                       {"hidden", "7168"},
+                       {"launch", "graph"},
+                       {"dtype", "fp8"}});
+      add(store, process, c, "variant", {10000}, 1);
+    }
+    store.end_run(run, "complete");
+  }
   Table table(int64_t run = 1) { return report("dense-crossover", run); }
 };
 
@@ -187,15 +205,40 @@ TEST_F(DenseCrossoverTest, TheDenseFormCanBeFaster) {
 
 TEST_F(DenseCrossoverTest, OnlyTheSameLayerIsCompared) {
   const auto gemms = layer();
-  const std::vector<Gemm> dense(gemms.begin(), gemms.begin() + 3),
-      sparse(gemms.begin() + 3, gemms.end());
+  const std::vector<Gemm> dense(gemms.begin(), gemms.begin() + 4),
+      sparse(gemms.begin() + 4, gemms.end());
   add_moe_run(Backend::cuda, dense);
   add_moe_run(Backend::cuda, sparse);
   EXPECT_EQ(table(1).rows.size(), 0u);
   EXPECT_EQ(table(2).rows.size(), 0u) << "of one run";
-  auto bf16 = layer();
-  add_moe_run(Backend::cuda, bf16, {{"dtype", "bf16"}});
-  EXPECT_EQ(table(3).rows.size(), 0u);
+  int64_t run = 2;
+  for (const char* differs : {"tokens", "experts", "topk", "inter", "hidden", "launch"}) {
+    add_cases({{"dense_fc2", {{differs, "3"}}}, {"moe_down", {}}, {"moe_sum", {}}});
+    EXPECT_EQ(table(++run).rows.size(), 0u) << differs;
+  }
+  for (const char* differs : {"tokens", "topk", "hidden", "launch"}) {
+    add_cases({{"dense_fc2", {}}, {"moe_down", {}}, {"moe_sum", {{differs, "3"}}}});
+    EXPECT_EQ(table(++run).rows.size(), 0u) << differs;
+  }
+  add_cases({{"dense_fc2", {}}, {"moe_down", {{"dtype", "bf16"}}}, {"moe_sum", {}}});
+  EXPECT_EQ(table(++run).rows.size(), 0u);
+}
+
+TEST_F(DenseCrossoverTest, ADenseCaseStandsByEveryRoutingAndFormOfScales) {
+  add_cases({{"dense_fc2", {{"routing", "uniform"}, {"scales", "tensor"}}},
+             {"dense_fc2", {{"routing", "uniform"}, {"scales", "block"}}},
+             {"moe_down", {{"routing", "uniform"}}},
+             {"moe_down", {{"routing", "zipf:0.67"}}},
+             {"moe_sum", {}}});
+  const Table t = table();
+  ASSERT_EQ(t.rows.size(), 4u);
+  for (size_t row = 0; row < 4; ++row) {
+    EXPECT_EQ(at(t, row, "scales"), row < 2 ? "block" : "tensor");
+    EXPECT_EQ(at(t, row, "routing"), row % 2 == 0 ? "uniform" : "zipf:0.67");
+    EXPECT_EQ(at(t, row, "dense / sparse"), "0.50");
+    EXPECT_EQ(at(t, row, "95 % CI"), "") << "of one process";
+    EXPECT_EQ(at(t, row, "faster"), "~");
+  }
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 -- title: FC2 of an MoE layer: one dense GEMM over all experts against a grouped GEMM and the sum of a token's rows
 -- SPDX-License-Identifier: Apache-2.0
 -- One row per model, tokens and routing, where a run measured dense_fc2, moe_down (fp8) and moe_sum of the same layer. Each
--- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K; cublaslt_plain, which does no alpha
--- work, does not count. Routing changes nothing of the dense form, so that its figure of any routing stands by all.
+-- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K. Those that are not the dense form do
+-- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out. Routing changes nothing of the dense form, so
+-- that its figure of any routing stands by all.
 -- dense / sparse: us of dense_fc2 over those of moe_down and moe_sum together, two launches without the gap between them,
 -- which a layer of several launches would have, with 95 % interval over the processes. faster is ~ where that includes 1 or
 -- does not exist. active experts: those whose weights moe_down reads; the dense form reads all.
@@ -13,7 +14,7 @@ WITH measured AS (
          json_array(params ->> 'experts', params ->> 'inter') AS weights_of,
          CASE op WHEN 'moe_down' THEN json_array(section, params ->> 'routing') WHEN 'dense_fc2' THEN params ->> 'scales' END AS kind
   FROM result r JOIN process USING (process_id) JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant <> 'cublaslt_plain'
+  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant NOT IN ('cublaslt_plain', 'sparse_rows')
     AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND params ->> 'dtype' = 'fp8')
 ), level AS (
   SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant

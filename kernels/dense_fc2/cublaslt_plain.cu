@@ -25,8 +25,8 @@ constexpr int kChunk = 16;  // codes that a thread takes at once, of one row and
 /// Parts of the packed tensor.
 struct Folded {
   uint8_t* codes;  // [M, E*I]
-  float* largest;  // |alpha * a|
   float* scale;    // of the codes
+  float* largest;  // |alpha * a|
 
   static size_t code_bytes(const DenseFc2Shape& s) {
     return static_cast<size_t>(s.tokens) * static_cast<size_t>(s.k());
