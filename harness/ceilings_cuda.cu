@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ceilings of a GPU, measured: memory bandwidth, and dense matrix products by cuBLASLt when it is
 // there. The fastest of several runs counts: a ceiling that a kernel can beat would be useless.
-#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -9,8 +8,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/cublaslt.h"
 #include "harness/cuda_check.h"
-#include "harness/dynlib.h"
 #include "harness/probe.h"
 #include "harness/read_kernel.cuh"
 #include "harness/rng.h"
@@ -89,102 +88,25 @@ void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) 
   ceilings["copy_bytes_per_s"] = 2.0 * static_cast<double>(kHalf) / copy;
 }
 
-#define MOEGATE_CUBLASLT_FUNCTIONS(X)                                                          \
-  X(cublasLtCreate)                                                                            \
-  X(cublasLtDestroy)                                                                           \
-  X(cublasLtMatmul)                                                                            \
-  X(cublasLtMatmulDescCreate)                                                                  \
-  X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
-      X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate)                         \
-          X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)           \
-              X(cublasLtMatmulAlgoGetHeuristic)
-
-struct CublasLt {
-  Dynlib lib{{"libcublasLt.so.13", "libcublasLt.so"}};
-#define X(name) decltype(&::name) name = nullptr;
-  MOEGATE_CUBLASLT_FUNCTIONS(X)
-#undef X
-  bool usable = false;
-
-  CublasLt() {
-    usable = static_cast<bool>(lib);
-#define X(name) usable = usable && lib.bind(name, #name);
-    MOEGATE_CUBLASLT_FUNCTIONS(X)
-#undef X
-  }
-};
-
-/// One kEdge^3 product D = A^T B, the layout that fp8 needs; owns cuBLASLt's descriptors.
-class Product {
- public:
-  Product(const CublasLt& lt, cudaDataType_t type) : lt_(lt) {
-    ok_ = good(lt_.cublasLtCreate(&handle_)) &&
-          good(lt_.cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
-          good(lt_.cublasLtMatrixLayoutCreate(&in_, type, kEdge, kEdge, kEdge)) &&
-          good(lt_.cublasLtMatrixLayoutCreate(&out_, CUDA_R_16BF, kEdge, kEdge, kEdge)) &&
-          good(lt_.cublasLtMatmulPreferenceCreate(&preference_)) && describe(type) && choose();
-  }
-  ~Product() {
-    if (preference_) lt_.cublasLtMatmulPreferenceDestroy(preference_);
-    if (out_) lt_.cublasLtMatrixLayoutDestroy(out_);
-    if (in_) lt_.cublasLtMatrixLayoutDestroy(in_);
-    if (desc_) lt_.cublasLtMatmulDescDestroy(desc_);
-    if (handle_) lt_.cublasLtDestroy(handle_);
-  }
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
-
-  bool ok() const { return ok_; }
-  void run(const void* a, const void* b, void* d, void* workspace, cudaStream_t stream) {
-    const float one = 1, zero = 0;
-    ok_ = ok_ && good(lt_.cublasLtMatmul(handle_, desc_, &one, a, in_, b, in_, &zero, d, out_, d,
-                                         out_, &chosen_.algo, workspace, kWorkspaceBytes, stream));
-  }
-
- private:
-  static bool good(cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; }
-  bool describe(cudaDataType_t type) {
-    const cublasOperation_t transpose = CUBLAS_OP_T;
-    const int8_t fast = type == CUDA_R_8F_E4M3;  // partial sums in the tensor core: fp8's top rate
-    return good(lt_.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
-                                                   sizeof transpose)) &&
-           good(lt_.cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
-                                                   sizeof fast)) &&
-           good(lt_.cublasLtMatmulPreferenceSetAttribute(preference_,
-                                                         CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                         &kWorkspaceBytes, sizeof kWorkspaceBytes));
-  }
-  bool choose() {
-    int found = 0;
-    return good(lt_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_, in_, in_, out_, out_,
-                                                   preference_, 1, &chosen_, &found)) &&
-           found == 1;
-  }
-
-  const CublasLt& lt_;
-  cublasLtHandle_t handle_ = nullptr;
-  cublasLtMatmulDesc_t desc_ = nullptr;
-  cublasLtMatrixLayout_t in_ = nullptr, out_ = nullptr;
-  cublasLtMatmulPreference_t preference_ = nullptr;
-  cublasLtMatmulHeuristicResult_t chosen_{};
-  bool ok_ = false;
-};
-
+/// A kEdge^3 product; leaves `flops` where cuBLASLt has none.
 template <class T>
-void measure_product(Device& device, const CublasLt& lt, cudaDataType_t type, double* flops) {
+void measure_product(Device& device, cudaDataType_t type, double* flops) {
   constexpr size_t kCount = size_t{kEdge} * kEdge;
   const auto stream = static_cast<cudaStream_t>(device.stream());
-  Product product(lt, type);
+  const CublasltProduct product(
+      {.type = type, .m = kEdge, .n = kEdge, .k = kEdge, .workspace_bytes = kWorkspaceBytes});
   if (!product.ok()) return;
   const Memory a(device, kCount * sizeof(T)), b(device, kCount * sizeof(T));
   const Memory d(device, kCount * sizeof(__nv_bfloat16)), workspace(device, kWorkspaceBytes);
   random_kernel<<<1024, 256, 0, stream>>>(a.as<T>(), kCount, 1);
   random_kernel<<<1024, 256, 0, stream>>>(b.as<T>(), kCount, 2);
   MOEGATE_CUDA_CHECK(cudaGetLastError());
+  bool ok = true;
   const double seconds = fastest(stream, [&] {
-    product.run(a.as<void>(), b.as<void>(), d.as<void>(), workspace.as<void>(), stream);
+    ok =
+        ok && product.run({a.as<void>(), b.as<void>(), d.as<void>(), workspace.as<void>()}, stream);
   });
-  if (product.ok()) *flops = 2.0 * kEdge * static_cast<double>(kCount) / seconds;
+  if (ok) *flops = 2.0 * kEdge * static_cast<double>(kCount) / seconds;
 }
 
 }  // namespace
@@ -193,12 +115,10 @@ std::map<std::string, double> measure_cuda_ceilings(Device& device) {
   std::map<std::string, double> ceilings;
   try {
     measure_bandwidth(device, ceilings);
-    const CublasLt lt;
-    if (!lt.usable) return ceilings;
     double bf16 = 0, fp8 = 0;
-    measure_product<__nv_bfloat16>(device, lt, CUDA_R_16BF, &bf16);
+    measure_product<__nv_bfloat16>(device, CUDA_R_16BF, &bf16);
     if (bf16 > 0) ceilings["bf16_flops"] = bf16;
-    measure_product<__nv_fp8_e4m3>(device, lt, CUDA_R_8F_E4M3, &fp8);
+    measure_product<__nv_fp8_e4m3>(device, CUDA_R_8F_E4M3, &fp8);
     if (fp8 > 0) ceilings["fp8_flops"] = fp8;
   } catch (const Error&) {
     // A device too small or too busy for the probe: what is in the map was measured.

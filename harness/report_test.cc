@@ -16,8 +16,12 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   add_run(Backend::host);
   add_qmoe_run(Backend::cuda, {{"single_fp16_acc", {10}, 8}});
   add_qmoe_run(Backend::host, {{"single", {10}, 8}});
-  add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {10}}});
-  add_moe_run(Backend::host, {{"moe_gate_up", "gather", "64", {10}}});
+  const std::vector<Gemm> layer = {{"moe_gate_up", "gather", "64", {10}},
+                                   {"moe_down", "gather", "64", {10}},
+                                   {"moe_sum", "sum_per_token", "", {1}},
+                                   {"dense_fc2", "alpha_per_k_tile", "", {10}}};
+  add_moe_run(Backend::cuda, layer);
+  add_moe_run(Backend::host, layer);
   add_dense_run(Backend::cuda, {{"alpha_per_k_tile", 10}});
   add_dense_run(Backend::host, {{"alpha_per_k_tile", 10}});
   int reports = 0;
@@ -37,7 +41,7 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       EXPECT_GT(routing + int4 + fp8 + dense, 0u) << entry.path();
     }
   }
-  EXPECT_GE(reports, 10);
+  EXPECT_GE(reports, 11);
 }
 
 TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
@@ -159,7 +163,7 @@ TEST_F(ReportTest, UnknownNamesListWhatThereIs) {
       FAIL();
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Exit::usage);
-      EXPECT_NE(std::string(e.what()).find("accuracy, kernels, latency"), std::string::npos)
+      EXPECT_NE(std::string(e.what()).find("accuracy, dense-crossover, kernels"), std::string::npos)
           << e.what();
     }
   }

@@ -24,7 +24,8 @@ WITH pair (rank, op, backend, before, after) AS (
          (1, 'moe_sum', 'host', 'per_token', '*'),
          (1, 'fused_moe', 'cuda', 'chain_gather', '*'),
          (1, 'fused_moe', 'host', 'chain', '*'),
-         (1, 'dense_fc2', 'cuda', 'alpha_per_k_tile', '*'),
+         (1, 'dense_fc2', 'cuda', 'alpha_per_k_tile_n64', 'alpha_per_expert_n64'),
+         (2, 'dense_fc2', 'cuda', 'alpha_per_k_tile', '*'),
          (1, 'dense_fc2', 'host', 'alpha_per_k_tile', '*')
 ), level AS (
   SELECT case_id, op, variant, round, path, span_ns,

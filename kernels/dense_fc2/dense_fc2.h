@@ -17,6 +17,8 @@
 
 namespace moegate {
 
+class CublasltProduct;  // harness/cublaslt.h
+
 struct DenseFc2Shape {
   int tokens, experts, topk;  // M, E, k
   int inter, hidden;          // I, H
@@ -81,6 +83,8 @@ class DenseFc2 : public Problem {
   std::vector<Fact> facts() const override;
 
   const DenseFc2Shape shape;
+  /// What variant `cublaslt_plain` launches, put here by its prepare().
+  std::shared_ptr<const CublasltProduct> library_product;
 
  private:
   /// What the truth is wrong in on purpose.

@@ -1,0 +1,54 @@
+-- title: FC2 of an MoE layer: one dense GEMM over all experts against a grouped GEMM and the sum of a token's rows
+-- SPDX-License-Identifier: Apache-2.0
+-- One row per model, tokens and routing, where a run measured dense_fc2, moe_down (fp8) and moe_sum of the same layer. Each
+-- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K. Those that are not the dense form do
+-- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out. Routing changes nothing of the dense form, so
+-- that its figure of any routing stands by all.
+-- dense / sparse: us of dense_fc2 over those of moe_down and moe_sum together, two launches without the gap between them,
+-- which a layer of several launches would have, with 95 % interval over the processes. faster is ~ where that includes 1 or
+-- does not exist. active experts: those whose weights moe_down reads; the dense form reads all.
+-- scales: of dense_fc2. tensor is one factor for each operand, where moe_down has one per 128.
+WITH measured AS (
+  SELECT case_id, op, section, facts, params, variant, round, span_ns,
+         json_array(params ->> 'tokens', params ->> 'topk', params ->> 'hidden', params ->> 'launch', params ->> 'cache') AS rows_of,
+         json_array(params ->> 'experts', params ->> 'inter') AS weights_of,
+         CASE op WHEN 'moe_down' THEN json_array(section, params ->> 'routing') WHEN 'dense_fc2' THEN params ->> 'scales' END AS kind
+  FROM result r JOIN process USING (process_id) JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
+  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant NOT IN ('cublaslt_plain', 'sparse_rows')
+    AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND params ->> 'dtype' = 'fp8')
+), level AS (
+  SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant
+), ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY op, rows_of, weights_of, kind ORDER BY ns, variant, case_id) AS place FROM level
+), layer AS (
+  SELECT down.case_id, down.section, down.facts, down.params, dense.params AS dense_params,
+         dense.case_id AS dense_case, dense.variant AS dense_variant, dense.ns AS dense_ns,
+         down.variant AS down_variant, down.ns AS down_ns,
+         total.case_id AS sum_case, total.variant AS sum_variant, total.ns AS sum_ns
+  FROM ranked down JOIN ranked dense USING (rows_of, weights_of) JOIN ranked total USING (rows_of)
+  WHERE down.op = 'moe_down' AND dense.op = 'dense_fc2' AND total.op = 'moe_sum'
+    AND down.place = 1 AND dense.place = 1 AND total.place = 1
+), ratio AS (
+  SELECT l.case_id, dense_case, avg(ln(a.span_ns / (b.span_ns + c.span_ns))) AS x,
+         t975(count(*) - 1) * sd(ln(a.span_ns / (b.span_ns + c.span_ns))) / sqrt(count(*)) AS reach
+  FROM layer l JOIN measured a ON a.case_id = dense_case AND a.variant = dense_variant
+  JOIN measured b ON b.case_id = l.case_id AND b.variant = down_variant AND b.round = a.round
+  JOIN measured c ON c.case_id = sum_case AND c.variant = sum_variant AND c.round = a.round
+  GROUP BY l.case_id, dense_case
+)
+SELECT replace(section, '-down', '') AS model,
+       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
+       params ->> 'routing' AS routing,
+       facts ->> 'active_experts' AS "active experts",
+       dense_params ->> 'scales' AS scales,
+       dense_variant || iif(dense_params ->> 'k_tile' <> '128', ' k_tile=' || (dense_params ->> 'k_tile'), '') AS dense,
+       round(dense_ns / 1000, 2) AS "dense us",
+       down_variant AS moe_down,
+       round(down_ns / 1000, 2) AS "moe_down us",
+       round(sum_ns / 1000, 2) AS "moe_sum us",
+       round((down_ns + sum_ns) / 1000, 2) AS "sparse us",
+       printf('%.2f', exp(x)) AS "dense / sparse",
+       CASE WHEN reach IS NOT NULL THEN printf('%.2f–%.2f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
+       CASE WHEN x + reach < 0 THEN 'dense' WHEN x - reach > 0 THEN 'sparse' ELSE '~' END AS faster
+FROM layer JOIN ratio USING (case_id, dense_case)
+ORDER BY model, scales, routing, tokens, params
