@@ -55,7 +55,7 @@ void launch(DenseFc2& problem, const Launch& where) {
   const Work work{args, plan, problem.workspace<float>()};
   with_kernel(plan.rows, s.block_scales, [&]<int Rows, bool kBlockScales>() {
     const auto kernel = stream_k_kernel<Rows, kBlockScales>;
-    const ClusterLaunch main(kernel, plan.clusters, plan.blocks, kThreads,
+    const ClusterLaunch main(kernel, plan.lanes * plan.clusters, plan.blocks, kThreads,
                              kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
     check_cuda(cudaLaunchKernelEx(&main.config, kernel,
                                   matrix_map(args.a, s.tokens, s.k(), plan.row_piece()),
@@ -63,9 +63,7 @@ void launch(DenseFc2& problem, const Launch& where) {
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);
-    sum_segments<kBlockScales>
-        <<<grid, kSumThreads, 0, static_cast<cudaStream_t>(where.stream)>>>(work);
-    check_launch("sum_segments");
+    launch_dependent(sum_segments<kBlockScales>, grid, kSumThreads, where.stream, work);
   });
 }
 
@@ -84,7 +82,8 @@ const Kernel<DenseFc2> kernel(
      .path =
          [](const Case& c, const DeviceFacts& device) {
            const Plan plan = plan_for(DenseFc2Shape::of(c), device);
-           return fmt::format("{}x{}, {} blocks share {}", plan.rows, kColumns, plan.blocks,
+           return fmt::format("{}x{}, {} clusters of {} share {}", plan.rows, kColumns,
+                              plan.lanes * plan.clusters, plan.blocks,
                               plan.share_weights ? "weights" : "activations");
          }});
 

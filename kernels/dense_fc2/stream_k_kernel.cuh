@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/dense_fc2/stream_k_product.cuh"
+#include "kernels/dependent_launch.cuh"
 
 namespace moegate::gemm::stream_k {
 
@@ -26,7 +27,9 @@ struct Feed {
   uint32_t slots, full, empty;
   uint64_t policy;
   bool shared;
-  int blocks, rank, piece_rows;
+  int blocks;
+  int turn;  // the first piece that is this block's, of the next slot
+  int piece_rows;
   Ring ring{kSlots};
 
   __device__ void copy(int group, int row) {
@@ -36,10 +39,11 @@ struct Feed {
     arrive_expecting(opens, kBytes);
     if (shared) {
       const auto all = static_cast<uint16_t>((1u << blocks) - 1);
-      for (int first = rank * piece_rows; first < kBytes / kMoeGroup;
-           first += blocks * piece_rows) {
+      for (int piece = turn; piece * piece_rows < kBytes / kMoeGroup; piece += blocks) {
+        const int first = piece * piece_rows;
         copy_tile(to + first * kMoeGroup, map, column, row + first, opens, policy, all);
       }
+      if (++turn == blocks) turn = 0;
     } else {
       copy_tile(to, map, column, row, opens, policy);
     }
@@ -64,8 +68,8 @@ __device__ void feed_rows(const CUtensorMap* map, const Work& work, uint32_t bas
                                         rank,
                                         plan.row_piece()};
   if (threadIdx.x % 32 != 0) return;
+  const int row = plan.first_row(lane_of(plan), rank);
   for_each_segment(plan, [&](const Segment& segment) {
-    const int row = plan.first_row(segment.tile, rank);
     const int per_expert = work.args.shape.expert_groups();
     for (int g = segment.first * per_expert; g < segment.last * per_expert; ++g) {
       feed.copy(g, row);
@@ -102,6 +106,12 @@ __device__ void feed_weights(const CUtensorMap* map, const Work& work, uint32_t 
   });
 }
 
+__device__ inline void store(float* to, float2 pair, uint64_t policy) {
+  asm volatile("st.global.L2::cache_hint.v2.f32 [%0], {%1, %2}, %3;" ::"l"(to), "f"(pair.x),
+               "f"(pair.y), "l"(policy)
+               : "memory");
+}
+
 /// Multiplies what comes, and writes partial sums.
 template <int Rows, bool kBlockScales>
 __device__ void consume(const Work& work, uint32_t base) {
@@ -113,25 +123,30 @@ __device__ void consume(const Work& work, uint32_t base) {
   const int column = Rows == 128 ? 0 : warpgroup * kProductColumns;
   Consumer<Rows, kBlockScales> consumer(base, plan);
   if (warpgroup == 1) pass_turn(1);
+  const int first_row = plan.first_row(lane_of(plan), rank);
   for_each_segment(plan, [&](const Segment& segment) {
-    const int first_row = plan.first_row(segment.tile, rank);
     Spans<C::kSpan> spans(shape, segment);
     Factors<Rows, kBlockScales> factors(work.args, first_row + row,
                                         plan.first_column(segment.tile, rank) + column, spans);
     float sums[C::kProducts][kProductColumns / 2] = {};
+    if (first_row + row / 64 * 64 >= shape.tokens) {
+      for (; spans.more(); spans.advance()) consumer.pass_span(spans.groups());
+      return;
+    }
     for (; spans.more(); spans.advance()) {
       consumer.multiply_span(spans.groups(), factors, sums);
       factors.advance();
     }
-    const int64_t slot = plan.slot(blockIdx.x / plan.blocks, segment.tile, rank);
+    const int64_t slot = plan.slot(lane_of(plan), cluster_of(plan), segment.tile, rank);
     float* to = work.partials + (slot * Rows + row) * kColumns + column + lane % 4 * 2;
     const int rows_left = shape.tokens - first_row - row;
+    const uint64_t policy = evict_last();  // read again by sum_segments
 #pragma unroll
     for (int i = 0; i < C::kProducts * kProductColumns / 2; i += 2) {
       const int p = i / (kProductColumns / 2), j = i % (kProductColumns / 2);
       if (rows_left <= j / 2 % 2 * 8) continue;
-      *reinterpret_cast<float2*>(to + j / 2 % 2 * 8 * kColumns + p * kProductColumns + j / 4 * 8) =
-          make_float2(sums[p][j], sums[p][j + 1]);
+      store(to + j / 2 % 2 * 8 * kColumns + p * kProductColumns + j / 4 * 8,
+            make_float2(sums[p][j], sums[p][j + 1]), policy);
     }
   });
 }
@@ -157,6 +172,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_barrier_init();
   }
+  allow_dependents();
   __syncthreads();
   cluster_arrive();
   cluster_wait();

@@ -27,13 +27,13 @@ struct Segment {
 struct Plan {
   int rows;           // of a block's tile: 64 or 128
   int blocks;         // of a cluster
-  int clusters;       // at work
-  int column_groups;  // a row of tiles
-  int tiles;          // of clusters
+  int lanes;          // clusters that work side by side on other rows with the same weights
+  int clusters;       // of a lane, at work
+  int column_groups;  // a lane's tiles
   int experts;
   bool share_weights;  // else the blocks share the activations
 
-  MOEGATE_HD int64_t units() const { return int64_t{tiles} * experts; }
+  MOEGATE_HD int64_t units() const { return int64_t{column_groups} * experts; }
   /// The first unit of a cluster's run; of one too many, the end.
   MOEGATE_HD int64_t begin(int cluster) const { return units() * cluster / clusters; }
   MOEGATE_HD int cluster_of(int64_t unit) const {
@@ -52,46 +52,42 @@ struct Plan {
     return share_weights ? (blocks == 2 ? 64 : 32) : slot_columns(rows);
   }
   /// First row and column of a block's tile.
-  MOEGATE_HD int first_row(int tile, int rank) const {
-    return tile / column_groups * (share_weights ? blocks : 1) * rows +
-           (share_weights ? rank * rows : 0);
+  MOEGATE_HD int first_row(int lane, int rank) const {
+    return share_weights ? (lane * blocks + rank) * rows : lane * rows;
   }
   MOEGATE_HD int first_column(int tile, int rank) const {
-    const int group = tile % column_groups;
-    return (share_weights ? group : group * blocks + rank) * kColumns;
+    return (share_weights ? tile : tile * blocks + rank) * kColumns;
   }
   /// Of the partial sums [slots, rows, kColumns] of a cluster's tile and a rank's block. Clusters
   /// and tiles only rise along the units, so that no two segments have the same sum of both.
-  MOEGATE_HD int64_t slot(int cluster, int tile, int rank) const {
-    return int64_t{cluster + tile} * blocks + rank;
+  MOEGATE_HD int64_t slot(int lane, int cluster, int tile, int rank) const {
+    return (int64_t{lane} * (clusters + column_groups - 1) + cluster + tile) * blocks + rank;
   }
-  int64_t slots() const { return int64_t{clusters + tiles - 1} * blocks; }
+  int64_t slots() const { return slot(lanes, 0, 0, 0); }
 };
 
 /// `resident(rows, blocks)` says how many clusters the device holds at once.
 template <class Resident>
 Plan make_plan(const DenseFc2Shape& s, const Resident& resident) {
-  constexpr int kMostBlocks = 4;
   Plan plan{};
   plan.rows = s.tokens <= 64 ? 64 : 128;
   plan.experts = s.experts;
   const int row_tiles = (s.tokens + plan.rows - 1) / plan.rows;
   const int column_tiles = (s.hidden + kColumns - 1) / kColumns;
   plan.share_weights = row_tiles > 1;
+  const auto groups_of = [](int tiles, int blocks) { return (tiles + blocks - 1) / blocks; };
   plan.blocks = 2;
   if (plan.share_weights) {
-    // The fewest tiles without a row, then the most sharing.
-    const auto idle = [&](int blocks) { return (row_tiles + blocks - 1) / blocks * blocks; };
-    for (int blocks = 3; blocks <= kMostBlocks; ++blocks) {
-      if (idle(blocks) <= idle(plan.blocks)) plan.blocks = blocks;
-    }
+    // Clusters of three where that leaves fewer tiles without a row.
+    if (groups_of(row_tiles, 3) * 3 < groups_of(row_tiles, 2) * 2) plan.blocks = 3;
+    plan.lanes = groups_of(row_tiles, plan.blocks);
     plan.column_groups = column_tiles;
-    plan.tiles = (row_tiles + plan.blocks - 1) / plan.blocks * column_tiles;
   } else {
-    plan.column_groups = plan.tiles = (column_tiles + plan.blocks - 1) / plan.blocks;
+    plan.lanes = 1;
+    plan.column_groups = groups_of(column_tiles, plan.blocks);
   }
-  plan.clusters =
-      static_cast<int>(std::clamp<int64_t>(resident(plan.rows, plan.blocks), 1, plan.units()));
+  plan.clusters = static_cast<int>(
+      std::clamp<int64_t>(resident(plan.rows, plan.blocks) / plan.lanes, 1, plan.units()));
   return plan;
 }
 

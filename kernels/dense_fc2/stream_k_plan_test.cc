@@ -17,7 +17,7 @@ Plan plan_of(int tokens, int experts, int hidden) {
 
 // Shapes with fewer units than clusters, runs of less than a tile, of one and of several.
 TEST(StreamKPlan, SegmentsCoverEveryUnitOnceInSlotsOfTheirOwn) {
-  for (const int tokens : {1, 64, 65, 128, 129, 300, 512, 900}) {
+  for (const int tokens : {1, 64, 65, 128, 129, 300, 512, 900, 20000}) {
     for (const int experts : {1, 3, 40, 256}) {
       for (const int hidden : {8, 264, 7168}) {
         const Plan plan = plan_of(tokens, experts, hidden);
@@ -34,10 +34,12 @@ TEST(StreamKPlan, SegmentsCoverEveryUnitOnceInSlotsOfTheirOwn) {
             EXPECT_EQ(int64_t{segment.tile} * experts + segment.first, next);
             ASSERT_LT(segment.first, segment.last);
             ASSERT_LE(segment.last, experts);
-            for (int rank = 0; rank < plan.blocks; ++rank) {
-              const int64_t slot = plan.slot(cluster, segment.tile, rank);
-              EXPECT_TRUE(slots.insert(slot).second) << slot;
-              EXPECT_LT(slot, plan.slots());
+            for (int lane = 0; lane < plan.lanes; ++lane) {
+              for (int rank = 0; rank < plan.blocks; ++rank) {
+                const int64_t slot = plan.slot(lane, cluster, segment.tile, rank);
+                EXPECT_TRUE(slots.insert(slot).second) << slot;
+                EXPECT_LT(slot, plan.slots());
+              }
             }
             next += segment.last - segment.first;
           }
@@ -53,10 +55,12 @@ TEST(StreamKPlan, BlocksCoverEveryRowAndColumnOnce) {
     for (const int hidden : {8, 264, 7168}) {
       const Plan plan = plan_of(tokens, 4, hidden);
       std::set<std::pair<int, int>> places;
-      for (int tile = 0; tile < plan.tiles; ++tile) {
-        for (int rank = 0; rank < plan.blocks; ++rank) {
-          EXPECT_TRUE(
-              places.emplace(plan.first_row(tile, rank), plan.first_column(tile, rank)).second);
+      for (int lane = 0; lane < plan.lanes; ++lane) {
+        for (int tile = 0; tile < plan.column_groups; ++tile) {
+          for (int rank = 0; rank < plan.blocks; ++rank) {
+            EXPECT_TRUE(
+                places.emplace(plan.first_row(lane, rank), plan.first_column(tile, rank)).second);
+          }
         }
       }
       for (int row = 0; row < tokens; row += plan.rows) {
@@ -68,14 +72,14 @@ TEST(StreamKPlan, BlocksCoverEveryRowAndColumnOnce) {
   }
 }
 
-TEST(StreamKPlan, BlocksShareTheWeightsOfAllRowsWhereFewTilesAreIdle) {
-  const auto blocks = [](int tokens) { return plan_of(tokens, 256, 7168).blocks; };
+TEST(StreamKPlan, ClustersOfThreeWhereThatLeavesFewerTilesIdle) {
   EXPECT_FALSE(plan_of(128, 256, 7168).share_weights);
   EXPECT_TRUE(plan_of(129, 256, 7168).share_weights);
-  EXPECT_EQ(blocks(256), 2);
-  EXPECT_EQ(blocks(384), 3);
-  EXPECT_EQ(blocks(512), 4);
-  EXPECT_EQ(blocks(640), 3);  // five rows of tiles and an idle one
+  for (const auto& [tokens, blocks, lanes] :
+       {std::tuple{256, 2, 1}, {384, 3, 1}, {512, 2, 2}, {640, 2, 3}, {1100, 3, 3}}) {
+    EXPECT_EQ(plan_of(tokens, 256, 7168).blocks, blocks) << tokens;
+    EXPECT_EQ(plan_of(tokens, 256, 7168).lanes, lanes) << tokens;
+  }
 }
 
 }  // namespace

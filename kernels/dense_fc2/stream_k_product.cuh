@@ -67,12 +67,19 @@ struct Spans {
   }
 };
 
+/// This block's cluster among those of its lane.
+__device__ inline int lane_of(const Plan& plan) {
+  return blockIdx.x / plan.blocks % plan.lanes;
+}
+__device__ inline int cluster_of(const Plan& plan) {
+  return blockIdx.x / plan.blocks / plan.lanes;
+}
+
 /// Calls f with every segment of this block's cluster.
 template <class F>
 __device__ void for_each_segment(const Plan& plan, F f) {
-  const int cluster = blockIdx.x / plan.blocks;
-  const int64_t end = plan.begin(cluster + 1);
-  for (int64_t unit = plan.begin(cluster); unit < end;) {
+  const int64_t end = plan.begin(cluster_of(plan) + 1);
+  for (int64_t unit = plan.begin(cluster_of(plan)); unit < end;) {
     const Segment segment = plan.segment(unit, end);
     f(segment);
     unit += segment.last - segment.first;
@@ -152,6 +159,22 @@ class Consumer {
         shared_address_of(base_, weight_owners_ == 1 ? cluster_rank() : lane % weight_owners_);
   }
 
+  /// Takes part in a span without rows to multiply.
+  __device__ void pass_span(int groups) {
+#pragma unroll
+    for (int p = 0; p < C::kProducts; ++p) {
+      const Ring first_rows = rows_;
+      wait_turn(warpgroup_);
+      pass_turn(warpgroup_);
+      for (int g = 0; g < groups; ++g) {
+        const Slot slot = next_slot();
+        wait_slot(slot, p == 0);
+        release(slot, p == C::kProducts - 1);
+      }
+      if (p < C::kProducts - 1) rows_ = first_rows;
+    }
+  }
+
   /// sums += factor * the products of a span: `groups` slots of rows and, for each of the
   /// warpgroup's products, of weights.
   __device__ void multiply_span(int groups, const Factors<Rows, kBlockScales>& factors,
@@ -159,29 +182,24 @@ class Consumer {
 #pragma unroll
     for (int p = 0; p < C::kProducts; ++p) {
       const Ring first_rows = rows_;
-      Slot slots[C::kSpan] = {next_slot()};
-      wait_slot(slots[0], p == 0);
+      const Slot first = next_slot();
+      wait_slot(first, p == 0);
       float acc[kProductColumns / 2];
       wait_turn(warpgroup_);
-      begin_products();
-      start_slot(acc, slots[0], false);
-      if (groups == C::kSpan) {
-#pragma unroll
-        for (int g = 1; g < C::kSpan; ++g) {
-          slots[g] = next_slot();
-          wait_slot(slots[g], p == 0);
-          start_slot(acc, slots[g], true);
-        }
-        commit_products();
+      start_slot(acc, first, false);
+      if (C::kSpan == 2 && groups == 2) {
+        const Slot second = next_slot();
+        wait_slot(second, p == 0);
+        start_slot(acc, second, true);
+        pass_turn(warpgroup_);
+        wait_products<1>();
+        release(first, p == C::kProducts - 1);
+        wait_products();
+        release(second, p == C::kProducts - 1);
       } else {
-        commit_products();
-      }
-      pass_turn(warpgroup_);
-      wait_products();
-      __syncwarp();
-#pragma unroll
-      for (int g = 0; g < C::kSpan; ++g) {
-        if (g < groups) release(slots[g], p == C::kProducts - 1);
+        pass_turn(warpgroup_);
+        wait_products();
+        release(first, p == C::kProducts - 1);
       }
       if (p < C::kProducts - 1) rows_ = first_rows;
       const float2 factor = factors.get(p);
@@ -222,14 +240,17 @@ class Consumer {
     const uint32_t b = operand(base_ + static_cast<uint32_t>(offsetof(S, weights)) +
                                slot.weights.stage * C::kWeightBytes +
                                (Rows == 128 ? 0 : warpgroup_ * kProductBytes));
+    begin_products();
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, add || k > 0);
     }
+    commit_products();
   }
 
   /// The warp has read a slot: tells the blocks whose producers wait for that.
   __device__ void release(const Slot& slot, bool rows_too) {
+    __syncwarp();
     const int lane = threadIdx.x % 32;
     if (lane < weight_owners_) {
       arrive_at(weight_owner_ + static_cast<uint32_t>(offsetof(S, weights_empty)) +

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 
 #include "kernels/dense_fc2/stream_k_product.cuh"
+#include "kernels/dependent_launch.cuh"
 
 namespace moegate::gemm::stream_k {
 
@@ -21,17 +22,19 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   const auto m = static_cast<int>(index / pieces), n = static_cast<int>(index % pieces) * 8;
   const int row_tile = m / plan.rows, column_tile = n / kColumns;
   const int rank = (plan.share_weights ? row_tile : column_tile) % plan.blocks;
-  const int tile = plan.share_weights ? row_tile / plan.blocks * plan.column_groups + column_tile
-                                      : row_tile * plan.column_groups + column_tile / plan.blocks;
+  const int lane = plan.share_weights ? row_tile / plan.blocks : row_tile;
+  const int tile = plan.share_weights ? column_tile : column_tile / plan.blocks;
   const int first = plan.cluster_of(int64_t{tile} * shape.experts);
   const int last = plan.cluster_of(int64_t{tile + 1} * shape.experts - 1);
   float sums[8] = {};
+  wait_for_dependency();
 #pragma unroll 4
   for (int cluster = first; cluster <= last; ++cluster) {
     const auto* from = reinterpret_cast<const float4*>(
-        work.partials + (plan.slot(cluster, tile, rank) * plan.rows + m % plan.rows) * kColumns +
+        work.partials +
+        (plan.slot(lane, cluster, tile, rank) * plan.rows + m % plan.rows) * kColumns +
         n % kColumns);
-    const float4 low = from[0], high = from[1];
+    const float4 low = __ldcs(from), high = __ldcs(from + 1);
     sums[0] += low.x, sums[1] += low.y, sums[2] += low.z, sums[3] += low.w;
     sums[4] += high.x, sums[5] += high.y, sums[6] += high.z, sums[7] += high.w;
   }
