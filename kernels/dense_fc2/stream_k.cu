@@ -58,8 +58,8 @@ void launch(DenseFc2& problem, const Launch& where) {
     const ClusterLaunch main(kernel, plan.lanes * plan.clusters, plan.blocks, kThreads,
                              kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
     check_cuda(cudaLaunchKernelEx(&main.config, kernel,
-                                  matrix_map(args.a, s.tokens, s.k(), plan.row_piece()),
-                                  matrix_map(args.b, s.hidden, s.k(), plan.weight_piece()), work),
+                                  matrix_map(args.a, s.tokens, s.k(), plan.row_copy()),
+                                  matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);
@@ -75,14 +75,14 @@ const Kernel<DenseFc2> kernel(
      .workspace =
          [](const Case& c, const DeviceFacts& device) {
            const Plan plan = plan_for(DenseFc2Shape::of(c), device);
-           return static_cast<size_t>(plan.slots()) * static_cast<size_t>(plan.rows) * kColumns *
-                  sizeof(float);
+           return static_cast<size_t>(plan.slots()) *
+                  static_cast<size_t>(plan.rows * plan.columns()) * sizeof(float);
          },
      .unsupported = dense::unsupported,
      .path =
          [](const Case& c, const DeviceFacts& device) {
            const Plan plan = plan_for(DenseFc2Shape::of(c), device);
-           return fmt::format("{}x{}, {} clusters of {} share {}", plan.rows, kColumns,
+           return fmt::format("{}x{}, {} clusters of {} share {}", plan.rows, plan.columns(),
                               plan.lanes * plan.clusters, plan.blocks,
                               plan.share_weights ? "weights" : "activations");
          }});

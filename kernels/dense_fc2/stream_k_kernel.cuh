@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main kernel of stream_k: a thread fills two rings of slots, of activations and of weights,
-// 128 of K each; two warpgroups multiply up to 256 of an expert's K at a time by 128 columns and
-// add the products, times alpha, to the sums of their segment.
+// The main kernel of stream_k: a thread fills stages with 128 of K of both operands; two
+// warpgroups multiply up to 256 of an expert's K at a time and add the products, times alpha, to
+// the sums of their segment.
 #pragma once
 
 #include "kernels/dense_fc2/stream_k_product.cuh"
@@ -19,88 +19,40 @@ __device__ inline uint64_t uniform(uint64_t value) {
          uniform(static_cast<uint32_t>(value));
 }
 
-/// A ring of slots of kBytes from the side of the thread that fills it. Of slots that all blocks
-/// share, each block copies some pieces to all of them.
-template <int kSlots, int kBytes>
-struct Feed {
-  const CUtensorMap* map;
-  uint32_t slots, full, empty;
-  uint64_t policy;
-  bool shared;
-  int blocks;
-  int turn;  // the first piece that is this block's, of the next slot
-  int piece_rows;
-  Ring ring{kSlots};
-
-  __device__ void copy(int group, int row) {
-    const uint32_t to = slots + ring.stage * kBytes, opens = full + ring.stage * 8;
-    const int column = group * kMoeGroup;
-    wait_barrier(empty + ring.stage * 8, ring.phase ^ 1);
-    arrive_expecting(opens, kBytes);
-    if (shared) {
-      const auto all = static_cast<uint16_t>((1u << blocks) - 1);
-      for (int piece = turn; piece * piece_rows < kBytes / kMoeGroup; piece += blocks) {
-        const int first = piece * piece_rows;
-        copy_tile(to + first * kMoeGroup, map, column, row + first, opens, policy, all);
-      }
-      if (++turn == blocks) turn = 0;
-    } else {
-      copy_tile(to, map, column, row, opens, policy);
-    }
-    ring.advance();
-  }
-};
-
-/// A warp of which one thread fills the slots of activations.
+/// A warp of which one thread fills the stages with both operands. Of the operand that all blocks
+/// share, each block copies a part to all of them.
 template <class C>
-__device__ void feed_rows(const CUtensorMap* map, const Work& work, uint32_t base) {
+__device__ void fill_stages(const CUtensorMap* rows_map, const CUtensorMap* weights_map,
+                            const Work& work, uint32_t base) {
   using S = Shared<C>;
   const Plan& plan = work.plan;
   const auto rank = static_cast<int>(uniform(static_cast<uint32_t>(cluster_rank())));
-  // Read again for every tile of columns.
-  Feed<C::kRowSlots, C::kRowBytes> feed{map,
-                                        base + static_cast<uint32_t>(offsetof(S, rows)),
-                                        base + static_cast<uint32_t>(offsetof(S, rows_full)),
-                                        base + static_cast<uint32_t>(offsetof(S, rows_empty)),
-                                        uniform(evict_last()),
-                                        !plan.share_weights,
-                                        plan.blocks,
-                                        rank,
-                                        plan.row_piece()};
+  // Activations are read again for every tile of columns, weights once.
+  const uint64_t keep = uniform(evict_last()), drop = uniform(evict_first());
   if (threadIdx.x % 32 != 0) return;
+  const auto all = static_cast<uint16_t>((1u << plan.blocks) - 1);
   const int row = plan.first_row(lane_of(plan), rank);
+  const int row_part = plan.share_weights ? 0 : rank * plan.row_copy();
+  const int weight_part = plan.share_weights ? rank * plan.weight_copy() : 0;
+  Ring ring{C::kStages};
   for_each_segment(plan, [&](const Segment& segment) {
-    const int per_expert = work.args.shape.expert_groups();
-    for (int g = segment.first * per_expert; g < segment.last * per_expert; ++g) {
-      feed.copy(g, row);
-    }
-  });
-}
-
-/// The same with weights: a span's for the first product, then for the second.
-template <class C>
-__device__ void feed_weights(const CUtensorMap* map, const Work& work, uint32_t base) {
-  using S = Shared<C>;
-  const Plan& plan = work.plan;
-  const auto rank = static_cast<int>(uniform(static_cast<uint32_t>(cluster_rank())));
-  // Read once.
-  Feed<C::kWeightSlots, C::kWeightBytes> feed{
-      map,
-      base + static_cast<uint32_t>(offsetof(S, weights)),
-      base + static_cast<uint32_t>(offsetof(S, weights_full)),
-      base + static_cast<uint32_t>(offsetof(S, weights_empty)),
-      uniform(evict_first()),
-      plan.share_weights,
-      plan.blocks,
-      rank,
-      plan.weight_piece()};
-  if (threadIdx.x % 32 != 0) return;
-  for_each_segment(plan, [&](const Segment& segment) {
-    const int column = plan.first_column(segment.tile, rank);
-    for (Spans<C::kSpan> spans(work.args.shape, segment); spans.more(); spans.advance()) {
-      const int first = spans.group(), last = first + spans.groups();
-      for (int part = 0; part < kColumns; part += C::kSlotColumns) {
-        for (int g = first; g < last; ++g) feed.copy(g, column + part);
+    const int column = plan.first_column(segment.tile, rank) + weight_part;
+    const int per_expert = work.args.shape.expert_groups() * kMoeGroup;
+    const int end = segment.last * per_expert;
+    for (int k = segment.first * per_expert; k < end; k += kMoeGroup, ring.advance()) {
+      const uint32_t full = base + static_cast<uint32_t>(offsetof(S, full)) + ring.stage * 8;
+      const uint32_t empty = base + static_cast<uint32_t>(offsetof(S, empty)) + ring.stage * 8;
+      const uint32_t stage = base + ring.stage * C::kStageBytes;
+      const uint32_t rows = stage + row_part * kMoeGroup;
+      const uint32_t weights = stage + C::kRowBytes + weight_part * kMoeGroup;
+      wait_barrier(empty, ring.phase ^ 1);
+      arrive_expecting(full, C::kStageBytes);
+      if (plan.share_weights) {
+        copy_tile(weights, weights_map, k, column, full, drop, all);
+        copy_tile(rows, rows_map, k, row, full, keep);
+      } else {
+        copy_tile(weights, weights_map, k, column, full, drop);
+        copy_tile(rows, rows_map, k, row + row_part, full, keep, all);
       }
     }
   });
@@ -112,42 +64,48 @@ __device__ inline void store(float* to, float2 pair, uint64_t policy) {
                : "memory");
 }
 
+/// Writes a warpgroup's sums, of a thread's two rows `rows_left` and 8 fewer from the end on, to
+/// the partial sums at `to`.
+template <class C>
+__device__ void write_partials(float* to, int rows_left, const typename Consumer<C>::Sums& sums) {
+  const uint64_t policy = evict_last();  // sum_segments reads them
+#pragma unroll
+  for (int i = 0; i < C::kProductColumns / 2; i += 2) {
+    const int down = i / 2 % 2 * 8;
+    if (rows_left <= down) continue;
+    store(to + down * C::kColumns + i / 4 * 8, make_float2(sums[i], sums[i + 1]), policy);
+  }
+}
+
 /// Multiplies what comes, and writes partial sums.
-template <int Rows, bool kBlockScales>
+template <class C>
 __device__ void consume(const Work& work, uint32_t base) {
-  using C = Config<Rows, kBlockScales>;
   const Plan& plan = work.plan;
   const DenseFc2Shape& shape = work.args.shape;
   const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32, rank = cluster_rank();
-  const int row = (Rows == 128 ? warpgroup * 64 : 0) + threadIdx.x / 32 % 4 * 16 + lane / 4;
-  const int column = Rows == 128 ? 0 : warpgroup * kProductColumns;
-  Consumer<Rows, kBlockScales> consumer(base, plan);
-  if (warpgroup == 1) pass_turn(1);
+  const int row = (C::kRows == 128 ? warpgroup * 64 : 0) + threadIdx.x / 32 % 4 * 16 + lane / 4;
+  const int column = C::kRows == 128 ? 0 : warpgroup * C::kProductColumns;
   const int first_row = plan.first_row(lane_of(plan), rank);
+  Consumer<C> consumer(base, plan);
+  if (warpgroup == 1) pass_turn(1);
   for_each_segment(plan, [&](const Segment& segment) {
     Spans<C::kSpan> spans(shape, segment);
-    Factors<Rows, kBlockScales> factors(work.args, first_row + row,
-                                        plan.first_column(segment.tile, rank) + column, spans);
-    float sums[C::kProducts][kProductColumns / 2] = {};
     if (first_row + row / 64 * 64 >= shape.tokens) {
       for (; spans.more(); spans.advance()) consumer.pass_span(spans.groups());
       return;
     }
+    const int first_column = plan.first_column(segment.tile, rank) + column;
+    Factors<C> factors(work.args, first_row + row, first_column, spans);
+    typename Consumer<C>::Sums sums = {};
     for (; spans.more(); spans.advance()) {
-      consumer.multiply_span(spans.groups(), factors, sums);
+      typename Consumer<C>::Sums acc;
+      consumer.multiply_span(spans.groups(), acc);
+      factors.add(acc, sums);
       factors.advance();
     }
     const int64_t slot = plan.slot(lane_of(plan), cluster_of(plan), segment.tile, rank);
-    float* to = work.partials + (slot * Rows + row) * kColumns + column + lane % 4 * 2;
-    const int rows_left = shape.tokens - first_row - row;
-    const uint64_t policy = evict_last();  // read again by sum_segments
-#pragma unroll
-    for (int i = 0; i < C::kProducts * kProductColumns / 2; i += 2) {
-      const int p = i / (kProductColumns / 2), j = i % (kProductColumns / 2);
-      if (rows_left <= j / 2 % 2 * 8) continue;
-      store(to + j / 2 % 2 * 8 * kColumns + p * kProductColumns + j / 4 * 8,
-            make_float2(sums[p][j], sums[p][j + 1]), policy);
-    }
+    write_partials<C>(work.partials + (slot * C::kRows + row) * C::kColumns + column + lane % 4 * 2,
+                      shape.tokens - first_row - row, sums);
   });
 }
 
@@ -159,17 +117,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   using C = Config<Rows, kBlockScales>;
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<Shared<C>>(raw);
-  if (threadIdx.x == 0) {
-    constexpr int kWarps = kConsumers / 32;
-    const Plan& plan = work.plan;
-    for (int i = 0; i < C::kRowSlots; ++i) {
-      init_barrier(&shared.rows_full[i], 1);
-      init_barrier(&shared.rows_empty[i], kWarps * (plan.share_weights ? 1 : plan.blocks));
-    }
-    for (int i = 0; i < C::kWeightSlots; ++i) {
-      init_barrier(&shared.weights_full[i], 1);
-      init_barrier(&shared.weights_empty[i], kWarps * (plan.share_weights ? plan.blocks : 1));
-    }
+  if (threadIdx.x < C::kStages) {
+    init_barrier(&shared.full[threadIdx.x], 1);
+    init_barrier(&shared.empty[threadIdx.x], kConsumers / 32 * work.plan.blocks);
     fence_barrier_init();
   }
   allow_dependents();
@@ -180,15 +130,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   asm volatile("" : "+r"(base));  // kept, where the compiler would compute it every time
   if (threadIdx.x >= kConsumers) {
     leave_registers<kProducerRegisters>();
-    const int warp = threadIdx.x / 32 - kConsumers / 32;
-    if (warp == 0) feed_rows<C>(&rows_map, work, base);
-    if (warp == 1) feed_weights<C>(&weights_map, work, base);
+    if (threadIdx.x / 32 == kConsumers / 32) {
+      fill_stages<C>(&rows_map, &weights_map, work, base);
+    }
     __syncwarp();
   } else {
     take_registers<kConsumerRegisters>();
-    consume<Rows, kBlockScales>(work, base);
+    consume<C>(work, base);
   }
-  // A block's slots and barriers are the others' to write to until all are done.
+  // A block's stages and barriers are the others' to write to until all are done.
   cluster_arrive();
   cluster_wait();
 }

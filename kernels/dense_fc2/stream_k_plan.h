@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How stream_k cuts a dense GEMM into equal shares, and where their partial sums go. A cluster's
-// tile is 256 columns times the rows of all its blocks, which share the weights; or, where a tile
-// has all rows, 256 columns of each block, which share the activations. The units of work, tile by
-// tile and expert by expert in each, are dealt to the clusters in runs of equal length, which begin
-// and end anywhere within a tile.
+// tile is 192 columns times the rows of all its blocks, which share the weights; or, where a tile
+// has all rows, the columns of all its blocks, which share the activations. The units of work, tile
+// by tile and expert by expert in each, are dealt to the clusters in runs of equal length, which
+// begin and end anywhere within a tile.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,9 @@
 
 namespace moegate::gemm::stream_k {
 
-constexpr int kColumns = 256;  // of a block's tile
-/// Of weights that are copied at a time, for a block's tile of `rows`.
-MOEGATE_HD constexpr int slot_columns(int rows) {
-  return rows == 128 ? kColumns / 2 : kColumns;
+/// Of a block's tile of 128 or 64 rows.
+MOEGATE_HD constexpr int tile_columns(int rows) {
+  return rows == 128 ? 192 : 256;
 }
 
 /// A run of experts [first, last) of one tile: partial sums of which a block makes one set.
@@ -46,19 +45,18 @@ struct Plan {
     const auto left = end - unit;
     return {tile, first, left < experts - first ? first + static_cast<int>(left) : experts};
   }
-  /// Rows of one copy to a slot: of one that all blocks share, such that each has some to copy.
-  MOEGATE_HD int row_piece() const { return share_weights ? rows : rows / blocks; }
-  MOEGATE_HD int weight_piece() const {
-    return share_weights ? (blocks == 2 ? 64 : 32) : slot_columns(rows);
-  }
+  MOEGATE_HD int columns() const { return tile_columns(rows); }
+  /// Rows of one copy to a stage: of what the blocks share, each copies a part.
+  MOEGATE_HD int row_copy() const { return share_weights ? rows : rows / blocks; }
+  MOEGATE_HD int weight_copy() const { return share_weights ? columns() / blocks : columns(); }
   /// First row and column of a block's tile.
   MOEGATE_HD int first_row(int lane, int rank) const {
     return share_weights ? (lane * blocks + rank) * rows : lane * rows;
   }
   MOEGATE_HD int first_column(int tile, int rank) const {
-    return (share_weights ? tile : tile * blocks + rank) * kColumns;
+    return (share_weights ? tile : tile * blocks + rank) * columns();
   }
-  /// Of the partial sums [slots, rows, kColumns] of a cluster's tile and a rank's block. Clusters
+  /// Of the partial sums [slots, rows, columns] of a cluster's tile and a rank's block. Clusters
   /// and tiles only rise along the units, so that no two segments have the same sum of both.
   MOEGATE_HD int64_t slot(int lane, int cluster, int tile, int rank) const {
     return (int64_t{lane} * (clusters + column_groups - 1) + cluster + tile) * blocks + rank;
@@ -73,7 +71,7 @@ Plan make_plan(const DenseFc2Shape& s, const Resident& resident) {
   plan.rows = s.tokens <= 64 ? 64 : 128;
   plan.experts = s.experts;
   const int row_tiles = (s.tokens + plan.rows - 1) / plan.rows;
-  const int column_tiles = (s.hidden + kColumns - 1) / kColumns;
+  const int column_tiles = (s.hidden + plan.columns() - 1) / plan.columns();
   plan.share_weights = row_tiles > 1;
   const auto groups_of = [](int tiles, int blocks) { return (tiles + blocks - 1) / blocks; };
   plan.blocks = 2;

@@ -64,7 +64,7 @@ TEST(StreamKPlan, BlocksCoverEveryRowAndColumnOnce) {
         }
       }
       for (int row = 0; row < tokens; row += plan.rows) {
-        for (int column = 0; column < hidden; column += kColumns) {
+        for (int column = 0; column < hidden; column += plan.columns()) {
           EXPECT_TRUE(places.count({row, column})) << row << " " << column;
         }
       }

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   const int64_t index = int64_t{blockIdx.x} * kSumThreads + threadIdx.x;
   if (index >= int64_t{shape.tokens} * pieces) return;
   const auto m = static_cast<int>(index / pieces), n = static_cast<int>(index % pieces) * 8;
-  const int row_tile = m / plan.rows, column_tile = n / kColumns;
+  const int row_tile = m / plan.rows, column_tile = n / plan.columns();
   const int rank = (plan.share_weights ? row_tile : column_tile) % plan.blocks;
   const int lane = plan.share_weights ? row_tile / plan.blocks : row_tile;
   const int tile = plan.share_weights ? column_tile : column_tile / plan.blocks;
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   for (int cluster = first; cluster <= last; ++cluster) {
     const auto* from = reinterpret_cast<const float4*>(
         work.partials +
-        (plan.slot(lane, cluster, tile, rank) * plan.rows + m % plan.rows) * kColumns +
-        n % kColumns);
+        (plan.slot(lane, cluster, tile, rank) * plan.rows + m % plan.rows) * plan.columns() +
+        n % plan.columns());
     const float4 low = __ldcs(from), high = __ldcs(from + 1);
     sums[0] += low.x, sums[1] += low.y, sums[2] += low.z, sums[3] += low.w;
     sums[4] += high.x, sums[5] += high.y, sums[6] += high.z, sums[7] += high.w;
