@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How stream_k cuts a dense GEMM into equal shares, and where their partial sums go. A cluster's
-// tile is 192 columns times the rows of all its blocks, which share the weights; or, where a tile
-// has all rows, the columns of all its blocks, which share the activations. The units of work, tile
-// by tile and expert by expert in each, are dealt to the clusters in runs of equal length, which
-// begin and end anywhere within a tile.
+// tile is 192 columns times the rows of its one to three blocks, which share the weights; lanes of
+// clusters have other rows. The units of a lane's work, tile by tile and expert by expert in each,
+// are dealt to its clusters in runs of equal length, which begin and end anywhere within a tile.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +23,14 @@ struct Segment {
 };
 
 struct Plan {
-  int rows;           // of a block's tile: 64 or 128
-  int blocks;         // of a cluster
-  int lanes;          // clusters that work side by side on other rows with the same weights
-  int clusters;       // of a lane, at work
-  int column_groups;  // a lane's tiles
+  int rows;      // of a block's tile: 64 or 128
+  int blocks;    // of a cluster
+  int lanes;     // clusters that work side by side on other rows with the same weights
+  int clusters;  // of a lane, at work
+  int tiles;     // of a lane
   int experts;
-  bool share_weights;  // else the blocks share the activations
 
-  MOEGATE_HD int64_t units() const { return int64_t{column_groups} * experts; }
+  MOEGATE_HD int64_t units() const { return int64_t{tiles} * experts; }
   /// The first unit of a cluster's run; of one too many, the end.
   MOEGATE_HD int64_t begin(int cluster) const { return units() * cluster / clusters; }
   MOEGATE_HD int cluster_of(int64_t unit) const {
@@ -46,20 +44,15 @@ struct Plan {
     return {tile, first, left < experts - first ? first + static_cast<int>(left) : experts};
   }
   MOEGATE_HD int columns() const { return tile_columns(rows); }
-  /// Rows of one copy to a stage: of what the blocks share, each copies a part.
-  MOEGATE_HD int row_copy() const { return share_weights ? rows : rows / blocks; }
-  MOEGATE_HD int weight_copy() const { return share_weights ? columns() / blocks : columns(); }
+  /// Of a stage's weights, what each block of a cluster copies.
+  MOEGATE_HD int weight_copy() const { return columns() / blocks; }
   /// First row and column of a block's tile.
-  MOEGATE_HD int first_row(int lane, int rank) const {
-    return share_weights ? (lane * blocks + rank) * rows : lane * rows;
-  }
-  MOEGATE_HD int first_column(int tile, int rank) const {
-    return (share_weights ? tile : tile * blocks + rank) * columns();
-  }
+  MOEGATE_HD int first_row(int lane, int rank) const { return (lane * blocks + rank) * rows; }
+  MOEGATE_HD int first_column(int tile) const { return tile * columns(); }
   /// Of the partial sums [slots, rows, columns] of a cluster's tile and a rank's block. Clusters
   /// and tiles only rise along the units, so that no two segments have the same sum of both.
   MOEGATE_HD int64_t slot(int lane, int cluster, int tile, int rank) const {
-    return (int64_t{lane} * (clusters + column_groups - 1) + cluster + tile) * blocks + rank;
+    return (int64_t{lane} * (clusters + tiles - 1) + cluster + tile) * blocks + rank;
   }
   int64_t slots() const { return slot(lanes, 0, 0, 0); }
 };
@@ -72,18 +65,13 @@ Plan make_plan(const DenseFc2Shape& s, const Resident& resident) {
   plan.experts = s.experts;
   const int row_tiles = (s.tokens + plan.rows - 1) / plan.rows;
   const int column_tiles = (s.hidden + plan.columns() - 1) / plan.columns();
-  plan.share_weights = row_tiles > 1;
   const auto groups_of = [](int tiles, int blocks) { return (tiles + blocks - 1) / blocks; };
-  plan.blocks = 2;
-  if (plan.share_weights) {
-    // Clusters of three where that leaves fewer tiles without a row.
-    if (groups_of(row_tiles, 3) * 3 < groups_of(row_tiles, 2) * 2) plan.blocks = 3;
-    plan.lanes = groups_of(row_tiles, plan.blocks);
-    plan.column_groups = column_tiles;
-  } else {
-    plan.lanes = 1;
-    plan.column_groups = groups_of(column_tiles, plan.blocks);
-  }
+  // Clusters of three where that leaves fewer tiles without a row.
+  plan.blocks = row_tiles == 1                                              ? 1
+                : groups_of(row_tiles, 3) * 3 < groups_of(row_tiles, 2) * 2 ? 3
+                                                                            : 2;
+  plan.lanes = groups_of(row_tiles, plan.blocks);
+  plan.tiles = column_tiles;
   plan.clusters = static_cast<int>(
       std::clamp<int64_t>(resident(plan.rows, plan.blocks) / plan.lanes, 1, plan.units()));
   return plan;

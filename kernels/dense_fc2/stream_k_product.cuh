@@ -14,7 +14,7 @@
 
 namespace moegate::gemm::stream_k {
 
-constexpr int kConsumers = 256, kThreads = kConsumers + 128;
+constexpr int kConsumers = 256, kProducers = 128, kThreads = kConsumers + kProducers;
 constexpr int kConsumerRegisters = 232, kProducerRegisters = 40;
 
 /// Of 128 rows each of two warpgroups has 64; of 64 rows both have all, each with half of the
@@ -194,7 +194,10 @@ class Consumer {
   }
 
  private:
-  __device__ void wait_stage() const { wait_barrier(full_ + ring_.stage * 8, ring_.phase); }
+  __device__ void wait_stage() const {
+    wait_barrier(full_ + ring_.stage * 8, ring_.phase);
+    fence_for_products();
+  }
 
   /// acc (+)= the products of a stage, under way.
   __device__ void start_stage(Sums& acc, bool add) const {

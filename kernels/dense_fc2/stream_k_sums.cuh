@@ -20,10 +20,8 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   const int64_t index = int64_t{blockIdx.x} * kSumThreads + threadIdx.x;
   if (index >= int64_t{shape.tokens} * pieces) return;
   const auto m = static_cast<int>(index / pieces), n = static_cast<int>(index % pieces) * 8;
-  const int row_tile = m / plan.rows, column_tile = n / plan.columns();
-  const int rank = (plan.share_weights ? row_tile : column_tile) % plan.blocks;
-  const int lane = plan.share_weights ? row_tile / plan.blocks : row_tile;
-  const int tile = plan.share_weights ? column_tile : column_tile / plan.blocks;
+  const int row_tile = m / plan.rows, tile = n / plan.columns();
+  const int rank = row_tile % plan.blocks, lane = row_tile / plan.blocks;
   const int first = plan.cluster_of(int64_t{tile} * shape.experts);
   const int last = plan.cluster_of(int64_t{tile + 1} * shape.experts - 1);
   float sums[8] = {};

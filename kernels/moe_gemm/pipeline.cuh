@@ -25,9 +25,11 @@ __device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
   arrive_expecting(shared_address(barrier), bytes);
 }
 /// Arrives once this thread's asynchronous copies so far are there.
+__device__ inline void arrive_after_copies(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 __device__ inline void arrive_after_copies(uint64_t* barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
-               : "memory");
+  arrive_after_copies(shared_address(barrier));
 }
 /// What ordinary and asynchronous copies wrote to shared memory, the tensor cores may read.
 __device__ inline void fence_for_products() {
