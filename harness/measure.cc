@@ -212,8 +212,14 @@ void Bench::sample_until_precise(Session& session, const Sampling& sampling,
 void Bench::doubt(const Interference& interference, Result& result) const {
   const bool host = device_.facts().backend == Backend::host;
   const int all = result.samples + result.invalid;
+  if (result.samples > 0 && result.slow > kMaxInvalidShare * all) {
+    result.status = Status::noisy;
+    result.why = fmt::format(
+        "{} of {} samples are below 95 % of the median SM clock, {:.0f} MHz: at the power limit?",
+        result.slow, all, result.sm_mhz);
+  }
   if (result.samples == 0 ||
-      result.invalid > (host ? kMaxPreemptedShare : kMaxInvalidShare) * all) {
+      result.invalid - result.slow > (host ? kMaxPreemptedShare : kMaxInvalidShare) * all) {
     result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
     result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
                              describe_flags(result.flags));
@@ -243,7 +249,11 @@ void Bench::profile(const Variant& variant) {
 
 void summarise(const std::vector<Sample>& samples, Result& result) {
   result.flags = 0;
-  for (const Sample& s : samples) result.flags |= s.flags;
+  result.slow = 0;
+  for (const Sample& s : samples) {
+    result.flags |= s.flags;
+    result.slow += s.flags == kSlowClock;
+  }
   const auto spans = column(samples, &Sample::span_ns);
   result.samples = static_cast<int>(spans.size());
   result.invalid = static_cast<int>(samples.size() - spans.size());

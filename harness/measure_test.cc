@@ -18,10 +18,12 @@ TEST(Summarise, LeavesFlaggedSamplesOutButCountsThem) {
   std::vector<Sample> samples(100, sample(1000));
   samples.push_back(sample(1e9, 0, kSlowClock));
   samples.push_back(sample(0, 0, kBadTimestamp));
+  samples.push_back(sample(0, 0, kBadTimestamp | kSlowClock));
   Result result;
   summarise(samples, result);
   EXPECT_EQ(result.samples, 100);
-  EXPECT_EQ(result.invalid, 2);
+  EXPECT_EQ(result.invalid, 3);
+  EXPECT_EQ(result.slow, 1);
   EXPECT_EQ(result.flags, uint32_t{kSlowClock | kBadTimestamp});
   EXPECT_DOUBLE_EQ(result.span_ns, 1000);
   EXPECT_EQ(result.spans_ns.size(), 100u);

@@ -33,6 +33,7 @@ struct Result {
   double tick_ns = 0;  // the timer's resolution
   int samples = 0;     // valid ones
   int invalid = 0;
+  int slow = 0;                                   // of these, those with a slow clock alone
   uint32_t flags = 0;                             // every SampleFlag seen
   double span_ns = 0;                             // 10 % trimmed mean: the judged quantity on a GPU
   double median_ns = 0, low_ns = 0, high_ns = 0;  // median and its 95 % interval
