@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the multiplying warpgroup of sparse_rows does: products of a chunk of rows go to one
+// accumulator while the other, which is complete, is added to the sums in shared memory, times
+// alpha and the scale factors that go with it.
+#pragma once
+
+#include "kernels/dense_fc2/sparse_rows_lists.cuh"
+#include "kernels/moe_gemm/output_tile.cuh"
+#include "kernels/moe_gemm/wgmma.cuh"
+
+namespace moegate::gemm::sparse_rows {
+
+constexpr int kConsumers = 128;                      // threads
+constexpr int kChunkBytes = kChunkRows * kMoeGroup;  // per 128 of K
+constexpr int kSums = kChunkRows / 2;                // of a thread's accumulator
+
+/// A block's part of the work, in shared memory.
+struct Memory {
+  uint8_t* weights;  // [stages, groups of a span, columns, 128], 128-byte swizzle
+  uint8_t* rows;     // [stages, groups of a span, kChunkRows, 128], likewise
+  float* sums;       // [M, pitch]
+  Chunk* chunks;     // [stages]
+  Shared* shared;
+  int first_column;
+
+  /// A product reads kMostColumns rows of weights, of which those beyond `columns` are what
+  /// follows, the rows at last; nothing comes of them.
+  __device__ Memory(uint8_t* raw, const Work& work) {
+    const Plan& plan = work.plan;
+    const int slabs = plan.stages * span_groups(work.args.shape.block_scales);
+    weights = raw + (kAlignment - shared_address(raw) % kAlignment) % kAlignment;
+    rows = weights + slabs * plan.columns * kMoeGroup;
+    sums = reinterpret_cast<float*>(rows + slabs * kChunkBytes);
+    chunks = reinterpret_cast<Chunk*>(sums + work.args.shape.tokens * plan.pitch);
+    shared = reinterpret_cast<Shared*>(chunks + plan.stages);
+    first_column = blockIdx.x * plan.columns;
+  }
+};
+
+/// By the warpgroup.
+__device__ inline void clear_sums(const Work& work, const Memory& memory) {
+  auto* sums = reinterpret_cast<float4*>(memory.sums);
+  const int vectors = work.args.shape.tokens * work.plan.pitch / 4;
+  for (int i = threadIdx.x; i < vectors; i += kConsumers) sums[i] = float4{};
+  sync_warpgroup(0);
+}
+
+template <bool kBlockScales>
+class Multiplier {
+ public:
+  using Accumulator = float[kSums];
+
+  /// Of a chunk under way: what its products meet, of the thread's four rows.
+  struct Product {
+    int tokens[4];
+    float factors[4];
+    float b_scales[2];  // of the thread's two columns
+    int rows;           // of the chunk, from the thread's first on
+    int stage, weights_stage;
+    bool last;  // that needs the weights
+  };
+
+  __device__ Multiplier(const Work& work, const Memory& memory)
+      : plan_(work.plan),
+        memory_(memory),
+        sums_(memory.sums + column()),
+        columns_(work.plan.columns - threadIdx.x / 32 * 16),
+        rows_{work.plan.stages},
+        weights_{work.plan.stages} {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      b_group_[i] = memory.first_column % kMoeGroup + column() + i * 8 >= kMoeGroup;
+  }
+
+  /// acc = the products of the next chunk, under way; false: there is none.
+  __device__ bool start(Product& product, Accumulator& acc) {
+    Shared& shared = *memory_.shared;
+    wait_barrier(&shared.rows_full[rows_.stage], rows_.phase);
+    const Chunk& chunk = memory_.chunks[rows_.stage];
+    if (chunk.rows == 0) return false;
+    const int groups = chunk.groups;
+    read(chunk, product);
+    fence_for_products();
+    wait_barrier(&shared.weights_full[weights_.stage], weights_.phase);
+    const uint32_t slab_bytes = plan_.columns * kMoeGroup;
+    const uint32_t a =
+        operand(shared_address(memory_.weights) + weights_.stage * kSpan * slab_bytes);
+    const uint32_t b = operand(shared_address(memory_.rows) + rows_.stage * kSpan * kChunkBytes);
+    begin_products();
+#pragma unroll
+    for (int g = 0; g < kSpan; ++g) {
+      if (g > 0 && g >= groups) break;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        multiply<kChunkRows>(acc, a + g * (slab_bytes >> 4) + 2 * k,
+                             b + g * (kChunkBytes >> 4) + 2 * k, g > 0 || k > 0);
+      }
+    }
+    commit_products();
+    rows_.advance();
+    if (product.last) weights_.advance();
+    return true;
+  }
+
+  /// Starts the next chunk, if there is one, and adds up the one before.
+  __device__ bool next(Product& product, Accumulator& acc, const Product& complete,
+                       Accumulator& complete_acc) {
+    const bool more = start(product, acc);
+    if (more) {
+      wait_products<1>();
+    } else {
+      wait_products();
+    }
+    release(complete);
+    add(complete, complete_acc);
+    return more;
+  }
+
+ private:
+  static constexpr int kSpan = span_groups(kBlockScales);
+
+  /// The first of a thread's two columns of the block's; the other is 8 further on.
+  __device__ static int column() {
+    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  }
+
+  __device__ void read(const Chunk& chunk, Product& product) const {
+    const int first = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const int row = first + i * 4;
+      const int2 tokens = *reinterpret_cast<const int2*>(&chunk.tokens[row]);
+      float2 factors = *reinterpret_cast<const float2*>(&chunk.alphas[row]);
+      if constexpr (kBlockScales) {
+        const float2 scales = *reinterpret_cast<const float2*>(&chunk.a_scales[row]);
+        factors.x *= scales.x, factors.y *= scales.y;
+      }
+      product.tokens[i] = tokens.x, product.tokens[i + 1] = tokens.y;
+      product.factors[i] = factors.x, product.factors[i + 1] = factors.y;
+    }
+    if constexpr (kBlockScales) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
+    }
+    product.rows = chunk.rows - first;
+    product.stage = rows_.stage;
+    product.weights_stage = weights_.stage;
+    product.last = chunk.last != 0;
+  }
+
+  /// The warp has read what the products needed, and what went with them.
+  __device__ void release(const Product& product) const {
+    __syncwarp();
+    if (threadIdx.x % 32 != 0) return;
+    arrive_barrier(&memory_.shared->rows_empty[product.stage]);
+    if (product.last) arrive_barrier(&memory_.shared->weights_empty[product.weights_stage]);
+  }
+
+  /// A token's sums are another lane's with every chunk: of the same warp, which release() keeps
+  /// together. Loads come before all stores, which they would otherwise wait for.
+  __device__ void add(const Product& product, Accumulator& acc) const {
+#pragma unroll
+    for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
+    float sums[4][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* from = sums_ + product.tokens[i] * plan_.pitch;
+      if (!is_there(product, i)) continue;
+      if (columns_ > 0) sums[i][0] = from[0];
+      if (columns_ > 8) sums[i][1] = from[8];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float* to = sums_ + product.tokens[i] * plan_.pitch;
+      if (!is_there(product, i)) continue;
+      if (columns_ > 0) to[0] = sums[i][0] + acc[i / 2 * 4 + i % 2] * factor(product, i, 0);
+      if (columns_ > 8) to[8] = sums[i][1] + acc[i / 2 * 4 + i % 2 + 2] * factor(product, i, 1);
+    }
+  }
+  /// Of the thread's rows, which are two next to each other, and two 8 further on.
+  __device__ static bool is_there(const Product& product, int i) {
+    return i / 2 * 8 + i % 2 < product.rows;
+  }
+  __device__ static float factor(const Product& product, int row, int column) {
+    if constexpr (!kBlockScales) return product.factors[row];
+    return product.factors[row] * product.b_scales[column];
+  }
+
+  const Plan& plan_;
+  const Memory& memory_;
+  float* const sums_;  // of the thread's first column
+  const int columns_;  // from the warp's first on
+  bool b_group_[2];    // of the thread's columns: that after the first column's
+  Ring rows_, weights_;
+};
+
+template <bool kBlockScales>
+__device__ void multiply_chunks(const Work& work, const Memory& memory) {
+  using M = Multiplier<kBlockScales>;
+  M multiplier(work, memory);
+  typename M::Accumulator first, second;
+  typename M::Product first_product, second_product;
+  if (!multiplier.start(first_product, first)) return;
+  while (multiplier.next(second_product, second, first_product, first) &&
+         multiplier.next(first_product, first, second_product, second)) {
+  }
+}
+
+/// out = the sums, in bf16; by all threads of the block.
+template <bool kBlockScales>
+__device__ void write_sums(const Work& work, const Memory& memory, int threads) {
+  const DenseFc2Args& args = work.args;
+  const int pieces = work.plan.columns / 8, all = args.shape.tokens * pieces;
+  const float scale = kBlockScales ? 1 : __ldg(args.a_scales) * __ldg(args.b_scales);
+  for (int i = threadIdx.x; i < all; i += threads) {
+    const int token = i / pieces, piece = i % pieces, column = memory.first_column + piece * 8;
+    if (column >= args.shape.hidden) continue;
+    const auto* from =
+        reinterpret_cast<const float4*>(memory.sums + token * work.plan.pitch + piece * 8);
+    const float4 low = from[0], high = from[1];
+    *reinterpret_cast<uint4*>(args.out + int64_t{token} * args.shape.hidden + column) = {
+        pack_bf16(low.x * scale, low.y * scale), pack_bf16(low.z * scale, low.w * scale),
+        pack_bf16(high.x * scale, high.y * scale), pack_bf16(high.z * scale, high.w * scale)};
+  }
+}
+
+}  // namespace moegate::gemm::sparse_rows
