@@ -9,7 +9,8 @@
 // agree to the bit. There is no split of K and no second kernel. Four warps turn alpha into a bit
 // per token and expert, ahead of two that gather the rows by asynchronous copies.
 //
-// With block scale factors sums are added after every 128 of K, otherwise after 256.
+// Sums are added after every 256 of K, or 128 where I is an odd multiple of it or there are block
+// scale factors.
 //
 // Floor on an H200 at DeepSeek-R1's shape (H = 7168, K = 65536): the weights of the experts that
 // are needed, 1.8 MB each, 470 MB of all 256, at 4.42 TB/s: 106 us. Operations are k / E of the
@@ -22,21 +23,24 @@ namespace moegate {
 namespace gemm::sparse_rows {
 namespace {
 
-template <bool kBlockScales>
-void launch_form(const DenseFc2Args& args, const Launch& where) {
+template <bool kBlockScales, int kSpan>
+void launch_form(const DenseFc2Args& args, const Plan& plan, void* stream) {
   const DenseFc2Shape& s = args.shape;
-  const Plan plan = make_plan(s, where.device);
-  const auto kernel = sparse_rows_kernel<kBlockScales>;
+  const auto kernel = sparse_rows_kernel<kBlockScales, kSpan>;
   allow_shared(kernel, plan.shared_bytes);
   const auto grid = static_cast<unsigned>((s.hidden + plan.columns - 1) / plan.columns);
-  kernel<<<grid, kThreads, plan.shared_bytes, static_cast<cudaStream_t>(where.stream)>>>(
+  kernel<<<grid, kThreads, plan.shared_bytes, static_cast<cudaStream_t>(stream)>>>(
       matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
   check_launch("sparse_rows_kernel");
 }
 
 void launch(DenseFc2& problem, const Launch& where) {
   const DenseFc2Args args = problem.args();
-  args.shape.block_scales ? launch_form<true>(args, where) : launch_form<false>(args, where);
+  const Plan plan = make_plan(args.shape, where.device);
+  const auto form = args.shape.block_scales ? launch_form<true, 1>
+                    : plan.span == 1        ? launch_form<false, 1>
+                                            : launch_form<false, 2>;
+  form(args, plan, where.stream);
 }
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {

@@ -15,9 +15,8 @@ constexpr int kWeightsWarp = kConsumers / 32, kFirstGatherWarp = kWeightsWarp + 
               kThreads = (kFirstScanWarp + kScanWarps) * 32;
 
 /// Fills the stages of weights, by one thread of a warp.
-template <bool kBlockScales>
+template <int kSpan>
 __device__ void stream_weights(const CUtensorMap* map, const Work& work, const Memory& memory) {
-  constexpr int kSpan = span_groups(kBlockScales);
   const Plan& plan = work.plan;
   Shared& shared = *memory.shared;
   const int groups = work.args.shape.expert_groups(), row = blockIdx.x * plan.columns;
@@ -27,12 +26,12 @@ __device__ void stream_weights(const CUtensorMap* map, const Work& work, const M
   for_each_expert(work, shared, [&](int expert, const uint32_t*) {
     if (threadIdx.x % 32 != 0) return;
     for (int g = 0; g < groups; g += kSpan, ring.advance()) {
-      const int slabs = min(kSpan, groups - g);
       const uint32_t full = shared_address(&shared.weights_full[ring.stage]);
       const uint32_t to = shared_address(memory.weights) + ring.stage * kSpan * slab_bytes;
       wait_barrier(&shared.weights_empty[ring.stage], ring.phase ^ 1);
-      arrive_expecting(full, slabs * slab_bytes);
-      for (int slab = 0; slab < slabs; ++slab) {
+      arrive_expecting(full, kSpan * slab_bytes);
+#pragma unroll
+      for (int slab = 0; slab < kSpan; ++slab) {
         copy_tile(to + slab * slab_bytes, map, (expert * groups + g + slab) * kMoeGroup, row, full,
                   policy);
       }
@@ -47,7 +46,7 @@ struct Word {
 };
 
 /// Fills the stages of rows, by one warp of those that do; each takes its rows of every chunk.
-template <bool kBlockScales>
+template <bool kBlockScales, int kSpan>
 class Gatherer {
  public:
   __device__ Gatherer(const Work& work, const Memory& memory, int warp)
@@ -55,7 +54,6 @@ class Gatherer {
 
   /// The chunks of a span of an expert, which has `rows`.
   __device__ void gather(int expert, int first_group, Word word, int rows) {
-    const int groups = min(kSpan, args_.shape.expert_groups() - first_group);
     const int group = expert * args_.shape.expert_groups() + first_group;
     for (int first = 0; first < rows; first += kChunkRows) {
       Chunk& chunk = next_chunk();
@@ -63,11 +61,10 @@ class Gatherer {
       put_tokens(chunk, first, word);
       if (begin_ == 0 && lane_ == 0) {
         chunk.rows = there;
-        chunk.groups = groups;
         chunk.last = first + kChunkRows >= rows;
       }
       __syncwarp();
-      copy_rows(chunk, there, group, groups);
+      copy_rows(chunk, there, group);
       copy_factors(chunk, there, expert, group);
       publish();
     }
@@ -80,7 +77,6 @@ class Gatherer {
   }
 
  private:
-  static constexpr int kSpan = span_groups(kBlockScales);
   static constexpr int kPieces = kSpan * kMoeGroup / 16;  // of 16 bytes, next to each other
   static constexpr int kAtOnce = 32 / kPieces;            // rows
 
@@ -101,14 +97,14 @@ class Gatherer {
   }
 
   /// What is beyond the last row stays as it is: it meets no other row's sums.
-  __device__ void copy_rows(const Chunk& chunk, int there, int group, int groups) const {
+  __device__ void copy_rows(const Chunk& chunk, int there, int group) const {
     const int piece = lane_ % kPieces, slab = piece / 8;
     const uint32_t to = shared_address(memory_.rows) + (ring_.stage * kSpan + slab) * kChunkBytes;
     const uint8_t* from = args_.a + (int64_t{group} * kMoeGroup + piece * 16);
 #pragma unroll
     for (int i = 0; i < kWarpRows; i += kAtOnce) {
       const int row = begin_ + i + lane_ / kPieces;
-      if (row >= there || slab >= groups) continue;
+      if (row >= there) continue;
       copy_async<16>(to + row * kMoeGroup + (piece % 8 ^ row % 8) * 16,  // 128-byte swizzle
                      from + int64_t{chunk.tokens[row]} * args_.shape.k(), true);
     }
@@ -148,10 +144,10 @@ class Gatherer {
   Ring ring_;
 };
 
-template <bool kBlockScales>
+template <bool kBlockScales, int kSpan>
 __device__ void gather_rows(const Work& work, const Memory& memory, int warp) {
   const int lane = threadIdx.x % 32, words = work.plan.words();
-  Gatherer<kBlockScales> gatherer(work, memory, warp);
+  Gatherer<kBlockScales, kSpan> gatherer(work, memory, warp);
   for_each_expert(work, *memory.shared, [&](int expert, const uint32_t* list) {
     const uint32_t bits = lane < words ? list[lane] : 0;
     int end = __popc(bits);  // rows up to and with this lane's
@@ -161,7 +157,7 @@ __device__ void gather_rows(const Work& work, const Memory& memory, int warp) {
     }
     const int rows = __shfl_sync(~0u, end, 31);
     const Word word = {bits, end - __popc(bits)};
-    for (int g = 0; g < work.args.shape.expert_groups(); g += span_groups(kBlockScales)) {
+    for (int g = 0; g < work.args.shape.expert_groups(); g += kSpan) {
       gatherer.gather(expert, g, word, rows);
     }
   });
@@ -183,7 +179,7 @@ __device__ inline void init_barriers(Shared& shared) {
   __syncthreads();
 }
 
-template <bool kBlockScales>
+template <bool kBlockScales, int kSpan>
 __global__ void __launch_bounds__(kThreads, 1)
     sparse_rows_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ Work work) {
   extern __shared__ uint8_t raw[];
@@ -193,11 +189,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   init_barriers(*memory.shared);
   if (warp < kWeightsWarp) {
     clear_sums(work, memory);
-    multiply_chunks<kBlockScales>(work, memory);
+    Multiplier<kBlockScales, kSpan>(work, memory).multiply_chunks();
   } else if (warp == kWeightsWarp) {
-    stream_weights<kBlockScales>(&map, work, memory);
+    stream_weights<kSpan>(&map, work, memory);
   } else if (warp < kFirstScanWarp) {
-    gather_rows<kBlockScales>(work, memory, warp - kFirstGatherWarp);
+    gather_rows<kBlockScales, kSpan>(work, memory, warp - kFirstGatherWarp);
   } else if (work.args.shape.experts % 4 == 0) {
     scan_alphas<true>(work, *memory.shared, warp - kFirstScanWarp);
   } else {

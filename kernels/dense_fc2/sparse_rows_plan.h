@@ -17,11 +17,6 @@ constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
 constexpr int kAlignment = 1024;  // of a swizzled operand
 constexpr int kFewestStages = 2;  // one is being multiplied, the sums of another are being added
 
-/// Groups of 128 along K that are multiplied before their sums are added.
-MOEGATE_HD constexpr int span_groups(bool block_scales) {
-  return block_scales ? 1 : 2;
-}
-
 /// What goes with some rows of an expert and a span of its K.
 struct alignas(16) Chunk {
   int tokens[kChunkRows];
@@ -29,7 +24,6 @@ struct alignas(16) Chunk {
   float a_scales[kChunkRows];  // in the block-scaled form
   float b_scales[2];           // likewise, of the two groups that the columns can be in
   int rows;                    // 0: there are no more chunks
-  int groups;                  // of the span
   int last;                    // of the span
 };
 
@@ -42,6 +36,7 @@ struct Shared {
 };
 
 struct Plan {
+  int span;       // groups of 128 along K, of an expert, that are multiplied before they are added
   int columns;    // of a block: rows of b
   int pitch;      // floats from a token's sums to the next one's
   int log_words;  // of an expert's list
@@ -60,8 +55,9 @@ inline Plan make_plan(const DenseFc2Shape& s, const DeviceFacts& device) {
   // An odd number of eights: eight columns of tokens that differ modulo 4 are in different banks.
   plan.pitch = plan.columns % 16 == 0 ? plan.columns + 8 : plan.columns;
   while (plan.words() * 32 < s.tokens) ++plan.log_words;
+  plan.span = s.block_scales || s.expert_groups() % 2 != 0 ? 1 : 2;
   const int64_t stage_bytes =
-      span_groups(s.block_scales) * (plan.columns + kChunkRows) * kMoeGroup + int{sizeof(Chunk)};
+      plan.span * (plan.columns + kChunkRows) * kMoeGroup + int{sizeof(Chunk)};
   const int64_t other_bytes =
       kAlignment + int64_t{sizeof(Shared)} + int64_t{s.tokens} * plan.pitch * 4;
   const int64_t fit = (device.shared_per_block - other_bytes) / stage_bytes;

@@ -27,7 +27,7 @@ struct Memory {
   /// follows, the rows at last; nothing comes of them.
   __device__ Memory(uint8_t* raw, const Work& work) {
     const Plan& plan = work.plan;
-    const int slabs = plan.stages * span_groups(work.args.shape.block_scales);
+    const int slabs = plan.stages * plan.span;
     weights = raw + (kAlignment - shared_address(raw) % kAlignment) % kAlignment;
     rows = weights + slabs * plan.columns * kMoeGroup;
     sums = reinterpret_cast<float*>(rows + slabs * kChunkBytes);
@@ -37,6 +37,12 @@ struct Memory {
   }
 };
 
+/// The same value of all lanes, so that the compiler knows: it serialises products on paths that
+/// it takes for divergent.
+__device__ inline int uniform(int value) {
+  return __shfl_sync(~0u, value, 0);
+}
+
 /// By the warpgroup.
 __device__ inline void clear_sums(const Work& work, const Memory& memory) {
   auto* sums = reinterpret_cast<float4*>(memory.sums);
@@ -45,11 +51,9 @@ __device__ inline void clear_sums(const Work& work, const Memory& memory) {
   sync_warpgroup(0);
 }
 
-template <bool kBlockScales>
+template <bool kBlockScales, int kSpan>
 class Multiplier {
  public:
-  using Accumulator = float[kSums];
-
   /// Of a chunk under way: what its products meet, of the thread's four rows.
   struct Product {
     int tokens[4];
@@ -57,7 +61,8 @@ class Multiplier {
     float b_scales[2];  // of the thread's two columns
     int rows;           // of the chunk, from the thread's first on
     int stage, weights_stage;
-    bool last;  // that needs the weights
+    bool is_there;  // else there are no more chunks
+    bool last;      // that needs the weights
   };
 
   __device__ Multiplier(const Work& work, const Memory& memory)
@@ -72,16 +77,47 @@ class Multiplier {
       b_group_[i] = memory.first_column % kMoeGroup + column() + i * 8 >= kMoeGroup;
   }
 
-  /// acc = the products of the next chunk, under way; false: there is none.
-  __device__ bool start(Product& product, Accumulator& acc) {
-    Shared& shared = *memory_.shared;
-    wait_barrier(&shared.rows_full[rows_.stage], rows_.phase);
-    const Chunk& chunk = memory_.chunks[rows_.stage];
-    if (chunk.rows == 0) return false;
-    const int groups = chunk.groups;
-    read(chunk, product);
-    fence_for_products();
-    wait_barrier(&shared.weights_full[weights_.stage], weights_.phase);
+  /// Adds up all chunks.
+  __device__ void multiply_chunks() {
+    Product complete = {};
+    float complete_acc[kSums] = {};
+    while (true) {
+      const Product product = next();
+      if (!product.is_there) break;
+      float acc[kSums];
+      start(acc);
+      add(complete, complete_acc);  // while the products are made
+      wait_products();
+#pragma unroll
+      for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
+      release(product.last);
+      complete = product;
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) complete_acc[i] = acc[i];
+    }
+    add(complete, complete_acc);
+  }
+
+ private:
+  /// The first of a thread's two columns of the block's; the other is 8 further on.
+  __device__ static int column() {
+    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  }
+
+  /// Waits for a chunk and its weights.
+  __device__ Product next() const {
+    Product product;
+    wait_barrier(&memory_.shared->rows_full[rows_.stage], rows_.phase);
+    read(memory_.chunks[rows_.stage], product);
+    if (product.is_there) {
+      wait_barrier(&memory_.shared->weights_full[weights_.stage], weights_.phase);
+      fence_for_products();
+    }
+    return product;
+  }
+
+  /// acc = the products of the chunk that was waited for, under way.
+  __device__ void start(float (&acc)[kSums]) const {
     const uint32_t slab_bytes = plan_.columns * kMoeGroup;
     const uint32_t a =
         operand(shared_address(memory_.weights) + weights_.stage * kSpan * slab_bytes);
@@ -89,7 +125,6 @@ class Multiplier {
     begin_products();
 #pragma unroll
     for (int g = 0; g < kSpan; ++g) {
-      if (g > 0 && g >= groups) break;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         multiply<kChunkRows>(acc, a + g * (slab_bytes >> 4) + 2 * k,
@@ -97,31 +132,17 @@ class Multiplier {
       }
     }
     commit_products();
+  }
+
+  /// The warp has read the chunk, and after a span's last one the weights, too.
+  __device__ void release(bool last) {
+    __syncwarp();
+    const bool tells = threadIdx.x % 32 == 0;
+    if (tells) arrive_barrier(&memory_.shared->rows_empty[rows_.stage]);
     rows_.advance();
-    if (product.last) weights_.advance();
-    return true;
-  }
-
-  /// Starts the next chunk, if there is one, and adds up the one before.
-  __device__ bool next(Product& product, Accumulator& acc, const Product& complete,
-                       Accumulator& complete_acc) {
-    const bool more = start(product, acc);
-    if (more) {
-      wait_products<1>();
-    } else {
-      wait_products();
-    }
-    release(complete);
-    add(complete, complete_acc);
-    return more;
-  }
-
- private:
-  static constexpr int kSpan = span_groups(kBlockScales);
-
-  /// The first of a thread's two columns of the block's; the other is 8 further on.
-  __device__ static int column() {
-    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    if (!last) return;
+    if (tells) arrive_barrier(&memory_.shared->weights_empty[weights_.stage]);
+    weights_.advance();
   }
 
   __device__ void read(const Chunk& chunk, Product& product) const {
@@ -142,43 +163,33 @@ class Multiplier {
 #pragma unroll
       for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
     }
-    product.rows = chunk.rows - first;
-    product.stage = rows_.stage;
-    product.weights_stage = weights_.stage;
-    product.last = chunk.last != 0;
-  }
-
-  /// The warp has read what the products needed, and what went with them.
-  __device__ void release(const Product& product) const {
-    __syncwarp();
-    if (threadIdx.x % 32 != 0) return;
-    arrive_barrier(&memory_.shared->rows_empty[product.stage]);
-    if (product.last) arrive_barrier(&memory_.shared->weights_empty[product.weights_stage]);
+    const int rows = uniform(chunk.rows);
+    product.rows = rows - first;
+    product.is_there = rows != 0;
+    product.last = uniform(chunk.last) != 0;
   }
 
   /// A token's sums are another lane's with every chunk: of the same warp, which release() keeps
   /// together. Loads come before all stores, which they would otherwise wait for.
-  __device__ void add(const Product& product, Accumulator& acc) const {
-#pragma unroll
-    for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
+  __device__ void add(const Product& product, const float (&acc)[kSums]) const {
     float sums[4][2];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float* from = sums_ + product.tokens[i] * plan_.pitch;
-      if (!is_there(product, i)) continue;
+      if (!has_row(product, i)) continue;
       if (columns_ > 0) sums[i][0] = from[0];
       if (columns_ > 8) sums[i][1] = from[8];
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       float* to = sums_ + product.tokens[i] * plan_.pitch;
-      if (!is_there(product, i)) continue;
+      if (!has_row(product, i)) continue;
       if (columns_ > 0) to[0] = sums[i][0] + acc[i / 2 * 4 + i % 2] * factor(product, i, 0);
       if (columns_ > 8) to[8] = sums[i][1] + acc[i / 2 * 4 + i % 2 + 2] * factor(product, i, 1);
     }
   }
   /// Of the thread's rows, which are two next to each other, and two 8 further on.
-  __device__ static bool is_there(const Product& product, int i) {
+  __device__ static bool has_row(const Product& product, int i) {
     return i / 2 * 8 + i % 2 < product.rows;
   }
   __device__ static float factor(const Product& product, int row, int column) {
@@ -193,18 +204,6 @@ class Multiplier {
   bool b_group_[2];    // of the thread's columns: that after the first column's
   Ring rows_, weights_;
 };
-
-template <bool kBlockScales>
-__device__ void multiply_chunks(const Work& work, const Memory& memory) {
-  using M = Multiplier<kBlockScales>;
-  M multiplier(work, memory);
-  typename M::Accumulator first, second;
-  typename M::Product first_product, second_product;
-  if (!multiplier.start(first_product, first)) return;
-  while (multiplier.next(second_product, second, first_product, first) &&
-         multiplier.next(first_product, first, second_product, second)) {
-  }
-}
 
 /// out = the sums, in bf16; by all threads of the block.
 template <bool kBlockScales>
