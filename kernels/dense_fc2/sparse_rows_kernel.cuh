@@ -155,7 +155,7 @@ __device__ void gather_rows(const Work& work, const Memory& memory, int warp) {
       const int before = __shfl_up_sync(~0u, end, step);
       if (lane >= step) end += before;
     }
-    const int rows = __shfl_sync(~0u, end, 31);
+    const int rows = __shfl_sync(~0u, end, words - 1);
     const Word word = {bits, end - __popc(bits)};
     for (int g = 0; g < work.args.shape.expert_groups(); g += kSpan) {
       gatherer.gather(expert, g, word, rows);

@@ -51,10 +51,10 @@ __device__ void scan_alphas(const Work& work, Shared& shared, int warp) {
 #pragma unroll
     for (int i = 0; i < kScansPerWarp; ++i) {
       const int scan = warp * kScansPerWarp + i;
-      const int expert = (scan >> plan.log_words) * kScanExperts, word = scan & plan.words() - 1;
+      const int expert = (scan >> plan.log_words) * kScanExperts, word = scan & (plan.words() - 1);
       const int token = word * 32 + lane;
       const int left = token < s.tokens ? s.experts - first - expert : 0;
-      to[i] = (expert + lane << plan.log_words) + word;
+      to[i] = ((expert + lane) << plan.log_words) + word;
       alphas[i].load(work.args.alpha + (int64_t{token} * s.experts + first + expert), left);
     }
     wait_barrier(&shared.lists_empty[ring.stage], ring.phase ^ 1);
@@ -87,8 +87,8 @@ __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
     for (int part = 0; part < kListWords; part += 32) {
       uint32_t left = __ballot_sync(~0u, lists[part + lane] != 0);
       while (left != 0) {
-        const int word = __ffs(static_cast<int>(left)) - 1 & -plan.words();  // the expert's first
-        f(first + (part + word >> plan.log_words), lists + part + word);
+        const int word = (__ffs(static_cast<int>(left)) - 1) & -plan.words();  // the expert's first
+        f(first + ((part + word) >> plan.log_words), lists + part + word);
         left &= ~(one_expert << word);
       }
     }

@@ -15,7 +15,7 @@ constexpr int kLists = 4;         // batches of lists
 constexpr int kListWords = 128;   // of a batch
 constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
 constexpr int kAlignment = 1024;  // of a swizzled operand
-constexpr int kFewestStages = 2;  // one is being multiplied, the sums of another are being added
+constexpr int kFewestStages = 2;  // one is multiplied while another is filled
 
 /// What goes with some rows of an expert and a span of its K.
 struct alignas(16) Chunk {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the multiplying warpgroup of sparse_rows does: products of a chunk of rows go to one
-// accumulator while the other, which is complete, is added to the sums in shared memory, times
-// alpha and the scale factors that go with it.
+// What the multiplying warpgroup of sparse_rows does: while the products of a chunk of rows are
+// made, those of the one before are added to the sums in shared memory, times alpha and the scale
+// factors that go with it.
 #pragma once
 
 #include "kernels/dense_fc2/sparse_rows_lists.cuh"
@@ -37,12 +37,6 @@ struct Memory {
   }
 };
 
-/// The same value of all lanes, so that the compiler knows: it serialises products on paths that
-/// it takes for divergent.
-__device__ inline int uniform(int value) {
-  return __shfl_sync(~0u, value, 0);
-}
-
 /// By the warpgroup.
 __device__ inline void clear_sums(const Work& work, const Memory& memory) {
   auto* sums = reinterpret_cast<float4*>(memory.sums);
@@ -60,9 +54,8 @@ class Multiplier {
     float factors[4];
     float b_scales[2];  // of the thread's two columns
     int rows;           // of the chunk, from the thread's first on
-    int stage, weights_stage;
-    bool is_there;  // else there are no more chunks
-    bool last;      // that needs the weights
+    bool is_there;      // else there are no more chunks
+    bool last;          // that needs the weights
   };
 
   __device__ Multiplier(const Work& work, const Memory& memory)
@@ -163,10 +156,9 @@ class Multiplier {
 #pragma unroll
       for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
     }
-    const int rows = uniform(chunk.rows);
-    product.rows = rows - first;
-    product.is_there = rows != 0;
-    product.last = uniform(chunk.last) != 0;
+    product.rows = chunk.rows - first;
+    product.is_there = chunk.rows != 0;
+    product.last = chunk.last != 0;
   }
 
   /// A token's sums are another lane's with every chunk: of the same warp, which release() keeps
