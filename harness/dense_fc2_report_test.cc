@@ -78,6 +78,7 @@ TEST_F(DenseFc2ReportTest, RowsSayWhatTheyAre) {
                    {"alpha_per_expert_n64", "after, 128x64"},
                    {"alpha_per_expert_cluster2", "after, 256x128 of two blocks"},
                    {"stream_k", "ours"},
+                   {"sparse_rows", "ours, useful products only"},
                    {"cublaslt_plain", "library, without the alpha work"}}));
 }
 

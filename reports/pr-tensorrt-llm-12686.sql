@@ -21,6 +21,7 @@ WITH what (place, variant, role, tile, before) AS (
          (4, 'alpha_per_expert_n64', 'after', '128x64', 'alpha_per_k_tile_n64'),
          (5, 'alpha_per_expert_cluster2', 'after', '256x128 of two blocks', 'alpha_per_k_tile'),
          (6, 'stream_k', 'ours', NULL, 'alpha_per_k_tile'),
+         (7, 'sparse_rows', 'ours, useful products only', NULL, 'alpha_per_k_tile'),
          (8, 'cublaslt_plain', 'library, without the alpha work', NULL, 'alpha_per_k_tile')
 ), published (tokens, tile, before, after) AS (
   VALUES ('128', '128x128', 76.54, 75.94),
