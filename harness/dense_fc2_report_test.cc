@@ -65,7 +65,8 @@ TEST_F(DenseFc2ReportTest, ThePairsComeFirstAndAreJudgedEachByItsOwnBefore) {
                                       {"sparse_rows", "alpha_per_k_tile"},
                                       {"cublaslt_plain", "alpha_per_k_tile"}}));
   EXPECT_EQ(column("95 % CI")["alpha_per_expert"], "1.250–1.250");
-  EXPECT_EQ(column("TFLOP/s")["alpha_per_k_tile"], "601.3") << "120.26 GFLOP in 200 us";
+  EXPECT_EQ(column("TFLOP/s issued")["alpha_per_k_tile"], "601.3") << "120.26 GFLOP in 200 us";
+  EXPECT_EQ(column("TFLOP/s issued").count("sparse_rows"), 0u);
 }
 
 TEST_F(DenseFc2ReportTest, RowsSayWhatTheyAre) {
@@ -77,6 +78,7 @@ TEST_F(DenseFc2ReportTest, RowsSayWhatTheyAre) {
                    {"alpha_per_expert_n64", "after, 128x64"},
                    {"alpha_per_expert_cluster2", "after, 256x128 of two blocks"},
                    {"stream_k", "ours"},
+                   {"sparse_rows", "ours, useful products only"},
                    {"cublaslt_plain", "library, without the alpha work"}}));
 }
 
@@ -96,10 +98,25 @@ TEST_F(DenseFc2ReportTest, FloorsNeedMeasuredCeilings) {
                       {{"read_bytes_per_s", bandwidth}, {"fp8_flops", 1.5e15}});
   };
   measure(4e12);
-  EXPECT_EQ(column("floor us")["alpha_per_expert"], "120") << "memory, without what is written";
-  EXPECT_EQ(column("% of floor")["alpha_per_expert"], "75");
+  EXPECT_EQ(column("dense floor us: memory")["alpha_per_expert"], "119.57")
+      << "469.76 MB of b, 8.39 of a, 0.13 of alpha; without what is written";
+  EXPECT_EQ(column("dense floor us: products")["alpha_per_expert"], "80.17");
+  EXPECT_EQ(column("sparse floor us")["alpha_per_expert"], "117.5") << "470 MB";
+  EXPECT_EQ(column("% of floor")["alpha_per_expert"], "74.7");
+  EXPECT_EQ(column("% of floor")["sparse_rows"], "117.5");
   measure(8e12);
-  EXPECT_EQ(column("floor us")["alpha_per_expert"], "80.17") << "products";
+  EXPECT_EQ(column("% of floor")["alpha_per_expert"], "50.1") << "products";
+  EXPECT_EQ(column("% of floor")["sparse_rows"], "58.8");
+}
+
+TEST_F(DenseFc2ReportTest, TheDenseFloorHasScaleFactorsOfBlocks) {
+  Store::open(db_, Store::Mode::write)
+      .set_ceilings(info(Backend::cuda).device, {{"read_bytes_per_s", 5e8}});
+  add_the_pr({{"hidden", "7176"}, {"scales", "block"}});
+  // 470,286,336 bytes of b and 57 x 512 factors, 8,388,608 of a and 128 x 512 factors, alpha.
+  EXPECT_EQ(column("dense floor us: memory")["alpha_per_expert"], "958370");
+  EXPECT_EQ(column("dense floor us: products"), Cells{});
+  EXPECT_EQ(column("sparse floor us")["alpha_per_expert"], "940000");
 }
 
 TEST_F(DenseFc2ReportTest, PublishedFiguresStandByTheirTokensAndTile) {
@@ -159,7 +176,7 @@ class DenseCrossoverTest : public ReportTest {
             {"moe_down", "resident_rows", "16", {100}},   {"moe_down", "gather", "16", {110}},
             {"moe_sum", "sum_per_token", "", {12}},       {"moe_sum", "sum_vectorised", "", {10}}};
   }
-  /// A run of one process, each case with one variant of 10 us.
+  /// A run of one process, each case with one variant of 10 us, of any name or that of `variant`.
   void add_cases(const std::vector<std::pair<std::string, Cells>>& cases) {
     Store store = Store::open(db_, Store::Mode::write);
     const int64_t run = store.begin_run(info(Backend::cuda));
@@ -173,7 +190,8 @@ class DenseCrossoverTest : public ReportTest {
                        {"hidden", "7168"},
                        {"launch", "graph"},
                        {"dtype", "fp8"}});
-      add(store, process, c, "variant", {10000}, 1);
+      const auto variant = c.params.extract("variant");
+      add(store, process, c, variant ? variant.mapped() : "any", {10000}, 1);
     }
     store.end_run(run, "complete");
   }
@@ -201,6 +219,27 @@ TEST_F(DenseCrossoverTest, TheDenseFormCanBeFaster) {
   gemms[1].launches = {110};
   add_moe_run(Backend::cuda, gemms);
   EXPECT_EQ(at(table(2), 0, "faster"), "~");
+}
+
+TEST_F(DenseCrossoverTest, SparseRowsHasAColumnOfItsOwnWhereItRanWithTheRouting) {
+  auto gemms = layer();
+  gemms.push_back({"dense_fc2", "sparse_rows", "", {70}});
+  add_moe_run(Backend::cuda, gemms);
+  EXPECT_EQ(at(table(), 0, "dense"), "stream_k");
+  EXPECT_EQ(at(table(), 0, "sparse_rows us"), "") << "of another form of scale factors";
+  add_moe_run(Backend::cuda, gemms, {{"scales", "tensor"}});
+  EXPECT_EQ(at(table(2), 0, "dense us"), "149.99");
+  EXPECT_EQ(at(table(2), 0, "sparse_rows us"), "70");
+  const Cells dense = {{"routing", "uniform"}, {"scales", "tensor"}};
+  Cells sparse = dense;
+  sparse["variant"] = "sparse_rows";
+  add_cases({{"dense_fc2", dense},
+             {"dense_fc2", sparse},
+             {"moe_down", {{"routing", "uniform"}}},
+             {"moe_down", {{"routing", "zipf:0.67"}}},
+             {"moe_sum", {}}});
+  EXPECT_EQ(at(table(3), 0, "sparse_rows us"), "10");
+  EXPECT_EQ(at(table(3), 1, "sparse_rows us"), "") << "of another routing";
 }
 
 TEST_F(DenseCrossoverTest, OnlyTheSameLayerIsCompared) {

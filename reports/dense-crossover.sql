@@ -4,6 +4,7 @@
 -- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K. Those that are not the dense form do
 -- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out. Routing changes nothing of the dense form, so
 -- that its figure of any routing stands by all.
+-- sparse_rows us: where it ran with the same routing, which decides how much it leaves out.
 -- dense / sparse: us of dense_fc2 over those of moe_down and moe_sum together, two launches without the gap between them,
 -- which a layer of several launches would have, with 95 % interval over the processes. faster is ~ where that includes 1 or
 -- does not exist. active experts: those whose weights moe_down reads; the dense form reads all.
@@ -14,15 +15,19 @@ WITH measured AS (
          json_array(params ->> 'experts', params ->> 'inter') AS weights_of,
          CASE op WHEN 'moe_down' THEN json_array(section, params ->> 'routing') WHEN 'dense_fc2' THEN params ->> 'scales' END AS kind
   FROM result r JOIN process USING (process_id) JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant NOT IN ('cublaslt_plain', 'sparse_rows')
+  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant <> 'cublaslt_plain'
     AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND params ->> 'dtype' = 'fp8')
 ), level AS (
   SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant
 ), ranked AS (
-  SELECT *, row_number() OVER (PARTITION BY op, rows_of, weights_of, kind ORDER BY ns, variant, case_id) AS place FROM level
+  SELECT *, row_number() OVER (PARTITION BY op, rows_of, weights_of, kind ORDER BY ns, variant, case_id) AS place
+  FROM level WHERE variant <> 'sparse_rows'
+), sparse_rows AS (
+  SELECT rows_of, weights_of, kind AS scales, params ->> 'routing' AS routing, min(ns) AS ns
+  FROM level WHERE variant = 'sparse_rows' GROUP BY 1, 2, 3, 4
 ), layer AS (
   SELECT down.case_id, down.section, down.facts, down.params, dense.params AS dense_params,
-         dense.case_id AS dense_case, dense.variant AS dense_variant, dense.ns AS dense_ns,
+         rows_of, down.weights_of, dense.case_id AS dense_case, dense.variant AS dense_variant, dense.ns AS dense_ns,
          down.variant AS down_variant, down.ns AS down_ns,
          total.case_id AS sum_case, total.variant AS sum_variant, total.ns AS sum_ns
   FROM ranked down JOIN ranked dense USING (rows_of, weights_of) JOIN ranked total USING (rows_of)
@@ -47,8 +52,11 @@ SELECT replace(section, '-down', '') AS model,
        round(down_ns / 1000, 2) AS "moe_down us",
        round(sum_ns / 1000, 2) AS "moe_sum us",
        round((down_ns + sum_ns) / 1000, 2) AS "sparse us",
+       round(s.ns / 1000, 2) AS "sparse_rows us",
        printf('%.2f', exp(x)) AS "dense / sparse",
        CASE WHEN reach IS NOT NULL THEN printf('%.2f–%.2f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
        CASE WHEN x + reach < 0 THEN 'dense' WHEN x - reach > 0 THEN 'sparse' ELSE '~' END AS faster
-FROM layer JOIN ratio USING (case_id, dense_case)
+FROM layer l JOIN ratio USING (case_id, dense_case)
+LEFT JOIN sparse_rows s ON s.rows_of = l.rows_of AND s.weights_of = l.weights_of
+  AND s.scales = dense_params ->> 'scales' AND s.routing = params ->> 'routing'
 ORDER BY model, scales, routing, tokens, params

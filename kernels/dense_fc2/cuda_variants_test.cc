@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
@@ -118,22 +119,90 @@ TEST_F(CudaDenseFc2, AStepPerExpertMakesBeforeAndAfterTheSame) {
   }
 }
 
+// Experts that some, one or no tokens need, more experts than a batch of lists has and than the
+// ring of batches: one token, a word of tokens and one more, as many as there can be.
+TEST_F(CudaDenseFc2, VariantsAgreeWhereManyExpertsHaveNoRows) {
+  const std::vector<std::array<const char*, 3>> sizes = {
+      {"1", "1000", "8"}, {"1", "3", "1"},    {"2", "129", "1"}, {"32", "600", "2"},
+      {"33", "300", "2"}, {"65", "270", "1"}, {"512", "46", "1"}};
+  for (const auto& [tokens, experts, topk] : sizes) {
+    const Params params = {{"tokens", tokens}, {"experts", experts}, {"topk", topk}};
+    expect_forms_right(params, 128);
+    expect_forms_right(params, 256);
+  }
+}
+
+// All rows are one expert's, in more chunks than stages; spans of K that follow each other.
+TEST_F(CudaDenseFc2, VariantsAgreeWhereOneExpertHasAllRows) {
+  for (const int tokens : {15, 16, 17, 100, 512}) {
+    for (const int inter : {128, 256, 384, 512, 1024}) {
+      const Params params = {{"tokens", std::to_string(tokens)},
+                             {"experts", "4"},
+                             {"topk", "1"},
+                             {"routing", "hot:1:1"}};
+      expect_forms_right(params, inter);
+    }
+  }
+}
+
+// Runs of 8, 16, 24, 56 and 64 columns on 132 SMs; last ones that are shorter, and blocks in more
+// than one wave; runs in two groups of 128 columns.
+TEST_F(CudaDenseFc2, SparseRowsAgreesAtAllColumns) {
+  for (const int hidden : {8, 1056, 1064, 2120, 7176, 8456}) {
+    for (const char* routing : {"uniform", "hot:1:1"}) {
+      const Params params = {{"tokens", "70"},
+                             {"experts", "5"},
+                             {"topk", "1"},
+                             {"hidden", std::to_string(hidden)},
+                             {"routing", routing}};
+      for (const Case& c : forms(params, 256)) {
+        DenseFc2 problem(*device_, c, kAlwaysWhole);
+        expect_same_bits(problem, c, {"sparse_rows"});
+      }
+    }
+  }
+}
+
+// The sums of all tokens that there can be leave room for the fewest stages.
+TEST_F(CudaDenseFc2, SparseRowsAgreesWithTheMostTokens) {
+  for (const int hidden : {7168, 8456}) {
+    const Params params = {
+        {"tokens", "512"}, {"experts", "40"}, {"topk", "4"}, {"hidden", std::to_string(hidden)}};
+    for (const Case& c : forms(params, 256)) {
+      DenseFc2 problem(*device_, c);
+      expect_same_bits(problem, c, {"sparse_rows"});
+    }
+  }
+}
+
+/// What an H200 has.
+DeviceFacts h200() {
+  DeviceFacts facts;
+  facts.backend = Backend::cuda;
+  facts.processors = 132;
+  facts.shared_per_block = 227 << 10;
+  return facts;
+}
+
 /// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
 std::string refusal(const std::string& variant, const Params& params) {
   const Case c = dense_fc2_case(params);
-  return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
+  return find_variant(c.op, Backend::cuda, variant).unsupported(c, h200());
 }
 
 TEST(DenseFc2Eligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";
 #endif
-  for (const auto& names : {kPerKTile, kPerExpert}) {
+  for (const auto& names : {kPerKTile, kPerExpert, {"sparse_rows"}}) {
     for (const std::string& name : names) {
       EXPECT_EQ(refusal(name, {{"hidden", "8"}}), "") << name;
       EXPECT_NE(refusal(name, {{"hidden", "27"}}).find("H = 27"), std::string::npos) << name;
     }
   }
+  EXPECT_EQ(refusal("sparse_rows", {{"tokens", "512"}, {"hidden", "7168"}}), "");
+  EXPECT_EQ(refusal("sparse_rows", {{"tokens", "513"}}),
+            "M = 513 is more than the 512 tokens whose sums fit in shared memory");
 }
 
 }  // namespace

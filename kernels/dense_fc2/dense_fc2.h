@@ -9,7 +9,9 @@
 // exactly 0 for every other expert, whose activations are finite but mean nothing. Rounded once, to
 // bf16. a and b are e4m3, with one scale factor each, or with one per 128 of K: of a for every row,
 // of b for every 128 columns. Of the products only k / E are useful: the dense form pays where
-// nearly all weights have to be read anyway.
+// nearly all weights have to be read anyway. The operator's cost is that of the useful ones, so
+// that no variant beats its floor: products where alpha is not 0, the weights of experts that some
+// token needs.
 #pragma once
 
 #include "harness/kernel.h"

@@ -3,8 +3,8 @@
 // whose alpha for it is not 0, and are not read at all where there is none. Where rows lie in the
 // dense layout, there is no sorting to be paid for.
 //
-// The operator's cost, and with it every floor, is that of the dense form, k / E of whose products
-// this issues: it may be faster than they allow, and is then marked `impossible`.
+// The operator's cost, and with it its floor, is that of the work done here, k / E of the dense
+// form's products.
 //
 // Measured against `alpha_per_k_tile` (same runs as stated there): 10.4, 7.2 and 8.7 x its speed at
 // T = 1, 4 and 16. Of its 28 us at T = 1 the weights that it reads would take 8 in one stretch;

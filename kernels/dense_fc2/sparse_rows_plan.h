@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sparse_rows divides its work and its shared memory. Plain host code.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/dense_fc2/dense_fc2.h"
+
+namespace moegate::gemm::sparse_rows {
+
+constexpr int kMostColumns = 64;  // the M of wgmma
+constexpr int kChunkRows = 16;    // gathered rows of a product: its N
+constexpr int kMaxStages = 16;
+constexpr int kLists = 4;         // batches of lists
+constexpr int kListWords = 128;   // of a batch
+constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
+constexpr int kAlignment = 1024;  // of a swizzled operand
+constexpr int kFewestStages = 2;  // one is multiplied while another is filled
+
+/// What goes with some rows of an expert and a span of its K.
+struct alignas(16) Chunk {
+  int tokens[kChunkRows];
+  float alphas[kChunkRows];
+  float a_scales[kChunkRows];  // in the block-scaled form
+  float b_scales[2];           // likewise, of the two groups that the columns can be in
+  int rows;                    // 0: there are no more chunks
+  int last;                    // of the span
+};
+
+struct Shared {
+  /// Of each expert of a batch a bit per token, set where alpha is not 0.
+  uint32_t lists[kLists][kListWords];
+  uint64_t lists_full[kLists], lists_empty[kLists];
+  uint64_t weights_full[kMaxStages], weights_empty[kMaxStages];
+  uint64_t rows_full[kMaxStages], rows_empty[kMaxStages];
+};
+
+struct Plan {
+  int span;       // groups of 128 along K, of an expert, that are multiplied before they are added
+  int columns;    // of a block: rows of b
+  int pitch;      // floats from a token's sums to the next one's
+  int log_words;  // of an expert's list
+  int stages;     // of weights, and of rows
+  size_t shared_bytes;
+
+  MOEGATE_HD int words() const { return 1 << log_words; }
+  MOEGATE_HD int batch() const { return kListWords >> log_words; }  // experts
+};
+
+inline Plan make_plan(const DenseFc2Shape& s, const DeviceFacts& device) {
+  Plan plan{};
+  const int processors = std::max(device.processors, 1);
+  const int share = (s.hidden + processors - 1) / processors;
+  plan.columns = std::min((share + 7) / 8 * 8, kMostColumns);
+  // An odd number of eights: eight columns of tokens that differ modulo 4 are in different banks.
+  plan.pitch = plan.columns % 16 == 0 ? plan.columns + 8 : plan.columns;
+  while (plan.words() * 32 < s.tokens) ++plan.log_words;
+  plan.span = s.block_scales || s.expert_groups() % 2 != 0 ? 1 : 2;
+  const int64_t stage_bytes =
+      plan.span * (plan.columns + kChunkRows) * kMoeGroup + int{sizeof(Chunk)};
+  const int64_t other_bytes =
+      kAlignment + int64_t{sizeof(Shared)} + int64_t{s.tokens} * plan.pitch * 4;
+  const int64_t fit = (device.shared_per_block - other_bytes) / stage_bytes;
+  plan.stages = static_cast<int>(std::clamp<int64_t>(fit, 0, kMaxStages));
+  plan.shared_bytes = static_cast<size_t>(other_bytes + plan.stages * stage_bytes);
+  return plan;
+}
+
+/// The most tokens that sparse_rows takes of such a shape.
+inline int most_tokens(DenseFc2Shape s, const DeviceFacts& device) {
+  s.tokens = kMostTokens;
+  while (s.tokens > 0 && make_plan(s, device).stages < kFewestStages) --s.tokens;
+  return s.tokens;
+}
+
+}  // namespace moegate::gemm::sparse_rows

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the multiplying warpgroup of sparse_rows does: while the products of a chunk of rows are
+// made, those of the one before are added to the sums in shared memory, times alpha and the scale
+// factors that go with it.
+#pragma once
+
+#include "kernels/dense_fc2/sparse_rows_lists.cuh"
+#include "kernels/moe_gemm/output_tile.cuh"
+#include "kernels/moe_gemm/wgmma.cuh"
+
+namespace moegate::gemm::sparse_rows {
+
+constexpr int kConsumers = 128;                      // threads
+constexpr int kChunkBytes = kChunkRows * kMoeGroup;  // per 128 of K
+constexpr int kSums = kChunkRows / 2;                // of a thread's accumulator
+
+/// A block's part of the work, in shared memory.
+struct Memory {
+  uint8_t* weights;  // [stages, groups of a span, columns, 128], 128-byte swizzle
+  uint8_t* rows;     // [stages, groups of a span, kChunkRows, 128], likewise
+  float* sums;       // [M, pitch]
+  Chunk* chunks;     // [stages]
+  Shared* shared;
+  int first_column;
+
+  /// A product reads kMostColumns rows of weights, of which those beyond `columns` are what
+  /// follows, the rows at last; nothing comes of them.
+  __device__ Memory(uint8_t* raw, const Work& work) {
+    const Plan& plan = work.plan;
+    const int slabs = plan.stages * plan.span;
+    weights = raw + (kAlignment - shared_address(raw) % kAlignment) % kAlignment;
+    rows = weights + slabs * plan.columns * kMoeGroup;
+    sums = reinterpret_cast<float*>(rows + slabs * kChunkBytes);
+    chunks = reinterpret_cast<Chunk*>(sums + work.args.shape.tokens * plan.pitch);
+    shared = reinterpret_cast<Shared*>(chunks + plan.stages);
+    first_column = blockIdx.x * plan.columns;
+  }
+};
+
+/// By the warpgroup.
+__device__ inline void clear_sums(const Work& work, const Memory& memory) {
+  auto* sums = reinterpret_cast<float4*>(memory.sums);
+  const int vectors = work.args.shape.tokens * work.plan.pitch / 4;
+  for (int i = threadIdx.x; i < vectors; i += kConsumers) sums[i] = float4{};
+  sync_warpgroup(0);
+}
+
+template <bool kBlockScales, int kSpan>
+class Multiplier {
+ public:
+  /// Of a chunk under way: what its products meet, of the thread's four rows.
+  struct Product {
+    int tokens[4];
+    float factors[4];
+    float b_scales[2];  // of the thread's two columns
+    int rows;           // of the chunk, from the thread's first on
+    bool is_there;      // else there are no more chunks
+    bool last;          // that needs the weights
+  };
+
+  __device__ Multiplier(const Work& work, const Memory& memory)
+      : plan_(work.plan),
+        memory_(memory),
+        sums_(memory.sums + column()),
+        columns_(work.plan.columns - threadIdx.x / 32 * 16),
+        rows_{work.plan.stages},
+        weights_{work.plan.stages} {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      b_group_[i] = memory.first_column % kMoeGroup + column() + i * 8 >= kMoeGroup;
+  }
+
+  /// Adds up all chunks.
+  __device__ void multiply_chunks() {
+    Product complete = {};
+    float complete_acc[kSums] = {};
+    while (true) {
+      const Product product = next();
+      if (!product.is_there) break;
+      float acc[kSums];
+      start(acc);
+      add(complete, complete_acc);  // while the products are made
+      wait_products();
+#pragma unroll
+      for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
+      release(product.last);
+      complete = product;
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) complete_acc[i] = acc[i];
+    }
+    add(complete, complete_acc);
+  }
+
+ private:
+  /// The first of a thread's two columns of the block's; the other is 8 further on.
+  __device__ static int column() {
+    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  }
+
+  /// Waits for a chunk and its weights.
+  __device__ Product next() const {
+    Product product;
+    wait_barrier(&memory_.shared->rows_full[rows_.stage], rows_.phase);
+    read(memory_.chunks[rows_.stage], product);
+    if (product.is_there) {
+      wait_barrier(&memory_.shared->weights_full[weights_.stage], weights_.phase);
+      fence_for_products();
+    }
+    return product;
+  }
+
+  /// acc = the products of the chunk that was waited for, under way.
+  __device__ void start(float (&acc)[kSums]) const {
+    const uint32_t slab_bytes = plan_.columns * kMoeGroup;
+    const uint32_t a =
+        operand(shared_address(memory_.weights) + weights_.stage * kSpan * slab_bytes);
+    const uint32_t b = operand(shared_address(memory_.rows) + rows_.stage * kSpan * kChunkBytes);
+    begin_products();
+#pragma unroll
+    for (int g = 0; g < kSpan; ++g) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        multiply<kChunkRows>(acc, a + g * (slab_bytes >> 4) + 2 * k,
+                             b + g * (kChunkBytes >> 4) + 2 * k, g > 0 || k > 0);
+      }
+    }
+    commit_products();
+  }
+
+  /// The warp has read the chunk, and after a span's last one the weights, too.
+  __device__ void release(bool last) {
+    __syncwarp();
+    const bool tells = threadIdx.x % 32 == 0;
+    if (tells) arrive_barrier(&memory_.shared->rows_empty[rows_.stage]);
+    rows_.advance();
+    if (!last) return;
+    if (tells) arrive_barrier(&memory_.shared->weights_empty[weights_.stage]);
+    weights_.advance();
+  }
+
+  __device__ void read(const Chunk& chunk, Product& product) const {
+    const int first = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const int row = first + i * 4;
+      const int2 tokens = *reinterpret_cast<const int2*>(&chunk.tokens[row]);
+      float2 factors = *reinterpret_cast<const float2*>(&chunk.alphas[row]);
+      if constexpr (kBlockScales) {
+        const float2 scales = *reinterpret_cast<const float2*>(&chunk.a_scales[row]);
+        factors.x *= scales.x, factors.y *= scales.y;
+      }
+      product.tokens[i] = tokens.x, product.tokens[i + 1] = tokens.y;
+      product.factors[i] = factors.x, product.factors[i + 1] = factors.y;
+    }
+    if constexpr (kBlockScales) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
+    }
+    product.rows = chunk.rows - first;
+    product.is_there = chunk.rows != 0;
+    product.last = chunk.last != 0;
+  }
+
+  /// A token's sums are another lane's with every chunk: of the same warp, which release() keeps
+  /// together. Loads come before all stores, which they would otherwise wait for.
+  __device__ void add(const Product& product, const float (&acc)[kSums]) const {
+    float sums[4][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* from = sums_ + product.tokens[i] * plan_.pitch;
+      if (!has_row(product, i)) continue;
+      if (columns_ > 0) sums[i][0] = from[0];
+      if (columns_ > 8) sums[i][1] = from[8];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float* to = sums_ + product.tokens[i] * plan_.pitch;
+      if (!has_row(product, i)) continue;
+      if (columns_ > 0) to[0] = sums[i][0] + acc[i / 2 * 4 + i % 2] * factor(product, i, 0);
+      if (columns_ > 8) to[8] = sums[i][1] + acc[i / 2 * 4 + i % 2 + 2] * factor(product, i, 1);
+    }
+  }
+  /// Of the thread's rows, which are two next to each other, and two 8 further on.
+  __device__ static bool has_row(const Product& product, int i) {
+    return i / 2 * 8 + i % 2 < product.rows;
+  }
+  __device__ static float factor(const Product& product, int row, int column) {
+    if constexpr (!kBlockScales) return product.factors[row];
+    return product.factors[row] * product.b_scales[column];
+  }
+
+  const Plan& plan_;
+  const Memory& memory_;
+  float* const sums_;  // of the thread's first column
+  const int columns_;  // from the warp's first on
+  bool b_group_[2];    // of the thread's columns: that after the first column's
+  Ring rows_, weights_;
+};
+
+/// out = the sums, in bf16; by all threads of the block.
+template <bool kBlockScales>
+__device__ void write_sums(const Work& work, const Memory& memory, int threads) {
+  const DenseFc2Args& args = work.args;
+  const int pieces = work.plan.columns / 8, all = args.shape.tokens * pieces;
+  const float scale = kBlockScales ? 1 : __ldg(args.a_scales) * __ldg(args.b_scales);
+  for (int i = threadIdx.x; i < all; i += threads) {
+    const int token = i / pieces, piece = i % pieces, column = memory.first_column + piece * 8;
+    if (column >= args.shape.hidden) continue;
+    const auto* from =
+        reinterpret_cast<const float4*>(memory.sums + token * work.plan.pitch + piece * 8);
+    const float4 low = from[0], high = from[1];
+    *reinterpret_cast<uint4*>(args.out + int64_t{token} * args.shape.hidden + column) = {
+        pack_bf16(low.x * scale, low.y * scale), pack_bf16(low.z * scale, low.w * scale),
+        pack_bf16(high.x * scale, high.y * scale), pack_bf16(high.z * scale, high.w * scale)};
+  }
+}
+
+}  // namespace moegate::gemm::sparse_rows
