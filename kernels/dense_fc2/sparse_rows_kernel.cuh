@@ -8,8 +8,7 @@
 
 namespace moegate::gemm::sparse_rows {
 
-constexpr int kGatherWarps = 2;
-constexpr int kWarpRows = kChunkRows / kGatherWarps;  // of a chunk, gathered by one warp
+constexpr int kGatherWarps = 6;
 constexpr int kWeightsWarp = kConsumers / 32, kFirstGatherWarp = kWeightsWarp + 1,
               kFirstScanWarp = kFirstGatherWarp + kGatherWarps,
               kThreads = (kFirstScanWarp + kScanWarps) * 32;
@@ -45,21 +44,22 @@ struct Word {
   int row;  // of the expert's, that the next bit is
 };
 
-/// Fills the stages of rows, by one warp of those that do; each takes its rows of every chunk.
+/// Fills the stages of rows, by warps that take turns: what a chunk takes is mostly waiting.
 template <bool kBlockScales, int kSpan>
 class Gatherer {
  public:
   __device__ Gatherer(const Work& work, const Memory& memory, int warp)
-      : args_(work.args), memory_(memory), begin_(warp * kWarpRows), ring_{work.plan.stages} {}
+      : args_(work.args), memory_(memory), turns_left_(warp), ring_{work.plan.stages} {}
 
   /// The chunks of a span of an expert, which has `rows`.
   __device__ void gather(int expert, int first_group, Word word, int rows) {
     const int group = expert * args_.shape.expert_groups() + first_group;
-    for (int first = 0; first < rows; first += kChunkRows) {
-      Chunk& chunk = next_chunk();
+    for (int first = 0; first < rows; first += kChunkRows, ring_.advance()) {
+      if (!next_turn()) continue;
+      Chunk& chunk = memory_.chunks[ring_.stage];
       const int there = min(rows - first, kChunkRows);
       put_tokens(chunk, first, word);
-      if (begin_ == 0 && lane_ == 0) {
+      if (lane_ == 0) {
         chunk.rows = there;
         chunk.last = first + kChunkRows >= rows;
       }
@@ -71,8 +71,8 @@ class Gatherer {
   }
   /// There are no more.
   __device__ void finish() {
-    Chunk& chunk = next_chunk();
-    if (begin_ == 0 && lane_ == 0) chunk.rows = 0;
+    if (!next_turn()) return;
+    if (lane_ == 0) memory_.chunks[ring_.stage].rows = 0;
     publish();
   }
 
@@ -80,15 +80,18 @@ class Gatherer {
   static constexpr int kPieces = kSpan * kMoeGroup / 16;  // of 16 bytes, next to each other
   static constexpr int kAtOnce = 32 / kPieces;            // rows
 
-  __device__ Chunk& next_chunk() const {
+  /// Waits for the next stage, also where another warp fills it: one that skipped stages could take
+  /// an old phase for the awaited one. True where it is this warp's turn.
+  __device__ bool next_turn() {
     wait_barrier(&memory_.shared->rows_empty[ring_.stage], ring_.phase ^ 1);
-    return memory_.chunks[ring_.stage];
+    const bool mine = turns_left_ == 0;
+    turns_left_ = mine ? kGatherWarps - 1 : turns_left_ - 1;
+    return mine;
   }
 
-  __device__ void put_tokens(Chunk& chunk, int first, Word& word) const {
-    const int begin = first + begin_;
-    while (word.bits != 0 && word.row < begin + kWarpRows) {
-      if (word.row >= begin) {
+  __device__ void put_tokens(Chunk& chunk, int first, Word word) const {
+    while (word.bits != 0 && word.row < first + kChunkRows) {
+      if (word.row >= first) {
         chunk.tokens[word.row - first] = lane_ * 32 + __ffs(static_cast<int>(word.bits)) - 1;
       }
       word.bits &= word.bits - 1;
@@ -102,8 +105,8 @@ class Gatherer {
     const uint32_t to = shared_address(memory_.rows) + (ring_.stage * kSpan + slab) * kChunkBytes;
     const uint8_t* from = args_.a + (int64_t{group} * kMoeGroup + piece * 16);
 #pragma unroll
-    for (int i = 0; i < kWarpRows; i += kAtOnce) {
-      const int row = begin_ + i + lane_ / kPieces;
+    for (int i = 0; i < kChunkRows; i += kAtOnce) {
+      const int row = i + lane_ / kPieces;
       if (row >= there) continue;
       copy_async<16>(to + row * kMoeGroup + (piece % 8 ^ row % 8) * 16,  // 128-byte swizzle
                      from + int64_t{chunk.tokens[row]} * args_.shape.k(), true);
@@ -112,17 +115,16 @@ class Gatherer {
 
   __device__ void copy_factors(Chunk& chunk, int there, int expert, int group) const {
     const DenseFc2Shape& s = args_.shape;
-    const int row = begin_ + lane_;
-    if (lane_ < kWarpRows && row < there) {
-      const int64_t token = chunk.tokens[row];
-      copy_async<4>(shared_address(&chunk.alphas[row]), args_.alpha + (token * s.experts + expert),
-                    true);
+    if (lane_ < there) {
+      const int64_t token = chunk.tokens[lane_];
+      copy_async<4>(shared_address(&chunk.alphas[lane_]),
+                    args_.alpha + (token * s.experts + expert), true);
       if constexpr (kBlockScales) {
-        copy_async<4>(shared_address(&chunk.a_scales[row]),
+        copy_async<4>(shared_address(&chunk.a_scales[lane_]),
                       args_.a_scales + (token * s.k_groups() + group), true);
       }
     }
-    if (kBlockScales && begin_ == 0 && lane_ < 2) {
+    if (kBlockScales && lane_ < 2) {
       // Beyond the last column: any factor, nothing is written.
       const int n_group = min(memory_.first_column / kMoeGroup + lane_, s.n_groups() - 1);
       copy_async<4>(shared_address(&chunk.b_scales[lane_]),
@@ -135,12 +137,12 @@ class Gatherer {
     arrive_after_copies(full);
     __syncwarp();
     if (lane_ == 0) arrive_barrier(full);
-    ring_.advance();
   }
 
   const DenseFc2Args& args_;
   const Memory& memory_;
-  const int begin_, lane_ = threadIdx.x % 32;
+  const int lane_ = threadIdx.x % 32;
+  int turns_left_;  // of other warps
   Ring ring_;
 };
 
@@ -172,7 +174,7 @@ __device__ inline void init_barriers(Shared& shared) {
   if (threadIdx.x < kMaxStages) {
     init_barrier(&shared.weights_full[threadIdx.x], 1);
     init_barrier(&shared.weights_empty[threadIdx.x], kConsumers / 32);
-    init_barrier(&shared.rows_full[threadIdx.x], kGatherWarps * (32 + 1));
+    init_barrier(&shared.rows_full[threadIdx.x], 32 + 1);
     init_barrier(&shared.rows_empty[threadIdx.x], kConsumers / 32);
   }
   fence_barrier_init();
