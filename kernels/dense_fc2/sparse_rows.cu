@@ -4,10 +4,11 @@
 //
 // A block has a run of columns, 56 at H = 7168 and 132 SMs (128 blocks), and goes through all
 // experts, whose weights a thread streams by TMA. Weights are the M of wgmma, 16 gathered rows its
-// N. Sums of all tokens stay in shared memory in fp32 (115 KB for 512 tokens and 56 columns); one
-// warpgroup adds every product to them, times alpha, in the order of experts, so that launches
-// agree to the bit. There is no split of K and no second kernel. Four warps turn alpha into a bit
-// per token and expert, ahead of two that gather the rows by asynchronous copies.
+// N. Sums of all tokens stay in shared memory in fp32 (115 KB for 512 tokens and 56 columns); three
+// warpgroups take the chunks of 16 rows in turn and add their products, times alpha, in the order
+// of experts, so that launches agree to the bit. There is no split of K and no second kernel. Four
+// warps turn alpha into a bit per token and expert, ahead of three that gather the rows by
+// asynchronous copies.
 //
 // Sums are added after every 256 of K, or 128 where I is an odd multiple of it or there are block
 // scale factors.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of sparse_rows: a thread that streams weights, warps that list and gather the rows
-// that need them, a warpgroup that multiplies what comes and adds it up in shared memory.
+// that need them, warpgroups that multiply what comes and add it up in shared memory.
 #pragma once
 
 #include "kernels/dense_fc2/sparse_rows_lists.cuh"
@@ -8,7 +8,6 @@
 
 namespace moegate::gemm::sparse_rows {
 
-constexpr int kGatherWarps = 6;
 constexpr int kWeightsWarp = kConsumers / 32, kFirstGatherWarp = kWeightsWarp + 1,
               kFirstScanWarp = kFirstGatherWarp + kGatherWarps,
               kThreads = (kFirstScanWarp + kScanWarps) * 32;
@@ -49,7 +48,11 @@ template <bool kBlockScales, int kSpan>
 class Gatherer {
  public:
   __device__ Gatherer(const Work& work, const Memory& memory, int warp)
-      : args_(work.args), memory_(memory), turns_left_(warp), ring_{work.plan.stages} {}
+      : args_(work.args),
+        memory_(memory),
+        turns_left_(warp),
+        ring_{work.plan.stages},
+        weights_{work.plan.stages} {}
 
   /// The chunks of a span of an expert, which has `rows`.
   __device__ void gather(int expert, int first_group, Word word, int rows) {
@@ -62,31 +65,35 @@ class Gatherer {
       if (lane_ == 0) {
         chunk.rows = there;
         chunk.last = first + kChunkRows >= rows;
+        chunk.weights = weights_.stage;
+        chunk.weights_phase = static_cast<int>(weights_.phase);
       }
       __syncwarp();
       copy_rows(chunk, there, group);
       copy_factors(chunk, there, expert, group);
       publish();
     }
+    weights_.advance();
   }
-  /// There are no more.
+  /// There are no more: a chunk for each warpgroup says so.
   __device__ void finish() {
-    if (!next_turn()) return;
-    if (lane_ == 0) memory_.chunks[ring_.stage].rows = 0;
-    publish();
+    for (int i = 0; i < kWarpgroups; ++i, ring_.advance()) {
+      if (!next_turn()) continue;
+      if (lane_ == 0) memory_.chunks[ring_.stage].rows = 0;
+      publish();
+    }
   }
 
  private:
   static constexpr int kPieces = kSpan * kMoeGroup / 16;  // of 16 bytes, next to each other
   static constexpr int kAtOnce = 32 / kPieces;            // rows
 
-  /// Waits for the next stage, also where another warp fills it: one that skipped stages could take
-  /// an old phase for the awaited one. True where it is this warp's turn.
+  /// Whether the next chunk is this warp's; if so, waits for its stage.
   __device__ bool next_turn() {
+    if (turns_left_-- > 0) return false;
+    turns_left_ = kGatherWarps - 1;
     wait_barrier(&memory_.shared->rows_empty[ring_.stage], ring_.phase ^ 1);
-    const bool mine = turns_left_ == 0;
-    turns_left_ = mine ? kGatherWarps - 1 : turns_left_ - 1;
-    return mine;
+    return true;
   }
 
   __device__ void put_tokens(Chunk& chunk, int first, Word word) const {
@@ -143,7 +150,7 @@ class Gatherer {
   const Memory& memory_;
   const int lane_ = threadIdx.x % 32;
   int turns_left_;  // of other warps
-  Ring ring_;
+  Ring ring_, weights_;
 };
 
 template <bool kBlockScales, int kSpan>
@@ -173,10 +180,11 @@ __device__ inline void init_barriers(Shared& shared) {
   }
   if (threadIdx.x < kMaxStages) {
     init_barrier(&shared.weights_full[threadIdx.x], 1);
-    init_barrier(&shared.weights_empty[threadIdx.x], kConsumers / 32);
+    init_barrier(&shared.weights_empty[threadIdx.x], kWarpgroupWarps);
     init_barrier(&shared.rows_full[threadIdx.x], 32 + 1);
-    init_barrier(&shared.rows_empty[threadIdx.x], kConsumers / 32);
+    init_barrier(&shared.rows_empty[threadIdx.x], kWarpgroupWarps);
   }
+  if (threadIdx.x < kWarpgroups) init_barrier(&shared.turns[threadIdx.x], kWarpgroupWarps);
   fence_barrier_init();
   __syncthreads();
 }
@@ -188,9 +196,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Memory memory(raw, work);
   const int warp = threadIdx.x / 32;
   if (threadIdx.x == kWeightsWarp * 32) prefetch_map(&map);
+  clear_sums(work, memory);
   init_barriers(*memory.shared);
   if (warp < kWeightsWarp) {
-    clear_sums(work, memory);
     Multiplier<kBlockScales, kSpan>(work, memory).multiply_chunks();
   } else if (warp == kWeightsWarp) {
     stream_weights<kSpan>(&map, work, memory);

@@ -15,7 +15,13 @@ constexpr int kLists = 4;         // batches of lists
 constexpr int kListWords = 128;   // of a batch
 constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
 constexpr int kAlignment = 1024;  // of a swizzled operand
-constexpr int kFewestStages = 2;  // one is multiplied while another is filled
+constexpr int kGatherWarps = 3;   // that fill stages with rows, chunk by chunk in turn
+constexpr int kWarpgroups = 3;    // that multiply, likewise
+/// Those who take turns await only their own chunks. A barrier tells one phase from the next, not
+/// from the one after that: when a warp comes to wait for a stage, all but the last use of it must
+/// be over. They are where stages are handed back in order, and a warp's last chunk was a round of
+/// the ring ago or less.
+constexpr int kFewestStages = std::max(kGatherWarps, kWarpgroups);
 
 /// What goes with some rows of an expert and a span of its K.
 struct alignas(16) Chunk {
@@ -25,6 +31,7 @@ struct alignas(16) Chunk {
   float b_scales[2];           // likewise, of the two groups that the columns can be in
   int rows;                    // 0: there are no more chunks
   int last;                    // of the span
+  int weights, weights_phase;  // place in the ring of weights
 };
 
 struct Shared {
@@ -33,6 +40,7 @@ struct Shared {
   uint64_t lists_full[kLists], lists_empty[kLists];
   uint64_t weights_full[kMaxStages], weights_empty[kMaxStages];
   uint64_t rows_full[kMaxStages], rows_empty[kMaxStages];
+  uint64_t turns[kWarpgroups];  // at the sums
 };
 
 struct Plan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the multiplying warpgroup of sparse_rows does: while the products of a chunk of rows are
-// made, those of the one before are added to the sums in shared memory, times alpha and the scale
-// factors that go with it.
+// What the multiplying warpgroups of sparse_rows do: they take the chunks of rows in turn, and in
+// that order add the products to the sums in shared memory, times alpha and the scale factors that
+// go with it.
 #pragma once
 
 #include "kernels/dense_fc2/sparse_rows_lists.cuh"
@@ -10,7 +10,8 @@
 
 namespace moegate::gemm::sparse_rows {
 
-constexpr int kConsumers = 128;                      // threads
+constexpr int kConsumers = kWarpgroups * 128;  // threads
+constexpr int kWarpgroupWarps = 4;
 constexpr int kChunkBytes = kChunkRows * kMoeGroup;  // per 128 of K
 constexpr int kSums = kChunkRows / 2;                // of a thread's accumulator
 
@@ -37,84 +38,80 @@ struct Memory {
   }
 };
 
-/// By the warpgroup.
+/// By all threads of the block.
 __device__ inline void clear_sums(const Work& work, const Memory& memory) {
   auto* sums = reinterpret_cast<float4*>(memory.sums);
   const int vectors = work.args.shape.tokens * work.plan.pitch / 4;
-  for (int i = threadIdx.x; i < vectors; i += kConsumers) sums[i] = float4{};
-  sync_warpgroup(0);
+  for (int i = threadIdx.x; i < vectors; i += blockDim.x) sums[i] = float4{};
 }
 
 template <bool kBlockScales, int kSpan>
 class Multiplier {
  public:
-  /// Of a chunk under way: what its products meet, of the thread's four rows.
+  /// What a chunk's products meet, of the thread's four rows.
   struct Product {
     int tokens[4];
     float factors[4];
     float b_scales[2];  // of the thread's two columns
     int rows;           // of the chunk, from the thread's first on
-    bool is_there;      // else there are no more chunks
     bool last;          // that needs the weights
+    int weights;        // their stage
   };
 
   __device__ Multiplier(const Work& work, const Memory& memory)
       : plan_(work.plan),
         memory_(memory),
         sums_(memory.sums + column()),
-        columns_(work.plan.columns - threadIdx.x / 32 * 16),
-        rows_{work.plan.stages},
-        weights_{work.plan.stages} {
+        columns_(work.plan.columns - warp() * 16),
+        ring_{work.plan.stages} {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
       b_group_[i] = memory.first_column % kMoeGroup + column() + i * 8 >= kMoeGroup;
   }
 
-  /// Adds up all chunks.
+  /// Adds up the warpgroup's chunks: of kWarpgroups one after the other, its own.
   __device__ void multiply_chunks() {
-    Product complete = {};
-    float complete_acc[kSums] = {};
-    while (true) {
-      const Product product = next();
-      if (!product.is_there) break;
+    Shared& shared = *memory_.shared;
+    const int warpgroup = threadIdx.x / 128, next = (warpgroup + 1) % kWarpgroups;
+    if (next == 0) tell(&shared.turns[0]);  // the first turn
+    for (int i = 0; i < warpgroup; ++i) ring_.advance();
+    for (uint32_t turn = 0;; turn ^= 1) {
+      wait_barrier(&shared.rows_full[ring_.stage], ring_.phase);
+      const Chunk& chunk = memory_.chunks[ring_.stage];
+      if (chunk.rows == 0) break;
+      wait_barrier(&shared.weights_full[chunk.weights], chunk.weights_phase);
+      fence_for_products();
+      __syncwarp();
       float acc[kSums];
-      start(acc);
-      add(complete, complete_acc);  // while the products are made
+      start(chunk.weights, acc);
+      const Product product = read(chunk);
       wait_products();
 #pragma unroll
       for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
-      release(product.last);
-      complete = product;
-#pragma unroll
-      for (int i = 0; i < kSums; ++i) complete_acc[i] = acc[i];
+      wait_barrier(&shared.turns[warpgroup], turn);
+      tell(&shared.rows_empty[ring_.stage]);  // not earlier: in order
+      add(product, acc);
+      tell(&shared.turns[next]);
+      // Those who had turns before have made their products.
+      if (product.last) tell(&shared.weights_empty[product.weights]);
+      for (int i = 0; i < kWarpgroups; ++i) ring_.advance();
     }
-    add(complete, complete_acc);
   }
 
  private:
+  __device__ static int warp() {
+    return threadIdx.x / 32 % 4;
+  }
   /// The first of a thread's two columns of the block's; the other is 8 further on.
   __device__ static int column() {
-    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-  }
-
-  /// Waits for a chunk and its weights.
-  __device__ Product next() const {
-    Product product;
-    wait_barrier(&memory_.shared->rows_full[rows_.stage], rows_.phase);
-    read(memory_.chunks[rows_.stage], product);
-    if (product.is_there) {
-      wait_barrier(&memory_.shared->weights_full[weights_.stage], weights_.phase);
-      fence_for_products();
-    }
-    return product;
+    return warp() * 16 + threadIdx.x % 32 / 4;
   }
 
   /// acc = the products of the chunk that was waited for, under way.
-  __device__ void start(float (&acc)[kSums]) const {
+  __device__ void start(int weights, float (&acc)[kSums]) const {
     const uint32_t slab_bytes = plan_.columns * kMoeGroup;
-    const uint32_t a =
-        operand(shared_address(memory_.weights) + weights_.stage * kSpan * slab_bytes);
-    const uint32_t b = operand(shared_address(memory_.rows) + rows_.stage * kSpan * kChunkBytes);
+    const uint32_t a = operand(shared_address(memory_.weights) + weights * kSpan * slab_bytes);
+    const uint32_t b = operand(shared_address(memory_.rows) + ring_.stage * kSpan * kChunkBytes);
     begin_products();
 #pragma unroll
     for (int g = 0; g < kSpan; ++g) {
@@ -127,18 +124,14 @@ class Multiplier {
     commit_products();
   }
 
-  /// The warp has read the chunk, and after a span's last one the weights, too.
-  __device__ void release(bool last) {
+  /// The warp has done what a barrier counts.
+  __device__ static void tell(uint64_t* barrier) {
     __syncwarp();
-    const bool tells = threadIdx.x % 32 == 0;
-    if (tells) arrive_barrier(&memory_.shared->rows_empty[rows_.stage]);
-    rows_.advance();
-    if (!last) return;
-    if (tells) arrive_barrier(&memory_.shared->weights_empty[weights_.stage]);
-    weights_.advance();
+    if (threadIdx.x % 32 == 0) arrive_barrier(barrier);
   }
 
-  __device__ void read(const Chunk& chunk, Product& product) const {
+  __device__ Product read(const Chunk& chunk) const {
+    Product product;
     const int first = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
@@ -157,12 +150,12 @@ class Multiplier {
       for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
     }
     product.rows = chunk.rows - first;
-    product.is_there = chunk.rows != 0;
     product.last = chunk.last != 0;
+    product.weights = chunk.weights;
+    return product;
   }
 
-  /// A token's sums are another lane's with every chunk: of the same warp, which release() keeps
-  /// together. Loads come before all stores, which they would otherwise wait for.
+  /// Loads come before all stores, which they would otherwise wait for.
   __device__ void add(const Product& product, const float (&acc)[kSums]) const {
     float sums[4][2];
 #pragma unroll
@@ -194,7 +187,7 @@ class Multiplier {
   float* const sums_;  // of the thread's first column
   const int columns_;  // from the warp's first on
   bool b_group_[2];    // of the thread's columns: that after the first column's
-  Ring rows_, weights_;
+  Ring ring_;          // of chunks
 };
 
 /// out = the sums, in bf16; by all threads of the block.
