@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of kernels in thread-block clusters.
+// Launches of kernels in thread-block clusters, and how many clusters a GPU holds.
 #pragma once
 
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "harness/device.h"
 #include "kernels/cuda_check.cuh"
 
 namespace moegate {
@@ -11,10 +16,10 @@ struct ClusterLaunch {
   cudaLaunchAttribute attribute;
   cudaLaunchConfig_t config = {};
 
-  /// Clusters of `blocks` blocks. Without a stream for resident() alone.
+  /// Clusters of `blocks` blocks, 1: none; more than 8 only where the kernel allows that.
   template <class KernelFunction>
   ClusterLaunch(KernelFunction* kernel, int clusters, int blocks, int threads, size_t shared_bytes,
-                void* stream = nullptr) {
+                void* stream) {
     allow_shared(kernel, shared_bytes);
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
@@ -23,18 +28,27 @@ struct ClusterLaunch {
     config.dynamicSmemBytes = shared_bytes;
     config.stream = static_cast<cudaStream_t>(stream);
     config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.numAttrs = blocks > 1 ? 1 : 0;
   }
   ClusterLaunch(const ClusterLaunch&) = delete;
-
-  /// Clusters that an idle GPU holds at once: whole clusters may leave some of a GPC's SMs unused.
-  template <class KernelFunction>
-  int resident(KernelFunction* kernel) const {
-    int clusters = 0;
-    check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config),
-               "cudaOccupancyMaxActiveClusters");
-    return clusters;
-  }
 };
+
+/// Clusters that an idle GPU holds at once, asked of the driver once: whole clusters may leave some
+/// of a GPC's SMs unused. Without a GPU as many as there are SMs for.
+template <class KernelFunction>
+int resident_clusters(KernelFunction* kernel, int blocks, int threads, size_t shared_bytes,
+                      const DeviceFacts& device) {
+  if (device.backend != Backend::cuda) return device.processors / blocks;
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, const void*, int>, int> known;
+  const std::lock_guard lock(mutex);
+  const std::tuple key(device.uuid, reinterpret_cast<const void*>(kernel), blocks);
+  if (const auto at = known.find(key); at != known.end()) return at->second;
+  const ClusterLaunch launch(kernel, 1, blocks, threads, shared_bytes, nullptr);
+  int clusters = 0;
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config),
+             "cudaOccupancyMaxActiveClusters");
+  return known[key] = clusters;
+}
 
 }  // namespace moegate

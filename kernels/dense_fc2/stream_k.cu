@@ -7,10 +7,6 @@
 // place of activations that mean nothing: they are not read, and tensor cores that multiply zeros
 // leave the clock where it is, which full rows pull down to 1.5 GHz. From 129 tokens on two or
 // three blocks, one below the other, share their weights by TMA multicast.
-#include <map>
-#include <mutex>
-#include <tuple>
-
 #include "kernels/dense_fc2/dense_launch.cuh"
 #include "kernels/dense_fc2/stream_k_kernel.cuh"
 #include "kernels/dense_fc2/stream_k_sums.cuh"
@@ -29,24 +25,13 @@ auto with_kernel(int rows, bool block_scales, F f) {
   return block_scales ? f.template operator()<128, true>() : f.template operator()<128, false>();
 }
 
-/// Asked of the driver once. Without a GPU as many as there are SMs for.
-int resident_clusters(int rows, int blocks, const DeviceFacts& device) {
-  if (device.backend != Backend::cuda) return device.processors / blocks;
-  static std::mutex mutex;
-  static std::map<std::tuple<std::string, int, int>, int> known;
-  const std::lock_guard lock(mutex);
-  const std::tuple key(device.uuid, rows, blocks);
-  if (const auto at = known.find(key); at != known.end()) return at->second;
-  return known[key] = with_kernel(rows, false, [&]<int Rows, bool kBlockScales>() {
-           const auto kernel = stream_k_kernel<Rows, kBlockScales>;
-           constexpr size_t kBytes = kSharedBytes<Shared<Config<Rows, kBlockScales>>>;
-           return ClusterLaunch(kernel, 1, blocks, kThreads, kBytes).resident(kernel);
-         });
-}
-
 Plan plan_for(const DenseFc2Shape& s, const DeviceFacts& device) {
-  return make_plan(s,
-                   [&](int rows, int blocks) { return resident_clusters(rows, blocks, device); });
+  return make_plan(s, [&](int rows, int blocks) {
+    return with_kernel(rows, false, [&]<int Rows, bool kBlockScales>() {
+      return resident_clusters(stream_k_kernel<Rows, kBlockScales>, blocks, kThreads,
+                               kSharedBytes<Shared<Config<Rows, kBlockScales>>>, device);
+    });
+  });
 }
 
 void launch(DenseFc2& problem, const Launch& where) {

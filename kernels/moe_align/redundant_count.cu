@@ -16,7 +16,7 @@
 
 #include "kernels/block_scan.cuh"
 #include "kernels/cluster.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cluster_launch.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
@@ -195,22 +195,12 @@ template <int Items, int Blocks>
 void launch_team(const MoeAlignArgs& args, int threads, cudaStream_t stream) {
   const auto kernel = redundant_count_kernel<Items, Blocks>;
   const size_t shared = shared_bytes(args.shape.experts, threads / kWarp, Blocks);
-  allow_shared(kernel, shared);
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {Blocks, 1, 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = kTeams<Blocks> * Blocks;
-  config.blockDim = threads;
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
+  const ClusterLaunch launch(kernel, kTeams<Blocks>, Blocks, threads, shared, stream);
   if (Blocks > 1) {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
                "cluster of 16 blocks");
-    config.attrs = &attribute;
-    config.numAttrs = 1;
   }
-  check_cuda(cudaLaunchKernelEx(&config, kernel, args), "redundant_count_kernel");
+  check_cuda(cudaLaunchKernelEx(&launch.config, kernel, args), "redundant_count_kernel");
 }
 
 int blocks_of_team(const MoeAlignShape& shape) {

@@ -26,11 +26,8 @@
 // they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256 for resident_rows.
 #include <algorithm>
 #include <bit>
-#include <map>
-#include <mutex>
-#include <tuple>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cluster_launch.cuh"
 #include "kernels/moe_gemm/swap_ab.h"
 #include "kernels/moe_gemm/swap_ab_kernel.cuh"
 #include "kernels/moe_gemm/tile.h"
@@ -57,50 +54,20 @@ auto with_config(int block, const SwapAbTile& tile, F f) {
   return block == 64 ? f(Config<64, 128, false>()) : f(Config<128, 128, false>());
 }
 
-/// A launch but for its arguments. Refers to itself: stays where it is made.
-template <class C>
-struct Geometry {
-  cudaLaunchAttribute attribute;
-  cudaLaunchConfig_t config = {};
-
-  Geometry(int splits, int clusters) {
-    allow_shared(swap_ab_kernel<C>, C::kSharedBytes);
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(splits), 1, 1};
-    config.gridDim = static_cast<unsigned>(splits * clusters);
-    config.blockDim = C::kThreads;
-    config.dynamicSmemBytes = C::kSharedBytes;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-  }
-  Geometry(const Geometry&) = delete;
-};
-
-/// Clusters that an idle GPU holds at once; asked of the driver once, as whole clusters may leave
-/// some of a GPC's SMs unused. Without a GPU as many as there are SMs for.
-int resident_clusters(int block, const SwapAbTile& tile, const DeviceFacts& device) {
+/// Clusters that an idle GPU holds at once.
+int resident(int block, const SwapAbTile& tile, const DeviceFacts& device) {
   const int blocks = device.processors * blocks_per_sm(block);
   if (tile.splits == 1 || device.backend != Backend::cuda) return blocks / tile.splits;
-  static std::mutex mutex;
-  static std::map<std::tuple<std::string, int, std::string>, int> known;
-  const std::lock_guard lock(mutex);
-  const std::tuple key(device.uuid, block, text(tile));
-  if (const auto at = known.find(key); at != known.end()) return at->second;
-  return known[key] = with_config(block, tile, [&]<class C>(C) {
-           const Geometry<C> geometry(tile.splits, 1);
-           int clusters = 0;
-           check_cuda(
-               cudaOccupancyMaxActiveClusters(&clusters, swap_ab_kernel<C>, &geometry.config),
-               "cudaOccupancyMaxActiveClusters");
-           return clusters;
-         });
+  return with_config(block, tile, [&]<class C>(C) {
+    return resident_clusters(swap_ab_kernel<C>, tile.splits, C::kThreads, C::kSharedBytes, device);
+  });
 }
 
 SwapAbTile tile_for(const MoeGemmShape& s, bool split, const DeviceFacts& device) {
   std::vector<SwapAbTile> tiles = swap_ab_tiles(s);
   if (!split) std::erase_if(tiles, [](auto& t) { return t.splits > 1 || t.columns < 128; });
   return choose_swap_ab_tile(s, tiles, device.processors, [&](const SwapAbTile& tile) {
-    return resident_clusters(s.block, tile, device);
+    return resident(s.block, tile, device);
   });
 }
 
@@ -183,15 +150,14 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
   const MoeGemmShape& s = args.shape;
   const auto row_blocks = static_cast<int>(s.capacity() / s.block);
   const int64_t tiles = int64_t{row_blocks} * ((s.n + tile.columns - 1) / tile.columns);
-  const int64_t clusters =
-      std::clamp<int64_t>(resident_clusters(s.block, tile, where.device), 1, tiles);
+  const int64_t clusters = std::clamp<int64_t>(resident(s.block, tile, where.device), 1, tiles);
   with_config(s.block, tile, [&]<class C>(C) {
-    Geometry<C> geometry(tile.splits, static_cast<int>(clusters));
-    geometry.config.stream = static_cast<cudaStream_t>(where.stream);
-    check_cuda(cudaLaunchKernelEx(
-                   &geometry.config, swap_ab_kernel<C>, weights_map(args, C::kColumns), args,
-                   Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
-               "swap_ab_kernel");
+    const ClusterLaunch launch(swap_ab_kernel<C>, static_cast<int>(clusters), tile.splits,
+                               C::kThreads, C::kSharedBytes, where.stream);
+    check_cuda(
+        cudaLaunchKernelEx(&launch.config, swap_ab_kernel<C>, weights_map(args, C::kColumns), args,
+                           Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
+        "swap_ab_kernel");
   });
 }
 

@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "kernels/cluster.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cluster_launch.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"
@@ -128,22 +128,13 @@ void launch_lanes(const TopkSortArgs& args, const Target& target) {
   const int chunk = (shape.tokens + kCluster - 1) / kCluster;
   const size_t shared = shared_bytes(shape, chunk);
   const auto kernel = cluster_kernel<N, Grouped>;
-  allow_shared(kernel, shared);
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
              "cluster of 16 blocks");
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, chunk) * kWarp;
 
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {kCluster, 1, 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = std::max(target.device.processors / kCluster, 2) * kCluster;
-  config.blockDim = std::min(wanted, kMaxThreads);
-  config.dynamicSmemBytes = shared;
-  config.stream = target.stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel, args, chunk), "cluster_kernel");
+  const ClusterLaunch launch(kernel, std::max(target.device.processors / kCluster, 2), kCluster,
+                             std::min(wanted, kMaxThreads), shared, target.stream);
+  check_cuda(cudaLaunchKernelEx(&launch.config, kernel, args, chunk), "cluster_kernel");
 }
 
 }  // namespace
