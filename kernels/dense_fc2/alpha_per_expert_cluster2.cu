@@ -5,11 +5,17 @@
 // quarters of what two blocks would take by themselves: 48 KB in place of 64 per 128 of K.
 //
 // A stage is refilled once the warps of both blocks have handed it back. Where M is at most 128 the
-// second block multiplies zeros.
+// second block has no rows, and copies and multiplies for the first one's sake.
 //
 // Floors on an H200 at DeepSeek-R1's shape (H = 7168, K = 65536): weights of 470 MB, and at
 // M = 256 activations of 17 MB, at 4.42 TB/s: 110 us; 2*M*7168*65536 FLOP at 1549 TFLOP/s: 155 us
 // at M = 256. There are 56 clusters, 112 blocks, for each 256 tokens, and 132 SMs.
+//
+// Measured on an H200, cold, us at M = 128, 256, 288, 384 (commit 2087c86, 2 processes): 254 216
+// 501 438, against 170 218 475 410 of alpha_per_expert. At M = 128 the second block's copies of
+// zeros from beyond the last row were slower than those of rows, and are since left out. From M =
+// 257 on clusters work on 512 tokens: 112 tiles of two blocks in two rounds of 66, where
+// alpha_per_expert has 168 of one block, 36 of them in its second round.
 #include "kernels/dense_fc2/alpha_per_expert_kernel.cuh"
 #include "kernels/dense_fc2/dense_launch.cuh"
 

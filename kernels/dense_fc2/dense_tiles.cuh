@@ -105,16 +105,19 @@ __device__ void produce(const CUtensorMap* a_map, const CUtensorMap* b_map, cons
   const int first_b_row = rank<C>() * kBRows;
   Ring ring{C::kStages};
   for_tiles<C>(s, [&](const Tile& tile) {
+    // A block of a cluster may have no rows. Whatever it multiplies then is not written; zeros
+    // would take the copy engine longer than rows that exist.
+    const bool has_rows = tile.row < s.tokens;
     for (int k = 0; k < s.k(); k += C::kKTile, ring.advance()) {
       uint64_t* full = &shared.full[ring.stage];
       const uint32_t a = shared_address(shared.stages[ring.stage]);
       const uint32_t b = a + C::kABytes + first_b_row * kMoeGroup;
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      arrive_expecting(full, C::kStageBytes);
+      arrive_expecting(full, C::kStageBytes - (has_rows ? 0 : C::kABytes));
 #pragma unroll
       for (int slab = 0; slab < C::kSlabs; ++slab) {
         const int at = k + slab * kMoeGroup, row = tile.column + first_b_row;
-        copy_tile(a + slab * kASlabBytes, a_map, at, tile.row, full);
+        if (has_rows) copy_tile(a + slab * kASlabBytes, a_map, at, tile.row, full);
         if constexpr (C::kBlocks == 1) {
           copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, full);
         } else {
