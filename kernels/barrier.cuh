@@ -21,6 +21,11 @@ __device__ inline void arrive_barrier(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
+/// Once for the warp, which calls it together: what its lanes did before counts as done.
+__device__ inline void arrive_warp(uint64_t* barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) arrive_barrier(barrier);
+}
 /// Waits until the barrier's phase of this parity is complete.
 __device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
   uint32_t open = 0;

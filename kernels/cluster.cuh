@@ -19,16 +19,11 @@ __device__ inline void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// This block's place in its cluster, and the cluster's size.
+/// This block's place in its cluster.
 __device__ inline int cluster_rank() {
   int rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
-}
-__device__ inline int cluster_blocks() {
-  int blocks;
-  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-  return blocks;
 }
 
 /// What an address of this block's shared memory is in block `rank`'s, for the whole cluster.

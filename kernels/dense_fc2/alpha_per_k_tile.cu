@@ -89,8 +89,7 @@ class RingFactors {
     }
     if constexpr (C::kBlockScales) factor.b = __ldg(b_++);
     if constexpr (Slab + C::kUnitSlabs == C::kSlabs) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) arrive_barrier(&shared_.factors_empty[stage]);
+      arrive_warp(&shared_.factors_empty[stage]);
       ring_.advance();
     }
     return factor;

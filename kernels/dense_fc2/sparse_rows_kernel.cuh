@@ -142,8 +142,7 @@ class Gatherer {
   __device__ void publish() {
     uint64_t* full = &memory_.shared->rows_full[ring_.stage];
     arrive_after_copies(full);
-    __syncwarp();
-    if (lane_ == 0) arrive_barrier(full);
+    arrive_warp(full);
   }
 
   const DenseFc2Args& args_;

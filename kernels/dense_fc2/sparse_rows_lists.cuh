@@ -68,8 +68,7 @@ __device__ void scan_alphas(const Work& work, Shared& shared, int warp) {
       }
       if (lane < kScanExperts) shared.lists[ring.stage][to[i]] = own;
     }
-    __syncwarp();
-    if (lane == 0) arrive_barrier(&shared.lists_full[ring.stage]);
+    arrive_warp(&shared.lists_full[ring.stage]);
   }
 }
 
@@ -92,8 +91,7 @@ __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
         left &= ~(one_expert << word);
       }
     }
-    __syncwarp();
-    if (lane == 0) arrive_barrier(&shared.lists_empty[ring.stage]);
+    arrive_warp(&shared.lists_empty[ring.stage]);
   }
 }
 

@@ -29,7 +29,7 @@ struct Memory {
   __device__ Memory(uint8_t* raw, const Work& work) {
     const Plan& plan = work.plan;
     const int slabs = plan.stages * plan.span;
-    weights = raw + (kAlignment - shared_address(raw) % kAlignment) % kAlignment;
+    weights = align_shared(raw);
     rows = weights + slabs * plan.columns * kMoeGroup;
     sums = reinterpret_cast<float*>(rows + slabs * kChunkBytes);
     chunks = reinterpret_cast<Chunk*>(sums + work.args.shape.tokens * plan.pitch);
@@ -73,7 +73,7 @@ class Multiplier {
   __device__ void multiply_chunks() {
     Shared& shared = *memory_.shared;
     const int warpgroup = threadIdx.x / 128, next = (warpgroup + 1) % kWarpgroups;
-    if (next == 0) tell(&shared.turns[0]);  // the first turn
+    if (next == 0) arrive_warp(&shared.turns[0]);  // the first turn
     for (int i = 0; i < warpgroup; ++i) ring_.advance();
     for (uint32_t turn = 0;; turn ^= 1) {
       wait_barrier(&shared.rows_full[ring_.stage], ring_.phase);
@@ -89,11 +89,11 @@ class Multiplier {
 #pragma unroll
       for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
       wait_barrier(&shared.turns[warpgroup], turn);
-      tell(&shared.rows_empty[ring_.stage]);  // not earlier: in order
+      arrive_warp(&shared.rows_empty[ring_.stage]);  // not earlier: in order
       add(product, acc);
-      tell(&shared.turns[next]);
+      arrive_warp(&shared.turns[next]);
       // Those who had turns before have made their products.
-      if (product.last) tell(&shared.weights_empty[product.weights]);
+      if (product.last) arrive_warp(&shared.weights_empty[product.weights]);
       for (int i = 0; i < kWarpgroups; ++i) ring_.advance();
     }
   }
@@ -122,12 +122,6 @@ class Multiplier {
       }
     }
     commit_products();
-  }
-
-  /// The warp has done what a barrier counts.
-  __device__ static void tell(uint64_t* barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive_barrier(barrier);
   }
 
   __device__ Product read(const Chunk& chunk) const {

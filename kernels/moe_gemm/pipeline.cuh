@@ -108,9 +108,12 @@ __device__ inline void prefetch_map(const CUtensorMap* map) {
 template <class S>
 constexpr size_t kSharedBytes = sizeof(S) + 1024;
 
+__device__ inline uint8_t* align_shared(uint8_t* raw) {
+  return raw + (1024 - shared_address(raw) % 1024) % 1024;
+}
 template <class S>
 __device__ S& aligned_shared(uint8_t* raw) {
-  return *reinterpret_cast<S*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
+  return *reinterpret_cast<S*>(align_shared(raw));
 }
 
 }  // namespace moegate::gemm

@@ -191,8 +191,7 @@ __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* st
       write_columns<kOutput, Tokens>(args, column, shared.ids[buffers.stage], sums,
                                      shared.staged[warpgroup]);
     }
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive_barrier(&shared.rows_empty[buffers.stage]);
+    arrive_warp(&shared.rows_empty[buffers.stage]);
     buffers.advance();
   });
 }

@@ -132,7 +132,7 @@ __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, co
 template <class C>
 __device__ void consume(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
   constexpr int kTokens = C::kTokens;
-  const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32;
+  const int warpgroup = threadIdx.x / 128;
   for (float& sum : sums) sum = 0;
   for (int i = 0; i < tile.groups; ++i, stages.advance()) {
     wait_barrier(stages.full(), stages.phase);
@@ -144,8 +144,7 @@ __device__ void consume(const Tile& tile, Stages<C>& stages, float (&sums)[C::kT
     start_group<kTokens>(acc, a, b);
     wait_products();
     add_scaled<kTokens>(sums, acc, stages.row_scales(), weight_scale);
-    __syncwarp();
-    if (lane == 0) arrive_barrier(stages.empty());
+    arrive_warp(stages.empty());
   }
 }
 

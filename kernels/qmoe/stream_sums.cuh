@@ -40,8 +40,7 @@ struct TeamSums {
     const int box = turn % 2;
     if (turn > 1) wait_barrier(&inbox.empty[box], (turn / 2 - 1) % 2);
     sent[(box * others + sender) * 32 + lane] = make_float2(sums.even, sums.odd);
-    __syncwarp();
-    if (lane == 0) arrive_barrier(&inbox.full[box]);
+    arrive_warp(&inbox.full[box]);
     ++turn;
   }
   /// In the order of the warps: the result does not depend on who came first.
@@ -49,8 +48,7 @@ struct TeamSums {
     const int box = turn % 2;
     wait_barrier(&inbox.full[box], turn / 2 % 2);
     for (int i = 0; i < others; ++i) sums.add(sent[(box * others + i) * 32 + lane]);
-    __syncwarp();
-    if (lane == 0) arrive_barrier(&inbox.empty[box]);
+    arrive_warp(&inbox.empty[box]);
     ++turn;
   }
 };
