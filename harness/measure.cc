@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBatch = 100;                // samples between two looks at the clock and the budget
-constexpr double kMaxInvalidShare = 0.05;  // more is status bad_timer
+constexpr double kMaxInvalidShare = 0.05;  // more is status noisy or bad_timer
 // On the host the scheduler's own tick flags some samples of every long launch, and leaving them
 // out is all that is needed; only most of them are too many.
 constexpr double kMaxPreemptedShare = 0.5;
@@ -211,19 +211,7 @@ void Bench::sample_until_precise(Session& session, const Sampling& sampling,
 
 void Bench::doubt(const Interference& interference, Result& result) const {
   const bool host = device_.facts().backend == Backend::host;
-  const int all = result.samples + result.invalid;
-  if (result.samples > 0 && result.slow > kMaxInvalidShare * all) {
-    result.status = Status::noisy;
-    result.why = fmt::format(
-        "{} of {} samples are below 95 % of the median SM clock, {:.0f} MHz: at the power limit?",
-        result.slow, all, result.sm_mhz);
-  }
-  if (result.samples == 0 ||
-      result.invalid - result.slow > (host ? kMaxPreemptedShare : kMaxInvalidShare) * all) {
-    result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
-    result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
-                             describe_flags(result.flags));
-  }
+  judge_samples(host, result);
   if (!host || !result.measured()) return;
   // A variant's few milliseconds may fall between two time slices of the other load; the whole
   // process's life does not.
@@ -276,6 +264,22 @@ void summarise(const std::vector<Sample>& samples, Result& result) {
   result.ratio = median(ratios);
   result.ratio_low = paired.low;
   result.ratio_high = paired.high;
+}
+
+void judge_samples(bool host, Result& result) {
+  const int all = result.samples + result.invalid;
+  const double most = (host ? kMaxPreemptedShare : kMaxInvalidShare) * all;
+  if (result.samples > 0 && result.invalid <= most) return;
+  if (result.samples > 0 && result.invalid - result.slow <= most) {
+    result.status = Status::noisy;
+    result.why = fmt::format(
+        "{} of {} samples are below 95 % of the median SM clock, {:.0f} MHz: at the power limit?",
+        result.slow, all, result.sm_mhz);
+    return;
+  }
+  result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
+  result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
+                           describe_flags(result.flags));
 }
 
 }  // namespace moegate

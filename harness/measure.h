@@ -72,5 +72,8 @@ class Bench {
 
 /// Fills the latency part of a result from its samples. Pure; exposed for tests.
 void summarise(const std::vector<Sample>& samples, Result& result);
+/// Lowers the status of a summarised result with too many invalid samples: noisy where no more than
+/// allowed are invalid for another reason than a slow clock, else bad_timer (host: noisy, too).
+void judge_samples(bool host, Result& result);
 
 }  // namespace moegate

@@ -30,6 +30,34 @@ TEST(Summarise, LeavesFlaggedSamplesOutButCountsThem) {
   EXPECT_EQ(result.ratio, 0);  // nothing was paired
 }
 
+/// Of 100 samples.
+Status judged(bool host, int slow, int broken) {
+  std::vector<Sample> samples(static_cast<size_t>(100 - slow - broken), sample(1000));
+  samples.insert(samples.end(), static_cast<size_t>(slow), sample(1100, 0, kSlowClock));
+  samples.insert(samples.end(), static_cast<size_t>(broken), sample(0, 0, kBadTimestamp));
+  Result result;
+  result.status = Status::ok;
+  summarise(samples, result);
+  judge_samples(host, result);
+  return result.status;
+}
+
+TEST(JudgeSamples, ASlowClockAloneIsNoise) {
+  EXPECT_EQ(judged(false, 5, 0), Status::ok);
+  EXPECT_EQ(judged(false, 6, 0), Status::noisy);
+  EXPECT_EQ(judged(false, 60, 5), Status::noisy);
+  EXPECT_EQ(judged(false, 4, 4), Status::noisy);
+}
+
+TEST(JudgeSamples, OtherReasonsAreABadTimer) {
+  EXPECT_EQ(judged(false, 0, 5), Status::ok);
+  EXPECT_EQ(judged(false, 0, 6), Status::bad_timer);
+  EXPECT_EQ(judged(false, 60, 6), Status::bad_timer);
+  EXPECT_EQ(judged(false, 100, 0), Status::bad_timer);  // nothing is left to be reported
+  EXPECT_EQ(judged(true, 0, 50), Status::ok);
+  EXPECT_EQ(judged(true, 0, 51), Status::noisy);
+}
+
 TEST(Summarise, PairsWithTheYardstick) {
   // The machine is twice as slow for the second half; the ratio does not see it.
   std::vector<Sample> samples(50, sample(800, 1000));
