@@ -44,7 +44,8 @@ int resident_clusters(KernelFunction* kernel, int blocks, int threads, size_t sh
   const std::lock_guard lock(mutex);
   const std::tuple key(device.uuid, reinterpret_cast<const void*>(kernel), blocks);
   if (const auto at = known.find(key); at != known.end()) return at->second;
-  const ClusterLaunch launch(kernel, 1, blocks, threads, shared_bytes, nullptr);
+  ClusterLaunch launch(kernel, 1, blocks, threads, shared_bytes, nullptr);
+  launch.config.numAttrs = 1;  // of a launch without a cluster size the driver counts one
   int clusters = 0;
   check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config),
              "cudaOccupancyMaxActiveClusters");

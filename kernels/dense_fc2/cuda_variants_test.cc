@@ -175,6 +175,17 @@ TEST_F(CudaDenseFc2, SparseRowsAgreesWithTheMostTokens) {
   }
 }
 
+// Shares of K are dealt to all SMs, also where a row of tiles needs no cluster.
+TEST_F(CudaDenseFc2, StreamKLeavesNoSmWithoutWork) {
+  for (const char* tokens : {"1", "128"}) {
+    const Case c = dense_fc2_case({{"tokens", tokens}, {"experts", "40"}, {"hidden", "7168"}});
+    const std::string path =
+        find_variant(c.op, Backend::cuda, "stream_k").path(c, device_->facts());
+    const std::string all = fmt::format("{} x 1 clusters of 1", device_->facts().processors);
+    EXPECT_NE(path.find(all), std::string::npos) << c.key() << ": " << path;
+  }
+}
+
 /// What an H200 has.
 DeviceFacts h200() {
   DeviceFacts facts;
