@@ -21,7 +21,7 @@ __device__ void stream_weights(const CUtensorMap* map, const Work& work, const M
   const int slab_bytes = plan.columns * kMoeGroup;
   const uint64_t policy = evict_first();  // read once
   Ring ring{plan.stages};
-  for_each_expert(work, shared, [&](int expert, const uint32_t*) {
+  for_each_expert(work, shared, [&](int expert, const Word&, int) {
     if (threadIdx.x % 32 != 0) return;
     for (int g = 0; g < groups; g += kSpan, ring.advance()) {
       const uint32_t full = shared_address(&shared.weights_full[ring.stage]);
@@ -36,12 +36,6 @@ __device__ void stream_weights(const CUtensorMap* map, const Work& work, const M
     }
   });
 }
-
-/// A lane's word of an expert's list, as its bits are used up.
-struct Word {
-  uint32_t bits;
-  int row;  // of the expert's, that the next bit is
-};
 
 /// Fills the stages of rows, by warps that take turns: what a chunk takes is mostly waiting.
 template <bool kBlockScales, int kSpan>
@@ -99,7 +93,7 @@ class Gatherer {
   __device__ void put_tokens(Chunk& chunk, int first, Word word) const {
     while (word.bits != 0 && word.row < first + kChunkRows) {
       if (word.row >= first) {
-        chunk.tokens[word.row - first] = lane_ * 32 + __ffs(static_cast<int>(word.bits)) - 1;
+        chunk.tokens[word.row - first] = word.token + __ffs(static_cast<int>(word.bits)) - 1;
       }
       word.bits &= word.bits - 1;
       ++word.row;
@@ -111,12 +105,17 @@ class Gatherer {
     const int piece = lane_ % kPieces, slab = piece / 8;
     const uint32_t to = shared_address(memory_.rows) + (ring_.stage * kSpan + slab) * kChunkBytes;
     const uint8_t* from = args_.a + (int64_t{group} * kMoeGroup + piece * 16);
+    int tokens[kChunkRows / kAtOnce];  // read before copies, which loads would not overtake
 #pragma unroll
-    for (int i = 0; i < kChunkRows; i += kAtOnce) {
-      const int row = i + lane_ / kPieces;
-      if (row >= there) continue;
+    for (int i = 0; i < kChunkRows / kAtOnce; ++i) {
+      tokens[i] = chunk.tokens[i * kAtOnce + lane_ / kPieces];
+    }
+#pragma unroll
+    for (int i = 0; i < kChunkRows / kAtOnce; ++i) {
+      const int row = i * kAtOnce + lane_ / kPieces;
+      if (row >= there) break;
       copy_async<16>(to + row * kMoeGroup + (piece % 8 ^ row % 8) * 16,  // 128-byte swizzle
-                     from + int64_t{chunk.tokens[row]} * args_.shape.k(), true);
+                     from + int64_t{tokens[i]} * args_.shape.k(), true);
     }
   }
 
@@ -154,17 +153,8 @@ class Gatherer {
 
 template <bool kBlockScales, int kSpan>
 __device__ void gather_rows(const Work& work, const Memory& memory, int warp) {
-  const int lane = threadIdx.x % 32, words = work.plan.words();
   Gatherer<kBlockScales, kSpan> gatherer(work, memory, warp);
-  for_each_expert(work, *memory.shared, [&](int expert, const uint32_t* list) {
-    const uint32_t bits = lane < words ? list[lane] : 0;
-    int end = __popc(bits);  // rows up to and with this lane's
-    for (int step = 1; step < words; step *= 2) {
-      const int before = __shfl_up_sync(~0u, end, step);
-      if (lane >= step) end += before;
-    }
-    const int rows = __shfl_sync(~0u, end, words - 1);
-    const Word word = {bits, end - __popc(bits)};
+  for_each_expert(work, *memory.shared, [&](int expert, const Word& word, int rows) {
     for (int g = 0; g < work.args.shape.expert_groups(); g += kSpan) {
       gatherer.gather(expert, g, word, rows);
     }

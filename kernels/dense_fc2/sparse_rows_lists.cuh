@@ -72,23 +72,38 @@ __device__ void scan_alphas(const Work& work, Shared& shared, int warp) {
   }
 }
 
-/// Calls f(expert, the words of its list) for every expert that some token needs, in order; by a
-/// whole warp.
+/// What a lane has of an expert's list: a word or nothing.
+struct Word {
+  uint32_t bits;
+  int token;  // that the first bit stands for
+  int row;    // of the expert's rows, that the first bit set is
+};
+
+/// Calls f(expert, the lane's word, rows) for every expert that some token needs, in order; by a
+/// whole warp. Rows are counted for all experts that 32 words have, at once.
 template <class F>
 __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
   const Plan& plan = work.plan;
-  const int lane = threadIdx.x % 32;
-  const uint32_t one_expert = (1u << plan.words()) - 1;
+  const int lane = threadIdx.x % 32, words = plan.words();
+  const uint32_t one_expert = (1u << words) - 1;
   Ring ring{kLists};
   for (int first = 0; first < work.args.shape.experts; first += plan.batch(), ring.advance()) {
     wait_barrier(&shared.lists_full[ring.stage], ring.phase);
-    const uint32_t* lists = shared.lists[ring.stage];
     for (int part = 0; part < kListWords; part += 32) {
-      uint32_t left = __ballot_sync(~0u, lists[part + lane] != 0);
+      const uint32_t bits = shared.lists[ring.stage][part + lane];
+      int end = __popc(bits);  // rows of the expert up to and with this lane's
+      for (int step = 1; step < words; step *= 2) {
+        const int before = __shfl_up_sync(~0u, end, step, words);
+        if ((lane & (words - 1)) >= step) end += before;
+      }
+      uint32_t left = __ballot_sync(~0u, bits != 0);
       while (left != 0) {
-        const int word = (__ffs(static_cast<int>(left)) - 1) & -plan.words();  // the expert's first
-        f(first + ((part + word) >> plan.log_words), lists + part + word);
-        left &= ~(one_expert << word);
+        const int from = (__ffs(static_cast<int>(left)) - 1) & -words;  // the expert's first lane
+        const bool there = static_cast<unsigned>(lane - from) < static_cast<unsigned>(words);
+        const int rows = __shfl_sync(~0u, end, from + words - 1);
+        f(first + ((part + from) >> plan.log_words),
+          Word{there ? bits : 0, (lane - from) * 32, end - __popc(bits)}, rows);
+        left &= ~(one_expert << from);
       }
     }
     arrive_warp(&shared.lists_empty[ring.stage]);
