@@ -30,7 +30,8 @@ void launch_form(const DenseFc2Args& args, const Plan& plan, void* stream) {
   const auto kernel = sparse_rows_kernel<kBlockScales, kSpan>;
   allow_shared(kernel, plan.shared_bytes);
   const auto grid = static_cast<unsigned>((s.hidden + plan.columns - 1) / plan.columns);
-  kernel<<<grid, kThreads, plan.shared_bytes, static_cast<cudaStream_t>(stream)>>>(
+  const auto threads = static_cast<unsigned>(kFirstGatherWarp + plan.gather_warps) * 32;
+  kernel<<<grid, threads, plan.shared_bytes, static_cast<cudaStream_t>(stream)>>>(
       matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
   check_launch("sparse_rows_kernel");
 }

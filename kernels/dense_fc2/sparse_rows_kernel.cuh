@@ -8,9 +8,9 @@
 
 namespace moegate::gemm::sparse_rows {
 
-constexpr int kWeightsWarp = kConsumers / 32, kFirstGatherWarp = kWeightsWarp + 1,
-              kFirstScanWarp = kFirstGatherWarp + kGatherWarps,
-              kThreads = (kFirstScanWarp + kScanWarps) * 32;
+constexpr int kWeightsWarp = kConsumers / 32, kFirstScanWarp = kWeightsWarp + 1,
+              kFirstGatherWarp = kFirstScanWarp + kScanWarps,
+              kMostThreads = (kFirstGatherWarp + kMostGatherWarps) * 32;
 
 /// Fills the stages of weights, by one thread of a warp.
 template <int kSpan>
@@ -44,6 +44,7 @@ class Gatherer {
   __device__ Gatherer(const Work& work, const Memory& memory, int warp)
       : args_(work.args),
         memory_(memory),
+        gather_warps_(work.plan.gather_warps),
         turns_left_(warp),
         ring_{work.plan.stages},
         weights_{work.plan.stages} {}
@@ -85,7 +86,7 @@ class Gatherer {
   /// Whether the next chunk is this warp's; if so, waits for its stage.
   __device__ bool next_turn() {
     if (turns_left_-- > 0) return false;
-    turns_left_ = kGatherWarps - 1;
+    turns_left_ = gather_warps_ - 1;
     wait_barrier(&memory_.shared->rows_empty[ring_.stage], ring_.phase ^ 1);
     return true;
   }
@@ -147,6 +148,7 @@ class Gatherer {
   const DenseFc2Args& args_;
   const Memory& memory_;
   const int lane_ = threadIdx.x % 32;
+  const int gather_warps_;
   int turns_left_;  // of other warps
   Ring ring_, weights_;
 };
@@ -162,10 +164,10 @@ __device__ void gather_rows(const Work& work, const Memory& memory, int warp) {
   gatherer.finish();
 }
 
-__device__ inline void init_barriers(Shared& shared) {
+__device__ inline void init_barriers(Shared& shared, const Plan& plan) {
   if (threadIdx.x < kLists) {
     init_barrier(&shared.lists_full[threadIdx.x], kScanWarps);
-    init_barrier(&shared.lists_empty[threadIdx.x], 1 + kGatherWarps);
+    init_barrier(&shared.lists_empty[threadIdx.x], 1 + plan.gather_warps);
   }
   if (threadIdx.x < kMaxStages) {
     init_barrier(&shared.weights_full[threadIdx.x], 1);
@@ -179,19 +181,19 @@ __device__ inline void init_barriers(Shared& shared) {
 }
 
 template <bool kBlockScales, int kSpan>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kMostThreads, 1)
     sparse_rows_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ Work work) {
   extern __shared__ uint8_t raw[];
   const Memory memory(raw, work);
   const int warp = threadIdx.x / 32;
   if (threadIdx.x == kWeightsWarp * 32) prefetch_map(&map);
   clear_sums(work, memory);
-  init_barriers(*memory.shared);
+  init_barriers(*memory.shared, work.plan);
   if (warp < kWeightsWarp) {
     Multiplier<kBlockScales, kSpan>(work, memory).multiply_chunks();
   } else if (warp == kWeightsWarp) {
     stream_weights<kSpan>(&map, work, memory);
-  } else if (warp < kFirstScanWarp) {
+  } else if (warp >= kFirstGatherWarp) {
     gather_rows<kBlockScales, kSpan>(work, memory, warp - kFirstGatherWarp);
   } else if (work.args.shape.experts % 4 == 0) {
     scan_alphas<true>(work, *memory.shared, warp - kFirstScanWarp);
@@ -199,7 +201,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     scan_alphas<false>(work, *memory.shared, warp - kFirstScanWarp);
   }
   __syncthreads();
-  write_sums<kBlockScales>(work, memory, kThreads);
+  write_sums<kBlockScales>(work, memory);
 }
 
 }  // namespace moegate::gemm::sparse_rows

@@ -11,17 +11,18 @@ namespace moegate::gemm::sparse_rows {
 constexpr int kMostColumns = 64;  // the M of wgmma
 constexpr int kChunkRows = 16;    // gathered rows of a product: its N
 constexpr int kMaxStages = 16;
-constexpr int kLists = 4;         // batches of lists
-constexpr int kListWords = 128;   // of a batch
-constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
-constexpr int kAlignment = 1024;  // of a swizzled operand
-constexpr int kGatherWarps = 3;   // that fill stages with rows, chunk by chunk in turn
-constexpr int kWarpgroups = 3;    // that multiply, likewise
+constexpr int kLists = 4;            // batches of lists
+constexpr int kListWords = 128;      // of a batch
+constexpr int kMostTokens = 512;     // a batch then has the lists of eight experts
+constexpr int kAlignment = 1024;     // of a swizzled operand
+constexpr int kWarpgroups = 3;       // that multiply chunks, in turn
+constexpr int kMostGatherWarps = 6;  // that fill stages with rows, likewise
+
 /// Those who take turns await only their own chunks. A barrier tells one phase from the next, not
 /// from the one after that: when a warp comes to wait for a stage, all but the last use of it must
 /// be over. They are where stages are handed back in order, and a warp's last chunk was a round of
-/// the ring ago or less.
-constexpr int kFewestStages = std::max(kGatherWarps, kWarpgroups);
+/// the ring ago or less: there are at least as many stages as take turns.
+constexpr int kFewestStages = kWarpgroups;
 
 /// What goes with some rows of an expert and a span of its K.
 struct alignas(16) Chunk {
@@ -49,6 +50,7 @@ struct Plan {
   int pitch;      // floats from a token's sums to the next one's
   int log_words;  // of an expert's list
   int stages;     // of weights, and of rows
+  int gather_warps;
   size_t shared_bytes;
 
   MOEGATE_HD int words() const { return 1 << log_words; }
@@ -70,6 +72,7 @@ inline Plan make_plan(const DenseFc2Shape& s, const DeviceFacts& device) {
       kAlignment + int64_t{sizeof(Shared)} + int64_t{s.tokens} * plan.pitch * 4;
   const int64_t fit = (device.shared_per_block - other_bytes) / stage_bytes;
   plan.stages = static_cast<int>(std::clamp<int64_t>(fit, 0, kMaxStages));
+  plan.gather_warps = std::min(plan.stages, kMostGatherWarps);
   plan.shared_bytes = static_cast<size_t>(other_bytes + plan.stages * stage_bytes);
   return plan;
 }

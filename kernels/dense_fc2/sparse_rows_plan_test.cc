@@ -49,6 +49,7 @@ TEST(SparseRowsPlan, SharedMemoryHoldsItAtAllSizes) {
         EXPECT_LE(plan.shared_bytes, static_cast<size_t>(kH200Shared));
         EXPECT_GE(plan.stages, kFewestStages);
         EXPECT_LE(plan.stages, kMaxStages);
+        EXPECT_LE(plan.gather_warps, plan.stages);
         EXPECT_EQ(plan.pitch / 8 % 2, 1);
         EXPECT_GE(plan.pitch, plan.columns);
         EXPECT_GE(plan.words() * 32, tokens);

@@ -186,11 +186,11 @@ class Multiplier {
 
 /// out = the sums, in bf16; by all threads of the block.
 template <bool kBlockScales>
-__device__ void write_sums(const Work& work, const Memory& memory, int threads) {
+__device__ void write_sums(const Work& work, const Memory& memory) {
   const DenseFc2Args& args = work.args;
   const int pieces = work.plan.columns / 8, all = args.shape.tokens * pieces;
   const float scale = kBlockScales ? 1 : __ldg(args.a_scales) * __ldg(args.b_scales);
-  for (int i = threadIdx.x; i < all; i += threads) {
+  for (int i = threadIdx.x; i < all; i += blockDim.x) {
     const int token = i / pieces, piece = i % pieces, column = memory.first_column + piece * 8;
     if (column >= args.shape.hidden) continue;
     const auto* from =
