@@ -104,8 +104,7 @@ class RingFactors {
 
 template <class C>
 __global__ void __launch_bounds__(kThreads, 1)
-    alpha_per_k_tile_kernel(const __grid_constant__ CUtensorMap a_map,
-                            const __grid_constant__ CUtensorMap b_map,
+    alpha_per_k_tile_kernel(const __grid_constant__ Maps maps,
                             const __grid_constant__ DenseFc2Args args) {
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<RingShared<C>>(raw);
@@ -120,7 +119,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     consume<C>(args, shared, RingFactors<C>(args, shared));
   } else {
     leave_registers<kProducerRegisters>();
-    if (threadIdx.x == kConsumers) produce<C>(&a_map, &b_map, args.shape, shared);
+    if (threadIdx.x == kConsumers) produce<C>(maps, args.shape, shared);
     if (threadIdx.x / 32 == kConsumers / 32 + 1) produce_factors<C>(args, shared);
   }
 }

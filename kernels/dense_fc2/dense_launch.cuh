@@ -21,17 +21,18 @@ void with_config(const DenseFc2Shape& s, F f) {
   s.k_tile == 128 ? with_k_tile.template operator()<128>() : with_k_tile.template operator()<256>();
 }
 
-/// Launches a kernel of (map of a, map of b, args) with a block per SM at most.
+/// Launches a kernel of (maps, args) with a block per SM at most.
 template <class C, class KernelFunction>
 void launch_tiles(KernelFunction* kernel, size_t shared_bytes, const DenseFc2Args& args,
                   const Launch& where) {
   const DenseFc2Shape& s = args.shape;
   const int clusters = std::min(all_tiles<C>(s), where.device.processors / C::kBlocks);
   const ClusterLaunch launch(kernel, clusters, C::kBlocks, kThreads, shared_bytes, where.stream);
-  check_cuda(
-      cudaLaunchKernelEx(&launch.config, kernel, matrix_map(args.a, s.tokens, s.k(), kRows),
-                         matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks), args),
-      "dense_fc2 kernel");
+  const Maps maps = {
+      matrix_map(args.a, s.tokens, s.k(), kRows),
+      matrix_map(args.a, s.tokens, s.k(), rows_of(s, (s.tokens - 1) / kRows * kRows)),
+      matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
+  check_cuda(cudaLaunchKernelEx(&launch.config, kernel, maps, args), "dense_fc2 kernel");
 }
 
 inline std::string unsupported(const Case& c, const DeviceFacts&) {

@@ -80,6 +80,19 @@ __host__ __device__ int all_tiles(const DenseFc2Shape& s) {
   return row_tiles<C>(s) * ((s.hidden + C::kColumns - 1) / C::kColumns);
 }
 
+/// The operands as the copy engine sees them: a in tiles of kRows rows, and the last of these,
+/// which may have fewer. Zeros from beyond the last row would take longer to copy than rows that
+/// exist.
+struct Maps {
+  CUtensorMap a, last_a, b;
+};
+
+/// Rows of the tile that starts at `row`; none: 0.
+__host__ __device__ inline int rows_of(const DenseFc2Shape& s, int row) {
+  const int left = s.tokens - row;
+  return left < 0 ? 0 : left < kRows ? left : kRows;
+}
+
 /// This block's place in its cluster.
 template <class C>
 __device__ int rank() {
@@ -99,30 +112,29 @@ __device__ void for_tiles(const DenseFc2Shape& s, F f) {
 /// Fills the stages with both operands, by one thread. In a cluster each block brings its part of
 /// b's tile, for all of them.
 template <class C>
-__device__ void produce(const CUtensorMap* a_map, const CUtensorMap* b_map, const DenseFc2Shape& s,
-                        Shared<C>& shared) {
+__device__ void produce(const Maps& maps, const DenseFc2Shape& s, Shared<C>& shared) {
   constexpr int kBRows = C::kColumns / C::kBlocks;
   const int first_b_row = rank<C>() * kBRows;
   Ring ring{C::kStages};
   for_tiles<C>(s, [&](const Tile& tile) {
-    // A block of a cluster may have no rows. Whatever it multiplies then is not written; zeros
-    // would take the copy engine longer than rows that exist.
-    const bool has_rows = tile.row < s.tokens;
+    // What is multiplied where there are no rows is not written.
+    const int rows = rows_of(s, tile.row);
+    const CUtensorMap* a_map = rows < kRows ? &maps.last_a : &maps.a;
     for (int k = 0; k < s.k(); k += C::kKTile, ring.advance()) {
       uint64_t* full = &shared.full[ring.stage];
       const uint32_t a = shared_address(shared.stages[ring.stage]);
       const uint32_t b = a + C::kABytes + first_b_row * kMoeGroup;
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      arrive_expecting(full, C::kStageBytes - (has_rows ? 0 : C::kABytes));
+      arrive_expecting(full, C::kStageBytes - C::kSlabs * (kRows - rows) * kMoeGroup);
 #pragma unroll
       for (int slab = 0; slab < C::kSlabs; ++slab) {
         const int at = k + slab * kMoeGroup, row = tile.column + first_b_row;
-        if (has_rows) copy_tile(a + slab * kASlabBytes, a_map, at, tile.row, full);
+        if (rows > 0) copy_tile(a + slab * kASlabBytes, a_map, at, tile.row, full);
         if constexpr (C::kBlocks == 1) {
-          copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, full);
+          copy_tile(b + slab * C::kBSlabBytes, &maps.b, at, row, full);
         } else {
-          copy_tile(b + slab * C::kBSlabBytes, b_map, at, row, shared_address(full), evict_normal(),
-                    (1 << C::kBlocks) - 1);
+          copy_tile(b + slab * C::kBSlabBytes, &maps.b, at, row, shared_address(full),
+                    evict_normal(), (1 << C::kBlocks) - 1);
         }
       }
     }
