@@ -72,15 +72,15 @@ __device__ void scan_alphas(const Work& work, Shared& shared, int warp) {
   }
 }
 
-/// What a lane has of an expert's list: a word or nothing.
-struct Word {
-  uint32_t bits;
-  int token;  // that the first bit stands for
-  int row;    // of the expert's rows, that the first bit set is
+/// An expert's list, as a warp has it: lanes from `first_lane` on have a word each.
+struct List {
+  uint32_t bits;  // of the lane, which may be another expert's
+  int first_lane;
+  int rows;  // of the expert
 };
 
-/// Calls f(expert, the lane's word, rows) for every expert that some token needs, in order; by a
-/// whole warp. Rows are counted for all experts that 32 words have, at once.
+/// Calls f(expert, list) for every expert that some token needs, in order; by a whole warp. Rows
+/// are counted for all experts that 32 words have, at once.
 template <class F>
 __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
   const Plan& plan = work.plan;
@@ -91,18 +91,13 @@ __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
     wait_barrier(&shared.lists_full[ring.stage], ring.phase);
     for (int part = 0; part < kListWords; part += 32) {
       const uint32_t bits = shared.lists[ring.stage][part + lane];
-      int end = __popc(bits);  // rows of the expert up to and with this lane's
-      for (int step = 1; step < words; step *= 2) {
-        const int before = __shfl_up_sync(~0u, end, step, words);
-        if ((lane & (words - 1)) >= step) end += before;
-      }
+      int rows = __popc(bits);  // of the lane's expert
+      for (int other = 1; other < words; other *= 2) rows += __shfl_xor_sync(~0u, rows, other);
       uint32_t left = __ballot_sync(~0u, bits != 0);
       while (left != 0) {
         const int from = (__ffs(static_cast<int>(left)) - 1) & -words;  // the expert's first lane
-        const bool there = static_cast<unsigned>(lane - from) < static_cast<unsigned>(words);
-        const int rows = __shfl_sync(~0u, end, from + words - 1);
         f(first + ((part + from) >> plan.log_words),
-          Word{there ? bits : 0, (lane - from) * 32, end - __popc(bits)}, rows);
+          List{bits, from, __shfl_sync(~0u, rows, from)});
         left &= ~(one_expert << from);
       }
     }

@@ -11,28 +11,34 @@ namespace moegate::gemm::sparse_rows {
 constexpr int kMostColumns = 64;  // the M of wgmma
 constexpr int kChunkRows = 16;    // gathered rows of a product: its N
 constexpr int kMaxStages = 16;
-constexpr int kLists = 4;            // batches of lists
-constexpr int kListWords = 128;      // of a batch
-constexpr int kMostTokens = 512;     // a batch then has the lists of eight experts
-constexpr int kAlignment = 1024;     // of a swizzled operand
-constexpr int kWarpgroups = 3;       // that multiply chunks, in turn
+constexpr int kLists = 4;         // batches of lists
+constexpr int kListWords = 128;   // of a batch
+constexpr int kMostTokens = 512;  // a batch then has the lists of eight experts
+constexpr int kAlignment = 1024;  // of a swizzled operand
+constexpr int kWarpgroups = 3;    // that multiply chunks, in turn
+constexpr int kWarpgroupWarps = 4;
 constexpr int kMostGatherWarps = 6;  // that fill stages with rows, likewise
 
 /// Those who take turns await only their own chunks. A barrier tells one phase from the next, not
 /// from the one after that: when a warp comes to wait for a stage, all but the last use of it must
-/// be over. They are where stages are handed back in order, and a warp's last chunk was a round of
+/// be over. They are where stages are handed on in order, and a warp's last chunk was a round of
 /// the ring ago or less: there are at least as many stages as take turns.
 constexpr int kFewestStages = kWarpgroups;
 
-/// What goes with some rows of an expert and a span of its K.
+/// Some rows of an expert and a span of its K, and what goes with them.
 struct alignas(16) Chunk {
-  int tokens[kChunkRows];
+  // By the warp that gathers; read in pairs.
+  int tokens[kChunkRows];  // M where there is no row
   float alphas[kChunkRows];
   float a_scales[kChunkRows];  // in the block-scaled form
   float b_scales[2];           // likewise, of the two groups that the columns can be in
+  // The order, by the warp that plans.
   int rows;                    // 0: there are no more chunks
   int last;                    // of the span
   int weights, weights_phase;  // place in the ring of weights
+  int expert, group;           // first group of 128 along K
+  int first;                   // of the expert's rows
+  uint32_t list[kMostTokens / 32];
 };
 
 struct Shared {
@@ -40,8 +46,8 @@ struct Shared {
   uint32_t lists[kLists][kListWords];
   uint64_t lists_full[kLists], lists_empty[kLists];
   uint64_t weights_full[kMaxStages], weights_empty[kMaxStages];
-  uint64_t rows_full[kMaxStages], rows_empty[kMaxStages];
-  uint64_t turns[kWarpgroups];  // at the sums
+  uint64_t ordered[kMaxStages], rows_full[kMaxStages], rows_empty[kMaxStages];
+  uint64_t turns[kWarpgroups][kWarpgroupWarps];  // at the sums of a warp's columns
 };
 
 struct Plan {
@@ -69,7 +75,7 @@ inline Plan make_plan(const DenseFc2Shape& s, const DeviceFacts& device) {
   const int64_t stage_bytes =
       plan.span * (plan.columns + kChunkRows) * kMoeGroup + int{sizeof(Chunk)};
   const int64_t other_bytes =
-      kAlignment + int64_t{sizeof(Shared)} + int64_t{s.tokens} * plan.pitch * 4;
+      kAlignment + int64_t{sizeof(Shared)} + (int64_t{s.tokens} + 1) * plan.pitch * 4;
   const int64_t fit = (device.shared_per_block - other_bytes) / stage_bytes;
   plan.stages = static_cast<int>(std::clamp<int64_t>(fit, 0, kMaxStages));
   plan.gather_warps = std::min(plan.stages, kMostGatherWarps);

@@ -10,8 +10,7 @@
 
 namespace moegate::gemm::sparse_rows {
 
-constexpr int kConsumers = kWarpgroups * 128;  // threads
-constexpr int kWarpgroupWarps = 4;
+constexpr int kConsumers = kWarpgroups * 128;        // threads
 constexpr int kChunkBytes = kChunkRows * kMoeGroup;  // per 128 of K
 constexpr int kSums = kChunkRows / 2;                // of a thread's accumulator
 
@@ -19,7 +18,7 @@ constexpr int kSums = kChunkRows / 2;                // of a thread's accumulato
 struct Memory {
   uint8_t* weights;  // [stages, groups of a span, columns, 128], 128-byte swizzle
   uint8_t* rows;     // [stages, groups of a span, kChunkRows, 128], likewise
-  float* sums;       // [M, pitch]
+  float* sums;       // [M + 1, pitch]: the last row is for rows that a chunk lacks
   Chunk* chunks;     // [stages]
   Shared* shared;
   int first_column;
@@ -32,7 +31,7 @@ struct Memory {
     weights = align_shared(raw);
     rows = weights + slabs * plan.columns * kMoeGroup;
     sums = reinterpret_cast<float*>(rows + slabs * kChunkBytes);
-    chunks = reinterpret_cast<Chunk*>(sums + work.args.shape.tokens * plan.pitch);
+    chunks = reinterpret_cast<Chunk*>(sums + (work.args.shape.tokens + 1) * plan.pitch);
     shared = reinterpret_cast<Shared*>(chunks + plan.stages);
     first_column = blockIdx.x * plan.columns;
   }
@@ -50,10 +49,9 @@ class Multiplier {
  public:
   /// What a chunk's products meet, of the thread's four rows.
   struct Product {
-    int tokens[4];
+    float* sums[4];  // of the thread's first column
     float factors[4];
     float b_scales[2];  // of the thread's two columns
-    int rows;           // of the chunk, from the thread's first on
     bool last;          // that needs the weights
     int weights;        // their stage
   };
@@ -72,9 +70,11 @@ class Multiplier {
   /// Adds up the warpgroup's chunks: of kWarpgroups one after the other, its own.
   __device__ void multiply_chunks() {
     Shared& shared = *memory_.shared;
-    const int warpgroup = threadIdx.x / 128, next = (warpgroup + 1) % kWarpgroups;
-    if (next == 0) arrive_warp(&shared.turns[0]);  // the first turn
-    for (int i = 0; i < warpgroup; ++i) ring_.advance();
+    const int warpgroup = threadIdx.x / 128;
+    uint64_t* own_turn = &shared.turns[warpgroup][warp()];
+    uint64_t* next_turn = &shared.turns[(warpgroup + 1) % kWarpgroups][warp()];
+    if (warpgroup == kWarpgroups - 1) arrive_warp(next_turn);  // the first
+    ring_.advance(warpgroup);
     for (uint32_t turn = 0;; turn ^= 1) {
       wait_barrier(&shared.rows_full[ring_.stage], ring_.phase);
       const Chunk& chunk = memory_.chunks[ring_.stage];
@@ -88,13 +88,14 @@ class Multiplier {
       wait_products();
 #pragma unroll
       for (float& x : acc) asm volatile("" : "+f"(x)::"memory");  // not read before the wait
-      wait_barrier(&shared.turns[warpgroup], turn);
+      scale(product, acc);
+      wait_barrier(own_turn, turn);
       arrive_warp(&shared.rows_empty[ring_.stage]);  // not earlier: in order
       add(product, acc);
-      arrive_warp(&shared.turns[next]);
-      // Those who had turns before have made their products.
+      arrive_warp(next_turn);
+      // Warps that had turns before have made their products.
       if (product.last) arrive_warp(&shared.weights_empty[product.weights]);
-      for (int i = 0; i < kWarpgroups; ++i) ring_.advance();
+      ring_.advance(kWarpgroups);
     }
   }
 
@@ -136,44 +137,46 @@ class Multiplier {
         const float2 scales = *reinterpret_cast<const float2*>(&chunk.a_scales[row]);
         factors.x *= scales.x, factors.y *= scales.y;
       }
-      product.tokens[i] = tokens.x, product.tokens[i + 1] = tokens.y;
+      product.sums[i] = sums_ + tokens.x * plan_.pitch;
+      product.sums[i + 1] = sums_ + tokens.y * plan_.pitch;
       product.factors[i] = factors.x, product.factors[i + 1] = factors.y;
     }
     if constexpr (kBlockScales) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) product.b_scales[i] = chunk.b_scales[b_group_[i]];
     }
-    product.rows = chunk.rows - first;
     product.last = chunk.last != 0;
     product.weights = chunk.weights;
     return product;
   }
 
-  /// Loads come before all stores, which they would otherwise wait for.
+  __device__ static void scale(const Product& product, float (&acc)[kSums]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        float factor = product.factors[i];
+        if constexpr (kBlockScales) factor *= product.b_scales[column];
+        acc[i / 2 * 4 + i % 2 + column * 2] *= factor;
+      }
+    }
+  }
+
+  /// By one warp of those that share columns at a time, and so without what can be done outside a
+  /// turn, or a branch. Loads come before all stores, which they would otherwise wait for.
   __device__ void add(const Product& product, const float (&acc)[kSums]) const {
     float sums[4][2];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const float* from = sums_ + product.tokens[i] * plan_.pitch;
-      if (!has_row(product, i)) continue;
-      if (columns_ > 0) sums[i][0] = from[0];
-      if (columns_ > 8) sums[i][1] = from[8];
+      if (columns_ > 0) sums[i][0] = product.sums[i][0];
+      if (columns_ > 8) sums[i][1] = product.sums[i][8];
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float* to = sums_ + product.tokens[i] * plan_.pitch;
-      if (!has_row(product, i)) continue;
-      if (columns_ > 0) to[0] = sums[i][0] + acc[i / 2 * 4 + i % 2] * factor(product, i, 0);
-      if (columns_ > 8) to[8] = sums[i][1] + acc[i / 2 * 4 + i % 2 + 2] * factor(product, i, 1);
+      const int at = i / 2 * 4 + i % 2;
+      if (columns_ > 0) product.sums[i][0] = sums[i][0] + acc[at];
+      if (columns_ > 8) product.sums[i][8] = sums[i][1] + acc[at + 2];
     }
-  }
-  /// Of the thread's rows, which are two next to each other, and two 8 further on.
-  __device__ static bool has_row(const Product& product, int i) {
-    return i / 2 * 8 + i % 2 < product.rows;
-  }
-  __device__ static float factor(const Product& product, int row, int column) {
-    if constexpr (!kBlockScales) return product.factors[row];
-    return product.factors[row] * product.b_scales[column];
   }
 
   const Plan& plan_;

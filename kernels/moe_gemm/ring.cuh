@@ -18,6 +18,13 @@ struct Ring {
     stage = 0;
     phase ^= 1;
   }
+  /// By `places`, at most as many as there are stages.
+  __device__ void advance(int places) {
+    stage += places;
+    if (stage < stages) return;
+    stage -= stages;
+    phase ^= 1;
+  }
 };
 
 }  // namespace moegate::gemm
