@@ -7,8 +7,8 @@
 // N. Sums of all tokens stay in shared memory in fp32 (115 KB for 512 tokens and 56 columns); three
 // warpgroups take the chunks of 16 rows in turn and add their products, times alpha, in the order
 // of experts, so that launches agree to the bit. There is no split of K and no second kernel. Four
-// warps turn alpha into a bit per token and expert, ahead of up to six that gather the rows by
-// asynchronous copies.
+// warps turn alpha into a bit per token and expert; one cuts these lists into chunks, which up to
+// six gather by asynchronous copies, in turn.
 //
 // Sums are added after every 256 of K, or 128 where I is an odd multiple of it or there are block
 // scale factors.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of sparse_rows: a thread that streams weights, warps that list and gather the rows
-// that need them, warpgroups that multiply what comes and add it up in shared memory.
+// The kernel of sparse_rows: a thread that streams weights, warps that list the rows that need
+// them, cut the lists into chunks and gather these, warpgroups that multiply what comes and add it
+// up in shared memory.
 #pragma once
 
 #include "kernels/dense_fc2/sparse_rows_lists.cuh"
