@@ -11,11 +11,13 @@
 // M = 256 activations of 17 MB, at 4.42 TB/s: 110 us; 2*M*7168*65536 FLOP at 1549 TFLOP/s: 155 us
 // at M = 256. There are 56 clusters, 112 blocks, for each 256 tokens, and 132 SMs.
 //
-// Measured on an H200, cold, us at M = 128, 256, 288, 384 (commit 2087c86, 2 processes): 254 216
-// 501 438, against 170 218 475 410 of alpha_per_expert. At M = 128 the second block's copies of
-// zeros from beyond the last row were slower than those of rows, and are since left out. From M =
-// 257 on clusters work on 512 tokens: 112 tiles of two blocks in two rounds of 66, where
-// alpha_per_expert has 168 of one block, 36 of them in its second round.
+// SASS, steps of 128: two UTMALDG.2D, the one of weights with MULTICAST, and 24 QGMMA.64x128x32.
+//
+// Measured on an H200, cold, us at M = 1, 128, 192, 256, 288, 384, 512 (commit 0bfbd21, 3
+// processes): 156 172 195 209 379 396 416, against 151 157 200 198 359 374 411 of alpha_per_expert
+// and 192 202 231 243 425 441 486 of alpha_per_k_tile. Power takes what multicast gives: at M = 384
+// it needs 5 % fewer cycles than alpha_per_expert (609,000 and 644,000), at 1.54 in place of 1.72
+// GHz. At M <= 128 the second block multiplies for nothing.
 #include "kernels/dense_fc2/alpha_per_expert_kernel.cuh"
 #include "kernels/dense_fc2/dense_launch.cuh"
 

@@ -13,8 +13,9 @@
 // M = 128, 155 at 256. There are 56 tiles of 128 columns (112 of 64) for each 128 tokens, and 132
 // SMs with a block each: with M <= 128 three of five SMs have no tile of 128 columns.
 //
-// Measured on an H200, cold, us at M = 128, 256, 288, 384 (commit 2087c86, 2 processes): 203 266
-// 525 468; _n64, 128, 192, 288, 384: 184 404 623 534. Steps of both follow the rounds of tiles.
+// Measured on an H200, cold, us at M = 1, 128, 192, 256, 288, 384, 512 (commit 0bfbd21, 3
+// processes): 192 202 231 243 425 441 486; _n64 154 166 332 340 498 513 683. The steps are rounds
+// of tiles. reports/gallery/nvidia-h200-pr-tensorrt-llm-12686.md has all counts.
 #include "kernels/dense_fc2/dense_launch.cuh"
 #include "kernels/dense_fc2/dense_product.cuh"
 

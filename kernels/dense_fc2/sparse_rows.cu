@@ -14,9 +14,15 @@
 // scale factors.
 //
 // Floor on an H200 at DeepSeek-R1's shape (H = 7168, K = 65536): the weights of the experts that
-// are needed, 1.8 MB each, 470 MB of all 256, at 4.42 TB/s: 106 us. Operations are k / E of the
+// are needed, 1.8 MB each, 470 MB of all 256, at 4.49 TB/s: 105 us. Operations are k / E of the
 // dense form's: 4.9 us at M = 256. What blocks gather, each for itself, comes from L2: 134 MB at
 // M = 512 beside the weights, and 67 MB of alphas.
+//
+// Measured on an H200, cold, us at M = 1, 16, 64, 128, 192, 256, 288, 384, 512 (commit 0bfbd21, 3
+// processes): 10.1 52.0 108 119 120 128 131 137 172, at 1.92 GHz and more, 87 % of the floor at
+// M = 128 to 192, 76 % at 384. At M = 512 six stages are left, and the warp that plans is busy for
+// four fifths of the time. Gathering warps that each went through all lists for themselves took
+// 144 at M = 128 and 198 at 384 (three of them, commit 67ad30e).
 #include "kernels/dense_fc2/dense_launch.cuh"
 #include "kernels/dense_fc2/sparse_rows_kernel.cuh"
 

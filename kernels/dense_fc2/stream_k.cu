@@ -8,12 +8,13 @@
 // leave the clock where it is, which full rows pull down to 1.5 GHz. From 129 tokens on two or
 // three blocks, one below the other, share their weights by TMA multicast.
 //
-// Measured on an H200, cold, us at M = 1, 64, 128, 192, 256, 288, 384, 512 (commit 8bfae39, 2
-// processes): 122 129 132 179 185 287 292 360, at 1.88 GHz and more. At M = 128 the main kernel
-// takes 122 (DRAM at 80 % of its peak), the sums 8 more; without multicast M = 256 takes 207: L2 is
-// then at 94 % of its peak. With all rows read by TMA, in an earlier form, it took 227 at 1.47 GHz.
-// Where M is not near a multiple of 128 rows of tiles are empty, and cublaslt_plain, whose tiles
-// fit M and H, is faster (M = 192: 148, 288: 196).
+// Measured on an H200, cold, us at M = 1, 64, 128, 192, 256, 288, 384, 512 (commit 0bfbd21, 3
+// processes): 120 128 131 179 184 289 295 358, at 1.93 GHz and more: 82 % of the floor at M = 128,
+// 1.17 and 1.25 times it at 256 and 384. At M = 128 the main kernel takes 122 (DRAM at 80 % of its
+// peak), the sums 8 more; without multicast M = 256 takes 207: L2 is then at 94 % of its peak
+// (commit 8bfae39). With all rows read by TMA, in an earlier form, it took 227 at 1.47 GHz. Where M
+// is not near a multiple of 128 rows of tiles are empty, and cublaslt_plain, whose tiles fit M and
+// H, is faster (M = 192: 139, 288: 192).
 #include "kernels/dense_fc2/dense_launch.cuh"
 #include "kernels/dense_fc2/stream_k_kernel.cuh"
 #include "kernels/dense_fc2/stream_k_sums.cuh"
