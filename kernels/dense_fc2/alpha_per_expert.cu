@@ -2,8 +2,8 @@
 // dense_fc2 in the structure of TensorRT-LLM PR 12686, on Hopper's tensor cores: an expert's whole
 // part of K is summed up in one accumulator, which is added to the tile's sums once, times alpha.
 // Threads read the alphas of their two rows from global memory, two experts ahead (the PR: one), so
-// that neither a ring nor a warp for them is needed (nor shared memory; of threads there are as many
-// as before, alpha_per_expert_kernel.cuh says why). Two accumulators: the next expert's products
+// that neither a ring nor a warp for them is needed (nor shared memory; threads are as many as
+// before, alpha_per_expert_kernel.cuh says why). Two accumulators: the next expert's products
 // start before this one's are added, and a stage is free once the one after it is being multiplied.
 //
 // With block scale factors sums have to leave the accumulator after every 128 of K all the same:
