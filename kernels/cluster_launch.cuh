@@ -16,11 +16,16 @@ struct ClusterLaunch {
   cudaLaunchAttribute attribute;
   cudaLaunchConfig_t config = {};
 
-  /// Clusters of `blocks` blocks, 1: none; more than 8 only where the kernel allows that.
+  /// Clusters of `blocks` blocks, more than 8 where the GPU grants it. One block: a plain launch;
+  /// numAttrs = 1 makes it clusters of one.
   template <class KernelFunction>
   ClusterLaunch(KernelFunction* kernel, int clusters, int blocks, int threads, size_t shared_bytes,
                 void* stream) {
     allow_shared(kernel, shared_bytes);
+    if (blocks > 8) {
+      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                 "cluster of more than 8 blocks");
+    }
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
     config.gridDim = static_cast<unsigned>(blocks * clusters);

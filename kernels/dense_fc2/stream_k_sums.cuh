@@ -2,10 +2,9 @@
 // The second kernel of stream_k: adds the segments of every tile up, always in the order of K.
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include "kernels/dense_fc2/stream_k_product.cuh"
 #include "kernels/dependent_launch.cuh"
+#include "kernels/moe_gemm/output_tile.cuh"
 
 namespace moegate::gemm::stream_k {
 
@@ -37,13 +36,13 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
     sums[4] += high.x, sums[5] += high.y, sums[6] += high.z, sums[7] += high.w;
   }
   const float scale = kBlockScales ? 1 : work.args.a_scales[0] * work.args.b_scales[0];
-  __nv_bfloat162 packed[4];
+  uint32_t packed[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    packed[i] = __floats2bfloat162_rn(sums[2 * i] * scale, sums[2 * i + 1] * scale);
+    packed[i] = pack_bf16(sums[2 * i] * scale, sums[2 * i + 1] * scale);
   }
-  *reinterpret_cast<uint4*>(work.args.out + int64_t{m} * shape.hidden + n) =
-      *reinterpret_cast<const uint4*>(packed);
+  *reinterpret_cast<uint4*>(work.args.out + int64_t{m} * shape.hidden + n) = {packed[0], packed[1],
+                                                                              packed[2], packed[3]};
 }
 
 }  // namespace moegate::gemm::stream_k

@@ -196,10 +196,6 @@ void launch_team(const MoeAlignArgs& args, int threads, cudaStream_t stream) {
   const auto kernel = redundant_count_kernel<Items, Blocks>;
   const size_t shared = shared_bytes(args.shape.experts, threads / kWarp, Blocks);
   const ClusterLaunch launch(kernel, kTeams<Blocks>, Blocks, threads, shared, stream);
-  if (Blocks > 1) {
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-               "cluster of 16 blocks");
-  }
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, args), "redundant_count_kernel");
 }
 

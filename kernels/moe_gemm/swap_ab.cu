@@ -154,8 +154,8 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
   with_config(s.block, tile, [&]<class C>(C) {
     ClusterLaunch launch(swap_ab_kernel<C>, static_cast<int>(clusters), tile.splits, C::kThreads,
                          C::kSharedBytes, where.stream);
-    // Clusters of one, too: blocks launched without took 7.5 in place of 7.15 us for R1 TP8 down at
-    // one token (commits 0bfbd21 and 2472995).
+    // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a
+    // plain launch (0bfbd21), on other H200s.
     launch.config.numAttrs = 1;
     check_cuda(
         cudaLaunchKernelEx(&launch.config, swap_ab_kernel<C>, weights_map(args, C::kColumns), args,

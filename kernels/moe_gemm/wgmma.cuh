@@ -46,106 +46,53 @@ __device__ inline void leave_registers() {
 template <int Tokens>
 __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add);
 
-template <>
-__device__ inline void multiply<16>(float (&acc)[8], uint32_t a, uint32_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %10, 0;\n"
-      "mov.b64 a, {%8, %11};\nmov.b64 b, {%9, %11};\n"
-      "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7"
-      "}, a, b, p, 1, 1;\n}\n"
-      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
-        "+f"(acc[6]), "+f"(acc[7])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
-}
-
-template <>
-__device__ inline void multiply<32>(float (&acc)[16], uint32_t a, uint32_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %18, 0;\n"
-      "mov.b64 a, {%16, %19};\nmov.b64 b, {%17, %19};\n"
-      "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-      "}, a, b, p, 1, 1;\n}\n"
-      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
-        "+f"(acc[6]), "+f"(acc[7]), "+f"(acc[8]), "+f"(acc[9]), "+f"(acc[10]), "+f"(acc[11]),
-        "+f"(acc[12]), "+f"(acc[13]), "+f"(acc[14]), "+f"(acc[15])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
-}
-
-template <>
-__device__ inline void multiply<64>(float (&acc)[32], uint32_t a, uint32_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %34, 0;\n"
-      "mov.b64 a, {%32, %35};\nmov.b64 b, {%33, %35};\n"
-      "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
-      "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-      "}, a, b, p, 1, 1;\n}\n"
-      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
-        "+f"(acc[6]), "+f"(acc[7]), "+f"(acc[8]), "+f"(acc[9]), "+f"(acc[10]), "+f"(acc[11]),
-        "+f"(acc[12]), "+f"(acc[13]), "+f"(acc[14]), "+f"(acc[15]), "+f"(acc[16]), "+f"(acc[17]),
-        "+f"(acc[18]), "+f"(acc[19]), "+f"(acc[20]), "+f"(acc[21]), "+f"(acc[22]), "+f"(acc[23]),
-        "+f"(acc[24]), "+f"(acc[25]), "+f"(acc[26]), "+f"(acc[27]), "+f"(acc[28]), "+f"(acc[29]),
-        "+f"(acc[30]), "+f"(acc[31])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
-}
-
-template <>
-__device__ inline void multiply<128>(float (&acc)[64], uint32_t a, uint32_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %66, 0;\n"
-      "mov.b64 a, {%64, %67};\nmov.b64 b, {%65, %67};\n"
-      "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
-      "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,"
-      "%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,"
-      "%62,%63"
-      "}, a, b, p, 1, 1;\n}\n"
-      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
-        "+f"(acc[6]), "+f"(acc[7]), "+f"(acc[8]), "+f"(acc[9]), "+f"(acc[10]), "+f"(acc[11]),
-        "+f"(acc[12]), "+f"(acc[13]), "+f"(acc[14]), "+f"(acc[15]), "+f"(acc[16]), "+f"(acc[17]),
-        "+f"(acc[18]), "+f"(acc[19]), "+f"(acc[20]), "+f"(acc[21]), "+f"(acc[22]), "+f"(acc[23]),
-        "+f"(acc[24]), "+f"(acc[25]), "+f"(acc[26]), "+f"(acc[27]), "+f"(acc[28]), "+f"(acc[29]),
-        "+f"(acc[30]), "+f"(acc[31]), "+f"(acc[32]), "+f"(acc[33]), "+f"(acc[34]), "+f"(acc[35]),
-        "+f"(acc[36]), "+f"(acc[37]), "+f"(acc[38]), "+f"(acc[39]), "+f"(acc[40]), "+f"(acc[41]),
-        "+f"(acc[42]), "+f"(acc[43]), "+f"(acc[44]), "+f"(acc[45]), "+f"(acc[46]), "+f"(acc[47]),
-        "+f"(acc[48]), "+f"(acc[49]), "+f"(acc[50]), "+f"(acc[51]), "+f"(acc[52]), "+f"(acc[53]),
-        "+f"(acc[54]), "+f"(acc[55]), "+f"(acc[56]), "+f"(acc[57]), "+f"(acc[58]), "+f"(acc[59]),
-        "+f"(acc[60]), "+f"(acc[61]), "+f"(acc[62]), "+f"(acc[63])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
-}
-
-template <>
-__device__ inline void multiply<192>(float (&acc)[96], uint32_t a, uint32_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %98, 0;\n"
-      "mov.b64 a, {%96, %99};\nmov.b64 b, {%97, %99};\n"
-      "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,"
-      "%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,"
-      "%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,"
-      "%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,"
-      "%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-      "}, a, b, p, 1, 1;\n}\n"
-      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]), "+f"(acc[4]), "+f"(acc[5]),
-        "+f"(acc[6]), "+f"(acc[7]), "+f"(acc[8]), "+f"(acc[9]), "+f"(acc[10]), "+f"(acc[11]),
-        "+f"(acc[12]), "+f"(acc[13]), "+f"(acc[14]), "+f"(acc[15]), "+f"(acc[16]), "+f"(acc[17]),
-        "+f"(acc[18]), "+f"(acc[19]), "+f"(acc[20]), "+f"(acc[21]), "+f"(acc[22]), "+f"(acc[23]),
-        "+f"(acc[24]), "+f"(acc[25]), "+f"(acc[26]), "+f"(acc[27]), "+f"(acc[28]), "+f"(acc[29]),
-        "+f"(acc[30]), "+f"(acc[31]), "+f"(acc[32]), "+f"(acc[33]), "+f"(acc[34]), "+f"(acc[35]),
-        "+f"(acc[36]), "+f"(acc[37]), "+f"(acc[38]), "+f"(acc[39]), "+f"(acc[40]), "+f"(acc[41]),
-        "+f"(acc[42]), "+f"(acc[43]), "+f"(acc[44]), "+f"(acc[45]), "+f"(acc[46]), "+f"(acc[47]),
-        "+f"(acc[48]), "+f"(acc[49]), "+f"(acc[50]), "+f"(acc[51]), "+f"(acc[52]), "+f"(acc[53]),
-        "+f"(acc[54]), "+f"(acc[55]), "+f"(acc[56]), "+f"(acc[57]), "+f"(acc[58]), "+f"(acc[59]),
-        "+f"(acc[60]), "+f"(acc[61]), "+f"(acc[62]), "+f"(acc[63]), "+f"(acc[64]), "+f"(acc[65]),
-        "+f"(acc[66]), "+f"(acc[67]), "+f"(acc[68]), "+f"(acc[69]), "+f"(acc[70]), "+f"(acc[71]),
-        "+f"(acc[72]), "+f"(acc[73]), "+f"(acc[74]), "+f"(acc[75]), "+f"(acc[76]), "+f"(acc[77]),
-        "+f"(acc[78]), "+f"(acc[79]), "+f"(acc[80]), "+f"(acc[81]), "+f"(acc[82]), "+f"(acc[83]),
-        "+f"(acc[84]), "+f"(acc[85]), "+f"(acc[86]), "+f"(acc[87]), "+f"(acc[88]), "+f"(acc[89]),
-        "+f"(acc[90]), "+f"(acc[91]), "+f"(acc[92]), "+f"(acc[93]), "+f"(acc[94]), "+f"(acc[95])
-      : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));
-}
+// Its operands in the order that asm counts them: the sums, then a, b, whether to add, and the half
+// that all descriptors share, whose numbers the last four arguments are.
+#define MOEGATE_SUMS_8(i)                                                               \
+  "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
+      "+f"(acc[i + 5]), "+f"(acc[i + 6]), "+f"(acc[i + 7])
+#define MOEGATE_SUMS_16(i) MOEGATE_SUMS_8(i), MOEGATE_SUMS_8(i + 8)
+#define MOEGATE_SUMS_32(i) MOEGATE_SUMS_16(i), MOEGATE_SUMS_16(i + 16)
+#define MOEGATE_SUMS_64(i) MOEGATE_SUMS_32(i), MOEGATE_SUMS_32(i + 32)
+#define MOEGATE_SUMS_96(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_32(i + 64)
+#define MOEGATE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
+#define MOEGATE_NAMES_16 MOEGATE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define MOEGATE_NAMES_32 \
+  MOEGATE_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define MOEGATE_NAMES_64                                                 \
+  MOEGATE_NAMES_32                                                       \
+      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define MOEGATE_NAMES_96                                                 \
+  MOEGATE_NAMES_64                                                       \
+      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
+      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define MOEGATE_MULTIPLY(tokens, sums, a_at, b_at, add_at, high_at)                              \
+  template <>                                                                                    \
+  __device__ inline void multiply<tokens>(float(&acc)[sums], uint32_t a, uint32_t b, bool add) { \
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #add_at                   \
+                 ", 0;\nmov.b64 a, {%" #a_at ", %" #high_at "};\nmov.b64 b, {%" #b_at            \
+                 ", %" #high_at "};\nwgmma.mma_async.sync.aligned.m64n" #tokens                  \
+                 "k32.f32.e4m3.e4m3 {" MOEGATE_NAMES_##sums "}, a, b, p, 1, 1;\n}\n"             \
+                 : MOEGATE_SUMS_##sums(0)                                                        \
+                 : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));               \
+  }
+MOEGATE_MULTIPLY(16, 8, 8, 9, 10, 11)
+MOEGATE_MULTIPLY(32, 16, 16, 17, 18, 19)
+MOEGATE_MULTIPLY(64, 32, 32, 33, 34, 35)
+MOEGATE_MULTIPLY(128, 64, 64, 65, 66, 67)
+MOEGATE_MULTIPLY(192, 96, 96, 97, 98, 99)
+#undef MOEGATE_MULTIPLY
+#undef MOEGATE_NAMES_96
+#undef MOEGATE_NAMES_64
+#undef MOEGATE_NAMES_32
+#undef MOEGATE_NAMES_16
+#undef MOEGATE_NAMES_8
+#undef MOEGATE_SUMS_96
+#undef MOEGATE_SUMS_64
+#undef MOEGATE_SUMS_32
+#undef MOEGATE_SUMS_16
+#undef MOEGATE_SUMS_8
 
 /// acc = a[64, 128] * b[Tokens, 128]^T, under way until wait_products(): a stage, a group of scale
 /// factors.

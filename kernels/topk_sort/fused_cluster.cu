@@ -128,8 +128,6 @@ void launch_lanes(const TopkSortArgs& args, const Target& target) {
   const int chunk = (shape.tokens + kCluster - 1) / kCluster;
   const size_t shared = shared_bytes(shape, chunk);
   const auto kernel = cluster_kernel<N, Grouped>;
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-             "cluster of 16 blocks");
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, chunk) * kWarp;
 
   const ClusterLaunch launch(kernel, std::max(target.device.processors / kCluster, 2), kCluster,
