@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "harness/error.h"
+#include "harness/files.h"
 #include "harness/text.h"
 #include "harness/verdict.h"
 

@@ -94,7 +94,4 @@ std::string blessing_kind(const Baseline& before, const Baseline& now, const std
 std::string next_blessing(const std::filesystem::path& ledger);
 void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
 
-/// Writes next to `path`, flushes to the disk, renames: a reader sees the old file or the new one.
-void write_file_atomically(const std::filesystem::path& path, const std::string& text);
-
 }  // namespace moegate

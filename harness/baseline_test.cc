@@ -268,14 +268,5 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   EXPECT_THROW(next_blessing(ledger), Error);
 }
 
-TEST_F(BaselineTest, FilesAreReplacedWholeOrNotAtAll) {
-  const fs::path path = dir_ / "v.json";
-  write_file_atomically(path, "one");
-  write_file_atomically(path, "two");
-  EXPECT_EQ(text_of(path), "two");
-  EXPECT_EQ(std::distance(fs::directory_iterator(dir_), {}), 1) << "no temporary file is left";
-  EXPECT_THROW(write_file_atomically(dir_ / "no" / "v.json", "x"), Error);
-}
-
 }  // namespace
 }  // namespace moegate

@@ -3,10 +3,10 @@
 // store of its own, and writes the fastest into files that variant `tuned` reads.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "harness/cli.h"
 #include "harness/commands.h"
+#include "harness/files.h"
 #include "harness/interrupt.h"
 #include "harness/pattern.h"
 #include "harness/run_flags.h"
@@ -184,13 +184,6 @@ void make_folder(const fs::path& folder, const char* flag) {
     usage_error("{} {}: cannot make this folder: {}", flag, folder.string(), error.message());
 }
 
-void write_file(const fs::path& path, const std::string& text) {
-  make_folder(path.parent_path(), "--out");
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) usage_error("--out {}: cannot write this file", path.string());
-}
-
 /// One file and one table per shape.
 void publish(Tuning& tuning, const std::vector<TilePick>& picks, const fs::path& out) {
   const RunInfo run = tuning.info();
@@ -211,7 +204,8 @@ void publish(Tuning& tuning, const std::vector<TilePick>& picks, const fs::path&
                     run.protocol, run.timer, run.rounds),
         tuning.conditions(shape), run.command};
     const fs::path path = out / run.device.klass / (shape + ".ini");
-    write_file(path, format_tiles(about, tiles));
+    make_folder(path.parent_path(), "--out");
+    write_file_atomically(path, format_tiles(about, tiles));
     fmt::print("{}\n{}\n", path.string(), render(tune_table(its), Format::md));
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "harness/error.h"
+#include "harness/files.h"
 #include "harness/github.h"
 #include "harness/junit.h"
 #include "harness/text.h"
@@ -38,7 +39,8 @@ po::options_description judging_flags() {
        "always does")  //
       ("format", po::value<std::string>()->default_value("md")->value_name("F"),
        "md, csv or json on stdout")                                                               //
-      ("report", po::value<std::string>()->value_name("FILE"), "also write the markdown report")  //
+      ("report", po::value<std::string>()->value_name("FILE"),
+       "also write the markdown report; - is standard output")                                    //
       ("junit", po::value<std::string>()->value_name("FILE"), "also write JUnit XML")             //
       ("github", po::bool_switch(),
        "annotate the GitHub Actions job and append the report to its summary")  //
@@ -93,12 +95,10 @@ void publish(Store& store, const GateReport& report, const po::variables_map& va
       break;
   }
   std::fflush(stdout);
-  if (values.count("report") != 0) write_file_atomically(values["report"].as<std::string>(), md);
-  if (values.count("junit") != 0)
-    write_file_atomically(values["junit"].as<std::string>(), junit_xml(report));
+  if (values.count("report") != 0) write_output(values["report"].as<std::string>(), md);
+  if (values.count("junit") != 0) write_output(values["junit"].as<std::string>(), junit_xml(report));
   if (values["github"].as<bool>()) publish_to_github(report);
-  if (values.count("verdict") != 0)
-    write_file_atomically(values["verdict"].as<std::string>(), json);
+  if (values.count("verdict") != 0) write_output(values["verdict"].as<std::string>(), json);
 }
 
 }  // namespace moegate

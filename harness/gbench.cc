@@ -3,8 +3,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include <fstream>
+#include <sstream>
 
+#include "harness/files.h"
 #include "harness/store.h"
 
 namespace moegate {
@@ -12,8 +13,7 @@ namespace moegate {
 void write_benchmark_json(const std::string& db, int64_t run, const std::string& path) {
   Store store = Store::open(db, Store::Mode::read);
   const RunInfo info = store.run_info(run);
-  std::ofstream file(path);
-  if (!file) usage_error("--benchmark-out '{}' cannot be written; choose another path", path);
+  std::ostringstream file;
   benchmark::JSONReporter reporter;
   reporter.SetOutputStream(&file);
   reporter.SetErrorStream(&file);
@@ -36,7 +36,7 @@ void write_benchmark_json(const std::string& db, int64_t run, const std::string&
   }
   reporter.ReportRuns(runs);
   reporter.Finalize();
-  if (!file.flush()) usage_error("--benchmark-out '{}': writing failed; is the disk full?", path);
+  write_output(path, file.str());
 }
 
 }  // namespace moegate

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of blessings and the atomic replacement of files; the other half of baseline.h.
-#include <fcntl.h>
+// The ledger of blessings; the other half of baseline.h.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "harness/baseline.h"
 #include "harness/error.h"
+#include "harness/files.h"
 
 namespace moegate {
 namespace {
@@ -28,45 +25,7 @@ std::string one_field(std::string text) {
   return text.empty() ? "-" : text;
 }
 
-[[noreturn]] void fail(const fs::path& path) {
-  usage_error("{}: cannot be written: {}", path.string(), std::strerror(errno));
-}
-
-class File {
- public:
-  File(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags, 0644)) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  /// The whole text, and on the disk.
-  bool write(const std::string& text) const {
-    size_t done = 0;
-    while (fd_ >= 0 && done < text.size()) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n < 0 && errno != EINTR) return false;
-      done += n > 0 ? static_cast<size_t>(n) : 0;
-    }
-    return fd_ >= 0 && ::fsync(fd_) == 0;
-  }
-
- private:
-  int fd_;
-};
-
 }  // namespace
-
-void write_file_atomically(const fs::path& path, const std::string& text) {
-  const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
-  const bool written = File(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC).write(text);
-  if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(temporary.c_str());
-    errno = why;
-    fail(path);
-  }
-}
 
 std::string next_blessing(const fs::path& ledger) {
   std::ifstream in(ledger);
@@ -110,8 +69,7 @@ void append_blessing(const fs::path& ledger, const Blessing& b) {
   for (size_t i = 0; i < fields.size(); ++i) {
     line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
   }
-  // One append of one line: two that bless at the same time do not mix.
-  if (!File(ledger, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC).write(line)) fail(ledger);
+  append_to_file(ledger, line);
 }
 
 }  // namespace moegate
