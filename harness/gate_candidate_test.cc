@@ -45,5 +45,40 @@ TEST_F(CandidateTest, BlessRefusesADisturbedRow) {
   EXPECT_FALSE(fs::exists(dir_ / "baselines" / "blessings.tsv"));
 }
 
+TEST_F(CandidateTest, ABaselineWithoutARowOfTheRunLeavesItUndecided) {
+  bless_run(add_run());
+  const std::string text = text_of(baseline());
+  std::ofstream(baseline()) << text.substr(0, text.find("topk_sort"));
+  add_run();
+  const fs::path verdict = dir_ / "v.json", junit = dir_ / "j.xml";
+  EXPECT_EQ(gate({"--verdict", verdict.string(), "--junit", junit.string()}), 0) << out_;
+  EXPECT_TRUE(starts("UNDECIDED: 0 inconclusive, 4 new (not judged) of 4 cases")) << out_;
+  EXPECT_TRUE(
+      says("4 new cases were not judged: there is no row to compare them with, for example for "
+           "topk_sort/tokens=8 chain.\n"))
+      << out_;
+  const auto v = nlohmann::json::parse(text_of(verdict));
+  EXPECT_EQ(v["not_judged"], 4);
+  EXPECT_EQ(v["counts"]["new"], 4);
+  EXPECT_NE(text_of(junit).find("skipped=\"4\""), std::string::npos) << text_of(junit);
+  EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
+}
+
+TEST_F(CandidateTest, YardsticksAloneDecideNothing) {
+  bless_run(add_run());
+  add_run(disturbed());
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(starts("UNDECIDED: 2 inconclusive, 2 pass of 4 cases")) << out_;
+  EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
+}
+
+TEST_F(CandidateTest, ANewVariantBesideJudgedOnesPasses) {
+  bless_run(add_run([](Row& row, int) { return !is(row, "16", "fused"); }));
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 1 new (not judged), 3 pass of 4 cases")) << out_;
+  EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
+}
+
 }  // namespace
 }  // namespace moegate
