@@ -35,6 +35,95 @@ class CandidateTest : public GateTest {
   fs::path candidate() const { return dir_ / "cand" / "nvidia-h200" / "nightly.tsv"; }
 };
 
+TEST_F(CandidateTest, ADisturbedRunBecomesNone) {
+  add_run(disturbed());
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+  EXPECT_TRUE(says("not recorded as candidate: 4 of 4 measured rows are too noisy")) << out_;
+  EXPECT_FALSE(fs::exists(dir_ / "cand"));
+  add_run();
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("NO BASELINE")) << out_;
+  EXPECT_TRUE(fs::exists(candidate()));
+}
+
+TEST_F(CandidateTest, ItGetsTheRowsThatItLacksFromALaterNight) {
+  add_run(disturbed("8"));
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(says("without 2 of 4 measured rows, which are too noisy")) << out_;
+  const std::string first = text_of(candidate());
+  EXPECT_EQ(first.find("tokens=8"), std::string::npos) << first;
+  add_run([](Row& row, int) {
+    if (row.variant == "fused") row.result.ratio *= 1.03;
+    return true;
+  });
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 2 new (not judged), 2 pass of 4 cases")) << out_;
+  EXPECT_TRUE(says("2 rows that it lacked were added")) << out_;
+  const std::string second = text_of(candidate());
+  const size_t rows = first.find("topk_sort/tokens=16");
+  ASSERT_NE(rows, std::string::npos) << first;
+  EXPECT_NE(second.find(first.substr(rows)), std::string::npos) << "its rows stay\n" << second;
+  EXPECT_EQ(second.rfind(first.substr(0, rows), 0), 0u) << "its header stays\n" << second;
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(says("2 new (not judged)")) << "never against itself\n" << out_;
+  EXPECT_EQ(text_of(candidate()), second);
+  add_run();
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 cases")) << out_;
+  EXPECT_EQ(text_of(candidate()), second);
+}
+
+TEST_F(CandidateTest, ABrokenRunAddsNothing) {
+  add_run(disturbed("8"));
+  gate_candidate();
+  const std::string first = text_of(candidate());
+  add_run([](Row& row, int) {
+    if (is(row, "16", "fused")) row.result.status = Status::crashed;
+    return true;
+  });
+  EXPECT_EQ(gate_candidate(), 13) << out_;
+  EXPECT_EQ(text_of(candidate()), first);
+  add_run({}, "interrupted");
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_EQ(text_of(candidate()), first);
+}
+
+TEST_F(CandidateTest, AnotherGpuAddsNothing) {
+  info_.device.backend = Backend::cuda;
+  add_run([](Row& row, int) { return row.tokens == "8"; });
+  gate_candidate();
+  const std::string first = text_of(candidate());
+  info_.device.uuid = "GPU-2";
+  add_run();
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(says("2 new (not judged)")) << out_;
+  EXPECT_EQ(text_of(candidate()), first);
+}
+
+TEST_F(CandidateTest, TheSameRunAgainHasNoBaseline) {
+  add_run();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(gate_candidate(), 0) << out_;
+    EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+    EXPECT_TRUE(says("recorded as candidate in")) << out_;
+  }
+  EXPECT_EQ(gate_candidate({"--require-baseline"}), 22) << out_;
+}
+
+TEST_F(CandidateTest, AnEmptyOneOfAnOlderVersionIsNone) {
+  add_run();
+  gate_candidate();
+  const std::string text = text_of(candidate());
+  std::ofstream(candidate()) << text.substr(0, text.find("topk_sort"));
+  add_run();
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+  add_run();
+  EXPECT_EQ(gate_candidate(), 0) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 cases")) << out_;
+}
+
 TEST_F(CandidateTest, BlessRefusesADisturbedRow) {
   add_run(disturbed("8"));
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
