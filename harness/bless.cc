@@ -40,20 +40,53 @@ void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   }
 }
 
+/// Rows that speak against a blessing, one a line; the first ten and how many more.
+class List {
+ public:
+  void add(const std::string& row) {
+    if (++size_ <= kShown) text_ += "\n  " + row;
+  }
+  size_t size() const { return size_; }
+  std::string text() const {
+    return size_ <= kShown ? text_ : text_ + fmt::format("\n  and {} more", size_ - kShown);
+  }
+
+ private:
+  static constexpr size_t kShown = 10;
+  std::string text_;
+  size_t size_ = 0;
+};
+
 void refuse_bad_results(const RunInfo& run, const Sides& sides) {
-  constexpr size_t kShown = 10;
-  std::string list;
-  size_t bad = 0, usable = 0;
+  List bad;
+  size_t usable = 0;
   for (const auto& [id, side] : sides) {
     usable += side.measured();
     if (side.measured() || side.status == Status::unsupported) continue;
-    if (++bad <= kShown)
-      list += fmt::format("\n  {} {} {}: {}", name_of(side.status), id.key, id.variant, side.why);
+    bad.add(fmt::format("{} {} {}: {}", name_of(side.status), id.key, id.variant, side.why));
   }
-  if (bad > kShown) list += fmt::format("\n  and {} more", bad - kShown);
-  if (bad > 0)
-    usage_error("bless: {} has {} results that no baseline may hold:{}", describe(run), bad, list);
+  if (bad.size() > 0) {
+    usage_error("bless: {} has {} results that no baseline may hold:{}", describe(run), bad.size(),
+                bad.text());
+  }
   if (usable == 0) usage_error("bless: {} has no measured result", describe(run));
+}
+
+/// A row that a blessing left out would be new on every later night and never judged.
+void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
+  List noisy;
+  size_t measured = 0;
+  for (const auto& [id, side] : sides) {
+    if (!side.measured()) continue;
+    ++measured;
+    if (!side.fit()) noisy.add(fmt::format("{} {}: {}", id.key, id.variant, side.why));
+  }
+  if (noisy.size() == 0) return;
+  usage_error(
+      "bless: {}: {} of {} measured rows are too noisy for a baseline; run again on a quiet "
+      "machine, "
+      "or with more --rounds:{}",
+      describe(run), noisy.size(), measured, noisy.text());
 }
 
 std::string today_utc() {
@@ -126,6 +159,7 @@ std::string bless(Store& store, const BlessOptions& options) {
   refuse_unfit_run(run, options);
   const Sides sides = collect(store.levels(run.id), run.device.backend);
   refuse_bad_results(run, sides);
+  refuse_noisy_rows(run, sides);
 
   std::set<std::string> suites;
   int fewest = kEnoughProcesses;

@@ -22,8 +22,9 @@ struct BlessOptions {
 
 /// Writes the baseline file of every suite of the run and the ledger; returns what changed, for
 /// people. Throws Error(usage), and changes nothing, for an empty reason, a dirty or partial run, a
-/// result that is no example to follow (wrong, crashed, timeout, bad_timer), other conditions than
-/// the present baseline's, and creep beyond the limits, naming them.
+/// result that is no example to follow (wrong, crashed, timeout, bad_timer), a measured row that is
+/// too noisy for a baseline, other conditions than the present baseline's, and creep beyond the
+/// limits, naming them.
 std::string bless(Store& store, const BlessOptions& options);
 
 }  // namespace moegate

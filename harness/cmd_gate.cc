@@ -6,6 +6,7 @@
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/creep.h"
+#include "harness/gate_candidate.h"
 #include "harness/gate_flags.h"
 #include "harness/home.h"
 #include "harness/program.h"
@@ -27,7 +28,9 @@ po::options_description gate_flags() {
       ("baseline", po::value<std::string>()->value_name("PATH"),
        "a baseline file, or a folder of them (default: baselines/<class> of the tool's home)")  //
       ("candidate", po::value<std::string>()->value_name("DIR"),
-       "where a suite has no baseline: judge against the run recorded here, or record this one")  //
+       "where a suite has no baseline: judge against the rows recorded here, and record those of "
+       "this "
+       "run that are not there yet")  //
       ("replay-program", po::value<std::string>()->value_name("PATH"),
        "the baseline's program: what the stored numbers leave open is measured again, side by side "
        "with it, and only that decides")  //
@@ -61,39 +64,6 @@ fs::path find_baseline(const po::variables_map& values, const RunInfo& run,
   return {};
 }
 
-Expectation expect(const fs::path& path, const RunInfo& run, const std::string& suite) {
-  const Baseline baseline = read_baseline(path);
-  if (baseline.header.suite != suite) {
-    usage_error(
-        "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
-        "file",
-        path.string(), baseline.header.suite, suite);
-  }
-  check_comparable(baseline.header, header_of(run, suite), path.string());
-  Expectation e;
-  e.against = path.string();
-  e.other_device = !baseline.ratios() && baseline.header.gpu != run.device.uuid;
-  if (e.other_device) e.note = "recorded on another device: " + baseline.header.gpu;
-  e.sides = collect(baseline);
-  return e;
-}
-
-/// Only a whole and healthy run may become what later ones are judged against.
-std::string record_candidate(const fs::path& path, const RunInfo& run, const std::string& suite,
-                             const Sides& sides) {
-  if (run.status != "complete")
-    return fmt::format("not recorded as candidate: the run is {}", run.status);
-  for (const auto& [id, side] : sides) {
-    if (id.suite == suite && !side.measured() && side.status != Status::unsupported) {
-      return fmt::format("not recorded as candidate: {} {} is {}", id.key, id.variant,
-                         name_of(side.status));
-    }
-  }
-  write_baseline(path, to_baseline(run, suite, sides, "candidate"));
-  return fmt::format("recorded as candidate in {}; later runs are judged against it",
-                     path.string());
-}
-
 /// A candidate judges too, but nobody blessed it.
 struct Found {
   Expectation expectation;
@@ -103,19 +73,11 @@ struct Found {
 Found expectation_of(const po::variables_map& values, const RunInfo& run, const std::string& suite,
                      const Sides& sides) {
   const fs::path blessed = find_baseline(values, run, suite);
-  if (!blessed.empty()) return {expect(blessed, run, suite), true};
+  if (!blessed.empty()) return {expect_baseline(blessed, run, suite), true};
   if (values.count("candidate") == 0) return {};
   const fs::path path =
       fs::path(values["candidate"].as<std::string>()) / run.device.klass / (suite + ".tsv");
-  Found found;
-  if (is_file(path)) {
-    found.expectation = expect(path, run, suite);
-    found.expectation.note += found.expectation.note.empty() ? "" : "; ";
-    found.expectation.note += "candidate, not blessed";
-  } else {
-    found.expectation.note = record_candidate(path, run, suite, sides);
-  }
-  return found;
+  return {expect_candidate(path, run, suite, sides), false};
 }
 
 /// Measures the suspects of a first look side by side with the baseline's program.

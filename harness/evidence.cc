@@ -169,7 +169,7 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   Baseline baseline;
   baseline.header = header_of(run, suite);
   for (const auto& [id, side] : sides) {
-    if (id.suite != suite || !side.measured() || side.disturbed) continue;
+    if (id.suite != suite || !side.fit()) continue;
     const double level = side.level.level();
     baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
                                            side.error, side.deterministic, by,

@@ -42,6 +42,8 @@ struct Side {
   int affected = 0;  // processes with that status
 
   bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
+  /// Whether later runs may be judged against it.
+  bool fit() const { return measured() && !disturbed; }
 };
 
 using Sides = std::map<CaseId, Side, CaseIdLess>;
@@ -51,7 +53,7 @@ Sides collect(const Baseline& baseline);
 
 /// The conditions a run was measured under, as a baseline of one of its suites states them.
 BaselineHeader header_of(const RunInfo& run, const std::string& suite);
-/// The measured cases of one suite, as baseline rows by `by`.
+/// The cases of one suite that are fit for a baseline, as its rows by `by`.
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
                      const std::string& by);
 

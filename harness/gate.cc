@@ -209,7 +209,11 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
 
 void count_outcomes(GateResult& result) {
   result.counts.clear();
-  for (const CaseVerdict& v : result.cases) ++result.counts[v.outcome];
+  result.not_judged = 0;
+  for (const CaseVerdict& v : result.cases) {
+    ++result.counts[v.outcome];
+    result.not_judged += v.outcome == Outcome::fresh && !v.against.empty();
+  }
 }
 
 void check_comparable(const BaselineHeader& base, const BaselineHeader& head,

@@ -55,6 +55,7 @@ struct GateResult {
   std::vector<CaseVerdict> cases;
   std::map<std::string, Expectation> suites;  // without their sides
   std::map<Outcome, int> counts;
+  int not_judged = 0;  // new cases of suites that there is something to compare with
   int blind = 0;
   int unsupported = 0;  // stated by the variant, expected by nobody
   int not_run = 0;      // in the baseline, outside the run's selection
@@ -65,7 +66,7 @@ struct GateResult {
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
 
-/// Sets `counts` from the cases, after something changed an outcome.
+/// Sets `counts` and `not_judged` from the cases, after something changed an outcome.
 void count_outcomes(GateResult& result);
 
 /// Expectations by suite; a suite without one has only new cases. What was replayed is decided by
@@ -88,10 +89,16 @@ struct FailOn {
 FailOn parse_fail_on(const std::string& list);
 
 /// The one exit code, by priority: 21, 12, 11, 10, 13, 24, 20, 22, 0. A wrong output fails always.
-/// `lacks_baseline`: a blessed baseline was demanded and is not there.
+/// `lacks_baseline`: a blessed baseline was demanded and is not there. FailOn::inconclusive means
+/// new cases that were not judged, and undecided() results, too.
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
 
-/// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 cases; ..."
+/// There was something to compare with, and not one case could be compared with it. A host's
+/// yardsticks, which are judged for accuracy only, do not count beside cases that are left open.
+bool undecided(const GateResult& result);
+
+/// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 cases; ..." Exit 0 is PASS,
+/// UNDECIDED, or NO BASELINE where no suite has anything to compare with.
 std::string sentence(const GateResult& result, Exit exit);
 
 /// Throws Error when two sides do not compare: another class, protocol or flush (usage), another

@@ -19,7 +19,41 @@ bool slower(const GateResult& result) {
   return false;
 }
 
+/// No suite has a baseline, a candidate or a base run.
+bool lacks_everything(const GateResult& result) {
+  return std::all_of(result.suites.begin(), result.suites.end(),
+                     [](const auto& suite) { return suite.second.against.empty(); });
+}
+
+bool is_compared(const CaseVerdict& v) {
+  switch (v.outcome) {
+    case Outcome::identical:
+    case Outcome::wrong:
+    case Outcome::waived:
+      return true;
+    default:
+      return v.latency && v.outcome != Outcome::inconclusive;
+  }
+}
+
+bool is_open(const CaseVerdict& v) {
+  return v.outcome == Outcome::inconclusive || v.outcome == Outcome::fresh ||
+         v.outcome == Outcome::environment || v.outcome == Outcome::missing;
+}
+
+std::string first_word(const GateResult& result, Exit exit) {
+  if (exit != Exit::ok) return fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  if (lacks_everything(result)) return "NO BASELINE";
+  return undecided(result) ? "UNDECIDED" : "PASS";
+}
+
 }  // namespace
+
+bool undecided(const GateResult& result) {
+  const auto& cases = result.cases;
+  return !lacks_everything(result) && std::none_of(cases.begin(), cases.end(), is_compared) &&
+         std::any_of(cases.begin(), cases.end(), is_open);
+}
 
 FailOn parse_fail_on(const std::string& list) {
   FailOn f{false, false, false, false, false};
@@ -60,7 +94,8 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   const bool nothing = result.cases.empty();
   if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
   if (!result.waiver_problems.empty()) return Exit::waiver;
-  if (fail_on.inconclusive && count(Outcome::inconclusive) > 0) return Exit::inconclusive;
+  const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
+  if (fail_on.inconclusive && open) return Exit::inconclusive;
   return lacks_baseline ? Exit::no_baseline : Exit::ok;
 }
 
@@ -72,21 +107,16 @@ std::string sentence(const GateResult& result, Exit exit) {
         Outcome::pass}) {
     const auto it = result.counts.find(o);
     const int n = it == result.counts.end() ? 0 : it->second;
+    const int not_judged = o == Outcome::fresh ? result.not_judged : 0;
+    const auto add = [&](int cases, const char* remark) {
+      counts += fmt::format("{}{} {}{}", counts.empty() ? "" : ", ", cases, name_of(o), remark);
+    };
+    if (not_judged > 0) add(not_judged, " (not judged)");
     // Inconclusive is said even when it is none: it must never hide behind "pass".
-    if (n > 0 || o == Outcome::inconclusive) {
-      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(o));
-    }
+    if (n > not_judged || o == Outcome::inconclusive) add(n - not_judged, "");
   }
-  std::string head =
-      exit == Exit::ok ? "PASS" : fmt::format("FAIL (exit {})", static_cast<int>(exit));
-  const bool unjudged = std::all_of(result.suites.begin(), result.suites.end(),
-                                    [](const auto& suite) { return suite.second.against.empty(); });
-  const bool some = result.counts.count(Outcome::inconclusive) > 0;
-  const bool none_good =
-      result.counts.count(Outcome::pass) + result.counts.count(Outcome::identical) == 0;
-  if (some && none_good && exit == Exit::ok) head = "INCONCLUSIVE";
-  if (unjudged && exit == Exit::ok) head = "NO BASELINE";
-  std::string text = fmt::format("{}: {} of {} cases", head, counts, result.cases.size());
+  std::string text =
+      fmt::format("{}: {} of {} cases", first_word(result, exit), counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);

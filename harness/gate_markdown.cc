@@ -57,6 +57,17 @@ Section section(const std::string& title, const std::vector<const CaseVerdict*>&
   return {text + after, rows.size()};
 }
 
+std::string not_judged_text(const GateResult& result) {
+  for (const CaseVerdict* v : worst_first(result, {Outcome::fresh})) {
+    if (v->against.empty()) continue;
+    return fmt::format(
+        "{} new cases were not judged: there is no row to compare them with, for example for {} "
+        "{}.\n",
+        result.not_judged, markdown_escaped(v->id.key), markdown_escaped(v->id.variant));
+  }
+  return "";
+}
+
 std::string counts_text(const GateReport& report) {
   size_t inconclusive = 0, disturbed = 0;
   std::string why;
@@ -71,6 +82,7 @@ std::string counts_text(const GateReport& report) {
   if (disturbed > 0) {
     text += fmt::format("{} cases could not be judged, for example: {}.\n", disturbed, why);
   }
+  text += not_judged_text(report.result);
   text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n",
                       report.result.blind, limit(report.limits.blind_at));
   text += fmt::format(

@@ -67,6 +67,7 @@ std::string verdict_json(const GateReport& report) {
               {"alpha", report.limits.alpha},
               {"blind_at", report.limits.blind_at}}},
             {"judged", result.judged},
+            {"not_judged", result.not_judged},
             {"blind", result.blind},
             {"not_run", result.not_run},
             {"unsupported", result.unsupported},

@@ -59,6 +59,9 @@ std::string outcome_of(Suite& suite, const CaseVerdict& v) {
       ++suite.errors;
       return fmt::format("<error type=\"{}\" message=\"{}\"/>", name_of(v.status),
                          xml_escaped(v.why));
+    case Outcome::fresh:
+      if (v.against.empty()) return "";
+      [[fallthrough]];
     case Outcome::inconclusive:
     case Outcome::environment:
       ++suite.skipped;
@@ -68,7 +71,6 @@ std::string outcome_of(Suite& suite, const CaseVerdict& v) {
     case Outcome::pass:
     case Outcome::identical:
     case Outcome::improved:
-    case Outcome::fresh:
       return "";
   }
   return "";

@@ -9,9 +9,10 @@
 
 namespace moegate {
 
-/// `fresh` is written "new": the run has the case, the baseline has not.
-/// identical: the machine code and its launch did not change, so nothing needs timing. waived:
-/// regressed within the bound of an active waiver.
+/// `fresh` is written "new": the run has the case, and there is no row to compare it with. Where
+/// its suite has a baseline the case is left open like an inconclusive one. identical: the machine
+/// code and its launch did not change, so nothing needs timing. waived: regressed within the bound
+/// of an active waiver.
 enum class Outcome {
   pass,
   regressed,

@@ -65,6 +65,36 @@ TEST_F(GateProgramTest, FirstRunIsTheCandidateSecondIsJudged) {
   EXPECT_NE(read("report.md").find("PASS"), std::string::npos);
 }
 
+TEST_F(GateProgramTest, ANoisyNightIsNothingToCompareWith) {
+  const auto disturb = [&](const std::string& where) {
+    alter("UPDATE result SET status = 'noisy', why = 'the machine was busy' " + where);
+  };
+  quiet_run();
+  disturb("");
+  const Outcome noisy = gate();
+  EXPECT_EQ(noisy.exit, 0) << noisy.err;
+  EXPECT_NE(noisy.out.find("measured rows are too noisy"), std::string::npos) << noisy.out;
+  const Outcome blessed =
+      moegate("bless --db r.sqlite --baselines . --allow-dirty --reason 'a start'");
+  EXPECT_EQ(blessed.exit, 2) << blessed.out;
+  EXPECT_NE(blessed.err.find("too noisy for a baseline"), std::string::npos) << blessed.err;
+  EXPECT_EQ(shell("find . -name '*.tsv'").out, "") << "nothing recorded, nothing blessed";
+
+  quiet_run();
+  copy_levels();
+  disturb("WHERE variant = 'fused'");
+  EXPECT_NE(gate().out.find("NO BASELINE"), std::string::npos);
+  quiet_run();
+  copy_levels();
+  const Outcome half = gate();
+  EXPECT_EQ(half.out.rfind("**PASS: 0 inconclusive, 2 new (not judged), ", 0), 0u) << half.out;
+  quiet_run();
+  copy_levels();
+  slow_down("fused", 10);
+  const Outcome slower = gate();
+  EXPECT_EQ(slower.exit, 10) << "rows added later are judged too\n" << slower.out;
+}
+
 TEST_F(GateProgramTest, SlowerWrongBothAndGone) {
   quiet_run();
   ASSERT_EQ(gate().exit, 0);
