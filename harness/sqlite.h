@@ -72,6 +72,10 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
 
+/// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
+/// journal. Throws Error(store) where the file cannot be read.
+std::string first_bytes(const std::string& path, size_t count);
+
 /// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached.
 class Transaction {
  public:
