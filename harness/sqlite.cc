@@ -200,6 +200,10 @@ std::string first_bytes(const std::string& path, size_t count) {
   return bytes;
 }
 
+void analyze(Database& db) {
+  db.execute("PRAGMA analysis_limit = 400; ANALYZE");
+}
+
 // ---- Transaction
 
 Transaction::Transaction(Database& db) : db_(db) {

@@ -76,6 +76,9 @@ class Database {
 /// journal. Throws Error(store) where the file cannot be read.
 std::string first_bytes(const std::string& path, size_t count);
 
+/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
+void analyze(Database& db);
+
 /// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached.
 class Transaction {
  public:

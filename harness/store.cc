@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs and devices of a store. store_open.cc opens it, store_results.cc has the rows of results.
+// The runs and devices of a store. store_open.cc opens it, store_results.cc has its results.
 #include "harness/store.h"
 
 #include <fmt/chrono.h>
@@ -78,12 +78,15 @@ void Store::end_process(int64_t process, const std::string& throttle) {
 }
 
 void Store::end_run(int64_t run, const std::string& status) {
+  Transaction transaction(db_);
   Statement(
       db_,
       "UPDATE run SET status = ?2, finished = ?3, rounds = (SELECT count(DISTINCT round) FROM "
       "process WHERE process.run_id = run.run_id) WHERE run_id = ?1")
       .bind(run, status, now_utc())
       .run();
+  analyze(db_);  // the planner then knows how few of the rows belong to one run
+  transaction.commit();
 }
 
 int64_t Store::find_run(const std::string& which) {

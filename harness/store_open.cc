@@ -52,6 +52,7 @@ void migrate(Database& db) {
     for (int64_t v = version_of(db); v < kVersion; ++v) {
       db.execute(kMigrations.at(static_cast<size_t>(v)));
     }
+    analyze(db);
     db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
                            kApplicationId, kVersion));
   } catch (...) {

@@ -194,7 +194,7 @@ void StoreOpenTest::kill_at_every_change(const std::function<void()>& prepare,
     fs::create_directories(dir_);
     prepare();
     if (!vfs_.killed_at(k, work)) {
-      EXPECT_GT(k, 20) << "changes of a file";
+      EXPECT_GT(k, 10) << "changes of a file";
       return;
     }
     check_remains();
@@ -214,6 +214,28 @@ TEST_F(StoreOpenTest, OpensWhereverAMigrationDied) {
                          [&] { Store::open(path_, Store::Mode::update); });
   }
   EXPECT_GT(died_, 0);
+}
+
+TEST_F(StoreOpenTest, AMigrationKeepsWhatThereIs) {
+  for (int version = 1; version < static_cast<int>(kMigrations.size()); ++version) {
+    SCOPED_TRACE("from version " + std::to_string(version));
+    fs::remove(path_);
+    write_old_store(path_, version);
+    Store store = Store::open(path_, Store::Mode::update);
+    Database& db = store.database();
+    EXPECT_EQ(db.integer("PRAGMA user_version"), kMigrations.size());
+    expect_whole(store);
+    EXPECT_EQ(store.run_info(1).label, "old");
+    const auto levels = store.levels(1);
+    ASSERT_EQ(levels.size(), 1u);
+    EXPECT_EQ(levels[0].key, "topk_sort tokens=8");
+    EXPECT_EQ(levels[0].result.span_ns, 5000);
+    EXPECT_EQ(levels[0].result.accuracy.at(0).rel_l2, 1e-6);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM verdict WHERE suite = 'tiny' AND why = 'same' AND"
+                         " key = 'topk_sort tokens=8' AND outcome = 'pass' AND mde = 0.01"),
+              1);
+    EXPECT_GT(db.integer("SELECT count(*) FROM sqlite_stat1"), 0) << "has statistics";
+  }
 }
 
 TEST_F(StoreOpenTest, AJournalOfGarbageLocksNothingOut) {
