@@ -206,8 +206,8 @@ void analyze(Database& db) {
 
 // ---- Transaction
 
-Transaction::Transaction(Database& db) : db_(db) {
-  db_.execute("BEGIN IMMEDIATE");
+Transaction::Transaction(Database& db, const char* begin) : db_(db) {
+  db_.execute(begin);
 }
 
 Transaction::~Transaction() {

@@ -76,5 +76,36 @@ TEST_F(StorePlanTest, TheReportsOfOneRun) {
   }
 }
 
+/// Adds a result to a run when the reader's second statement begins.
+struct Intruder {
+  Store store;
+  int statements;
+
+  static int look(unsigned, void* self, void* statement, void*) {
+    auto* intruder = static_cast<Intruder*>(self);
+    const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+    if (!sql.starts_with("SELECT") || ++intruder->statements != 2) return 0;
+    Result result;
+    result.variant = "late";
+    result.status = Status::wrong;
+    result.accuracy.resize(1);
+    try {
+      intruder->store.add_result(1, {"s", "gpt", "topk_sort", {}, {}}, {}, {}, result);
+    } catch (const Error&) {
+      // Where the library has no write-ahead log for us, the reader's lock refuses the writer.
+    }
+    return 0;
+  }
+};
+
+TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
+  const size_t before = store_->levels(1).size();
+  Intruder intruder{Store::open(db_, Store::Mode::update), 0};
+  sqlite3_busy_timeout(intruder.store.database().handle(), 0);
+  sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
+  EXPECT_EQ(store_->levels(1).size(), before);
+  EXPECT_EQ(intruder.statements, 3);
+}
+
 }  // namespace
 }  // namespace moegate
