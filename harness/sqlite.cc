@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -15,6 +16,10 @@ constexpr int kBusyTimeoutMs =
 
 /// What a person can do about an SQLite error; empty where its own message says enough.
 const char* remedy(int code) {
+  if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
+    return "; a writer died here and left a journal: open the store once where it may be written";
+  }
+  if (code == SQLITE_IOERR_DELETE) return "; check that you may write in its folder";
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -176,10 +181,33 @@ void Database::fail(const std::string& what) const {
   throw Error(Exit::store, fmt::format("{}: {}: {}{}", path_, what, message, remedy(code)));
 }
 
+std::string first_bytes(const std::string& path, size_t count) {
+  // Through SQLite's own file handle: closing another one would drop every lock that this process
+  // holds on the file.
+  Database db(path, SQLITE_OPEN_READONLY);
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_int64 size = 0;
+  int rc = file->pMethods->xFileSize(file, &size);
+  std::string bytes(std::min(count, static_cast<size_t>(size)), '\0');
+  if (rc == SQLITE_OK && !bytes.empty()) {
+    rc = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
+  }
+  if (rc != SQLITE_OK) {
+    throw Error(Exit::store, fmt::format("{}: cannot read its first bytes: {}; choose another --db",
+                                         path, sqlite3_errstr(rc)));
+  }
+  return bytes;
+}
+
+void analyze(Database& db) {
+  db.execute("PRAGMA analysis_limit = 400; ANALYZE");
+}
+
 // ---- Transaction
 
-Transaction::Transaction(Database& db) : db_(db) {
-  db_.execute("BEGIN IMMEDIATE");
+Transaction::Transaction(Database& db, const char* begin) : db_(db) {
+  db_.execute(begin);
 }
 
 Transaction::~Transaction() {

@@ -72,10 +72,18 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
 
-/// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached.
+/// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
+/// journal. Throws Error(store) where the file cannot be read.
+std::string first_bytes(const std::string& path, size_t count);
+
+/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
+void analyze(Database& db);
+
+/// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached. With "BEGIN", statements that
+/// only read see one state of the store.
 class Transaction {
  public:
-  explicit Transaction(Database& db);
+  explicit Transaction(Database& db, const char* begin = "BEGIN IMMEDIATE");
   ~Transaction();
   void commit();
 

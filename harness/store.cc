@@ -1,89 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a store, its runs and devices. The rows of results are in store_results.cc.
+// The runs and devices of a store. store_open.cc opens it, store_results.cc has its results.
 #include "harness/store.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <filesystem>
-
-#include "schema_sql.h"  // made by the build from schema_*.sql
 
 namespace moegate {
 namespace {
 
-constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
-
-// kMigrations: schema versions in order; opening a store applies those it lacks. Append-only: a
-// version that exists never changes, because stores of it exist.
-constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
-
-// Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
-constexpr int kFirstSafeWal = 3051003;
-
 std::string now_utc() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-}
-
-/// 0 for an empty database, else its version. Throws for a file that is not a store of ours.
-int64_t version_of(Database& db) {
-  const int64_t application = db.integer("PRAGMA application_id");
-  const int64_t version = db.integer("PRAGMA user_version");
-  if (application == 0 && version == 0 && db.integer("SELECT count(*) FROM sqlite_schema") == 0) {
-    return 0;
-  }
-  if (application != kApplicationId) {
-    throw Error(Exit::store,
-                fmt::format("{}: is an SQLite database of another program (application_id {:#x}); "
-                            "choose another --db",
-                            db.path(), application));
-  }
-  if (version > kVersion) {
-    throw Error(Exit::store, fmt::format("{}: is a store of version {}, this program knows up to "
-                                         "{}; use the moegate that wrote it, or a newer one",
-                                         db.path(), version, kVersion));
-  }
-  return version;
-}
-
-/// Brings the store to kVersion inside one exclusive transaction; safe against a second process
-/// that opens the same new file at the same time.
-void migrate(Database& db) {
-  db.execute("BEGIN EXCLUSIVE");
-  try {
-    for (int64_t v = version_of(db); v < kVersion; ++v) {
-      db.execute(kMigrations.at(static_cast<size_t>(v)));
-    }
-    db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
-                           kApplicationId, kVersion));
-  } catch (...) {
-    sqlite3_exec(db.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    throw;
-  }
-}
-
-void set_journal_mode(Database& db) {
-  const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
-  Statement(db, wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE").run();
-}
-
-void check_file(const std::string& path, Store::Mode mode) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(Exit::store, fmt::format("{}: is a folder; --db names a file", path));
-  }
-  if (std::filesystem::exists(path, ignored)) {
-    // Opened read-only first, so that a file which is not ours is never touched.
-    Database probe(path, SQLITE_OPEN_READONLY);
-    version_of(probe);
-  } else if (mode != Store::Mode::write) {
-    throw Error(Exit::store,
-                fmt::format("{}: no such store; `moegate run --db {}` makes one", path, path));
-  }
 }
 
 std::string list_runs(Database& db) {
@@ -97,31 +27,6 @@ std::string list_runs(Database& db) {
 }
 
 }  // namespace
-
-Store Store::open(const std::string& path, Mode mode) {
-  check_file(path, mode);
-  if (mode == Mode::read) {
-    Store store{Database(path, SQLITE_OPEN_READONLY)};
-    const int64_t version = version_of(store.db_);
-    if (version != kVersion) {
-      throw Error(Exit::store, fmt::format("{}: {}; `moegate run --db {}` {}", path,
-                                           version == 0 ? "is an empty file, no store"
-                                                        : "is a store of an older version",
-                                           path, version == 0 ? "fills it" : "upgrades it"));
-    }
-    return store;
-  }
-  const int create = mode == Mode::write ? SQLITE_OPEN_CREATE : 0;
-  Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
-  // SQLite falls back to read-only silently when the file's permissions say so.
-  if (sqlite3_db_readonly(store.db_.handle(), "main") == 1) {
-    throw Error(Exit::store,
-                fmt::format("{}: is read-only; copy it, or choose another --db", path));
-  }
-  if (version_of(store.db_) != kVersion) migrate(store.db_);
-  set_journal_mode(store.db_);
-  return store;
-}
 
 int64_t Store::device_id(const DeviceFacts& d) {
   // Not name_of(Backend): judging links no device.
@@ -173,12 +78,15 @@ void Store::end_process(int64_t process, const std::string& throttle) {
 }
 
 void Store::end_run(int64_t run, const std::string& status) {
+  Transaction transaction(db_);
   Statement(
       db_,
       "UPDATE run SET status = ?2, finished = ?3, rounds = (SELECT count(DISTINCT round) FROM "
       "process WHERE process.run_id = run.run_id) WHERE run_id = ?1")
       .bind(run, status, now_utc())
       .run();
+  analyze(db_);  // the planner then knows how few of the rows belong to one run
+  transaction.commit();
 }
 
 int64_t Store::find_run(const std::string& which) {

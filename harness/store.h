@@ -43,7 +43,9 @@ struct Level {
 
 class Store {
  public:
-  /// read: an existing store, never changed. update: an existing store. write: made when missing.
+  /// read: an existing store, whose content never changes; what a writer that died has left half
+  /// written is rolled back where the file may be written. update: an existing store. write: made
+  /// when missing.
   enum class Mode { read, update, write };
   /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and
   /// the remedy; a foreign file is left untouched. A store of an older version is migrated unless

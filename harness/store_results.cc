@@ -177,6 +177,7 @@ std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
 }
 
 std::vector<Level> Store::levels(int64_t run) {
+  Transaction reading(db_, "BEGIN");  // the three statements of one state, whoever writes
   Statement q(db_,
               "SELECT result_id, key, op, suite, section, round, variant, r.status, why, path, "
               "deterministic, r.timer, tick_ns, samples, invalid, flags, span_ns, median_ns, "

@@ -42,8 +42,8 @@ WITH pair (rank, op, backend, before, after) AS (
 ), ratio AS (
   SELECT a.case_id, a.variant, before, b.span_ns AS before_ns, a.span_ns AS after_ns, a.path,
          ln(b.judged / a.judged) AS x
-  FROM level a JOIN compared USING (case_id, variant)
-  JOIN level b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = before
+  FROM compared CROSS JOIN level a USING (case_id, variant)  -- CROSS: in this order, not quadratic in cases
+  CROSS JOIN level b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = before
   WHERE a.judged > 0 AND b.judged > 0
 ), summary AS (
   SELECT case_id, variant, before, exp(avg(ln(before_ns))) AS before_ns, exp(avg(ln(after_ns))) AS after_ns,
