@@ -2,7 +2,6 @@
 #include "harness/ab.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "harness/interrupt.h"
@@ -34,7 +33,7 @@ class AbSession {
         backend_(head_.hello().device.backend),
         limits_(limits(backend_)) {}
 
-  AbResult run();
+  Comparison run();
 
  private:
   void measure(int first, int rounds, const std::set<RowName>& rows);
@@ -57,7 +56,7 @@ class AbSession {
   Recording base_, head_;
   const Backend backend_;
   const Limits limits_;
-  AbResult result_;
+  Comparison result_;
 };
 
 Sides AbSession::sides_of(const Recording& side) const {
@@ -166,9 +165,11 @@ void AbSession::decide(const std::vector<CaseId>& ids, int first) {
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
 }
 
-AbResult AbSession::run() {
+Comparison AbSession::run() {
   result_.base_run = base_.run();
   result_.head_run = head_.run();
+  if (is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
+  result_.trust_code = options_.trust_code;
   const int screening = options_.rows.empty() ? options_.plan.screen_rounds : 0;
   std::set<RowName> rows = options_.rows.empty() ? everything() : options_.rows;
   result_.least_rounds = std::max(options_.least_rounds, screening);
@@ -187,19 +188,8 @@ AbResult AbSession::run() {
 
 }  // namespace
 
-PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last) {
-  PairedQuestion q;
-  q.tick = head.tick;
-  for (const auto& [round, level] : head.by_round) {
-    const auto other = base.by_round.find(round);
-    if (round < first || round >= last || other == base.by_round.end()) continue;
-    q.log_ratios.push_back(std::log(level / other->second));
-  }
-  return q;
-}
-
-AbResult run_ab(Store& store, const AbOptions& options,
-                const std::function<Limits(Backend)>& limits) {
+Comparison run_ab(Store& store, const AbOptions& options,
+                  const std::function<Limits(Backend)>& limits) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
   return AbSession(store, options, limits).run();
 }

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "harness/gate.h"
+#include "harness/comparison.h"
 #include "harness/recording.h"
 #include "harness/replay_rule.h"
 
@@ -32,21 +32,9 @@ struct AbOptions {
   std::set<RowName> rows;  // only these, suspects of a screen already made; empty: screen all
 };
 
-struct AbResult {
-  int64_t base_run = 0, head_run = 0;
-  Sides base, head;  // of all rounds; a pair of variants is one case, "a → b"
-  Replayed decided;
-  std::set<CaseId, CaseIdLess> screened;  // that a screen sent on
-  int least_rounds = 0;                   // of every row
-  bool interrupted = false;
-};
-
 /// Measures and decides by the limits of the backend that the device turns out to be. Throws
 /// Error(usage, coverage, environment).
-AbResult run_ab(Store& store, const AbOptions& options,
-                const std::function<Limits(Backend)>& limits);
-
-/// The log ratios of one case over the rounds [first, last) that both sides measured.
-PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last);
+Comparison run_ab(Store& store, const AbOptions& options,
+                  const std::function<Limits(Backend)>& limits);
 
 }  // namespace moegate

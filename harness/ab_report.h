@@ -3,15 +3,16 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
-#include "harness/ab.h"
+#include "harness/comparison.h"
 #include "harness/gate_report.h"
 
 namespace moegate {
 
 /// Judges what the two runs stored, accuracy and coverage included; the exit code is left to the
 /// caller, who knows what may fail.
-GateReport report_of(Store& store, const AbOptions& options, const AbResult& result,
+GateReport report_of(Store& store, const std::string& db, const Comparison& comparison,
                      const std::function<Limits(Backend)>& limits);
 
 }  // namespace moegate

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "harness/delay.h"
 #include "harness/error.h"
 
 namespace moegate {

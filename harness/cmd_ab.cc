@@ -93,8 +93,8 @@ int cmd_ab(const std::vector<std::string>& args) {
   load_cases(ab.run);  // a bad suite must leave no new store behind
   const auto limits = [&](Backend backend) { return read_limits(*values, backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
-  const AbResult result = run_ab(store, ab, limits);
-  GateReport report = report_of(store, ab, result, limits);
+  const Comparison result = run_ab(store, ab, limits);
+  GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = result.interrupted ? Exit::interrupted : decide_exit(report.result, fail_on, false);
   publish(store, report, *values);
   return static_cast<int>(report.exit);

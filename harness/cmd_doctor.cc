@@ -3,6 +3,7 @@
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/error.h"
+#include "harness/open.h"
 #include "harness/probe.h"
 #include "harness/store.h"
 #include "harness/table.h"

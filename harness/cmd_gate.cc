@@ -101,7 +101,7 @@ Replayed replay(Store& store, const GateReport& first, const std::string& progra
   for (const CaseId& id : ids) ab.rows.insert({id.key, id.variant});
   fmt::print(stderr, "replaying {} of {} cases against {}\n", ids.size(), first.result.judged,
              program);
-  const AbResult result =
+  const Comparison result =
       run_ab(store, ab, [&](Backend backend) { return read_limits(values, backend); });
   if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
   return result.decided;

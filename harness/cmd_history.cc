@@ -4,6 +4,7 @@
 #include "harness/commands.h"
 #include "harness/error.h"
 #include "harness/history.h"
+#include "harness/store.h"
 
 namespace moegate {
 

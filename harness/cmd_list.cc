@@ -7,6 +7,7 @@
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/home.h"
+#include "harness/open.h"
 #include "harness/run_flags.h"
 #include "harness/store.h"
 #include "harness/table.h"

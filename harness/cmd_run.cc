@@ -5,6 +5,7 @@
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/gbench.h"
+#include "harness/open.h"
 #include "harness/program.h"
 #include "harness/run_flags.h"
 #include "harness/runner.h"

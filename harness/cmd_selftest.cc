@@ -4,6 +4,7 @@
 #include "harness/cli.h"
 #include "harness/commands.h"
 #include "harness/gate_flags.h"
+#include "harness/open.h"
 #include "harness/run_flags.h"
 #include "harness/runner.h"
 #include "harness/selftest.h"
@@ -55,14 +56,14 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
   return ab;
 }
 
-AbResult measured(Store& store, const AbOptions& ab, const po::variables_map& values) {
-  AbResult result =
+Comparison measured(Store& store, const AbOptions& ab, const po::variables_map& values) {
+  Comparison result =
       run_ab(store, ab, [&](Backend backend) { return read_limits(values, backend); });
   if (result.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
   return result;
 }
 
-void print_calibration(const AbResult& result, const std::vector<Calibration>& calibrations) {
+void print_calibration(const Comparison& result, const std::vector<Calibration>& calibrations) {
   fmt::print("{}\n{}", render(calibration_table(calibrations), Format::md),
              render(mde_histogram(result), Format::md));
   const auto blind = blind_cases(result);
@@ -78,7 +79,7 @@ int calibrate_gate(Store& store, const RunOptions& run, const po::variables_map&
     ab.least_rounds = values["aa"].as<int>();
     at_least("--aa", ab.least_rounds, 2);
   }
-  const AbResult result = measured(store, ab, values);
+  const Comparison result = measured(store, ab, values);
   const auto calibrations = calibrate(result, injected.empty() ? std::vector<double>{0} : injected);
   store_calibration(store, result.head_run, calibrations);
   print_calibration(result, calibrations);
@@ -93,7 +94,7 @@ bool catches_slow(Store& store, const RunOptions& run, const po::variables_map& 
   const double slow_by = backend == Backend::cuda ? kSlowCanaryCuda : kSlowCanaryHost;
   AbOptions ab = self_against_self(run, {slow_by});
   ab.plan = {2, 6, 0};
-  const AbResult result = measured(store, ab, values);
+  const Comparison result = measured(store, ab, values);
   const Calibration c = calibrate(result, {slow_by})[0];
   store_calibration(store, result.head_run, {c});
   int seeing = 0;

@@ -5,6 +5,7 @@
 
 #include "harness/commands.h"
 #include "harness/nvml.h"
+#include "harness/open.h"
 #include "harness/plan.h"
 #include "harness/provenance.h"
 #include "harness/tile_file.h"

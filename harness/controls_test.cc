@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controls on a toy operator whose tolerance and hash are the test's to choose.
 #include "harness/controls.h"
+#include "harness/open.h"
 
 #include <gtest/gtest.h>
 

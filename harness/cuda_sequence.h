@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "harness/sample.h"
-#include "harness/timer.h"
+#include "harness/conditions.h"
+#include "harness/subject.h"
 
 namespace moegate {
 

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "harness/cuda_check.h"
-#include "harness/device.h"
+#include "harness/open.h"
 #include "harness/nvml.h"
 
 namespace moegate {

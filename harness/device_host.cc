@@ -11,7 +11,7 @@
 #include <fstream>
 #include <map>
 
-#include "harness/device.h"
+#include "harness/open.h"
 #include "harness/error.h"
 
 namespace moegate {

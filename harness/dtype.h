@@ -7,11 +7,7 @@
 #include <cstring>
 #include <string>
 
-#ifdef __CUDACC__
-#define MOEGATE_HD __host__ __device__
-#else
-#define MOEGATE_HD
-#endif
+#include "harness/host_device.h"
 
 namespace moegate {
 

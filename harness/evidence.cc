@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "harness/kernel.h"
+#include "harness/hash.h"
 
 namespace moegate {
 namespace {
@@ -176,17 +175,6 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
                                            level,      side.code,          side.out};
   }
   return baseline;
-}
-
-bool is_partial(const RunInfo& run) {
-  if (run.status != "complete") return true;
-  const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
-  return options.is_object() && options.value("filtered", false);
-}
-
-std::string describe(const RunInfo& run) {
-  return run.label.empty() ? fmt::format("run {}", run.id)
-                           : fmt::format("run {} '{}'", run.id, run.label);
 }
 
 }  // namespace moegate

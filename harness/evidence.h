@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/baseline.h"
-#include "harness/store.h"
+#include "harness/run.h"
 #include "harness/verdict.h"
 
 namespace moegate {
@@ -56,10 +56,5 @@ BaselineHeader header_of(const RunInfo& run, const std::string& suite);
 /// The cases of one suite that are fit for a baseline, as its rows by `by`.
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
                      const std::string& by);
-
-/// Whether less than the whole of its suites was run, so that an absent case means nothing.
-bool is_partial(const RunInfo& run);
-/// "run 3 'nightly'"
-std::string describe(const RunInfo& run);
 
 }  // namespace moegate

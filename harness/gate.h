@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/error.h"
 #include "harness/evidence.h"
 
 namespace moegate {

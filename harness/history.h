@@ -8,6 +8,7 @@
 
 #include "harness/change_points.h"
 #include "harness/evidence.h"
+#include "harness/store.h"
 #include "harness/table.h"
 
 namespace moegate {

@@ -19,22 +19,10 @@
 #include "harness/accuracy.h"
 #include "harness/case.h"
 #include "harness/device.h"
+#include "harness/hash.h"
 #include "harness/tensor.h"
 
 namespace moegate {
-
-/// Compulsory work of one launch: each input read once, each output written once.
-struct Cost {
-  double flops = 0;
-  double read_bytes = 0;
-  double write_bytes = 0;
-};
-
-/// A named number that describes a case's data, stored with it ("active_experts", 57).
-struct Fact {
-  std::string name;
-  double value;
-};
 
 /// Outputs compared with the truth, and their hash, from one look at them.
 struct Checked {
@@ -119,9 +107,6 @@ class Problem {
   double tolerance_ = 1;
 };
 
-/// 64-bit hash of a byte range; pass the previous result as `seed` to continue. Not cryptographic.
-uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0);
-
 /// What a variant is given beside its problem.
 struct Launch {
   void* stream;  // cudaStream_t; null on the host
@@ -193,6 +178,10 @@ struct KernelSpec {
   double tolerance = 1;
 };
 
+struct VariantName {
+  std::string op, name;
+};
+
 void register_op(OpEntry entry);
 void register_variant(Variant variant);
 
@@ -227,6 +216,8 @@ class Kernel {
 /// fit together (duplicate name, variant of an unknown operator, missing yardstick).
 const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
+/// The variants of this program for a backend.
+std::vector<VariantName> own_variants(Backend backend);
 /// Throws Error(internal) when there is none: names come from this program's own lists.
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.

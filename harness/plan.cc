@@ -58,14 +58,6 @@ void RunOptions::from_json(const std::string& text) {
   canary_scale = j.value("canary_scale", 1.0);
 }
 
-Cache cache_of(const Case& c) {
-  return static_cast<Cache>(c.get_choice("cache", {"cold", "warm", "cold-weights"}));
-}
-
-LaunchMode launch_of(const Case& c) {
-  return static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
-}
-
 std::vector<Case> load_cases(const RunOptions& options) {
   std::vector<Case> cases;
   std::set<std::string> seen;
@@ -79,21 +71,6 @@ std::vector<Case> load_cases(const RunOptions& options) {
     }
   }
   return cases;
-}
-
-std::vector<Case> adapt(std::vector<Case> cases, Backend backend) {
-  if (backend == Backend::host) {
-    for (Case& c : cases) c.params["launch"] = "stream";
-  }
-  return cases;
-}
-
-std::vector<VariantName> own_variants(Backend backend) {
-  std::vector<VariantName> names;
-  for (const Variant& v : all_variants()) {
-    if (v.backend == backend) names.push_back({v.op, v.name});
-  }
-  return names;
 }
 
 std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,

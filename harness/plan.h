@@ -48,18 +48,8 @@ struct Planned {
   std::vector<std::string> variants;
 };
 
-/// The variants of this program for a backend.
-std::vector<VariantName> own_variants(Backend backend);
-
-/// The conditions a case asks for. Throw Error(usage).
-Cache cache_of(const Case& c);
-LaunchMode launch_of(const Case& c);
-
 /// All cases of the suites, with axes applied and parameters checked. Throws Error(usage).
 std::vector<Case> load_cases(const RunOptions& options);
-/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so
-/// there launch = graph becomes launch = stream.
-std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
 /// Which of the adapted cases and of a program's variants run: filter, kernel and shard applied,
 /// equal keys once.
 /// Throws Error(coverage) when nothing is left, naming what matched nothing.

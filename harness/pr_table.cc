@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/plausibility.h"
+#include "harness/roofline.h"
 #include "harness/pr_rows.h"
 #include "harness/ratchet.h"
 #include "harness/table.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/gate.h"
+#include "harness/comparison.h"
 #include "harness/store.h"
 
 namespace moegate {
@@ -26,10 +26,6 @@ struct PrCase {
 
 /// Mean spans of one side: geometric over its processes, in microseconds.
 using SpansUs = std::map<CaseId, double, CaseIdLess>;
-
-/// Two variants of one build that were compared: the base run's first, the head run's second. Their
-/// case is called "first → second".
-using VariantPair = std::pair<std::string, std::string>;
 
 /// Everything the tables are made of. The sides and spans of base and head have the same ids, which
 /// are those of `result` too.

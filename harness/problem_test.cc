@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/kernel.h"
+#include "harness/open.h"
 
 namespace moegate {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random tensors are filled with, and that a GPU fills them with the same bits.
 #include "harness/random_fill.h"
+#include "harness/open.h"
 
 #include <gtest/gtest.h>
 

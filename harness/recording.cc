@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "harness/interrupt.h"
-#include "harness/plausibility.h"
+#include "harness/roofline.h"
 #include "harness/program.h"
 #include "harness/rng.h"
 #include "harness/tile_file.h"

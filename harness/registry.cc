@@ -91,6 +91,14 @@ const std::vector<Variant>& all_variants() {
   return checked().variants;
 }
 
+std::vector<VariantName> own_variants(Backend backend) {
+  std::vector<VariantName> names;
+  for (const Variant& v : all_variants()) {
+    if (v.backend == backend) names.push_back({v.op, v.name});
+  }
+  return names;
+}
+
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name) {
   for (const Variant& v : all_variants()) {
     if (v.op == op && v.backend == backend && v.name == name) return v;

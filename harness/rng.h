@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "harness/dtype.h"
+#include "harness/host_device.h"
 
 namespace moegate {
 

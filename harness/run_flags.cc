@@ -9,17 +9,6 @@ namespace moegate {
 
 namespace po = boost::program_options;
 
-namespace {
-
-Flush parse_flush(const std::string& name) {
-  for (const Flush f : {Flush::read, Flush::write, Flush::none}) {
-    if (name == name_of(f)) return f;
-  }
-  usage_error("--flush '{}'; use read, write or none", name);
-}
-
-}  // namespace
-
 void at_least(const char* flag, double value, double least) {
   if (!(value >= least)) usage_error("{} {}; use at least {}", flag, value, least);
 }

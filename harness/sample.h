@@ -40,19 +40,4 @@ struct KernelRow {
   double gap_ns = 0;  // trimmed mean of (start - previous end); 0 for the first
 };
 
-enum class Cache { cold, warm, cold_weights };
-enum class Flush { read, write, none };
-constexpr const char* name_of(Flush f) {
-  return f == Flush::read ? "read" : f == Flush::write ? "write" : "none";
-}
-enum class LaunchMode { stream, graph };
-
-/// How a launch is measured. Stored with every result; series never mix them.
-struct Conditions {
-  Cache cache = Cache::cold;
-  Flush flush = Flush::read;
-  LaunchMode launch = LaunchMode::stream;
-  double flush_factor = 2;  // flushed bytes over cache size (beyond 2 nothing gets colder)
-};
-
 }  // namespace moegate

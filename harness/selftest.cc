@@ -49,7 +49,7 @@ void add(Calibration& c, Columns& columns, const Judgement& j, const Side& base,
 
 }  // namespace
 
-std::vector<Calibration> calibrate(const AbResult& result, const std::vector<double>& injected) {
+std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected) {
   std::vector<Calibration> all(injected.size());
   std::vector<Columns> columns(injected.size());
   for (const auto& [id, j] : result.decided.judged) {
@@ -88,7 +88,7 @@ Table calibration_table(const std::vector<Calibration>& calibrations) {
   return table;
 }
 
-Table mde_histogram(const AbResult& result) {
+Table mde_histogram(const Comparison& result) {
   constexpr double kEdges[] = {0.01, 0.02, 0.03, 0.05, 0.10, 0.20, 0.50};
   constexpr size_t kBins = std::size(kEdges) + 1;
   std::vector<int> counts(kBins);
@@ -111,7 +111,7 @@ Table mde_histogram(const AbResult& result) {
   return table;
 }
 
-std::vector<std::string> blind_cases(const AbResult& result) {
+std::vector<std::string> blind_cases(const Comparison& result) {
   std::vector<std::string> list;
   for (const auto& [id, j] : result.decided.judged) {
     if (!j.blind) continue;

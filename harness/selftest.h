@@ -27,13 +27,13 @@ struct Calibration {
 };
 
 /// One per strength of `injected` (as dealt out by canary_slot), in order.
-std::vector<Calibration> calibrate(const AbResult& result, const std::vector<double>& injected);
+std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected);
 
 Table calibration_table(const std::vector<Calibration>& calibrations);
 /// How many rows can see which slow-down: "below 1 %", "1 to 2 %", ...
-Table mde_histogram(const AbResult& result);
+Table mde_histogram(const Comparison& result);
 /// "topk_sort/… chain3: 6.1 %", of rows that cannot see `blind_at`.
-std::vector<std::string> blind_cases(const AbResult& result);
+std::vector<std::string> blind_cases(const Comparison& result);
 
 void store_calibration(Store& store, int64_t head_run,
                        const std::vector<Calibration>& calibrations);

@@ -10,36 +10,11 @@
 #include <tuple>
 #include <vector>
 
-#include "harness/kernel.h"
-#include "harness/result.h"
+#include "harness/case.h"
+#include "harness/run.h"
 #include "harness/sqlite.h"
 
 namespace moegate {
-
-/// Everything a run states about itself before the first sample.
-struct RunInfo {
-  int64_t id = 0;
-  std::string label;
-  std::string started, finished, status;  // filled in by the store
-  DeviceFacts device;
-  int protocol = 0;
-  std::string timer;
-  std::string flush;
-  int rounds = 0;
-  std::string git_sha;
-  bool dirty = false;
-  std::string build, host, command;
-  std::string program;         // content hash of the program that measured; empty: unknown
-  std::string options = "{}";  // JSON
-  std::map<std::string, std::string> tags;
-};
-
-/// One measured level: a process's judged quantity for a case and variant.
-struct Level {
-  std::string key, op, suite, section, variant;
-  int round = 0;
-  Result result;  // without samples, kernels
-};
 
 class Store {
  public:

@@ -14,7 +14,7 @@
 #include "harness/error.h"
 #include "harness/home.h"
 #include "harness/kernel.h"
-#include "harness/suite_file.h"
+#include "harness/ini_file.h"
 
 namespace moegate {
 namespace fs = std::filesystem;
@@ -26,7 +26,7 @@ std::string known_suites() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-SuiteFile read_suite(const std::string& name) {
+IniFile read_suite(const std::string& name) {
   const bool is_path = name.find('/') != std::string::npos || name.ends_with(".suite");
   const fs::path path = is_path ? fs::path(name) : home() / "suites" / (name + ".suite");
   std::error_code ignored;  // of a folder that may not be entered: the file is not readable then
@@ -41,19 +41,19 @@ SuiteFile read_suite(const std::string& name) {
                 known_suites());
   }
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_suite(path.string(), text);
+  return parse_ini(path.string(), text);
 }
 
 /// One section with the file's global keys merged in.
 class SectionCases {
  public:
-  SectionCases(const SuiteFile& file, const SuiteSection& section)
+  SectionCases(const IniFile& file, const IniSection& section)
       : file_(file), section_(section) {
-    for (const SuiteEntry& entry : file.sections.front().entries) {
-      const SuiteEntry* own = section.find(entry.key);
+    for (const IniEntry& entry : file.sections.front().entries) {
+      const IniEntry* own = section.find(entry.key);
       entries_.push_back(own != nullptr ? *own : entry);
     }
-    for (const SuiteEntry& entry : section.entries) {
+    for (const IniEntry& entry : section.entries) {
       if (file.sections.front().find(entry.key) == nullptr) entries_.push_back(entry);
     }
     take_op();
@@ -84,7 +84,7 @@ class SectionCases {
  private:
   void take_op() {
     const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                 [](const SuiteEntry& entry) { return entry.key == "op"; });
+                                 [](const IniEntry& entry) { return entry.key == "op"; });
     if (at == entries_.end()) {
       usage_error("{}:{}: section [{}] has no 'op'; name its operator, e.g. op = topk_sort",
                   file_.path, section_.line, section_.name);
@@ -107,7 +107,7 @@ class SectionCases {
     }
     params_ = find_op(op_).params;
     params_.insert(params_.end(), common_params().begin(), common_params().end());
-    for (const SuiteEntry& entry : entries_) {
+    for (const IniEntry& entry : entries_) {
       if (has(entry.key)) continue;
       usage_error("{}:{}: [{}] operator {} has no parameter '{}'; it has {}", file_.path,
                   entry.line, section_.name, op_, entry.key, param_names());
@@ -124,7 +124,7 @@ class SectionCases {
     for (const auto& [name, values] : axes) {
       if (!has(name)) continue;
       const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                   [&](const SuiteEntry& entry) { return entry.key == name; });
+                                   [&](const IniEntry& entry) { return entry.key == name; });
       if (at != entries_.end()) {
         at->values = values;
       } else {
@@ -137,7 +137,7 @@ class SectionCases {
     for (const Param& param : params_) {
       const bool given =
           std::any_of(entries_.begin(), entries_.end(),
-                      [&](const SuiteEntry& entry) { return entry.key == param.name; });
+                      [&](const IniEntry& entry) { return entry.key == param.name; });
       if (given || !param.default_value.empty()) continue;
       usage_error("{}:{}: section [{}] lacks parameter '{}' of operator {} ({}); add it",
                   file_.path, section_.line, section_.name, param.name, op_, param.help);
@@ -155,15 +155,15 @@ class SectionCases {
     }
   }
 
-  const SuiteFile& file_;
-  const SuiteSection& section_;
-  std::vector<SuiteEntry> entries_;  // without op
+  const IniFile& file_;
+  const IniSection& section_;
+  std::vector<IniEntry> entries_;  // without op
   std::string op_;
   int op_line_ = 0;
   std::vector<Param> params_;
 };
 
-void check_axes(const SuiteFile& file, const std::vector<SectionCases>& sections,
+void check_axes(const IniFile& file, const std::vector<SectionCases>& sections,
                 const Axes& axes) {
   for (const auto& [name, values] : axes) {
     if (values.empty() || std::find(values.begin(), values.end(), "") != values.end()) {
@@ -180,7 +180,7 @@ void check_axes(const SuiteFile& file, const std::vector<SectionCases>& sections
 }  // namespace
 
 std::vector<Case> load_suite(const std::string& name, const Axes& axes) {
-  const SuiteFile file = read_suite(name);
+  const IniFile file = read_suite(name);
   std::vector<SectionCases> sections;
   for (size_t i = 1; i < file.sections.size(); ++i) sections.emplace_back(file, file.sections[i]);
   check_axes(file, sections, axes);

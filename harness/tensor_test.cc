@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/kernel.h"
+#include "harness/open.h"
 #include "harness/rng.h"
 
 namespace moegate {

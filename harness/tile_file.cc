@@ -10,7 +10,7 @@
 
 #include "harness/error.h"
 #include "harness/home.h"
-#include "harness/suite_file.h"
+#include "harness/ini_file.h"
 
 namespace moegate {
 namespace fs = std::filesystem;
@@ -30,7 +30,7 @@ std::optional<T> number(const std::string& text) {
 
 class SectionReader {
  public:
-  SectionReader(const std::string& path, const SuiteSection& section)
+  SectionReader(const std::string& path, const IniSection& section)
       : section_(section), where_(fmt::format("{}:{}: [{}]", path, section.line, section.name)) {}
 
   TunedTile read() const {
@@ -44,14 +44,14 @@ class SectionReader {
     }
     tile.op = section_.name.substr(0, dot);
     tile.tokens = *tokens;
-    for (const SuiteEntry& entry : section_.entries) take(entry, tile);
+    for (const IniEntry& entry : section_.entries) take(entry, tile);
     if (tile.config.kernel.empty()) usage_error("{} lacks 'kernel'; name one", where_);
     if (tile.config.block == 0) usage_error("{} lacks 'block'; give the rows of a block", where_);
     return tile;
   }
 
  private:
-  void take(const SuiteEntry& entry, TunedTile& tile) const {
+  void take(const IniEntry& entry, TunedTile& tile) const {
     if (entry.values.size() != 1) {
       usage_error("{} {} is a list; give one value", where_, entry.key);
     }
@@ -77,7 +77,7 @@ class SectionReader {
     return *read;
   }
 
-  const SuiteSection& section_;
+  const IniSection& section_;
   const std::string where_;
 };
 
@@ -137,9 +137,9 @@ TileShape tile_shape(const Case& c) {
 }
 
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text) {
-  const SuiteFile file = parse_suite(path, text);
+  const IniFile file = parse_ini(path, text);
   if (!file.sections.front().entries.empty()) {
-    const SuiteEntry& entry = file.sections.front().entries.front();
+    const IniEntry& entry = file.sections.front().entries.front();
     usage_error("{}:{}: '{}' stands before the first [operator.tokens]; move it into one", path,
                 entry.line, entry.key);
   }

@@ -57,7 +57,7 @@ struct TunedTile {
   bool operator==(const TunedTile&) const = default;
 };
 
-/// Throws Error(usage) naming file, line and section for what parse_suite() refuses, for a section
+/// Throws Error(usage) naming file, line and section for what parse_ini() refuses, for a section
 /// that is not [operator.tokens], a missing kernel or block, a list, and what is not a number.
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text);
 /// Text that parse_tiles() reads, each line of `about` as a comment before it.

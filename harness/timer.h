@@ -7,17 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/kernel.h"
+#include "harness/conditions.h"
 #include "harness/sample.h"
+#include "harness/subject.h"
 
 namespace moegate {
-
-/// A variant with the problems it is launched on in turn, so that nothing keyed on a pointer
-/// survives.
-struct Subject {
-  const Variant* variant;
-  std::vector<Problem*> sets;
-};
 
 class Session {
  public:

@@ -17,6 +17,7 @@
 #include "harness/cupti_code.h"
 #include "harness/cupti_log.h"
 #include "harness/object_code.h"
+#include "harness/open.h"
 #include "harness/timer.h"
 
 namespace moegate {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 
 namespace moegate {
 namespace {

@@ -29,10 +29,6 @@ struct WorkerOptions {
   Sampling sampling;
 };
 
-struct VariantName {
-  std::string op, name;
-};
-
 /// What a worker says when it has opened its device.
 struct Hello {
   DeviceFacts device;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 
 namespace moegate {
 

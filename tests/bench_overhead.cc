@@ -7,6 +7,7 @@
 
 #include "harness/chill.h"
 #include "harness/kernel.h"
+#include "harness/open.h"
 #include "harness/stats.h"
 #include "harness/timer.h"
 #include "kernels/topk_sort/topk_sort_testing.h"

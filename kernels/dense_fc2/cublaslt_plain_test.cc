@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "harness/controls.h"
+#include "harness/open.h"
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
 namespace moegate {

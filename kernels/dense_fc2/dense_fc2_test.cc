@@ -10,6 +10,8 @@
 
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
+#include "harness/open.h"
+
 namespace moegate {
 namespace {
 

@@ -6,6 +6,8 @@
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 #include "kernels/dense_fc2/host_dense.h"
 
+#include "harness/open.h"
+
 namespace moegate {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/fused_moe/fused_moe_testing.h"
 #include "kernels/fused_moe/steps.h"
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
 namespace moegate {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/moe_gemm/host_product.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 

@@ -7,6 +7,8 @@
 
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
+#include "harness/open.h"
+
 namespace moegate {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "harness/home.h"
+#include "harness/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
 namespace moegate {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/moe_sum/moe_sum_testing.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/qmoe/host_dot.h"
 #include "kernels/qmoe/qmoe_testing.h"
 

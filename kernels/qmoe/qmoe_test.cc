@@ -11,6 +11,8 @@
 
 #include "kernels/qmoe/qmoe_testing.h"
 
+#include "harness/open.h"
+
 namespace moegate {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/silu_mul_quant/host_silu.h"
 #include "kernels/silu_mul_quant/silu_mul_quant_testing.h"
 

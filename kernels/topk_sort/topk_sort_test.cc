@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/measure.h"
+#include "harness/open.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 
 namespace moegate {

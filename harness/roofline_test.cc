@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/plausibility.h"
+#include "harness/roofline.h"
 
 #include <gtest/gtest.h>
 

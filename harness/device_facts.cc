@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/device.h"
+#include "harness/device_facts.h"
 
 #include <cctype>
 

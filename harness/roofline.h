@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "harness/kernel.h"
+#include "harness/device_facts.h"
 
 namespace moegate {
 

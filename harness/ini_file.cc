@@ -2,7 +2,7 @@
 // Boost's config-file parser reads the values. Because it silently merges repeated sections and
 // keys and tells no line numbers, a scan of the raw lines comes first and refuses what Boost would
 // accept.
-#include "harness/suite_file.h"
+#include "harness/ini_file.h"
 
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/parsers.hpp>
@@ -24,7 +24,7 @@ class Scanner {
  public:
   explicit Scanner(const std::string& path) : path_(path), sections_(1) {}
 
-  std::vector<SuiteSection> scan(const std::string& text) {
+  std::vector<IniSection> scan(const std::string& text) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
       ++line_;
@@ -56,8 +56,8 @@ class Scanner {
     if (equals == std::string::npos || !only_of(key, "-_")) {
       fail("malformed line '{}'; write 'name = value, value' or '[section]'", line);
     }
-    SuiteSection& section = sections_.back();
-    if (const SuiteEntry* first = section.find(key)) {
+    IniSection& section = sections_.back();
+    if (const IniEntry* first = section.find(key)) {
       fail("'{}' is repeated (first on line {}); write all its values in one comma-separated list",
            key, first->line);
     }
@@ -71,7 +71,7 @@ class Scanner {
       fail("malformed section '{}'; write [name] with letters, digits, '-', '_' and inner '.'",
            line);
     }
-    for (const SuiteSection& other : sections_) {
+    for (const IniSection& other : sections_) {
       if (other.name != name) continue;
       fail("section [{}] is repeated (first on line {}); merge the two or rename one", name,
            other.line);
@@ -80,7 +80,7 @@ class Scanner {
   }
 
   const std::string& path_;
-  std::vector<SuiteSection> sections_;
+  std::vector<IniSection> sections_;
   int line_ = 0;
 };
 
@@ -92,14 +92,14 @@ std::vector<std::string> split_list(const std::string& text) {
 }
 
 /// Boost returns one option per line in file order, so the n-th is the scan's n-th entry.
-void read_values(const std::string& text, SuiteFile& file) {
+void read_values(const std::string& text, IniFile& file) {
   std::istringstream in(text);
   const boost::program_options::options_description none;
   const auto parsed = boost::program_options::parse_config_file(in, none, true);
   size_t next = 0;
-  for (SuiteSection& section : file.sections) {
+  for (IniSection& section : file.sections) {
     const std::string prefix = section.name.empty() ? "" : section.name + ".";
-    for (SuiteEntry& entry : section.entries) {
+    for (IniEntry& entry : section.entries) {
       if (next == parsed.options.size() || parsed.options[next].string_key != prefix + entry.key) {
         throw Error(Exit::internal, fmt::format("{}:{}: scan and parser disagree about '{}'",
                                                 file.path, entry.line, entry.key));
@@ -125,8 +125,8 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-SuiteFile parse_suite(const std::string& path, const std::string& text) {
-  SuiteFile file{path, Scanner(path).scan(text)};
+IniFile parse_ini(const std::string& path, const std::string& text) {
+  IniFile file{path, Scanner(path).scan(text)};
   read_values(text, file);
   if (file.sections.size() == 1) {
     usage_error("{}: has no [section]; put the parameters of each model in one", path);

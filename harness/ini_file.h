@@ -9,32 +9,32 @@
 
 namespace moegate {
 
-struct SuiteEntry {
+struct IniEntry {
   std::string key;
   int line = 0;
   std::vector<std::string> values;  // at least one, none empty
 };
 
-struct SuiteSection {
+struct IniSection {
   std::string name;  // empty for the keys before the first [section]
   int line = 0;
-  std::vector<SuiteEntry> entries;  // in file order, keys differ
+  std::vector<IniEntry> entries;  // in file order, keys differ
 
-  const SuiteEntry* find(const std::string& key) const {
+  const IniEntry* find(const std::string& key) const {
     const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const SuiteEntry& entry) { return entry.key == key; });
+                                    [&](const IniEntry& entry) { return entry.key == key; });
     return found == entries.end() ? nullptr : &*found;
   }
 };
 
-struct SuiteFile {
+struct IniFile {
   std::string path;
-  std::vector<SuiteSection> sections;  // keys before the first [section], then one or more sections
+  std::vector<IniSection> sections;  // keys before the first [section], then one or more sections
 };
 
 /// Throws Error(usage) naming file and line for a malformed line, a repeated section or key, an
 /// empty value list, and a file without sections.
-SuiteFile parse_suite(const std::string& path, const std::string& text);
+IniFile parse_ini(const std::string& path, const std::string& text);
 
 /// Without blanks at either end.
 std::string trimmed(const std::string& text);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of canaries: a delay in SM cycles, and a factor on a tensor.
+#include "harness/delay.h"
+
 #include <cuda_runtime.h>
 
-#include "harness/canary.h"
 #include "harness/cuda_check.h"
+#include "harness/error.h"
 
 namespace moegate {
 namespace {
