@@ -154,10 +154,8 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, const Side
 
 }  // namespace
 
-std::string bless(Store& store, const BlessOptions& options) {
-  const RunInfo run = store.run_info(store.find_run(options.run));
+std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
   refuse_unfit_run(run, options);
-  const Sides sides = collect(store.levels(run.id), run.device.backend);
   refuse_bad_results(run, sides);
   refuse_noisy_rows(run, sides);
 

@@ -6,12 +6,11 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/store.h"
+#include "harness/evidence.h"
 
 namespace moegate {
 
 struct BlessOptions {
-  std::string run = "latest";
   std::string reason;
   std::filesystem::path baselines;  // the folder that holds <class>/<suite>.tsv and blessings.tsv
   std::string author;
@@ -25,6 +24,6 @@ struct BlessOptions {
 /// result that is no example to follow (wrong, crashed, timeout, bad_timer), a measured row that is
 /// too noisy for a baseline, other conditions than the present baseline's, and creep beyond the
 /// limits, naming them.
-std::string bless(Store& store, const BlessOptions& options);
+std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options);
 
 }  // namespace moegate

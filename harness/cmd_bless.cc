@@ -49,7 +49,6 @@ int cmd_bless(const std::vector<std::string>& args) {
   const auto values = parse("moegate bless [options]", flags, args);
   if (!values) return 0;
   BlessOptions options;
-  options.run = (*values)["run"].as<std::string>();
   options.reason = (*values)["reason"].as<std::string>();
   options.allow_dirty = (*values)["allow-dirty"].as<bool>();
   options.accept_creep = (*values)["accept-creep"].as<bool>();
@@ -59,7 +58,9 @@ int cmd_bless(const std::vector<std::string>& args) {
   options.baselines = given ? std::filesystem::path((*values)["baselines"].as<std::string>())
                             : home() / "baselines";
   Store store = Store::open((*values)["db"].as<std::string>(), Store::Mode::read);
-  fmt::print("{}", bless(store, options));
+  const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
+  const Sides sides = collect(store.levels(run.id), run.device.backend);
+  fmt::print("{}", bless(run, sides, options));
   return 0;
 }
 

@@ -24,6 +24,5 @@ int cmd_repro(const std::vector<std::string>& args);
 int cmd_ab(const std::vector<std::string>& args);
 int cmd_tune(const std::vector<std::string>& args);
 int cmd_selftest(const std::vector<std::string>& args);
-int cmd_worker(const std::vector<std::string>& args);
 
 }  // namespace moegate

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/gate.h"
-#include "harness/store.h"
+#include "harness/run.h"
 
 namespace moegate {
 

@@ -11,6 +11,7 @@
 #include "harness/commands.h"
 #include "harness/error.h"
 #include "harness/provenance.h"
+#include "harness/serve.h"
 
 namespace moegate {
 namespace {
@@ -64,7 +65,7 @@ int dispatch(const std::vector<std::string>& args) {
     return 0;
   }
   if (name == "bisect-step") return cmd_bisect_step({args.begin() + 1, args.end()});
-  if (name == "worker") return cmd_worker({});
+  if (name == "worker") serve_runner();
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
   }

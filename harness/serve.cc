@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate worker: the child's side of worker.h. Opens the device, then serves requests until the
-// pipe closes. Not for people: worker.cc starts it.
+#include "harness/serve.h"
+
 #include <unistd.h>
 
-#include "harness/commands.h"
+#include "harness/conditions.h"
 #include "harness/nvml.h"
 #include "harness/open.h"
-#include "harness/plan.h"
 #include "harness/provenance.h"
 #include "harness/tile_file.h"
 #include "harness/worker_wire.h"
@@ -132,7 +131,7 @@ class Server {
   size_t bench_case_ = 0;
 };
 
-void serve_runner() {
+void serve() {
   json start;
   constexpr double kSeconds = 10;
   if (receive(kRequests, kSeconds, start) != Arrival::message) {
@@ -147,10 +146,10 @@ void serve_runner() {
 
 }  // namespace
 
-int cmd_worker(const std::vector<std::string>&) {
+void serve_runner() {
   json fault;
   try {
-    serve_runner();
+    serve();
     // Not through exit(): a variant may have left threads or a broken context behind.
     _exit(0);
   } catch (const Error& e) {
