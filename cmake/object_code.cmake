@@ -32,5 +32,5 @@ foreach(object file IN ZIP_LISTS OBJECTS FILES)
   string(APPEND rows "    {\"${file}\", \"${hash}\"},\n")
 endforeach()
 file(REMOVE ${bare} ${empty})
-file(WRITE ${OUTPUT} "// Made from the objects of the kernels.\n#include \"harness/object_code.h\"\n
+file(WRITE ${OUTPUT} "// Made from the objects of the kernels.\n#include \"harness/kernel/object_code.h\"\n
 namespace moegate {\n[[maybe_unused]] static const bool known = register_objects({\n${rows}});\n}\n")

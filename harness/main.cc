@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/commands.h"
-#include "harness/error.h"
-#include "harness/provenance.h"
-#include "harness/serve.h"
+#include "harness/base/error.h"
+#include "harness/commands/commands.h"
+#include "harness/values/provenance.h"
+#include "harness/worker/serve.h"
 
 namespace moegate {
 namespace {

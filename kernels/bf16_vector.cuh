@@ -2,7 +2,7 @@
 // Eight bf16 values as one load of 16 bytes brings them.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

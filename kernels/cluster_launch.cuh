@@ -6,7 +6,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "harness/device.h"
+#include "harness/kernel/device.h"
 #include "kernels/cuda_check.cuh"
 
 namespace moegate {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "harness/error.h"
+#include "harness/kernel/cuda_check.h"
 
 namespace moegate {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "harness/kernel.h"
-#include "harness/rng.h"
+#include "harness/kernel/random_fill.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

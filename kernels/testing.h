@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 
 namespace moegate {
 

@@ -8,7 +8,7 @@
 // its heuristic names first, chosen when the problem is prepared.
 #include <algorithm>
 
-#include "harness/cublaslt.h"
+#include "harness/kernel/cublaslt.h"
 #include "kernels/cuda_check.cuh"
 #include "kernels/dense_fc2/cublaslt_plain.h"
 

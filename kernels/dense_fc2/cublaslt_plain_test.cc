@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/controls.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/kernel/controls.h"
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
 namespace moegate {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/rng.h"
-#include "harness/routing.h"
+#include "harness/kernel/random_fill.h"
+#include "harness/kernel/routing.h"
 
 namespace moegate {
 namespace {

@@ -14,7 +14,7 @@
 // token needs.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate {

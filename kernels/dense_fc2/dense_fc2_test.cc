@@ -10,7 +10,7 @@
 
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
-#include "harness/open.h"
+#include "harness/device/open.h"
 
 namespace moegate {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 #include "kernels/dense_fc2/host_dense.h"
 
-#include "harness/open.h"
+#include "harness/device/open.h"
 
 namespace moegate {
 namespace {

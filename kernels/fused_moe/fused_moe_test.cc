@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/fused_moe/fused_moe_testing.h"
 #include "kernels/fused_moe/steps.h"
 

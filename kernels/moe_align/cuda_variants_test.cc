@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "harness/measure.h"
+#include "harness/worker/measure.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
 namespace moegate {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/rng.h"
+#include "harness/kernel/random_fill.h"
 
 namespace moegate {
 namespace {

@@ -8,8 +8,8 @@
 // without rows has none. The order of the rows inside a group is free.
 #pragma once
 
-#include "harness/kernel.h"
-#include "harness/routing.h"
+#include "harness/kernel/kernel.h"
+#include "harness/kernel/routing.h"
 
 namespace moegate {
 

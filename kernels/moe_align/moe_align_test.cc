@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
 namespace moegate {

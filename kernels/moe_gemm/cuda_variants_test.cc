@@ -3,7 +3,7 @@
 // built.
 #include <gtest/gtest.h>
 
-#include "harness/measure.h"
+#include "harness/worker/measure.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 #include "kernels/moe_gemm/swap_ab.h"
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "harness/dtype.h"
+#include "harness/kernel/dtype.h"
 
 namespace moegate::gemm::gather {
 

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/moe_gemm/host_product.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/routing.h"
+#include "harness/kernel/routing.h"
 #include "kernels/moe_gemm/tile.h"
 
 namespace moegate {

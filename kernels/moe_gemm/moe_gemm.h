@@ -19,7 +19,7 @@
 // operands in the order it works in.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 #include "kernels/moe_gemm/aligned_rows.h"
 
 namespace moegate {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "harness/rng.h"
+#include "harness/kernel/random_fill.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate {

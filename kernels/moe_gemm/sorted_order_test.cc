@@ -7,7 +7,7 @@
 
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
-#include "harness/open.h"
+#include "harness/device/open.h"
 
 namespace moegate {
 namespace {

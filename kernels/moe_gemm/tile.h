@@ -4,7 +4,7 @@
 // host code; variant `tuned` launches what is chosen here.
 #pragma once
 
-#include "harness/tile_file.h"
+#include "harness/kernel/tile_file.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "harness/home.h"
-#include "harness/open.h"
+#include "harness/base/home.h"
+#include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
 namespace moegate {

@@ -8,7 +8,7 @@
 // router did not apply it.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/moe_sum/moe_sum_testing.h"
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "harness/measure.h"
+#include "harness/worker/measure.h"
 #include "kernels/qmoe/eligibility.h"
 #include "kernels/testing.h"
 

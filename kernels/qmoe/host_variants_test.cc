@@ -3,8 +3,8 @@
 // instruction set that this processor has against the others.
 #include <gtest/gtest.h>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/qmoe/host_dot.h"
 #include "kernels/qmoe/qmoe_testing.h"
 

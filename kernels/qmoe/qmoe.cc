@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "harness/rng.h"
-#include "harness/routing.h"
+#include "harness/kernel/random_fill.h"
+#include "harness/kernel/routing.h"
 
 namespace moegate {
 namespace {

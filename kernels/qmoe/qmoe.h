@@ -19,7 +19,7 @@
 
 #include <map>
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

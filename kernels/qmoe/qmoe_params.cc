@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/routing.h"
+#include "harness/kernel/routing.h"
 #include "kernels/qmoe/qmoe.h"
 
 namespace moegate {

@@ -11,7 +11,7 @@
 
 #include "kernels/qmoe/qmoe_testing.h"
 
-#include "harness/open.h"
+#include "harness/device/open.h"
 
 namespace moegate {
 namespace {

@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "harness/dtype.h"
+#include "harness/kernel/dtype.h"
 #include "kernels/qmoe/qmoe.h"
 
 namespace moegate::qmoe {

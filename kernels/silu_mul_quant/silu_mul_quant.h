@@ -10,7 +10,7 @@
 // tolerance.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/silu_mul_quant/host_silu.h"
 #include "kernels/silu_mul_quant/silu_mul_quant_testing.h"
 

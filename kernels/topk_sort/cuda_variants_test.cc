@@ -3,7 +3,7 @@
 // one.
 #include <gtest/gtest.h>
 
-#include "harness/measure.h"
+#include "harness/worker/measure.h"
 #include "kernels/topk_sort/topk_sort.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 

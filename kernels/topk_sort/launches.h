@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/device.h"
+#include "harness/kernel/device.h"
 #include "kernels/topk_sort/topk_sort.h"
 
 namespace moegate::routing {

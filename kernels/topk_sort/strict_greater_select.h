@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "harness/dtype.h"
+#include "harness/kernel/dtype.h"
 
 namespace moegate::routing {
 

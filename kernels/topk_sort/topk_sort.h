@@ -15,7 +15,7 @@
 // when fewer than k finite logits exist, lowest index first, with weight 0.
 #pragma once
 
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

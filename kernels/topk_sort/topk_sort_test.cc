@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/measure.h"
-#include "harness/open.h"
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 
 namespace moegate {

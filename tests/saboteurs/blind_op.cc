@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator whose tolerance a suite chooses, so that a control can slip through: y[i] = seed + i.
-#include "harness/kernel.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 namespace {

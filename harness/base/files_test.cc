@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public ::testing::Test {
+ protected:
+  Files() {
+    std::string name = (fs::temp_directory_path() / "moegate-files-XXXXXX").string();
+    dir_ = ::mkdtemp(name.data());
+  }
+  ~Files() override { fs::remove_all(dir_); }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Files in the folder: a left temporary one would be one more.
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(dir_), {}));
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(Files, MakesAndReplacesARegularFile) {
+  write_file_atomically(dir_ / "a", "one");
+  write_file_atomically(dir_ / "a", "two");
+  EXPECT_EQ(read(dir_ / "a"), "two");
+  EXPECT_EQ(files(), 1u);
+  EXPECT_THROW(write_file_atomically(dir_ / "no" / "a", "x"), Error);
+  EXPECT_THROW(write_file_atomically(dir_, "x"), Error) << "a folder";
+}
+
+TEST_F(Files, WritesThroughLinksAndKeepsThem) {
+  write_file_atomically(dir_ / "real", "old");
+  fs::create_symlink("real", dir_ / "link");
+  fs::create_symlink(dir_ / "link", dir_ / "second");
+  write_file_atomically(dir_ / "second", "new");
+  EXPECT_TRUE(fs::is_symlink(dir_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "second"));
+  EXPECT_EQ(read(dir_ / "real"), "new");
+
+  fs::create_symlink("made", dir_ / "dangling");
+  write_file_atomically(dir_ / "dangling", "text");
+  EXPECT_TRUE(fs::is_symlink(dir_ / "dangling"));
+  EXPECT_EQ(read(dir_ / "made"), "text");
+  EXPECT_EQ(files(), 5u);
+
+  fs::create_symlink("loop", dir_ / "loop");
+  EXPECT_THROW(write_file_atomically(dir_ / "loop", "x"), Error);
+  EXPECT_TRUE(fs::is_symlink(dir_ / "loop"));
+}
+
+TEST_F(Files, WritesIntoAPipe) {
+  const fs::path pipe = dir_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "text");
+  char text[8] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 4);
+  ::close(reader);
+  EXPECT_STREQ(text, "text");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(Files, LeavesADeviceADevice) {
+  const fs::path null = dir_ / "null";
+  if (::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) != 0 ||
+      !fs::is_character_file(null)) {
+    GTEST_SKIP() << "only root makes devices";
+  }
+  const int probe = ::open(null.c_str(), O_WRONLY);
+  if (probe < 0) GTEST_SKIP() << "devices do not work in this folder";
+  ::close(probe);
+  write_file_atomically(null, "text");
+  EXPECT_TRUE(fs::is_character_file(null));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Files, OutputsGoToStandardOutputByADash) {
+  ::testing::internal::CaptureStdout();
+  write_output("-", "text");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "text");
+  EXPECT_FALSE(fs::exists("-"));
+  write_output((dir_ / "a").string(), "text");
+  EXPECT_EQ(read(dir_ / "a"), "text");
+}
+
+TEST_F(Files, AppendsLines) {
+  append_to_file(dir_ / "a", "one\n");
+  append_to_file(dir_ / "a", "two\n");
+  EXPECT_EQ(read(dir_ / "a"), "one\ntwo\n");
+  EXPECT_THROW(append_to_file(dir_ / "no" / "a", "x"), Error);
+}
+
+}  // namespace
+}  // namespace moegate

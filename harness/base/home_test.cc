@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/home.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+namespace fs = std::filesystem;
+
+class HomeTest : public testing::Test {
+ protected:
+  HomeTest() : folder_(fs::path(testing::TempDir()) / (std::string("moegate_home_") + name())) {
+    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
+    fs::create_directories(folder_ / "suites");
+  }
+  ~HomeTest() override {
+    fs::remove_all(folder_);
+    if (before_.empty()) {
+      unsetenv("MOEGATE_HOME");
+    } else {
+      setenv("MOEGATE_HOME", before_.c_str(), 1);
+    }
+  }
+
+  /// Tests run at the same time as other processes, so each has its own folder.
+  static const char* name() {
+    return testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  fs::path folder_;
+  std::string before_;
+};
+
+TEST_F(HomeTest, TheEnvironmentWins) {
+  fs::create_directories(folder_ / "reports");
+  setenv("MOEGATE_HOME", folder_.c_str(), 1);
+  EXPECT_EQ(home(), folder_);
+}
+
+TEST_F(HomeTest, AWrongEnvironmentIsAnErrorThatNamesIt) {
+  setenv("MOEGATE_HOME", folder_.c_str(), 1);
+  try {
+    home();
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::environment);
+    EXPECT_NE(std::string(e.what()).find(folder_.string()), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(HomeTest, EmptyEnvironmentMeansAboveTheProgram) {
+  setenv("MOEGATE_HOME", "", 1);
+  try {
+    const fs::path found = home();
+    EXPECT_TRUE(fs::is_directory(found / "suites"));
+    EXPECT_TRUE(fs::is_directory(found / "reports"));
+  } catch (const Error& e) {  // a build outside of the source tree
+    EXPECT_EQ(e.code(), Exit::environment);
+    EXPECT_NE(std::string(e.what()).find("MOEGATE_HOME"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace moegate

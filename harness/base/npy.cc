@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: numpy/lib/format.py. "\x93NUMPY", major, minor, header length (2 bytes in version 1, else
+// 4, little-endian), a Python dict literal {'descr': '<i4', 'fortran_order': False, 'shape': (3,
+// 4), }, then the elements.
+#include "harness/base/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string_view>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr const char* kRemedy =
+    "save it with numpy.save(path, numpy.ascontiguousarray(ids, dtype='<i4')), ids of shape [rows, "
+    "k]";
+
+struct Header {
+  size_t item_bytes = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+/// A file under its path, so that every complaint names it.
+class NpyFile {
+ public:
+  explicit NpyFile(const std::string& path) : path_(path) {}
+
+  IntTable read() {
+    load();
+    const size_t data_at = find_data();
+    const Header header = parse_header();
+    return decode(header, data_at);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    usage_error("'{}' {}; {}", path_, what, kRemedy);
+  }
+
+  void load() {
+    std::error_code error;
+    const auto type = std::filesystem::status(path_, error).type();
+    if (type == std::filesystem::file_type::not_found) {
+      usage_error(
+          "'{}' does not exist; check the path (a relative one starts at the current folder)",
+          path_);
+    }
+    if (type == std::filesystem::file_type::directory) fail("is a folder, not a .npy file");
+    std::ifstream in(path_, std::ios::binary);
+    if (!in) usage_error("'{}' cannot be read; check its permissions", path_);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+  }
+
+  uint64_t little_endian(size_t at, size_t count) const {
+    uint64_t value = 0;
+    for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes_[at + i]);
+    return value;
+  }
+
+  /// Checks the preamble, keeps the header's text, and returns where the elements start.
+  size_t find_data() {
+    const bool is_npy = std::string_view(bytes_).substr(0, kMagic.size()) == kMagic;
+    if (!is_npy) fail("is not a .npy file: it does not start with \\x93NUMPY");
+    if (bytes_.size() < 12) fail("is truncated in its header");
+    const int major = static_cast<uint8_t>(bytes_[6]);
+    if (major < 1 || major > 3) fail(fmt::format("has .npy version {}, not 1 to 3", major));
+    const size_t length_bytes = major == 1 ? 2 : 4;
+    const size_t text_at = 8 + length_bytes;
+    const uint64_t length = little_endian(8, length_bytes);
+    if (length > bytes_.size() - text_at) fail("is truncated in its header");
+    header_ = bytes_.substr(text_at, length);
+    return text_at + length;
+  }
+
+  /// The text after 'name': up to `end`, or to the header's end.
+  std::string_view value_of(std::string_view name) const {
+    const std::string_view text = header_;
+    for (const char quote : {'\'', '"'}) {
+      const std::string key = fmt::format("{0}{1}{0}", quote, name);
+      const size_t at = text.find(key);
+      if (at == std::string_view::npos) continue;
+      const size_t start = text.find_first_not_of(" \t:", at + key.size());
+      if (start != std::string_view::npos) return text.substr(start);
+    }
+    fail(fmt::format("has a header without '{}'", name));
+  }
+
+  size_t parse_item_bytes() const {
+    const std::string_view value = value_of("descr");
+    const char quote = value[0];
+    const size_t end = value.find(quote, 1);
+    const bool quoted = (quote == '\'' || quote == '"') && end != std::string_view::npos;
+    const std::string_view dtype = quoted ? value.substr(1, end - 1) : "a structured type";
+    if (dtype == "<i2") return 2;
+    if (dtype == "<i4") return 4;
+    if (dtype == "<i8") return 8;
+    fail(fmt::format("has elements of type {}, not <i2, <i4 or <i8", dtype));
+  }
+
+  std::vector<int64_t> parse_shape() const {
+    const std::string_view value = value_of("shape");
+    const size_t end = value.find(')');
+    if (value[0] != '(' || end == std::string_view::npos) fail("has a header without a shape");
+    std::vector<int64_t> shape;
+    const char* const stop = value.data() + end;
+    for (const char* p = value.data() + 1; p != stop;) {
+      if (*p == ' ' || *p == ',') {
+        ++p;
+        continue;
+      }
+      int64_t extent = 0;
+      const auto [next, error] = std::from_chars(p, stop, extent);
+      if (error != std::errc() || extent < 0) fail("has a header with an unreadable shape");
+      shape.push_back(extent);
+      p = next;
+    }
+    return shape;
+  }
+
+  Header parse_header() const {
+    Header header;
+    header.item_bytes = parse_item_bytes();
+    if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
+    const std::vector<int64_t> shape = parse_shape();
+    if (shape.size() != 2) fail(fmt::format("has {} dimensions, not 2", shape.size()));
+    header.rows = shape[0];
+    header.columns = shape[1];
+    return header;
+  }
+
+  IntTable decode(const Header& header, size_t data_at) const {
+    const uint64_t have = (bytes_.size() - data_at) / header.item_bytes;
+    // Divided, not multiplied: a corrupt shape must not overflow into a small product.
+    const bool whole =
+        header.rows == 0 || header.columns == 0 ||
+        static_cast<uint64_t>(header.columns) <= have / static_cast<uint64_t>(header.rows);
+    if (!whole) {
+      fail(fmt::format("is truncated: its shape is [{}, {}], but only {} elements follow",
+                       header.rows, header.columns, have));
+    }
+    IntTable table{header.rows, header.columns, {}};
+    table.values.resize(static_cast<size_t>(header.rows * header.columns));
+    const unsigned unused_bits = 64 - 8 * static_cast<unsigned>(header.item_bytes);
+    for (size_t i = 0; i < table.values.size(); ++i) {
+      const uint64_t raw = little_endian(data_at + i * header.item_bytes, header.item_bytes);
+      table.values[i] = static_cast<int64_t>(raw << unused_bits) >> unused_bits;  // sign extension
+    }
+    return table;
+  }
+
+  const std::string& path_;
+  std::string bytes_;
+  std::string header_;
+};
+
+}  // namespace
+
+IntTable read_npy(const std::string& path) {
+  return NpyFile(path).read();
+}
+
+}  // namespace moegate

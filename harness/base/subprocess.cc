@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/subprocess.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "harness/base/error.h"
+#include "harness/base/interrupt.h"
+
+namespace moegate {
+namespace {
+
+struct SpawnActions {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  SpawnActions() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    // An ignored SIGPIPE is inherited, and scripts rely on it to end their pipelines.
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+};
+
+pid_t spawn(const std::vector<std::string>& command, const SpawnActions& actions) {
+  std::vector<char*> argv;
+  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  const int error =
+      posix_spawnp(&pid, argv[0], &actions.files, &actions.attributes, argv.data(), environ);
+  if (error != 0) {
+    throw Error(Exit::environment, fmt::format("{}: cannot be started: {}; is it installed?",
+                                               command[0], std::strerror(error)));
+  }
+  return pid;
+}
+
+int exit_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return exit_of(status);
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 4096> block;
+  for (ssize_t n = 0; (n = read(fd, block.data(), block.size())) > 0 || (n < 0 && errno == EINTR);)
+    text.append(block.data(), n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+}  // namespace
+
+Finished run_program(const std::vector<std::string>& command, Output output) {
+  SpawnActions actions;
+  posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSIGDEF);
+  if (output == Output::show) {
+    posix_spawn_file_actions_adddup2(&actions.files, STDERR_FILENO, STDOUT_FILENO);
+    return {wait_for(spawn(command, actions)), ""};
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error(Exit::environment, fmt::format("no pipe to {}: {}; close some programs", command[0],
+                                               std::strerror(errno)));
+  }
+  posix_spawn_file_actions_adddup2(&actions.files, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = 0;
+  try {
+    pid = spawn(command, actions);
+  } catch (...) {
+    close(ends[0]);
+    close(ends[1]);
+    throw;
+  }
+  close(ends[1]);
+  Finished finished;
+  finished.out = read_all(ends[0]);
+  close(ends[0]);
+  finished.exit = wait_for(pid);
+  return finished;
+}
+
+int run_interruptible(const std::vector<std::string>& command) {
+  SpawnActions actions;
+  posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&actions.attributes, 0);
+  posix_spawn_file_actions_adddup2(&actions.files, STDERR_FILENO, STDOUT_FILENO);
+  const pid_t pid = spawn(command, actions);
+  // Asked ten times a second: a signal that comes just before waitpid() would not interrupt it.
+  constexpr int kPollMs = 100;
+  for (int status = 0;; poll(nullptr, 0, kPollMs)) {
+    if (waitpid(pid, &status, WNOHANG) == pid) return exit_of(status);
+    if (InterruptGuard::interrupted()) {
+      kill(-pid, SIGTERM);
+      return wait_for(pid);
+    }
+  }
+}
+
+}  // namespace moegate

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/subprocess.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/base/error.h"
+#include "harness/base/interrupt.h"
+
+namespace moegate {
+namespace {
+
+TEST(Subprocess, OutputAndExit) {
+  const Finished f = run_program({"sh", "-c", "echo \"$1\"; echo lost >&2; exit 7", "sh", "a  'b"},
+                                 Output::capture);
+  EXPECT_EQ(f.exit, 7);
+  EXPECT_EQ(f.out, "a  'b\n");
+  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, Output::capture).exit, 137);
+  // More than a pipe holds.
+  EXPECT_EQ(run_program({"head", "-c", "300000", "/dev/zero"}, Output::capture).out.size(),
+            300000u);
+  EXPECT_THROW(run_program({"/no/such/program"}, Output::capture), Error);
+}
+
+TEST(Subprocess, AnInterruptEndsTheWholeGroup) {
+  EXPECT_EQ(run_interruptible({"sh", "-c", "exit 3"}), 3);
+  const InterruptGuard guard;
+  // The signal comes from inside, so that it comes while the program runs.
+  const std::string script = "kill -INT " + std::to_string(getpid()) + "; sleep 600 & wait";
+  EXPECT_EQ(run_interruptible({"sh", "-c", script}), 128 + SIGTERM);
+  EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/table.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string markdown_escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    if (c == '\r') continue;
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+/// Characters, not bytes: µ and … must not shift a column.
+size_t display_width(const std::string& utf8) {
+  return static_cast<size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string markdown_row(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                         const std::vector<bool>& right) {
+  std::string out = "|";
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string padding(widths[i] - display_width(cells[i]), ' ');
+    out += " " + (right[i] ? padding + cells[i] : cells[i] + padding) + " |";
+  }
+  return out + "\n";
+}
+
+std::string render_markdown(const Table& table) {
+  const size_t n = table.columns.size();
+  std::vector<std::vector<std::string>> lines(table.rows.size() + 1);
+  std::vector<size_t> widths(n, 3);  // "---"
+  std::vector<bool> right(n, false);
+  for (const std::string& column : table.columns) lines[0].push_back(markdown_escaped(column));
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    for (size_t i = 0; i < n; ++i) {
+      lines[r + 1].push_back(markdown_escaped(table.rows[r][i].text));
+      if (table.rows[r][i].number) right[i] = true;
+    }
+  }
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < n; ++i) widths[i] = std::max(widths[i], display_width(line[i]));
+  }
+  std::string out = markdown_row(lines[0], widths, right) + "|";
+  for (size_t i = 0; i < n; ++i) {
+    out += " " + std::string(widths[i] - 1, '-') + (right[i] ? ": |" : "- |");
+  }
+  out += "\n";
+  for (size_t r = 1; r < lines.size(); ++r) out += markdown_row(lines[r], widths, right);
+  return out;
+}
+
+std::string csv_escaped(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string render_csv(const Table& table) {
+  std::string out;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    out += (i > 0 ? "," : "") + csv_escaped(table.columns[i]);
+  }
+  out += "\r\n";  // RFC 4180
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_escaped(row[i].text);
+    out += "\r\n";
+  }
+  return out;
+}
+
+std::string json_string(const std::string& text) {
+  // Bytes that are not UTF-8 (a kernel's name from a profiler) become U+FFFD instead of an
+  // exception.
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A number keeps its digits as printed; what is no JSON number ("n/a", "inf") stays a string.
+std::string json_cell(const Table::Cell& cell) {
+  if (!cell.number) return json_string(cell.text);
+  if (cell.text.empty()) return "null";
+  const Json parsed = Json::parse(cell.text, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_number() ? cell.text : json_string(cell.text);
+}
+
+std::string render_json(const Table& table) {
+  std::string out = "[";
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    out += r > 0 ? ",\n  {" : "\n  {";
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      out +=
+          (i > 0 ? ", " : "") + json_string(table.columns[i]) + ": " + json_cell(table.rows[r][i]);
+    }
+    out += "}";
+  }
+  return out + (table.rows.empty() ? "]\n" : "\n]\n");
+}
+
+}  // namespace
+
+Format parse_format(const std::string& name) {
+  if (name == "md") return Format::md;
+  if (name == "csv") return Format::csv;
+  if (name == "json") return Format::json;
+  usage_error("format '{}' is unknown; use md, csv or json", name);
+}
+
+std::string render(const Table& table, Format format) {
+  for (const auto& row : table.rows) {
+    if (row.size() == table.columns.size()) continue;
+    throw Error(Exit::internal, fmt::format("a table row has {} cells for {} columns", row.size(),
+                                            table.columns.size()));
+  }
+  switch (format) {
+    case Format::md:
+      return render_markdown(table);
+    case Format::csv:
+      return render_csv(table);
+    case Format::json:
+      return render_json(table);
+  }
+  throw Error(Exit::internal, "unknown table format");
+}
+
+}  // namespace moegate

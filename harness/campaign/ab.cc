@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/ab.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/pattern.h"
+#include "harness/base/stats.h"
+
+namespace moegate {
+namespace {
+
+RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
+  RunOptions options = ab.run;
+  options.worker.program = side.program;
+  if (!side.variant.empty()) options.kernel = exactly(side.variant);
+  options.label = side.label;
+  options.rounds = 0;  // as many as it takes
+  options.tags["ab"] = role;
+  options.canary_slow_by = side.canary_slow_by;
+  return options;
+}
+
+/// Measures and judges; every method that measures says which cases.
+class AbSession {
+ public:
+  AbSession(Store& store, const AbOptions& options, const std::function<Limits(Backend)>& limits)
+      : options_(options),
+        store_(store),
+        base_(store, options_of(options, options.base, "base"), 0),
+        head_(store, options_of(options, options.head, "head"), 0),
+        backend_(head_.hello().device.backend),
+        limits_(limits(backend_)) {}
+
+  Comparison run();
+
+ private:
+  void measure(int first, int rounds, const std::set<RowName>& rows);
+  void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
+  std::vector<CaseId> judgeable(const std::set<RowName>& rows);
+  std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
+  std::set<RowName> names(const std::vector<CaseId>& ids) const;
+  std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
+  void decide(const std::vector<CaseId>& ids, int first);
+
+  bool is_pair() const { return !options_.base.variant.empty(); }
+  std::string shown(const std::string& variant) const {
+    return is_pair() ? options_.base.variant + " → " + options_.head.variant : variant;
+  }
+  Sides sides_of(const Recording& side) const;
+  std::set<RowName> everything() const;
+
+  const AbOptions& options_;
+  Store& store_;
+  Recording base_, head_;
+  const Backend backend_;
+  const Limits limits_;
+  Comparison result_;
+};
+
+Sides AbSession::sides_of(const Recording& side) const {
+  Sides sides;
+  for (auto& [id, s] : collect(store_.levels(side.run()), backend_)) {
+    sides[{id.suite, id.key, shown(id.variant)}] = s;
+  }
+  return sides;
+}
+
+/// Rows of either side, as they are shown. A pair of variants is compared where there are both:
+/// operators that share a suite may share one of the names.
+std::set<RowName> AbSession::everything() const {
+  std::set<RowName> base, head, both;
+  for (const auto& [key, variant] : base_.rows()) base.insert({key, shown(variant)});
+  for (const auto& [key, variant] : head_.rows()) head.insert({key, shown(variant)});
+  if (!is_pair()) {
+    base.merge(head);
+    return base;
+  }
+  std::set_intersection(base.begin(), base.end(), head.begin(), head.end(),
+                        std::inserter(both, both.end()));
+  if (both.empty()) {
+    throw Error(Exit::coverage, fmt::format("no case has both {} and {}; see 'moegate list cases'",
+                                            options_.base.variant, options_.head.variant));
+  }
+  return both;
+}
+
+std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {
+  std::set<RowName> rows;
+  for (const CaseId& id : ids) rows.insert({id.key, id.variant});
+  return rows;
+}
+
+void AbSession::one_round(Recording& side, int round, const std::set<RowName>& rows,
+                          Progress& progress) {
+  std::set<RowName> own;
+  for (const RowName& row : side.rows()) {
+    if (rows.count({row.first, shown(row.second)}) > 0) own.insert(row);
+  }
+  side.round(round, &own, progress);
+}
+
+void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
+  Progress progress(2 * rows.size() * static_cast<size_t>(std::max(rounds, 0)));
+  for (int round = first; round < first + rounds && !InterruptGuard::interrupted(); ++round) {
+    // ABBA: a drift of the machine falls on both sides alike.
+    Recording& one = round % 2 == 0 ? base_ : head_;
+    Recording& other = round % 2 == 0 ? head_ : base_;
+    one_round(one, round, rows, progress);
+    one_round(other, round, rows, progress);
+  }
+  result_.base = sides_of(base_);
+  result_.head = sides_of(head_);
+}
+
+/// Cases that both sides measured and whose latency is a question; notes those where it is none.
+std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
+  std::vector<CaseId> ids;
+  for (const auto& [id, head] : result_.head) {
+    const auto base = result_.base.find(id);
+    if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
+    if (!head.measured() || !base->second.measured()) continue;
+    if (head.yardstick && !is_pair()) continue;
+    if (options_.trust_code && same_code(base->second, head)) {
+      result_.decided.identical.insert(id);
+    } else {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int first,
+                                             int last) const {
+  std::vector<PairedQuestion> family;
+  for (const CaseId& id : ids) {
+    family.push_back(pair_rounds(result_.base.at(id), result_.head.at(id), first, last));
+  }
+  return family;
+}
+
+/// Judges the screening rounds and returns what has to be measured again. What goes on has no
+/// verdict yet.
+std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
+  const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
+  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
+  std::vector<CaseId> next;
+  for (const size_t i : needs_replay(judged)) next.push_back(ids[i]);
+  for (const CaseId& id : next) result_.decided.judged.erase(id);
+  result_.screened.insert(next.begin(), next.end());
+  return next;
+}
+
+void AbSession::decide(const std::vector<CaseId>& ids, int first) {
+  const ReplayPlan& plan = options_.plan;
+  measure(first, plan.rounds, names(ids));
+  const int last = first + plan.rounds;
+  Confirmed confirmed = confirm(pairs(ids, first, last), limits_, plan);
+  std::vector<CaseId> undecided;
+  for (const size_t i : confirmed.undecided) undecided.push_back(ids[i]);
+  if (!undecided.empty()) measure(last, plan.extra_rounds, names(undecided));
+  const auto judged =
+      extend(std::move(confirmed), pairs(undecided, last, last + plan.extra_rounds), limits_);
+  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
+}
+
+Comparison AbSession::run() {
+  result_.base_run = base_.run();
+  result_.head_run = head_.run();
+  if (is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
+  result_.trust_code = options_.trust_code;
+  const int screening = options_.rows.empty() ? options_.plan.screen_rounds : 0;
+  std::set<RowName> rows = options_.rows.empty() ? everything() : options_.rows;
+  result_.least_rounds = std::max(options_.least_rounds, screening);
+  measure(0, std::max(1, options_.least_rounds), rows);
+  std::vector<CaseId> ids = judgeable(rows);
+  if (screening > 0) {
+    measure(0, screening, names(ids));
+    ids = screen(judgeable(names(ids)), screening);
+  }
+  if (!ids.empty() && !InterruptGuard::interrupted()) decide(ids, screening);
+  result_.interrupted = InterruptGuard::interrupted();
+  base_.finish(result_.interrupted);
+  head_.finish(result_.interrupted);
+  return std::move(result_);
+}
+
+}  // namespace
+
+Comparison run_ab(Store& store, const AbOptions& options,
+                  const std::function<Limits(Backend)>& limits) {
+  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
+  return AbSession(store, options, limits).run();
+}
+
+}  // namespace moegate

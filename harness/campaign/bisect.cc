@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/bisect.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/subprocess.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr int kGood = 0, kBad = 1, kSkip = 125;
+
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Finished git(const std::string& folder, const Words& arguments) {
+  Finished finished = run_program(joined({"git", "-C", folder}, arguments), Output::capture);
+  while (!finished.out.empty() && finished.out.back() == '\n') finished.out.pop_back();
+  return finished;
+}
+
+std::string find_repository() {
+  const Finished top = git(".", {"rev-parse", "--show-toplevel"});
+  if (top.exit != 0 || top.out.empty()) {
+    usage_error("bisect: {} is in no git repository; run it in a checkout of moegate",
+                fs::current_path().string());
+  }
+  return top.out;
+}
+
+std::string resolve(const std::string& root, const char* flag, const std::string& name) {
+  const Finished found =
+      git(root, {"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"});
+  if (found.exit != 0) {
+    usage_error("{} '{}' is no commit of {}; give a hash, branch or tag", flag, name, root);
+  }
+  return found.out;
+}
+
+std::string find_ab(const std::string& root, const std::string& asked) {
+  const std::string path = fs::absolute(asked.empty() ? root + "/ci/ab" : asked).string();
+  if (access(path.c_str(), X_OK) != 0) {
+    usage_error("{}: no such program to compare two commits with; give --ab PATH", path);
+  }
+  return path;
+}
+
+void throw_if_interrupted() {
+  if (InterruptGuard::interrupted())
+    throw Error(Exit::interrupted, "bisect: interrupted; its worktree is removed");
+}
+
+/// A worktree with its bisect state: both go with it.
+class Worktree {
+ public:
+  Worktree(const std::string& root, const std::string& commit)
+      : root_(root), path_(fmt::format("{}/.cache/bisect-{}", root, getpid())) {
+    const int exit = run_program({"git", "-C", root_, "worktree", "add", "--quiet", "--force",
+                                  "--detach", path_, commit},
+                                 Output::show)
+                         .exit;
+    if (exit == 0) return;
+    remove();
+    throw Error(Exit::environment,
+                fmt::format("{}: git could not make this worktree, see above", path_));
+  }
+  ~Worktree() { remove(); }
+  Worktree(const Worktree&) = delete;
+  Worktree& operator=(const Worktree&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void remove() const {
+    try {
+      git(root_, {"worktree", "remove", "--force", path_});
+      std::error_code ignored;
+      fs::remove_all(path_, ignored);
+      git(root_, {"worktree", "prune"});
+    } catch (const Error&) {  // git cannot be started: nothing more can be done
+    }
+  }
+  std::string root_, path_;
+};
+
+/// A bisection towards a commit that is not bad would blame any commit.
+void expect_regression(const BisectQuery& query, const std::string& ab, const std::string& good,
+                       const std::string& bad) {
+  const int exit = run_interruptible(joined({ab, good, bad}, query.ab_flags));
+  throw_if_interrupted();
+  const int code = bisect_code(exit);
+  if (code == kGood) {
+    usage_error("--bad '{}' is no worse than --good '{}' in this case; give commits that differ",
+                query.bad, query.good);
+  }
+  if (code == kSkip) {
+    throw Error(
+        Exit::inconclusive,
+        fmt::format("whether '{}' is worse than '{}' cannot be told (the A/B exited {}, see "
+                    "above); a regression that small may need more --rounds",
+                    query.bad, query.good, exit));
+  }
+  if (code == kBisectGiveUp) usage_error("{} gave up with exit code {}, see above", ab, exit);
+}
+
+/// The lines of a git bisect log that name what is left when the rest was skipped.
+std::string candidates(const std::string& log) {
+  const std::string kMark = "# possible first bad commit: [";
+  std::string list;
+  for (size_t at = log.find(kMark); at != std::string::npos; at = log.find(kMark, at + 1)) {
+    constexpr size_t kShort = 12;
+    list += (list.empty() ? "" : ", ") + log.substr(at + kMark.size(), kShort);
+  }
+  return list;
+}
+
+}  // namespace
+
+int bisect_code(int exit) {
+  switch (static_cast<Exit>(exit)) {
+    case Exit::ok:
+      return kGood;
+    case Exit::latency:
+    case Exit::accuracy:
+    case Exit::both:
+      return kBad;
+    case Exit::internal:  // ci/ab: a commit does not build
+    case Exit::coverage:
+    case Exit::inconclusive:
+    case Exit::environment:
+      return kSkip;
+    default:
+      return kBisectGiveUp;
+  }
+}
+
+void forget_git_environment() {
+  std::istringstream names(
+      run_program({"git", "rev-parse", "--local-env-vars"}, Output::capture).out);
+  for (std::string name; std::getline(names, name);) {
+    // Configuration is not a repository; containers pass safe.directory in it.
+    if (!name.starts_with("GIT_CONFIG")) unsetenv(name.c_str());
+  }
+}
+
+Culprit bisect(const BisectQuery& query, const Words& step) {
+  forget_git_environment();
+  const std::string root = find_repository();
+  const std::string good = resolve(root, "--good", query.good);
+  const std::string bad = resolve(root, "--bad", query.bad);
+  if (good == bad) usage_error("--good and --bad are both {}; give two commits", good);
+  if (git(root, {"merge-base", "--is-ancestor", good, bad}).exit != 0) {
+    usage_error(
+        "--good '{}' is no ancestor of --bad '{}'; give one, for example `git merge-base {} "
+        "{}`",
+        query.good, query.bad, query.good, query.bad);
+  }
+  const std::string ab = find_ab(root, query.ab);
+
+  const InterruptGuard guard;
+  expect_regression(query, ab, good, bad);
+  const Worktree worktree(root, bad);
+  const Finished started = git(worktree.path(), {"bisect", "start", bad, good, "--"});
+  if (started.exit != 0)
+    throw Error(Exit::environment, fmt::format("git bisect start exited {}", started.exit));
+  const Words run = joined({"git", "-C", worktree.path(), "bisect", "run"}, step);
+  const int exit = run_interruptible(joined(joined(run, {ab, good}), query.ab_flags));
+  throw_if_interrupted();
+  const std::string log = git(worktree.path(), {"bisect", "log"}).out;
+  if (exit != 0) {
+    const std::string left = candidates(log);
+    fmt::print(stderr, "{}\n", log);
+    if (left.empty())
+      usage_error("the A/B gave up on a commit (git bisect run exited {}), see above", exit);
+    throw Error(Exit::inconclusive, fmt::format("the first bad commit is one of {}: the A/B cannot "
+                                                "tell them apart, see above; try more --rounds",
+                                                left));
+  }
+  const std::string first = git(worktree.path(), {"rev-parse", "refs/bisect/bad"}).out;
+  return {git(root, {"show", "-s", "--format=%H %s", first}).out,
+          git(root, {"show", "-s", "--format=%an, %ad", "--date=iso", first}).out, log};
+}
+
+}  // namespace moegate

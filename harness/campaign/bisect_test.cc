@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/bisect.h"
+
+#include <gtest/gtest.h>
+
+namespace moegate {
+namespace {
+
+TEST(Bisect, ExitCodesOfTheGateForGit) {
+  EXPECT_EQ(bisect_code(0), 0);
+  for (const int worse : {10, 11, 12}) EXPECT_EQ(bisect_code(worse), 1) << worse;
+  for (const int untestable : {1, 13, 20, 21})
+    EXPECT_EQ(bisect_code(untestable), 125) << untestable;
+  for (const int fatal : {2, 22, 24, 30, 126, 127, 130, 137, 255})
+    EXPECT_EQ(bisect_code(fatal), 128) << fatal;
+}
+
+}  // namespace
+}  // namespace moegate

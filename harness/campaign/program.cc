@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/program.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+
+namespace fs = std::filesystem;
+
+std::string program_hash(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(size_t{1} << 20);
+  uint64_t low = 0, high = 1;  // two seeds: 64 bits are few for a name that must be unique
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0) {
+    const auto bytes = static_cast<size_t>(in.gcount());
+    low = hash_bytes(block.data(), bytes, low);
+    high = hash_bytes(block.data(), bytes, high);
+  }
+  if (!in.eof()) usage_error("{}: cannot be read; give the path of a moegate program", path);
+  return fmt::format("{:016x}{:016x}", high, low);
+}
+
+std::string keep_program(const std::string& folder) {
+  const fs::path self = fs::read_symlink("/proc/self/exe");
+  const fs::path kept = fs::path(folder) / program_hash(self.string());
+  const fs::path copy = kept / "bin" / "moegate";
+  std::error_code error;
+  if (fs::exists(copy, error)) return copy.string();
+  // Filled under another name: a copy that was interrupted must not pass for one.
+  const fs::path filling = kept.string() + fmt::format(".{}.tmp", getpid());
+  fs::create_directories(filling / "bin", error);
+  if (!error) fs::copy_file(self, filling / "bin" / "moegate", error);
+  const fs::path libraries = self.parent_path().parent_path() / "lib";
+  if (!error && fs::is_directory(libraries)) {
+    fs::copy(libraries, filling / "lib", fs::copy_options::recursive, error);
+  }
+  if (!error) fs::rename(filling, kept, error);
+  if (error && !fs::exists(copy)) {  // another process may have been first
+    usage_error("{}: the program cannot be kept there: {}", folder, error.message());
+  }
+  std::error_code ignored;
+  fs::remove_all(filling, ignored);
+  return copy.string();
+}
+
+}  // namespace moegate

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/recording.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/rng.h"
+#include "harness/campaign/program.h"
+#include "harness/kernel/tile_file.h"
+#include "harness/values/roofline.h"
+
+namespace moegate {
+namespace {
+
+bool is_failure(Status s) {
+  return s == Status::wrong || s == Status::crashed || s == Status::timeout ||
+         s == Status::bad_timer;
+}
+
+/// The plan in another order every round, and the variants rotated, so that no case always follows
+/// the same neighbour. Both sides of an A/B get the same order.
+std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
+  const auto stream = static_cast<uint64_t>(round);
+  for (size_t i = planned.size(); i > 1; --i) {
+    std::swap(planned[i - 1], planned[random_bits(0, stream, i) % i]);
+  }
+  for (Planned& p : planned) {
+    const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
+    std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
+  }
+  return planned;
+}
+
+RunInfo describe(const RunOptions& options, const Hello& hello) {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  RunInfo info;
+  info.label = options.label;
+  info.device = hello.device;
+  info.protocol = kProtocol;
+  info.timer = hello.timer;
+  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
+  info.flush = host ? "lines" : name_of(options.worker.flush);
+  info.rounds = options.rounds;
+  info.git_sha = hello.git_sha;
+  info.dirty = hello.dirty;
+  info.build = hello.build;
+  info.program =
+      program_hash(options.worker.program.empty() ? "/proc/self/exe" : options.worker.program);
+  info.host = name;
+  info.command = options.command;
+  info.options = options.to_json();
+  info.tags = options.tags;
+  return info;
+}
+
+void check_same_setting(const RunInfo& before, const RunInfo& now) {
+  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b) {
+      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what,
+                  a, b);
+    }
+  };
+  same("device", before.device.uuid, now.device.uuid);
+  same("timer", before.timer, now.timer);
+  same("commit", before.git_sha, now.git_sha);
+}
+
+}  // namespace
+
+Exit Tally::exit() const {
+  if (interrupted) return Exit::interrupted;
+  const auto any = [&](Status s) { return counts.count(s) > 0; };
+  if (any(Status::wrong)) return Exit::accuracy;
+  if (any(Status::crashed) || any(Status::timeout) || any(Status::bad_timer)) return Exit::coverage;
+  return Exit::ok;
+}
+
+void Tally::count(const std::string& key, const Result& result, Progress& progress) {
+  ++counts[result.status];
+  if (!is_failure(result.status)) return;
+  failures.push_back({key, result.variant, result.why, result.status});
+  progress.note(
+      fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
+}
+
+size_t canary_slot(const RowName& row, size_t slots) {
+  const std::string text = row.first + " " + row.second;
+  return hash_bytes(text.data(), text.size()) % slots;
+}
+
+Canary canary_of(const RunOptions& options, const RowName& row) {
+  Canary canary;
+  canary.scale = options.canary_scale;
+  if (!options.canary_slow_by.empty()) {
+    canary.slow_by = options.canary_slow_by[canary_slot(row, options.canary_slow_by.size())];
+  }
+  return canary;
+}
+
+Recording::Recording(Store& store, RunOptions options, int64_t resume)
+    : store_(store),
+      options_(std::move(options)),
+      loaded_(load_cases(options_)),
+      seat_(options_.worker, loaded_),
+      hello_(seat_.worker().hello()),
+      cases_(adapt(loaded_, hello_.device.backend)),
+      planned_(plan(options_, cases_, hello_.device.backend, hello_.variants)),
+      ceilings_(store.ceilings(hello_.device)) {
+  if (!hello_.timer_note.empty()) fmt::print(stderr, "{}\n", hello_.timer_note);
+  use_tile_folder(options_.worker.tiles);
+  for (const Planned& p : planned_) {
+    resolved(cases_[p.index], hello_.device);  // what cannot be must not begin a run
+    for (const std::string& variant : p.variants) {
+      rows_.emplace_back(cases_[p.index].key(), variant);
+    }
+  }
+  const RunInfo info = describe(options_, hello_);
+  if (resume > 0) check_same_setting(store_.run_info(resume), info);
+  tally_.run = resume > 0 ? resume : store_.begin_run(info);
+  tally_.device = hello_.device;
+  done_ = store_.done(tally_.run);
+}
+
+void Recording::round(int round, const std::set<RowName>* only, Progress& progress) {
+  process_ = 0;
+  for (const Planned& p : reorder(planned_, round)) {
+    const std::string key = cases_[p.index].key();
+    for (const std::string& variant : p.variants) {
+      if (InterruptGuard::interrupted()) break;
+      if (only && only->count({key, variant}) == 0) continue;
+      progress.step(key + " " + variant);
+      if (done_.count({round, key, variant}) == 0) one(round, p, variant, progress);
+    }
+  }
+  if (process_ == 0) return;  // the store had it all
+  store_.end_process(process_, seat_.throttle());
+  seat_.retire();
+}
+
+void Recording::one(int round, const Planned& planned, const std::string& variant,
+                    Progress& progress) {
+  const Case& c = cases_[planned.index];
+  Worker& worker = seat_.worker();
+  if (process_ == 0 || worker.pid() != pid_) {
+    pid_ = worker.pid();
+    process_ = store_.begin_process(tally_.run, round, pid_);
+  }
+  CaseData data;
+  Result result = worker.run(planned.index, variant, canary_of(options_, {c.key(), variant}),
+                             options_.case_timeout_s, data);
+  result.impossible =
+      result.measured() && cache_of(c) == Cache::cold &&
+      is_impossible(result.span_ns, data.cost, ceilings_, hello_.device.cache_bytes);
+  store_.add_result(process_, c, data.cost, data.facts, result);
+  done_.insert({round, c.key(), variant});
+  tally_.count(c.key(), result, progress);
+  note_cache_pair(c, result, data);
+}
+
+/// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.
+void Recording::note_cache_pair(const Case& c, const Result& result, const CaseData& data) {
+  if (!result.measured() || cache_of(c) == Cache::cold_weights) return;
+  Case cold = c;
+  cold.params["cache"] = "cold";
+  auto& [cold_ns, warm_ns] = cache_pairs_[{cold.key(), result.variant}];
+  (cache_of(c) == Cache::cold ? cold_ns : warm_ns) = result.span_ns;
+  const bool both = cold_ns > 0 && warm_ns > 0;
+  if (both && looks_warm(cold_ns, warm_ns, data.cost, hello_.device.cache_bytes)) {
+    store_.mark_suspect_warm(tally_.run, cold.key(), result.variant);
+  }
+}
+
+void Recording::finish(bool interrupted) {
+  tally_.interrupted = interrupted;
+  store_.end_run(tally_.run, interrupted ? "interrupted" : "complete");
+}
+
+}  // namespace moegate

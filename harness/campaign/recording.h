@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run being measured into the store: a program, the cases and variants it is to measure, and a
+// fresh process of it per round.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "harness/base/progress.h"
+#include "harness/campaign/plan.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+
+struct Failure {
+  std::string key, variant, why;
+  Status status;
+};
+
+/// How a run went.
+struct Tally {
+  int64_t run = 0;  // 0 when nothing is stored
+  DeviceFacts device;
+  std::map<Status, int> counts;
+  std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
+  std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
+  bool interrupted = false;
+
+  Exit exit() const;
+  void count(const std::string& key, const Result& result, Progress& progress);
+};
+
+/// A worker that is started when it is needed: at first, after it died, and after it was retired.
+class WorkerSeat {
+ public:
+  WorkerSeat(const WorkerOptions& options, const std::vector<Case>& cases)
+      : options_(options), cases_(cases) {}
+  Worker& worker() {
+    if (!worker_ || !worker_->alive()) worker_.emplace(options_, cases_);
+    return *worker_;
+  }
+  /// The next use gets a fresh process.
+  void retire() { worker_.reset(); }
+  /// Clock-throttle reasons, when there is a worker to ask.
+  std::string throttle() { return worker_ ? worker_->throttle() : ""; }
+
+ private:
+  const WorkerOptions& options_;
+  const std::vector<Case>& cases_;
+  std::optional<Worker> worker_;
+};
+
+/// Key of a case, and a variant.
+using RowName = std::pair<std::string, std::string>;
+
+/// Which of `slots` canaries a row gets.
+size_t canary_slot(const RowName& row, size_t slots);
+/// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
+Canary canary_of(const RunOptions& options, const RowName& row);
+
+class Recording {
+ public:
+  /// Starts a worker to learn device and variants, and begins a run; with `resume` > 0 continues
+  /// that one. Throws Error(usage, coverage, environment).
+  Recording(Store& store, RunOptions options, int64_t resume);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  int64_t run() const { return tally_.run; }
+  const Hello& hello() const { return hello_; }
+  const std::vector<RowName>& rows() const { return rows_; }
+  const Tally& tally() const { return tally_; }
+
+  /// Measures one round in a fresh process: every row, or those in `only`. What the store has of
+  /// this round already is left out.
+  void round(int round, const std::set<RowName>* only, Progress& progress);
+  /// Says in the store how the run ended.
+  void finish(bool interrupted);
+
+ private:
+  void one(int round, const Planned& planned, const std::string& variant, Progress& progress);
+  void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
+
+  Store& store_;
+  const RunOptions options_;
+  const std::vector<Case> loaded_;
+  WorkerSeat seat_;
+  const Hello hello_;
+  const std::vector<Case> cases_;
+  const std::vector<Planned> planned_;
+  std::vector<RowName> rows_;
+  Tally tally_;
+  std::map<std::string, double> ceilings_;
+  std::set<std::tuple<int, std::string, std::string>> done_;
+  int64_t process_ = 0;
+  pid_t pid_ = -1;
+  std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
+};
+
+}  // namespace moegate

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a parsed suite file to cases: which parameters an operator has, defaults, axes, their
+// product.
+#include "harness/campaign/suite.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/ini_file.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+namespace fs = std::filesystem;
+namespace {
+
+std::string known_suites() {
+  std::vector<std::string> names;
+  for (const auto& [name, comment] : list_suites()) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+IniFile read_suite(const std::string& name) {
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".suite");
+  const fs::path path = is_path ? fs::path(name) : home() / "suites" / (name + ".suite");
+  std::error_code ignored;  // of a folder that may not be entered: the file is not readable then
+  const bool is_file = fs::is_regular_file(path, ignored);
+  if (!is_file && !is_path) {
+    usage_error("no suite '{}'; known: {} (`moegate list suites` describes them)", name,
+                known_suites());
+  }
+  std::ifstream in(path);
+  if (!is_file || !in) {
+    usage_error("suite file '{}' cannot be read; check the path, or name one of: {}", path.string(),
+                known_suites());
+  }
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return parse_ini(path.string(), text);
+}
+
+/// One section with the file's global keys merged in.
+class SectionCases {
+ public:
+  SectionCases(const IniFile& file, const IniSection& section)
+      : file_(file), section_(section) {
+    for (const IniEntry& entry : file.sections.front().entries) {
+      const IniEntry* own = section.find(entry.key);
+      entries_.push_back(own != nullptr ? *own : entry);
+    }
+    for (const IniEntry& entry : section.entries) {
+      if (file.sections.front().find(entry.key) == nullptr) entries_.push_back(entry);
+    }
+    take_op();
+    collect_params();
+  }
+
+  const std::string& op() const { return op_; }
+  bool has(const std::string& param) const { return find_param(param) != nullptr; }
+  std::string param_names() const {
+    std::vector<std::string> names;
+    for (const Param& param : params_) names.push_back(param.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  std::vector<Case> cases(const Axes& axes) {
+    apply(axes);
+    check_complete();
+    Case c{fs::path(file_.path).stem().string(), section_.name, op_, {}, {}};
+    for (const Param& param : params_) {
+      if (!param.default_value.empty()) c.defaults[param.name] = param.default_value;
+    }
+    c.params = c.defaults;
+    std::vector<Case> out;
+    expand(0, c, out);
+    return out;
+  }
+
+ private:
+  void take_op() {
+    const auto at = std::find_if(entries_.begin(), entries_.end(),
+                                 [](const IniEntry& entry) { return entry.key == "op"; });
+    if (at == entries_.end()) {
+      usage_error("{}:{}: section [{}] has no 'op'; name its operator, e.g. op = topk_sort",
+                  file_.path, section_.line, section_.name);
+    }
+    if (at->values.size() != 1) {
+      usage_error("{}:{}: [{}] op = {} is a list; use one section per operator", file_.path,
+                  at->line, section_.name, fmt::join(at->values, ", "));
+    }
+    op_ = at->values[0];
+    op_line_ = at->line;
+    entries_.erase(at);
+  }
+
+  void collect_params() {
+    std::vector<std::string> known;
+    for (const OpEntry& op : all_ops()) known.push_back(op.name);
+    if (std::find(known.begin(), known.end(), op_) == known.end()) {
+      usage_error("{}:{}: [{}] op = {} is no operator; known: {}", file_.path, op_line_,
+                  section_.name, op_, fmt::join(known, ", "));
+    }
+    params_ = find_op(op_).params;
+    params_.insert(params_.end(), common_params().begin(), common_params().end());
+    for (const IniEntry& entry : entries_) {
+      if (has(entry.key)) continue;
+      usage_error("{}:{}: [{}] operator {} has no parameter '{}'; it has {}", file_.path,
+                  entry.line, section_.name, op_, entry.key, param_names());
+    }
+  }
+
+  const Param* find_param(const std::string& name) const {
+    const auto found = std::find_if(params_.begin(), params_.end(),
+                                    [&](const Param& param) { return param.name == name; });
+    return found == params_.end() ? nullptr : &*found;
+  }
+
+  void apply(const Axes& axes) {
+    for (const auto& [name, values] : axes) {
+      if (!has(name)) continue;
+      const auto at = std::find_if(entries_.begin(), entries_.end(),
+                                   [&](const IniEntry& entry) { return entry.key == name; });
+      if (at != entries_.end()) {
+        at->values = values;
+      } else {
+        entries_.push_back({name, 0, values});
+      }
+    }
+  }
+
+  void check_complete() const {
+    for (const Param& param : params_) {
+      const bool given =
+          std::any_of(entries_.begin(), entries_.end(),
+                      [&](const IniEntry& entry) { return entry.key == param.name; });
+      if (given || !param.default_value.empty()) continue;
+      usage_error("{}:{}: section [{}] lacks parameter '{}' of operator {} ({}); add it",
+                  file_.path, section_.line, section_.name, param.name, op_, param.help);
+    }
+  }
+
+  void expand(size_t axis, Case& c, std::vector<Case>& out) const {
+    if (axis == entries_.size()) {
+      out.push_back(c);
+      return;
+    }
+    for (const std::string& value : entries_[axis].values) {
+      c.params[entries_[axis].key] = value;
+      expand(axis + 1, c, out);
+    }
+  }
+
+  const IniFile& file_;
+  const IniSection& section_;
+  std::vector<IniEntry> entries_;  // without op
+  std::string op_;
+  int op_line_ = 0;
+  std::vector<Param> params_;
+};
+
+void check_axes(const IniFile& file, const std::vector<SectionCases>& sections,
+                const Axes& axes) {
+  for (const auto& [name, values] : axes) {
+    if (values.empty() || std::find(values.begin(), values.end(), "") != values.end()) {
+      usage_error("axis {}: empty value list or element; write {}=value,value", name, name);
+    }
+    const bool read = std::any_of(sections.begin(), sections.end(),
+                                  [&](const SectionCases& section) { return section.has(name); });
+    if (read) continue;
+    usage_error("axis {}: no operator of {} has this parameter; {} has {}", name, file.path,
+                sections.front().op(), sections.front().param_names());
+  }
+}
+
+}  // namespace
+
+std::vector<Case> load_suite(const std::string& name, const Axes& axes) {
+  const IniFile file = read_suite(name);
+  std::vector<SectionCases> sections;
+  for (size_t i = 1; i < file.sections.size(); ++i) sections.emplace_back(file, file.sections[i]);
+  check_axes(file, sections, axes);
+  std::vector<Case> all;
+  std::set<std::string> keys;
+  for (SectionCases& section : sections) {
+    for (Case& c : section.cases(axes)) {
+      if (keys.insert(c.key()).second) all.push_back(std::move(c));
+    }
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>> list_suites() {
+  std::vector<std::pair<std::string, std::string>> suites;
+  for (const fs::directory_entry& entry : fs::directory_iterator(home() / "suites")) {
+    if (entry.path().extension() != ".suite") continue;
+    std::ifstream in(entry.path());
+    std::string line;
+    std::getline(in, line);
+    const bool comment = line.starts_with('#');
+    suites.emplace_back(entry.path().stem().string(), comment ? trimmed(line.substr(1)) : "");
+  }
+  std::sort(suites.begin(), suites.end());
+  return suites;
+}
+
+}  // namespace moegate

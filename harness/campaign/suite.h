@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads .suite files: INI, one section per model, every list an axis. See suites/README.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/values/case.h"
+
+namespace moegate {
+
+/// Values that replace a parameter's in every case: --axis tokens=1,8 or --cache both.
+using Axes = std::map<std::string, std::vector<std::string>>;
+
+/// Loads a suite by name (looked up in the suites folder) or by path (contains '/' or ends in
+/// .suite) and returns the product of its axes, section by section, first axis slowest. Cases with
+/// the same key are listed once.
+/// Throws Error(usage) naming file, section and parameter for: an unreadable file, a malformed
+/// line, a section without op, an unknown operator, a parameter the operator does not have, a
+/// missing one, a value list that is empty, an axis no case has, a repeated section or key.
+std::vector<Case> load_suite(const std::string& name, const Axes& axes);
+
+/// Names of the suites in the suites folder, sorted, and the comment on the first line of each.
+std::vector<std::pair<std::string, std::string>> list_suites();
+
+}  // namespace moegate

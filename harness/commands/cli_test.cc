@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/cli.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+TEST(Cli, Seconds) {
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "500ms"), 0.5);
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "2s"), 2);
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "1.5min"), 90);
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "3"), 3);
+  for (const char* bad : {"", "s", "-1", "0", "5 parsecs", "nan"}) {
+    EXPECT_THROW(parse_seconds("--t", bad), Error) << bad;
+  }
+}
+
+TEST(Cli, AssignmentsAndLists) {
+  EXPECT_EQ(split_assignment("--axis", "a=b=c"),
+            std::make_pair(std::string("a"), std::string("b=c")));
+  EXPECT_THROW(split_assignment("--axis", "=b"), Error);
+  EXPECT_THROW(split_assignment("--axis", "a="), Error);
+  EXPECT_EQ(split_list("--axis", "1,2"), (std::vector<std::string>{"1", "2"}));
+  EXPECT_THROW(split_list("--axis", "1,,2"), Error);
+}
+
+TEST(Cli, FlagsAreNotGuessed) {
+  boost::program_options::options_description flags("Options");
+  flags.add_options()("rounds", boost::program_options::value<int>(), "");
+  EXPECT_THROW(parse("moegate run [options]", flags, {"--round", "3"}), Error);
+  EXPECT_EQ((*parse("moegate run [options]", flags, {"--rounds", "3"}))["rounds"].as<int>(), 3);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate list: what there is to run, to run on, and to look at.
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "harness/base/home.h"
+#include "harness/base/table.h"
+#include "harness/commands/cli.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/run_flags.h"
+#include "harness/device/open.h"
+#include "harness/kernel/tile_file.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+namespace {
+
+namespace po = boost::program_options;
+
+Table list_suites_table() {
+  Table table{{"suite", "about"}, {}};
+  for (const auto& [name, about] : list_suites()) table.rows.push_back({{name}, {about}});
+  return table;
+}
+
+Table list_kernels_table() {
+  Table table{{"operator", "variant", "device", "idea"}, {}};
+  for (const Variant& v : all_variants()) {
+    if (is_tile_variant(v.name)) continue;
+    table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
+  }
+  return table;
+}
+
+Table list_cases_table(const po::variables_map& values) {
+  const RunOptions options = read_selection(values);
+  const Backend backend = open_device(options.worker.device)->facts().backend;
+  const auto cases = adapt(load_cases(options), backend);
+  Table table{{"suite", "section", "case", "variants"}, {}};
+  for (const Planned& p : plan(options, cases, backend, own_variants(backend))) {
+    const Case& c = cases[p.index];
+    std::string names;
+    for (const std::string& v : p.variants) names += (names.empty() ? "" : " ") + v;
+    table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names}});
+  }
+  return table;
+}
+
+Table list_devices_table() {
+  Table table{{"device", "name", "class", "processors", "cache MiB", "memory GiB", "driver"}, {}};
+  const auto add = [&](const std::string& spec, const DeviceFacts& f) {
+    table.rows.push_back({{spec},
+                          {f.name},
+                          {f.klass},
+                          {std::to_string(f.processors), true},
+                          {std::to_string(f.cache_bytes >> 20), true},
+                          {std::to_string(f.memory_bytes >> 30), true},
+                          {f.driver}});
+  };
+  std::string why_none;
+  int ordinal = 0;
+  for (const DeviceFacts& f : cuda_devices(&why_none)) add(fmt::format("cuda:{}", ordinal++), f);
+  if (ordinal == 0) fmt::print(stderr, "no CUDA device: {}\n", why_none);
+  add("host", open_host_device()->facts());
+  return table;
+}
+
+Table list_runs_table(const std::string& db) {
+  Store store = Store::open(db, Store::Mode::read);
+  Statement rows(
+      store.database(),
+      "SELECT run_id, label, started, status, device.name, timer, rounds, git_sha, dirty, "
+      "(SELECT count(*) FROM result JOIN process USING (process_id) "
+      " WHERE process.run_id = run.run_id) FROM run JOIN device USING (device_id) "
+      "ORDER BY run_id");
+  Table table{
+      {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"}, {}};
+  while (rows.step()) {
+    table.rows.push_back({{rows.text(0), true},
+                          {rows.text(1)},
+                          {rows.text(2)},
+                          {rows.text(3)},
+                          {rows.text(4)},
+                          {rows.text(5)},
+                          {rows.text(6), true},
+                          {rows.text(7).substr(0, 12) + (rows.integer(8) != 0 ? "+dirty" : "")},
+                          {rows.text(9), true}});
+  }
+  return table;
+}
+
+Table list_reports_table() {
+  Table table{{"report", "about"}, {}};
+  std::set<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(home() / "reports")) {
+    if (entry.path().extension() == ".sql") paths.insert(entry.path());
+  }
+  for (const auto& path : paths) {
+    std::ifstream file(path);
+    std::string about;
+    std::getline(file, about);
+    const std::string mark = "-- title:";
+    about = about.starts_with(mark) ? about.substr(about.find_first_not_of(' ', mark.size())) : "";
+    table.rows.push_back({{path.stem().string()}, {about}});
+  }
+  return table;
+}
+
+Table list(const std::string& what, const po::variables_map& values) {
+  if (what == "suites") return list_suites_table();
+  if (what == "kernels") return list_kernels_table();
+  if (what == "cases") return list_cases_table(values);
+  if (what == "devices") return list_devices_table();
+  if (what == "runs") return list_runs_table(values["db"].as<std::string>());
+  if (what == "reports") return list_reports_table();
+  usage_error(
+      "moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
+      what);
+}
+
+}  // namespace
+
+int cmd_list(const std::vector<std::string>& args) {
+  po::options_description flags = selection_flags();
+  flags.add_options()                                                                     //
+      ("what", po::value<std::string>()->default_value(""), "what to list (positional)")  //
+      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
+       "the store, for runs")  //
+      ("format", po::value<std::string>()->default_value("md")->value_name("F"), "md, csv or json");
+  const auto values = parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]",
+                            flags, args, {"what"});
+  if (!values) return 0;
+  const Format format = parse_format((*values)["format"].as<std::string>());
+  fmt::print("{}", render(list((*values)["what"].as<std::string>(), *values), format));
+  return 0;
+}
+
+}  // namespace moegate

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate repro: the command that repeats one stored row: same case, variant, seed and conditions.
+#include <algorithm>
+
+#include "harness/base/pattern.h"
+#include "harness/campaign/runner.h"
+#include "harness/commands/cli.h"
+#include "harness/commands/commands.h"
+#include "harness/values/provenance.h"
+
+namespace moegate {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Row {
+  std::string suite, key, variant, device;
+  int protocol;
+  std::string git_sha;
+  RunOptions options;
+};
+
+Row find_row(Store& store, int64_t id) {
+  Statement query(
+      store.database(),
+      "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend "
+      "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
+      "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "
+      "JOIN device USING (device_id) WHERE result_id = ?1");
+  query.bind(id);
+  if (!query.step()) {
+    usage_error("row {} is not in {}; the latency report shows row numbers", id,
+                store.database().path());
+  }
+  Row row{query.text(0),
+          query.text(1),
+          query.text(2),
+          query.text(6),
+          static_cast<int>(query.integer(3)),
+          query.text(4),
+          {}};
+  row.options.from_json(query.text(5));
+  return row;
+}
+
+/// Narrows the run's options to one row: everything that shapes the measurement stays as it was.
+void narrow(Row& row, const std::string& db) {
+  // A suite given by path is stored by name; the run's own list knows which it was.
+  const auto& suites = row.options.suites;
+  const auto from = std::find_if(suites.begin(), suites.end(), [&](const std::string& s) {
+    return s == row.suite || s.ends_with("/" + row.suite + ".suite");
+  });
+  row.options.suites = {from == suites.end() ? row.suite : *from};
+  row.options.filter = exactly(row.key);
+  row.options.kernel = exactly(row.variant);
+  row.options.shard = 0;
+  row.options.shards = 1;
+  row.options.worker.device = row.device;
+  row.options.db = db;
+}
+
+std::string command_of(const Row& row) {
+  const RunOptions& o = row.options;
+  std::string command = fmt::format("moegate run --suite {}", o.suites[0]);
+  for (const auto& [name, values] : o.axes) {
+    command += fmt::format(" --axis {}={}", name, fmt::join(values, ","));
+  }
+  if (!o.worker.tiles.empty()) command += fmt::format(" --tiles '{}'", o.worker.tiles);
+  command += fmt::format(
+      " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds "
+      "{} "
+      "--min-samples {} --max-samples {} --precision {} --budget {}s --db {}",
+      o.filter, o.kernel, o.worker.device, o.worker.timer, name_of(o.worker.flush),
+      o.worker.flush_factor, o.rounds, o.worker.sampling.min_samples, o.worker.sampling.max_samples,
+      100 * o.worker.sampling.precision, o.worker.sampling.budget_s, o.db);
+  return command;
+}
+
+}  // namespace
+
+int cmd_repro(const std::vector<std::string>& args) {
+  po::options_description flags("Options");
+  flags.add_options()                                                                     //
+      ("row", po::value<int64_t>()->value_name("ROW"), "number of the row (positional)")  //
+      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
+       "the store the row is in; --run adds the repeat to it")  //
+      ("run", po::bool_switch(), "also run it");
+  const auto values = parse("moegate repro [ROW] [options]", flags, args, {"row"});
+  if (!values) return 0;
+  if (values->count("row") == 0) usage_error("moegate repro: which row? give its number");
+  const auto db = (*values)["db"].as<std::string>();
+  Store store = Store::open(db, Store::Mode::read);
+  Row row = find_row(store, (*values)["row"].as<int64_t>());
+  narrow(row, db);
+  fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
+             row.git_sha.empty() ? "unknown" : row.git_sha, command_of(row));
+  if (!(*values)["run"].as<bool>()) return 0;
+  if (row.protocol != kProtocol) {
+    usage_error(
+        "row {} was measured by protocol {}, this program measures by {}; check out its commit",
+        (*values)["row"].as<int64_t>(), row.protocol, kProtocol);
+  }
+  if (row.git_sha != provenance().git_sha) {
+    fmt::print(stderr, "note: the row's commit is {}, this program's {}\n", row.git_sha,
+               provenance().git_sha);
+  }
+  row.options.command = command_of(row);
+  const Tally tally = run_suites(row.options, 0);
+  fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+  return static_cast<int>(tally.exit());
+}
+
+}  // namespace moegate

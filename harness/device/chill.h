@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making host memory cold: removing a problem's operands from every cache level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+
+class Chiller {
+ public:
+  /// `cache_bytes` of the last level, for machines without an instruction that flushes a line.
+  explicit Chiller(int64_t cache_bytes);
+  /// Exact where there is such an instruction; else reads twice the last-level cache.
+  void chill(const Problem& problem);
+
+ private:
+  std::vector<char> sweep_;
+};
+
+/// Reads a byte of every cache line of a range.
+void touch_lines(const void* from, size_t bytes);
+
+}  // namespace moegate

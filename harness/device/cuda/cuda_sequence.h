@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens on the GPU for one sample, whoever times it: make the cache cold (or not), launch
+// the variant on its next problem, let go. Knows no timer. No CUDA syntax: plain C++ includes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "harness/kernel/subject.h"
+#include "harness/values/conditions.h"
+
+namespace moegate {
+
+/// What the flush of one sample measured about itself.
+struct FlushReading {
+  uint64_t clocks = 0;   // SM cycles of its first block
+  uint64_t ns = 0;       // the same time on the global timer
+  uint64_t wait_ns = 0;  // how long it then waited for the host to finish launching
+};
+
+/// The device and the variant must outlive it. One sample is prepare(), launch(), release(); none
+/// of the three waits for the device.
+class CudaSequence {
+ public:
+  /// Launches that may be enqueued between two calls of readings().
+  static constexpr uint32_t kMostPending = 8192;
+
+  /// Captures graphs when the conditions ask for them. Throws Error(environment) when memory is
+  /// short or the variant cannot be captured.
+  CudaSequence(Device& device, const Subject& subject, const Conditions& conditions);
+  ~CudaSequence();
+  CudaSequence(const CudaSequence&) = delete;
+  CudaSequence& operator=(const CudaSequence&) = delete;
+
+  /// Enqueues what makes the cache as the conditions say, then an empty kernel that keeps the flush
+  /// and the launch apart. The flush ends by waiting on the device for release(), so that the time
+  /// the host takes to launch never shows in the sample.
+  void prepare();
+  /// Enqueues the measured launch on the next problem.
+  void launch();
+  /// Everything of the sample is enqueued: the device may pass. Gives up by itself after 5 ms, so a
+  /// variant that synchronises by mistake is slow, not stuck.
+  void release();
+
+  /// Problem that the next launch() uses, as an index of subject.sets.
+  size_t next_set() const { return launched_ % subject_.sets.size(); }
+
+  /// Waits, then returns one reading per sample since the last call.
+  std::vector<FlushReading> readings();
+
+ private:
+  struct Graphs;
+  void launch_flush();
+  void launch_touch();
+  void check_launch(const char* what) const;
+
+  struct Release {
+    Device* device;
+    void operator()(void* p) const noexcept { device->release(p); }
+  };
+  using DeviceMemory = std::unique_ptr<void, Release>;
+
+  Device& device_;
+  const Subject subject_;
+  const Conditions conditions_;
+  struct Span {
+    const void* data;
+    size_t bytes;
+  };
+  std::vector<std::vector<Span>> activations_;  // by problem set, only for cold-weights
+  std::unique_ptr<Graphs> graphs_;
+  size_t flush_bytes_ = 0;
+  DeviceMemory flush_buffer_;
+  DeviceMemory readings_;                                // kMostPending of FlushReading
+  std::unique_ptr<uint32_t, void (*)(uint32_t*)> gate_;  // pinned: newest released sample's number
+  uint32_t prepared_ = 0;                                // samples since the start
+  uint32_t pending_ = 0;                                 // of them, not yet in readings()
+  size_t launched_ = 0;
+};
+
+/// SM clock of a reading; 0 when it measured none.
+inline double sm_mhz(const FlushReading& r) {
+  return r.ns == 0 ? 0 : 1e3 * static_cast<double>(r.clocks) / static_cast<double>(r.ns);
+}
+
+/// Launches a kernel that does nothing: CUPTI's self-test times it.
+void launch_empty_kernel(void* stream);
+
+}  // namespace moegate

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// One CUDA GPU as a Device: memory, copies and facts. Timing is elsewhere.
+#include <cuda_runtime.h>
+
+#include <cctype>
+
+#include "harness/device/nvml.h"
+#include "harness/device/open.h"
+#include "harness/kernel/cuda_check.h"
+
+namespace moegate {
+namespace {
+
+constexpr size_t kSmallest = 256;  // an empty tensor still needs an address of its own
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+std::string version_text(int version) {  // 13000 -> "13.0"
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string driver_text() {
+  int driver = 0, runtime = 0;
+  MOEGATE_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  MOEGATE_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  const std::string number = nvidia_driver_version();
+  return fmt::format("driver {}CUDA {}, runtime {}", number.empty() ? "" : number + ", ",
+                     version_text(driver), version_text(runtime));
+}
+
+DeviceFacts read_facts(int ordinal) {
+  cudaDeviceProp prop{};
+  MOEGATE_CUDA_CHECK(cudaGetDeviceProperties(&prop, ordinal));
+  DeviceFacts facts;
+  facts.backend = Backend::cuda;
+  facts.name = prop.name;
+  facts.klass = class_name(prop.name);
+  facts.uuid = uuid_text(prop.uuid);
+  facts.processors = prop.multiProcessorCount;
+  facts.cache_bytes = prop.l2CacheSize;
+  facts.memory_bytes = static_cast<int64_t>(prop.totalGlobalMem);
+  facts.shared_per_block = static_cast<int64_t>(prop.sharedMemPerBlockOptin);
+  facts.driver = driver_text();
+  return facts;
+}
+
+__global__ void fill_random_kernel(void* to, size_t units, RandomFill what) {
+  const size_t step = size_t{gridDim.x} * blockDim.x;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < units; i += step)
+    write_random_unit(what, to, i);
+}
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal) {
+    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
+    facts_ = read_facts(ordinal);
+    // Non-blocking: work on the legacy default stream must not order itself into a sample.
+    MOEGATE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  }
+  ~CudaDevice() override { cudaStreamDestroy(stream_); }
+
+  void* allocate(size_t bytes) override {
+    void* p = nullptr;
+    const cudaError_t status = cudaMalloc(&p, bytes < kSmallest ? kSmallest : bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw Error(Exit::environment,
+                  fmt::format("{}: cannot allocate {} bytes ({} of {} free); close other programs "
+                              "on it or choose a smaller case",
+                              facts_.name, bytes, free, total));
+    }
+    MOEGATE_CUDA_CHECK(status);
+    return p;
+  }
+  void release(void* p) noexcept override { cudaFree(p); }
+
+  void upload(void* to, const void* from, size_t bytes) override {
+    MOEGATE_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+    MOEGATE_CUDA_CHECK(cudaStreamSynchronize(stream_));  // `from` is the caller's again
+  }
+  void download(void* to, const void* from, size_t bytes) override {
+    MOEGATE_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
+    MOEGATE_CUDA_CHECK(cudaStreamSynchronize(stream_));
+  }
+  void fill(void* to, uint8_t byte, size_t bytes) override {
+    MOEGATE_CUDA_CHECK(cudaMemsetAsync(to, byte, bytes, stream_));
+  }
+  void fill_random(void* to, size_t units, const RandomFill& what) override {
+    constexpr int kThreads = 256, kBlocksPerProcessor = 8;
+    fill_random_kernel<<<facts_.processors * kBlocksPerProcessor, kThreads, 0, stream_>>>(to, units,
+                                                                                          what);
+    MOEGATE_CUDA_CHECK(cudaGetLastError());
+  }
+  void synchronize() override { MOEGATE_CUDA_CHECK(cudaDeviceSynchronize()); }
+  void* stream() const override { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  std::vector<DeviceFacts> all;
+  if (status != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    if (why_none) {
+      int driver = 0;
+      cudaDriverGetVersion(&driver);  // 0 without a driver; the count's own message misleads then
+      *why_none = driver == 0 ? "no NVIDIA driver (libcuda.so.1) on this machine"
+                              : fmt::format("CUDA reports: {}", cudaGetErrorString(status));
+    }
+    return all;
+  }
+  for (int i = 0; i < count; ++i) all.push_back(read_facts(i));
+  return all;
+}
+
+std::unique_ptr<Device> open_cuda_device(int ordinal) {
+  std::string why;
+  const size_t count = cuda_devices(&why).size();
+  if (count == 0) {
+    throw Error(Exit::environment,
+                fmt::format("device cuda:{} is not there: {}; use --device host", ordinal, why));
+  }
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= count) {
+    throw Error(Exit::environment,
+                fmt::format("device cuda:{} is not there: visible are cuda:0 to cuda:{}", ordinal,
+                            count - 1));
+  }
+  return std::make_unique<CudaDevice>(ordinal);
+}
+
+}  // namespace moegate

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host as a device, and the choice among devices by name.
+#include <omp.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "harness/base/error.h"
+#include "harness/device/open.h"
+
+namespace moegate {
+namespace {
+
+/// First "key : value" of each key in /proc/cpuinfo; empty where there is no such file.
+std::map<std::string, std::string> cpu_info() {
+  std::map<std::string, std::string> info;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const auto end = line.find_last_not_of(" \t", colon - 1);
+    const auto value = line.find_first_not_of(" \t", colon + 1);
+    if (end == std::string::npos || value == std::string::npos) continue;
+    info.emplace(line.substr(0, end + 1), line.substr(value));
+  }
+  return info;
+}
+
+std::string isa() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return "avx512";
+  if (__builtin_cpu_supports("avx2")) return "avx2";
+  return "x86-64";
+#else
+  return "portable";
+#endif
+}
+
+int usable_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+/// Gives every OpenMP thread a core of its own, so that no sample pays for a migration.
+void pin_threads(int threads) {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &usable)) cpus.push_back(cpu);
+  }
+  omp_set_dynamic(0);
+  omp_set_num_threads(threads);
+#pragma omp parallel num_threads(threads)
+  {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpus[static_cast<size_t>(omp_get_thread_num()) % cpus.size()], &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+}
+
+DeviceFacts host_facts() {
+  const auto cpu = cpu_info();
+  const auto at = [&](const char* key) {
+    const auto it = cpu.find(key);
+    return it == cpu.end() ? std::string("unknown") : it->second;
+  };
+  utsname system{};
+  uname(&system);
+  DeviceFacts facts;
+  facts.backend = Backend::host;
+  facts.name = at("model name");
+  facts.processors = usable_threads();
+  // Family and model keep apart processors that a hypervisor gives the same name.
+  facts.klass = class_name(fmt::format("host {} f{}m{} {} {}t", facts.name, at("cpu family"),
+                                       at("model"), isa(), facts.processors));
+  facts.uuid = system.nodename;
+  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  facts.cache_bytes = cache > 0 ? cache : sysconf(_SC_LEVEL2_CACHE_SIZE);
+  facts.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  facts.driver = fmt::format("{} {}", system.sysname, system.release);
+  return facts;
+}
+
+class HostDevice : public Device {
+ public:
+  HostDevice() {
+    facts_ = host_facts();
+    pin_threads(facts_.processors);
+  }
+  void* allocate(size_t bytes) override {
+    constexpr size_t kAlign = 256;
+    void* p = std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
+    if (!p) throw Error(Exit::environment, fmt::format("out of memory: {} bytes", bytes));
+    return p;
+  }
+  void release(void* p) noexcept override { std::free(p); }
+  void upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void fill(void* to, uint8_t byte, size_t bytes) override { std::memset(to, byte, bytes); }
+  void fill_random(void* to, size_t units, const RandomFill& what) override {
+#pragma omp parallel for schedule(static) if (units > 100000)
+    for (size_t i = 0; i < units; ++i) write_random_unit(what, to, i);
+  }
+  void synchronize() override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_host_device() {
+  return std::make_unique<HostDevice>();
+}
+
+int cuda_ordinal(const std::string& spec) {
+  if (spec == "host") return -1;
+  if (spec == "auto" || spec == "cuda") return 0;
+  const std::string prefix = "cuda:";
+  const std::string digits = spec.starts_with(prefix) ? spec.substr(prefix.size()) : "";
+  if (digits.empty() || digits.size() > 3 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    usage_error("unknown device '{}'; use auto, host, cuda or cuda:N", spec);
+  }
+  return std::stoi(digits);
+}
+
+std::unique_ptr<Device> open_device(const std::string& spec) {
+  const int ordinal = cuda_ordinal(spec);
+  const bool host = ordinal < 0 || (spec == "auto" && cuda_devices(nullptr).empty());
+  return host ? open_host_device() : open_cuda_device(ordinal);
+}
+
+}  // namespace moegate

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA devices in a build without CUDA: every entry says what is missing and what to do about it, so
+// that callers need no conditional compilation.
+#include "harness/device/no_cuda/no_cuda.h"
+
+#include "harness/base/error.h"
+#include "harness/device/cuda/delay.h"
+#include "harness/device/open.h"
+
+namespace moegate {
+
+[[noreturn]] void refuse_cuda(const std::string& what) {
+  constexpr const char* kRemedy =
+      "rebuild with -DMOEGATE_CUDA=ON where nvcc is installed, or use --device host";
+  throw Error(Exit::environment, fmt::format("{}: {}; {}", what, kNoCuda, kRemedy));
+}
+
+std::unique_ptr<Device> open_cuda_device(int ordinal) {
+  refuse_cuda(fmt::format("cannot open cuda:{}", ordinal));
+}
+
+std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
+  if (why_none) *why_none = kNoCuda;
+  return {};
+}
+
+void launch_delay(void*, int64_t) {
+  refuse_cuda("no delay on a GPU");
+}
+
+double delay_cycles_per_step() {
+  refuse_cuda("no delay on a GPU");
+}
+
+void launch_scale(void*, void*, DType, int64_t, float) {
+  refuse_cuda("no scaling on a GPU");
+}
+
+}  // namespace moegate

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads NVML through dlopen. The few prototypes are declared here because drivers ship the library
+// without its header; they are part of NVML's stable C interface.
+#include "harness/device/nvml.h"
+
+#include <array>
+#include <utility>
+
+#include "harness/base/dynlib.h"
+
+namespace moegate {
+namespace {
+
+using Handle = struct NvmlDevice*;
+constexpr int kOk = 0;
+constexpr int kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
+constexpr int kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
+
+struct Nvml {
+  Dynlib lib{{"libnvidia-ml.so.1", "libnvidia-ml.so"}};
+  int (*init)() = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
+  int (*by_uuid)(const char*, Handle*) = nullptr;
+  int (*clock)(Handle, int, unsigned*) = nullptr;
+  int (*max_clock)(Handle, int, unsigned*) = nullptr;
+  int (*temperature)(Handle, int, unsigned*) = nullptr;
+  int (*power)(Handle, unsigned*) = nullptr;
+  int (*power_limit)(Handle, unsigned*) = nullptr;
+  int (*throttle)(Handle, unsigned long long*) = nullptr;
+  std::string why;
+
+  Nvml() {
+    if (!lib) {
+      why = "no NVML: " + lib.why();
+      return;
+    }
+    lib.bind(init, "nvmlInit_v2");
+    lib.bind(driver_version, "nvmlSystemGetDriverVersion");
+    lib.bind(by_uuid, "nvmlDeviceGetHandleByUUID");
+    lib.bind(clock, "nvmlDeviceGetClockInfo");
+    lib.bind(max_clock, "nvmlDeviceGetMaxClockInfo");
+    lib.bind(temperature, "nvmlDeviceGetTemperature");
+    lib.bind(power, "nvmlDeviceGetPowerUsage");
+    lib.bind(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+    // Older spelling first: it exists in every driver, the newer name only in recent ones.
+    if (!lib.bind(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons")) {
+      lib.bind(throttle, "nvmlDeviceGetCurrentClocksEventReasons");
+    }
+    if (!init || init() != kOk) why = "NVML does not initialise";
+  }
+};
+
+// Never shut down: the driver keeps the handles valid to the end of the process, and order of
+// destruction at exit would be one more thing to get wrong.
+Nvml& nvml() {
+  static Nvml* instance = new Nvml;
+  return *instance;
+}
+
+template <class F, class... Args>
+std::optional<unsigned> ask(F* function, Args... args) {
+  unsigned value = 0;
+  if (!function || function(args..., &value) != kOk) return std::nullopt;
+  return value;
+}
+
+std::optional<int> as_int(std::optional<unsigned> value) {
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+std::optional<double> as_watts(std::optional<unsigned> milliwatts) {
+  return milliwatts ? std::optional<double>(*milliwatts / 1000.0) : std::nullopt;
+}
+
+// Bits of nvmlDeviceGetCurrentClocksThrottleReasons. Idle (1) is left out: it is no throttling.
+constexpr std::array<std::pair<unsigned long long, const char*>, 8> kReasons{{
+    {0x002, "application clocks"},
+    {0x004, "power cap"},
+    {0x008, "hardware slowdown"},
+    {0x010, "sync boost"},
+    {0x020, "thermal (software)"},
+    {0x040, "thermal (hardware)"},
+    {0x080, "power brake"},
+    {0x100, "display clocks"},
+}};
+
+}  // namespace
+
+GpuState read_gpu_state(const std::string& uuid) {
+  GpuState state;
+  Nvml& n = nvml();
+  Handle device = nullptr;
+  if (!n.why.empty()) {
+    state.why_none = n.why;
+  } else if (!n.by_uuid || n.by_uuid(uuid.c_str(), &device) != kOk) {
+    state.why_none = "NVML knows no GPU " + uuid;
+  }
+  if (!state.why_none.empty()) return state;
+  state.sm_mhz = as_int(ask(n.clock, device, kClockSm));
+  state.memory_mhz = as_int(ask(n.clock, device, kClockMemory));
+  state.sm_max_mhz = as_int(ask(n.max_clock, device, kClockSm));
+  state.celsius = as_int(ask(n.temperature, device, kTemperatureGpu));
+  state.watts = as_watts(ask(n.power, device));
+  state.limit_watts = as_watts(ask(n.power_limit, device));
+  unsigned long long bits = 0;
+  if (n.throttle && n.throttle(device, &bits) == kOk) {
+    for (const auto& [bit, text] : kReasons) {
+      if (bits & bit) state.throttle.emplace_back(text);
+    }
+  }
+  return state;
+}
+
+std::string nvidia_driver_version() {
+  Nvml& n = nvml();
+  std::array<char, 96> text{};
+  if (!n.why.empty() || !n.driver_version || n.driver_version(text.data(), text.size()) != kOk) {
+    return "";
+  }
+  return text.data();
+}
+
+std::string throttle_text(const GpuState& state) {
+  std::string text;
+  for (const std::string& reason : state.throttle) {
+    if (!text.empty()) text += ", ";
+    text += reason;
+  }
+  return text;
+}
+
+}  // namespace moegate

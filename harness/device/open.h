@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens devices: the host itself, and CUDA GPUs where the build and the machine have them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/kernel/device.h"
+
+namespace moegate {
+
+std::unique_ptr<Device> open_host_device();
+/// Defined in device_cuda.cu; in a build without CUDA, no_cuda.cc defines it to throw.
+std::unique_ptr<Device> open_cuda_device(int ordinal);
+/// Facts of every visible CUDA device; empty without driver, GPU or CUDA build. `why_none` says
+/// why.
+std::vector<DeviceFacts> cuda_devices(std::string* why_none);
+
+/// The CUDA ordinal a device name means: 0 for "auto" and "cuda", N for "cuda:N", -1 for "host".
+/// Throws Error(usage) for another name.
+int cuda_ordinal(const std::string& spec);
+
+/// Opens "host", "cuda", "cuda:N", or "auto" (the first GPU, else the host).
+/// Throws Error(usage) for another name, Error(environment) for a GPU that is not there.
+std::unique_ptr<Device> open_device(const std::string& spec);
+
+}  // namespace moegate

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/baseline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/judge/verdict.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMagic = "#moegate-baseline 1";
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// The number written in a run of digits, without its leading zeros.
+std::string digits_at(const std::string& text, size_t& i) {
+  size_t start = i;
+  while (i < text.size() && is_digit(text[i])) ++i;
+  while (start + 1 < i && text[start] == '0') ++start;
+  return text.substr(start, i - start);
+}
+
+int natural_compare(const std::string& a, const std::string& b) {
+  size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[k])) {
+      const std::string x = digits_at(a, i), y = digits_at(b, k);
+      if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+      if (x != y) return x < y ? -1 : 1;
+    } else {
+      if (a[i] != b[k])
+        return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[k]) ? -1 : 1;
+      ++i, ++k;
+    }
+  }
+  if (i < a.size() || k < b.size()) return i < a.size() ? 1 : -1;
+  return a.compare(b);  // 08 and 8 are different texts
+}
+
+/// Where a parse error is, so that its message names file and line.
+struct Place {
+  const fs::path& path;
+  int line = 0;
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    usage_error("{}:{}: {}", path.string(), line, fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+double parse_number(const Place& place, const std::string& name, const std::string& text) {
+  const auto number = leading_number(text);
+  if (!number || !number->rest.empty() || !(number->value >= 0) || !std::isfinite(number->value)) {
+    place.fail("{}={} is not a number of 0 or more", name, text);
+  }
+  return number->value;
+}
+
+int parse_count(const Place& place, const std::string& name, const std::string& text) {
+  const double value = parse_number(place, name, text);
+  if (value != std::floor(value) || value > 1e6) place.fail("{}={} is not a count", name, text);
+  return static_cast<int>(value);
+}
+
+BaselineHeader parse_header(const Place& place, const std::string& line) {
+  if (line.empty() || line[0] != '#') {
+    place.fail("the second line is '#class C  suite S  protocol P  timer T  flush F  gpu G'");
+  }
+  std::istringstream in(line.substr(1));
+  std::map<std::string, std::string> fields;
+  for (std::string name, value; in >> name;) {
+    if (!(in >> value)) place.fail("'{}' has no value", name);
+    if (!fields.emplace(name, value).second) place.fail("'{}' is given twice", name);
+  }
+  const auto take = [&](const char* name) {
+    auto node = fields.extract(name);
+    if (node.empty()) place.fail("'{}' is missing", name);
+    return node.mapped();
+  };
+  BaselineHeader h;
+  h.klass = take("class");
+  h.suite = take("suite");
+  h.protocol = parse_count(place, "protocol", take("protocol"));
+  h.timer = take("timer");
+  h.flush = take("flush");
+  h.gpu = take("gpu");
+  if (fields.count("program") > 0) h.program = take("program");
+  if (fields.count("commit") > 0) h.git_sha = take("commit");
+  if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
+  return h;
+}
+
+BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) {
+  std::istringstream in(line);
+  BaselineRow row;
+  std::set<std::string> missing = {"level", "sd", "n", "error", "det", "by"};
+  std::set<std::string> optional = {"anchor", "code", "out"};
+  for (std::string field; in >> field;) {
+    const size_t at = field.find('=');
+    if (at == std::string::npos) place.fail("'{}' is not name=value", field);
+    const std::string name = field.substr(0, at);
+    std::string value = field.substr(at + 1);
+    const bool is_level = name == (ratios ? "ratio" : "span_us");
+    const bool known = missing.erase(is_level ? "level" : name) + optional.erase(name) > 0;
+    if (!known || name == "level") {
+      place.fail(
+          "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
+          "anchor, code, out",
+          name, ratios ? "ratio" : "span_us");
+    }
+    if (is_level) row.level = parse_number(place, name, value);
+    if (name == "sd") {
+      if (value.empty() || value.back() != '%') place.fail("sd={} is not in percent", value);
+      value.pop_back();
+      row.sd = parse_number(place, name, value) / 100;
+    }
+    if (name == "n") row.n = parse_count(place, name, value);
+    if (name == "error") row.error = parse_number(place, name, value);
+    if (name == "det") row.deterministic = parse_count(place, name, value) != 0;
+    if (name == "by") row.by = value;
+    if (name == "anchor") row.anchor = parse_number(place, name, value);
+    if (name == "code") row.code = value;
+    if (name == "out") row.out = value;
+  }
+  if (optional.count("anchor") > 0) row.anchor = row.level;
+  if (!missing.empty()) place.fail("'{}' is missing", *missing.begin());
+  if (!(row.level > 0)) place.fail("the level must be more than 0");
+  if (!(row.anchor > 0)) place.fail("the anchor must be more than 0");
+  if (row.n < 1) place.fail("n must be at least 1");
+  return row;
+}
+
+std::pair<std::string, std::string> parse_key(const Place& place, const std::string& line) {
+  const size_t at = line.find(' ');
+  const bool one =
+      at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
+  if (line.empty() || !one || at == 0 || at + 1 == line.size()) {
+    place.fail("'{}' is no case; write '<key> <variant>' and, indented by a tab, its values", line);
+  }
+  return {line.substr(0, at), line.substr(at + 1)};
+}
+
+std::string format_row(const BaselineRow& row, bool ratios) {
+  const std::string level = fmt::format("{:.4g}", row.level);
+  const std::string anchor = fmt::format("{:.4g}", row.anchor);
+  std::string text =
+      fmt::format("\t{}={} sd={:.2g}% n={} error={:.2g} det={} by={}", ratios ? "ratio" : "span_us",
+                  level, 100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0, row.by);
+  if (row.anchor > 0 && anchor != level) text += " anchor=" + anchor;
+  if (!row.code.empty()) text += " code=" + row.code;
+  if (!row.out.empty()) text += " out=" + row.out;
+  return text + "\n";
+}
+
+/// Why a row is rewritten; empty when it stays.
+std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios) {
+  const double change = now.level / before.level - 1;
+  std::string why;
+  if (std::abs(change) > std::max(before.sd / 3, 0.005)) {
+    why = fmt::format("{:.4g} -> {:.4g}{} ({})", before.level, now.level, ratios ? "" : " us",
+                      percent(change));
+  }
+  const auto add = [&](const std::string& what) { why += (why.empty() ? "" : ", ") + what; };
+  if (std::abs(now.error - before.error) > 0.25 * before.error) {
+    add(fmt::format("error {:.2g} -> {:.2g}", before.error, now.error));
+  }
+  if (now.deterministic != before.deterministic) {
+    add(now.deterministic ? "now deterministic" : "no longer deterministic");
+  }
+  const auto add_hash = [&](const char* what, const std::string& was, const std::string& is) {
+    if (was != is) add(fmt::format("{} {}", was.empty() ? "now known:" : "other", what));
+  };
+  add_hash("machine code", before.code, now.code);
+  add_hash("outputs", before.out, now.out);
+  if (now.n > before.n) add(fmt::format("{} -> {} processes", before.n, now.n));
+  return why;
+}
+
+}  // namespace
+
+bool NaturalLess::operator()(const std::string& a, const std::string& b) const {
+  return natural_compare(a, b) < 0;
+}
+
+bool NaturalLess::operator()(const std::pair<std::string, std::string>& a,
+                             const std::pair<std::string, std::string>& b) const {
+  const int keys = natural_compare(a.first, b.first);
+  return keys != 0 ? keys < 0 : natural_compare(a.second, b.second) < 0;
+}
+
+Baseline read_baseline(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) usage_error("{}: cannot read this baseline", path.string());
+  Place place{path};
+  Baseline baseline;
+  std::pair<std::string, std::string> key;
+  bool pending = false;  // a key line whose values come next
+  for (std::string line; std::getline(in, line);) {
+    ++place.line;
+    if (!line.empty() && line.back() == '\r') place.fail("ends in CR LF; baselines end in LF");
+    if (line.compare(0, 7, "<<<<<<<") == 0 || line.compare(0, 7, ">>>>>>>") == 0) {
+      place.fail("is a merge conflict; resolve it");
+    }
+    if (place.line == 1) {
+      if (line != kMagic) place.fail("'{}' where '{}' belongs", line, kMagic);
+    } else if (place.line == 2) {
+      baseline.header = parse_header(place, line);
+    } else if (pending) {
+      if (line.empty() || line[0] != '\t')
+        place.fail("a tab and the values of '{}' belong here", key.first);
+      baseline.rows[key] = parse_row(place, line, baseline.ratios());
+      pending = false;
+    } else {
+      key = parse_key(place, line);
+      if (baseline.rows.count(key) > 0) place.fail("'{} {}' is given twice", key.first, key.second);
+      pending = true;
+    }
+  }
+  if (pending) place.fail("the values of '{} {}' are missing", key.first, key.second);
+  if (place.line < 2) usage_error("{}: is empty or lacks its header", path.string());
+  return baseline;
+}
+
+std::string format_baseline(const Baseline& baseline) {
+  const BaselineHeader& h = baseline.header;
+  std::string text = fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}",
+                                 kMagic, h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
+  if (!h.program.empty()) text += "  program " + h.program;
+  if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
+  text += "\n";
+  for (const auto& [key, row] : baseline.rows) {
+    text += key.first + " " + key.second + "\n" + format_row(row, baseline.ratios());
+  }
+  return text;
+}
+
+void write_baseline(const fs::path& path, const Baseline& baseline) {
+  std::error_code ignored;  // the write below says what is wrong
+  fs::create_directories(path.parent_path(), ignored);
+  write_file_atomically(path, format_baseline(baseline));
+}
+
+std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now) {
+  const auto differ = [](const char* what, const auto& a, const auto& b) {
+    return a == b ? "" : fmt::format("{} is '{}', the run's is '{}'", what, a, b);
+  };
+  for (const std::string& text :
+       {differ("class", before.klass, now.klass), differ("protocol", before.protocol, now.protocol),
+        differ("timer", before.timer, now.timer), differ("flush", before.flush, now.flush),
+        differ("gpu", before.gpu, now.gpu)}) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes) {
+  const bool same_header = other_conditions(before.header, now.header).empty();
+  for (auto& [key, row] : now.rows) {
+    const auto old = before.rows.find(key);
+    if (old == before.rows.end()) {
+      changes.push_back({key.first, key.second, "added"});
+      continue;
+    }
+    row.anchor = std::min(old->second.anchor, row.level);
+    const std::string why = moved(old->second, row, now.ratios());
+    if (!why.empty()) {
+      changes.push_back({key.first, key.second, why});
+    } else if (same_header) {
+      row = old->second;
+    } else {
+      changes.push_back({key.first, key.second, "measured under other conditions"});
+    }
+  }
+  for (const auto& [key, row] : before.rows) {
+    if (now.rows.count(key) == 0) changes.push_back({key.first, key.second, "removed"});
+  }
+  return now;
+}
+
+}  // namespace moegate

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/baseline.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kText =
+    "#moegate-baseline 1\n"
+    "#class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c\n"
+    "topk_sort/experts=128,tokens=8 chain3\n"
+    "\tspan_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001\n"
+    "topk_sort/experts=128,tokens=16 chain3\n"
+    "\tspan_us=50.1 sd=0% n=12 error=0 det=0 by=B0002\n";
+
+class BaselineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::path(::testing::TempDir()) /
+           (std::string("baseline_") +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  fs::path file(const std::string& text) {
+    std::ofstream(dir_ / "b.tsv", std::ios::binary) << text;
+    return dir_ / "b.tsv";
+  }
+  std::string refusal(const std::string& text) {
+    try {
+      read_baseline(file(text));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      return e.what();
+    }
+    return "accepted";
+  }
+
+  fs::path dir_;
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kText;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST_F(BaselineTest, WhatIsReadIsWrittenAgain) {
+  const Baseline b = read_baseline(file(kText));
+  EXPECT_EQ(b.header.klass, "nvidia-h200");
+  EXPECT_EQ(b.header.protocol, 1);
+  EXPECT_FALSE(b.ratios());
+  const BaselineRow& row = b.rows.at({"topk_sort/experts=128,tokens=8", "chain3"});
+  EXPECT_EQ(row.level, 5.123);
+  EXPECT_DOUBLE_EQ(row.sd, 0.0012);
+  EXPECT_EQ(row.n, 3);
+  EXPECT_EQ(row.error, 1.2e-6);
+  EXPECT_TRUE(row.deterministic);
+  EXPECT_EQ(row.by, "B0001");
+  write_baseline(dir_ / "new" / "folder" / "b.tsv", b);
+  EXPECT_EQ(text_of(dir_ / "new" / "folder" / "b.tsv"), kText);
+}
+
+TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
+  const std::string text = replaced("gpu GPU-3f2c", "gpu GPU-3f2c  program 9f31  commit abc123");
+  const Baseline plain = read_baseline(file(kText));
+  EXPECT_EQ(plain.header.program, "");
+  EXPECT_EQ(plain.rows.begin()->second.anchor, 5.123) << "the first recorded level";
+  EXPECT_EQ(plain.rows.begin()->second.code, "");
+  const Baseline b = read_baseline(file(text));
+  EXPECT_EQ(b.header.program, "9f31");
+  EXPECT_EQ(b.header.git_sha, "abc123");
+  EXPECT_EQ(format_baseline(b), text);
+  const std::string full = replaced("by=B0001", "by=B0001 anchor=5.02 code=c0de out=0a");
+  const BaselineRow row = read_baseline(file(full)).rows.begin()->second;
+  EXPECT_EQ(row.anchor, 5.02);
+  EXPECT_EQ(row.code, "c0de");
+  EXPECT_EQ(row.out, "0a");
+  EXPECT_EQ(format_baseline(read_baseline(file(full))), full);
+  EXPECT_NE(refusal(replaced("by=B0001", "by=B0001 anchor=0")).find("b.tsv:4: the anchor"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced("by=B0001", "by=B0001 code=a code=b")).find("b.tsv:4: 'code'"),
+            std::string::npos);
+}
+
+TEST_F(BaselineTest, HostRowsAreRatios) {
+  std::string text = replaced("GPU-3f2c", "-");
+  for (size_t at; (at = text.find("span_us")) != std::string::npos;) text.replace(at, 7, "ratio");
+  const Baseline b = read_baseline(file(text));
+  EXPECT_TRUE(b.ratios());
+  EXPECT_EQ(format_baseline(b), text);
+  EXPECT_NE(refusal(replaced("GPU-3f2c", "-")).find("b.tsv:4: 'span_us' is unknown here"),
+            std::string::npos);
+}
+
+TEST_F(BaselineTest, ErrorsNameFileAndLine) {
+  const std::pair<std::string, std::string> broken[] = {
+      {replaced("baseline 1", "baseline 2"), "b.tsv:1:"},
+      {replaced("#class nvidia-h200  ", "#"), "b.tsv:2: 'class' is missing"},
+      {replaced("flush read", "flush read  colour red"), "b.tsv:2: unknown field 'colour'"},
+      {replaced("protocol 1", "protocol one"), "b.tsv:2: protocol=one"},
+      {replaced(" chain3", ""), "b.tsv:3:"},
+      {replaced("\tspan", "span"), "b.tsv:4:"},
+      {replaced("n=3", "n=0"), "b.tsv:4:"},
+      {replaced("n=3", "n=3 n=3"), "b.tsv:4: 'n'"},
+      {replaced("n=3 ", ""), "b.tsv:4: 'n' is missing"},
+      {replaced("n=3", "n=3 spill=0"), "b.tsv:4: 'spill' is unknown"},
+      {replaced("n=3", "n=3 level=0"), "b.tsv:4: 'level' is unknown"},
+      {replaced("sd=0.12%", "sd=0.12"), "b.tsv:4: sd=0.12 is not in percent"},
+      {replaced("5.123", "nan"), "b.tsv:4: span_us=nan"},
+      {replaced("5.123", "0"), "b.tsv:4:"},
+      {replaced("5.123", "5,123"), "b.tsv:4:"},
+      {replaced("tokens=16", "tokens=8"), "b.tsv:5:"},
+      {replaced("by=B0002\n", "by=B0002\nlast/x v\n"),
+       "b.tsv:7: the values of 'last/x v' are missing"},
+      {replaced("topk", "<<<<<<< HEAD\ntopk"), "b.tsv:3: is a merge conflict"},
+      {replaced("chain3\n", "chain3\r\n"), "b.tsv:3:"},
+      {"", "is empty"},
+  };
+  for (const auto& [text, message] : broken) {
+    EXPECT_NE(refusal(text).find(message), std::string::npos)
+        << refusal(text) << "\nfor " << message;
+  }
+  EXPECT_THROW(read_baseline(dir_ / "none.tsv"), Error);
+}
+
+TEST(NaturalLess, OrdersNumbersByTheirValue) {
+  const NaturalLess less;
+  EXPECT_TRUE(less("tokens=8", "tokens=16"));
+  EXPECT_FALSE(less("tokens=16", "tokens=8"));
+  EXPECT_TRUE(less("a", "a1"));
+  EXPECT_TRUE(less("a08", "a8") != less("a8", "a08"));
+  EXPECT_FALSE(less("a8", "a8"));
+  EXPECT_TRUE(less("x=99999999999999999999999998", "x=99999999999999999999999999"));
+  EXPECT_TRUE(less(std::pair<std::string, std::string>{"k8", "z"}, {"k16", "a"}));
+}
+
+TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
+  Baseline before = read_baseline(file(kText));
+  const auto key = std::pair<std::string, std::string>{"topk_sort/experts=128,tokens=8", "chain3"};
+  const auto settle_with = [&](auto change) {
+    Baseline now = before;
+    for (auto& [k, row] : now.rows) row.by = "B0009";
+    change(now);
+    std::vector<BaselineChange> changes;
+    const Baseline settled = settle(before, now, changes);
+    return std::pair{settled, changes};
+  };
+  {
+    const auto [b, changes] =
+        settle_with([&](Baseline& now) { now.rows[key].level = 5.14; });  // +0.33 %
+    EXPECT_TRUE(changes.empty());
+    EXPECT_EQ(format_baseline(b), kText);
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].level = 4.9; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "5.123 -> 4.9 us (-4.4 %)");
+    EXPECT_EQ(b.rows.at(key).by, "B0009");
+    EXPECT_EQ(b.rows.rbegin()->second.by, "B0002");
+  }
+  {
+    const auto [b, changes] =
+        settle_with([&](Baseline& now) { now.rows[key].deterministic = false; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "no longer deterministic");
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].code = "c0de"; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "now known: machine code");
+    EXPECT_EQ(b.rows.at(key).code, "c0de");
+  }
+  before.rows[key].out = "0a";
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].out = "0b"; });
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].what, "other outputs");
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) {
+      now.header.program = "other";
+      now.header.git_sha = "other";
+    });
+    EXPECT_TRUE(changes.empty()) << "what measured is no condition";
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) {
+      now.rows.erase(key);
+      now.rows[{"a", "b"}] = {1, 0, 3};
+    });
+    ASSERT_EQ(changes.size(), 2u);
+    EXPECT_EQ(changes[0].what, "added");
+    EXPECT_EQ(changes[1].what, "removed");
+  }
+  {
+    const auto [b, changes] = settle_with([&](Baseline& now) { now.header.gpu = "GPU-2"; });
+    EXPECT_EQ(changes.size(), 2u);
+    EXPECT_EQ(b.rows.at(key).by, "B0009");
+  }
+}
+
+TEST_F(BaselineTest, AnAnchorMovesOnlyToTheFaster) {
+  const Baseline before = read_baseline(file(kText));
+  const auto anchor_after = [&](double level) {
+    Baseline now = before;
+    now.rows.begin()->second.level = level;
+    std::vector<BaselineChange> changes;
+    return settle(before, now, changes).rows.begin()->second.anchor;
+  };
+  EXPECT_EQ(anchor_after(4.9), 4.9);
+  EXPECT_EQ(anchor_after(5.3), 5.123);
+  EXPECT_EQ(anchor_after(5.124), 5.123) << "did not move";
+}
+
+TEST_F(BaselineTest, ABlessingIsOfTheKindOfItsRows) {
+  const Baseline before = read_baseline(file(kText));
+  const auto kind = [&](auto change) {
+    Baseline now = before;
+    change(now, now.rows.begin()->second);
+    return blessing_kind(before, now, "B0009", 0.02);
+  };
+  EXPECT_EQ(blessing_kind(Baseline{}, before, "B0001", 0.02), "record");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 0.9, row.by = "B0009"; }),
+            "ratchet");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 1.019, row.by = "B0009"; }),
+            "ratchet");
+  EXPECT_EQ(kind([](Baseline&, BaselineRow& row) { row.level *= 1.021, row.by = "B0009"; }),
+            "accept_regression");
+  EXPECT_EQ(kind([](Baseline& now, BaselineRow&) { now.rows.erase(now.rows.begin()); }), "retire");
+  const auto add = [](Baseline& now, BaselineRow&) { now.rows[{"a", "b"}].by = "B0009"; };
+  EXPECT_EQ(kind(add), "record");
+  EXPECT_EQ(kind([](Baseline& now, BaselineRow&) { now.header.flush = "write"; }), "epoch");
+}
+
+TEST_F(BaselineTest, TheLedgerOnlyGrows) {
+  const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
+  EXPECT_EQ(next_blessing(ledger), "B0001");
+  append_blessing(ledger, {"B0001", "2026-11-21", "record", "me", "nvidia-h200", "nightly", "run 3",
+                           "abc", "first", "9f31c0a2"});
+  const std::string first = text_of(ledger);
+  EXPECT_EQ(first,
+            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\n"
+            "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\n");
+  EXPECT_EQ(next_blessing(ledger), "B0002");
+  append_blessing(ledger, {"B0002", "2026-11-22", "ratchet", "me", "nvidia-h200", "nightly", "",
+                           "abc", "two\nlines\there", ""});
+  EXPECT_EQ(
+      text_of(ledger),
+      first + "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\n");
+  std::ofstream(ledger, std::ios::app) << "oops\n";
+  EXPECT_THROW(next_blessing(ledger), Error);
+}
+
+}  // namespace
+}  // namespace moegate

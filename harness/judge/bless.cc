@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/bless.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "harness/judge/creep.h"
+#include "harness/judge/evidence.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kEnoughProcesses = 3;  // with fewer a row rarely decides anything
+
+void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
+  const bool blank = std::all_of(options.reason.begin(), options.reason.end(),
+                                 [](unsigned char c) { return c <= ' '; });
+  if (blank) usage_error("bless: a baseline moves only with a --reason; say why this one should");
+  if (run.dirty && !options.allow_dirty) {
+    usage_error(
+        "bless: {} was built from uncommitted changes on {}; commit and run again, or "
+        "--allow-dirty",
+        describe(run), run.git_sha.empty() ? "no commit" : run.git_sha);
+  }
+  if (run.status != "complete") {
+    usage_error("bless: {} is {}; finish it with `moegate run --resume {}`", describe(run),
+                run.status, run.id);
+  }
+  if (is_partial(run)) {
+    usage_error(
+        "bless: {} ran only a part of its suites (--filter, --kernel, --axis or --shard); run all "
+        "of them",
+        describe(run));
+  }
+}
+
+/// Rows that speak against a blessing, one a line; the first ten and how many more.
+class List {
+ public:
+  void add(const std::string& row) {
+    if (++size_ <= kShown) text_ += "\n  " + row;
+  }
+  size_t size() const { return size_; }
+  std::string text() const {
+    return size_ <= kShown ? text_ : text_ + fmt::format("\n  and {} more", size_ - kShown);
+  }
+
+ private:
+  static constexpr size_t kShown = 10;
+  std::string text_;
+  size_t size_ = 0;
+};
+
+void refuse_bad_results(const RunInfo& run, const Sides& sides) {
+  List bad;
+  size_t usable = 0;
+  for (const auto& [id, side] : sides) {
+    usable += side.measured();
+    if (side.measured() || side.status == Status::unsupported) continue;
+    bad.add(fmt::format("{} {} {}: {}", name_of(side.status), id.key, id.variant, side.why));
+  }
+  if (bad.size() > 0) {
+    usage_error("bless: {} has {} results that no baseline may hold:{}", describe(run), bad.size(),
+                bad.text());
+  }
+  if (usable == 0) usage_error("bless: {} has no measured result", describe(run));
+}
+
+/// A row that a blessing left out would be new on every later night and never judged.
+void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
+  List noisy;
+  size_t measured = 0;
+  for (const auto& [id, side] : sides) {
+    if (!side.measured()) continue;
+    ++measured;
+    if (!side.fit()) noisy.add(fmt::format("{} {}: {}", id.key, id.variant, side.why));
+  }
+  if (noisy.size() == 0) return;
+  usage_error(
+      "bless: {}: {} of {} measured rows are too noisy for a baseline; run again on a quiet "
+      "machine, "
+      "or with more --rounds:{}",
+      describe(run), noisy.size(), measured, noisy.text());
+}
+
+std::string today_utc() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+/// What a blessing would make of one suite.
+struct Plan {
+  fs::path path;
+  bool exists = false;  // the file, before
+  Baseline now;
+  std::vector<BaselineChange> changes;
+  std::string kind;
+
+  bool empty() const { return exists && changes.empty(); }
+};
+
+Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, const std::string& id,
+          const BlessOptions& options) {
+  const bool host = run.device.backend == Backend::host;
+  Plan p;
+  p.path = options.baselines / run.device.klass / (suite + ".tsv");
+  std::error_code ignored;
+  p.exists = fs::exists(p.path, ignored);
+  const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
+  p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
+  const Limits limits = host ? Limits::host() : Limits::cuda();
+  p.kind = blessing_kind(before, p.now, id, limits.fail_at);
+  if (p.kind == "epoch") {
+    if (!options.new_conditions) {
+      usage_error(
+          "bless: {}: {}; run under the conditions of the baseline, or start an epoch, which "
+          "forgets its anchors, with --new-conditions",
+          p.path.string(), other_conditions(before.header, p.now.header));
+    }
+    reset_anchors(p.now);
+  }
+  const std::string creep = beyond_anchor(p.now, CreepLimits::of(run.device.backend, limits));
+  if (creep.empty() || p.empty()) return p;
+  if (!options.accept_creep)
+    usage_error("bless: {}; make it faster, or accept the loss with --accept-creep", creep);
+  reset_anchors(p.now);
+  p.kind = "accept_regression";
+  return p;
+}
+
+std::string bless_suite(const RunInfo& run, const std::string& suite, const Sides& sides,
+                        const BlessOptions& options) {
+  const fs::path ledger = options.baselines / "blessings.tsv";
+  const std::string id = next_blessing(ledger);
+  const Plan p = plan(run, suite, sides, id, options);
+  if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
+
+  append_blessing(ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite,
+                           describe(run), run.git_sha, options.reason, run.program});
+  write_baseline(p.path, p.now);
+  std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
+                                 p.now.rows.size(), p.changes.size(), id, p.kind);
+  for (const BaselineChange& c : p.changes) {
+    if (p.exists) text += fmt::format("  {} {}: {}\n", c.key, c.variant, c.what);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
+  refuse_unfit_run(run, options);
+  refuse_bad_results(run, sides);
+  refuse_noisy_rows(run, sides);
+
+  std::set<std::string> suites;
+  int fewest = kEnoughProcesses;
+  for (const auto& [id, side] : sides) {
+    suites.insert(id.suite);
+    if (side.measured()) fewest = std::min(fewest, side.level.n);
+  }
+  // A refusal of the last suite must not leave the first one blessed.
+  for (const std::string& suite : suites) plan(run, suite, sides, "B0000", options);
+  std::string text;
+  for (const std::string& suite : suites) text += bless_suite(run, suite, sides, options);
+  if (fewest < kEnoughProcesses) {
+    text += fmt::format(
+        "note: some cases have {} process(es); use --rounds {} or more for a baseline that can "
+        "decide\n",
+        fewest, kEnoughProcesses);
+  }
+  return text;
+}
+
+}  // namespace moegate

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// bless, compare, candidates and flags on synthetic stores.
+#include "harness/judge/bless.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/judge/gate.h"
+#include "harness/judge/gate_fixture.h"
+
+namespace moegate {
+namespace {
+
+TEST_F(GateTest, WithoutBaselineNothingIsJudged) {
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("NO BASELINE: 0 inconclusive, 4 new")) << out_;
+  EXPECT_EQ(gate({"--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
+  const std::string cand = (dir_ / "cand").string();
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_TRUE(says("recorded as candidate")) << out_;
+  EXPECT_TRUE(fs::exists(dir_ / "cand" / "nvidia-h200" / "nightly.tsv"));
+  add_run([](Row& row, int) {
+    row.result.span_ns *= row.variant == "fused" ? 1.1 : 1;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", cand}), 10) << out_;
+  EXPECT_TRUE(says("candidate, not blessed")) << out_;
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ABrokenRunBecomesNoCandidate) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::timeout;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", (dir_ / "cand").string()}), 13) << out_;
+  EXPECT_TRUE(says("not recorded")) << out_;
+  EXPECT_FALSE(fs::exists(dir_ / "cand"));
+}
+
+TEST_F(GateTest, OtherConditionsAreRefused) {
+  bless_run(add_run());
+  info_.flush = "write";
+  add_run();
+  EXPECT_EQ(gate(), 2);
+  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
+  info_.flush = "read";
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(gate(), 21);
+  EXPECT_TRUE(says("timer is 'cupti', the run's is 'event'")) << out_;
+  info_.timer = "cupti";
+  info_.device.klass = "nvidia-b200";
+  add_run();
+  EXPECT_EQ(gate({"--baseline", baseline().string()}), 2);
+  EXPECT_TRUE(says("class")) << out_;
+  EXPECT_EQ(gate(), 0) << "another class has no baseline: " << out_;
+}
+
+TEST_F(GateTest, PrintsJsonAndCsv) {
+  bless_run(add_run());
+  EXPECT_EQ(gate({"--format", "json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["judged"], 4);
+  EXPECT_EQ(gate({"--format", "csv"}), 0);
+  EXPECT_EQ(out_.rfind("outcome,suite,case,variant", 0), 0u) << out_;
+}
+
+TEST_F(GateTest, BadFlagsAreUsageErrors) {
+  add_run();
+  for (const Args& args : {Args{"--fail-on", "speed"},
+                           {"--margin", "0.01"},
+                           {"--margin", "5%"},
+                           {"--format", "xml"},
+                           {"--run", "none"},
+                           {"--baseline", "/none"},
+                           {"--colour", "red"}}) {
+    EXPECT_EQ(gate(args), 2) << args[0] << ": " << out_;
+  }
+  fs::remove(db_);
+  EXPECT_EQ(gate(), 30) << out_;
+  EXPECT_FALSE(fs::exists(db_));
+}
+
+TEST_F(GateTest, NoVerdictFileWithoutAVerdict) {
+  add_run();
+  const std::string verdict = (dir_ / "v.json").string();
+  EXPECT_EQ(gate({"--verdict", verdict, "--run", "none"}), 2);
+  EXPECT_FALSE(fs::exists(verdict));
+  EXPECT_EQ(gate({"--verdict", (dir_ / "no" / "v.json").string()}), 2) << out_;
+}
+
+TEST_F(GateTest, ComparesTwoRuns) {
+  add_run();
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.span_ns *= 1.1;
+    return true;
+  });
+  add_run([](Row& row, int) { return !is(row, "8", "fused"); });
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << out_;
+  EXPECT_TRUE(says("against run 1 'night'")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"2", "1"}), 0) << out_;
+  EXPECT_TRUE(says("1 improved")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 13) << out_;
+  EXPECT_EQ(call(cmd_compare, {"3", "1", "--format", "csv"}), 0) << out_;
+  EXPECT_TRUE(says("new,nightly")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1"}), 2);
+  EXPECT_EQ(call(cmd_compare, {"1", "1"}), 2);
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 21) << out_;
+}
+
+TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::crashed;
+    return true;
+  });
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  EXPECT_TRUE(says("1 new")) << out_;
+}
+
+TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "start"}), 0) << out_;
+  const std::string first = text_of(baseline());
+  EXPECT_EQ(first.rfind(
+                "#moegate-baseline 1\n#class nvidia-h200  suite nightly  protocol 1  timer cupti  "
+                "flush read  gpu GPU-1  commit abc123\n"
+                "topk_sort/tokens=8 chain\n\tspan_us=10 sd=0.2% n=3 error=0.001 det=1 by=B0001\n",
+                0),
+            0u)
+      << first;
+  const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\n"),
+            std::string::npos);
+
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
+  EXPECT_TRUE(says("nothing moved")) << out_;
+  EXPECT_EQ(text_of(baseline()), first);
+  EXPECT_EQ(text_of(ledger).find("again"), std::string::npos);
+
+  add_run([](Row& row, int) {
+    if (is(row, "16", "fused")) row.result.span_ns *= 0.8;
+    return true;
+  });
+  EXPECT_EQ(call(cmd_bless, {"--reason", "faster"}), 0) << out_;
+  EXPECT_TRUE(says("topk_sort/tokens=16 fused: 10 -> 8 us (-20.0 %)")) << out_;
+  EXPECT_NE(text_of(baseline()).find("span_us=8 sd=0.2% n=3 error=0.001 det=1 by=B0002"),
+            std::string::npos);
+  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+}
+
+std::function<bool(Row&, int)> slower(double factor) {
+  return [factor](Row& row, int) {
+    if (row.variant == "fused") row.result.span_ns *= factor;
+    return true;
+  };
+}
+
+TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
+  bless_run(add_run());
+  add_run(slower(1.015));  // geomean + 0.75 %
+  EXPECT_EQ(call(cmd_bless, {"--reason", "1.5 %"}), 0) << out_;
+  EXPECT_NE(text_of(baseline())
+                .find("span_us=10.15 sd=0.2% n=3 error=0.001 det=1 by=B0002 "
+                      "anchor=10\n"),
+            std::string::npos)
+      << text_of(baseline());
+  const std::string before = text_of(baseline());
+  add_run(slower(1.025));  // no row beyond 3 %, the suite beyond 1 %
+  EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
+  EXPECT_TRUE(says("the geometric mean of suite 'nightly' is +1.2 %")) << out_;
+  add_run(slower(1.035));
+  EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
+  EXPECT_TRUE(says("topk_sort/tokens=8 fused: 10.35 is +3.5 % from its anchor 10,")) << out_;
+  EXPECT_TRUE(says("--accept-creep")) << out_;
+  EXPECT_EQ(text_of(baseline()), before) << "a refusal changes nothing";
+  EXPECT_EQ(call(cmd_bless, {"--reason", "worth it", "--accept-creep"}), 0) << out_;
+  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << text_of(baseline());
+  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\taccept_regression\t"),
+            std::string::npos);
+  EXPECT_EQ(gate(), 0) << out_;
+}
+
+TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
+  const auto add_suites = [&](double a, double b) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info_);
+    for (int round = 0; round < 3; ++round) {
+      const int64_t process = store.begin_process(run, round, 100 + round);
+      for (const auto& [suite, span_ns] : {std::pair{"a", a}, std::pair{"b", b}}) {
+        Result r;
+        r.variant = "fused";
+        r.timer = info_.timer;
+        r.tick_ns = 32;
+        r.samples = 100;
+        r.span_ns = span_ns;
+        r.accuracy = {accuracy(1e-3)};
+        store.add_result(process, {suite, "m", "topk_sort", {{"tokens", suite}}, {}}, {1, 2, 3}, {},
+                         r);
+      }
+      store.end_process(process, "");
+    }
+    store.end_run(run, "complete");
+  };
+  const fs::path first = baseline().parent_path() / "a.tsv";
+  add_suites(10000, 10000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 0) << out_;
+  const std::string before = text_of(first);
+  add_suites(8000, 11000);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  EXPECT_EQ(text_of(first), before);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept-creep"}), 0) << out_;
+  EXPECT_TRUE(says("changed by B0003 (ratchet)")) << out_;
+  EXPECT_TRUE(says("changed by B0004 (accept_regression)")) << out_;
+}
+
+TEST_F(GateTest, CreepFailsWhatPassesAgainstTheBaseline) {
+  bless_run(add_run());
+  add_run(slower(1.018));
+  bless_run(2);
+  add_run(slower(1.0375));  // 1.9 % above the baseline
+  EXPECT_EQ(gate(), 10) << out_;
+  EXPECT_TRUE(says("creep: at least")) << out_;
+  EXPECT_TRUE(says("2 regressed")) << out_;
+}
+
+TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
+  bless_run(add_run());
+  info_.flush = "write";
+  add_run(slower(1.5));
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
+  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
+  EXPECT_TRUE(says("--new-conditions")) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 0) << out_;
+  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
+  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
+  EXPECT_EQ(gate(), 0) << out_;
+  info_.device.uuid = "GPU-2";  // of the same class
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
+  EXPECT_TRUE(says("gpu is 'GPU-1', the run's is 'GPU-2'")) << out_;
+}
+
+TEST_F(GateTest, BlessRefuses) {
+  const auto refused = [&](const Args& args, const std::string& why) {
+    EXPECT_EQ(call(cmd_bless, args), 2);
+    EXPECT_TRUE(says(why)) << out_;
+    EXPECT_FALSE(fs::exists(baseline()));
+    EXPECT_FALSE(fs::exists(dir_ / "baselines" / "blessings.tsv"));
+  };
+  add_run();
+  refused({}, "--reason");
+  refused({"--reason", " \n"}, "--reason");
+  info_.dirty = true;
+  add_run();
+  refused({"--reason", "x"}, "uncommitted");
+  EXPECT_EQ(
+      call(cmd_bless, {"--reason", "x", "--allow-dirty", "--baselines", (dir_ / "b").string()}), 0)
+      << out_;
+  EXPECT_EQ(text_of(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
+      << "it is not that commit's";
+  info_.dirty = false;
+  add_run({}, "interrupted");
+  refused({"--reason", "x"}, "--resume 3");
+  info_.options = R"({"filtered": true})";
+  add_run();
+  refused({"--reason", "x"}, "part of its suites");
+  info_.options = "{}";
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::wrong;
+    return true;
+  });
+  refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
+}
+
+TEST(FailOn, Parses) {
+  EXPECT_TRUE(parse_fail_on("inconclusive").inconclusive);
+  EXPECT_FALSE(parse_fail_on("inconclusive").latency);
+  for (const char* bad : {"", "latency,", ",latency", "speed"})
+    EXPECT_THROW(parse_fail_on(bad), Error) << bad;
+}
+
+}  // namespace
+}  // namespace moegate

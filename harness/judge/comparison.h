@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two programs, or two variants of one, measured side by side, and what was decided about every
+// case: what an A/B is as values. ab.h measures it, ab_report.h words it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "harness/judge/gate.h"
+#include "harness/judge/replay_rule.h"
+
+namespace moegate {
+
+/// Two variants of one build that were compared: the base run's first, the head run's second. Their
+/// case is called "first → second".
+using VariantPair = std::pair<std::string, std::string>;
+
+struct Comparison {
+  int64_t base_run = 0, head_run = 0;
+  std::optional<VariantPair> pair;  // absent: two programs, each case against its own
+  bool trust_code = true;           // the same machine code was not judged for latency
+  Sides base, head;                 // of all rounds
+  Replayed decided;
+  std::set<CaseId, CaseIdLess> screened;  // that a screen sent on
+  int least_rounds = 0;                   // of every row
+  bool interrupted = false;
+};
+
+/// The log ratios of one case over the rounds [first, last) that both sides measured.
+PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last);
+
+}  // namespace moegate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/creep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/base/stats.h"
+
+namespace moegate {
+namespace {
+
+void fail_for_creep(CaseVerdict& v, double anchor, double limit) {
+  const bool unfailed = v.outcome == Outcome::pass || v.outcome == Outcome::inconclusive;
+  if (unfailed) v.outcome = Outcome::regressed;
+  v.why += fmt::format(
+      "; creep: at least {} from its anchor {:.4g}, the best level blessed, more "
+      "than {}",
+      percent(v.creep), anchor, percent(limit));
+}
+
+}  // namespace
+
+CreepLimits CreepLimits::of(Backend backend, const Limits& limits) {
+  CreepLimits own = backend == Backend::host ? host() : cuda();
+  own.row = std::max(own.row, limits.fail_at);
+  return own;
+}
+
+double creep(double low, double base, double anchor) {
+  return (1 + low) * base / anchor - 1;
+}
+
+void apply_creep(GateResult& result, const std::map<std::string, Expectation>& expected,
+                 const CreepLimits& limits) {
+  for (CaseVerdict& v : result.cases) {
+    const auto suite = expected.find(v.id.suite);
+    if (!v.latency || suite == expected.end()) continue;
+    const auto base = suite->second.sides.find(v.id);
+    if (base == suite->second.sides.end() || base->second.anchor <= 0) continue;
+    const Side& side = base->second;
+    // At its anchor it has lost nothing yet: the judgement against the baseline is all there is.
+    if (side.anchor >= side.level.level()) continue;
+    v.creep = creep(v.latency->low, side.level.level(), side.anchor);
+    if (v.creep > limits.row) fail_for_creep(v, side.anchor, limits.row);
+  }
+  count_outcomes(result);
+}
+
+std::string beyond_anchor(const Baseline& baseline, const CreepLimits& limits) {
+  std::vector<double> logs;
+  for (const auto& [key, row] : baseline.rows) {
+    const double above = creep(0, row.level, row.anchor);
+    if (above > limits.row) {
+      return fmt::format("{} {}: {:.4g} is {} from its anchor {:.4g}, more than {}", key.first,
+                         key.second, row.level, percent(above), row.anchor, percent(limits.row));
+    }
+    logs.push_back(std::log1p(above));
+  }
+  const double above = logs.empty() ? 0 : std::expm1(mean(logs));
+  if (above <= limits.geomean) return "";
+  return fmt::format("the geometric mean of suite '{}' is {} from its anchors, more than {}",
+                     baseline.header.suite, percent(above), percent(limits.geomean));
+}
+
+void reset_anchors(Baseline& baseline) {
+  for (auto& [key, row] : baseline.rows) row.anchor = row.level;
+}
+
+}  // namespace moegate

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "harness/base/hash.h"
+
+namespace moegate {
+namespace {
+
+/// Samples that spread this many ticks below their mean are dither: their mean resolves fractions
+/// of a tick, as slow-downs of a third of one showed (reports/gallery/selftest.md).
+constexpr double kDitherTicks = 2;
+
+/// How bad a status is; a case is as bad as its worst process.
+int rank(Status s) {
+  switch (s) {
+    case Status::ok:
+      return 0;
+    case Status::noisy:
+      return 1;
+    case Status::unsupported:
+      return 2;
+    case Status::bad_timer:
+      return 3;
+    case Status::timeout:
+      return 4;
+    case Status::crashed:
+      return 5;
+    case Status::wrong:
+      return 6;
+  }
+  return 6;
+}
+
+double worst_error(const Result& r) {
+  double worst = 0;
+  for (const Accuracy& a : r.accuracy) {
+    // NaN must win: it is stored for an error that is not finite.
+    if (!(a.rel_l2 <= worst)) worst = a.rel_l2;
+  }
+  return worst;
+}
+
+void add_status(Side& side, const Result& r) {
+  ++side.processes;
+  if (rank(r.status) > rank(side.status)) {
+    side.status = r.status;
+    side.why = r.why;
+    side.affected = 0;
+  }
+  if (r.status == side.status) ++side.affected;
+}
+
+/// Hash over the outputs of all seeds; empty without any.
+std::string output_hash(const std::vector<SeedError>& seeds) {
+  if (seeds.empty()) return "";
+  std::vector<uint64_t> words;
+  for (const SeedError& s : seeds) {
+    words.insert(words.end(), {static_cast<uint64_t>(s.seed), s.hash});
+  }
+  return fmt::format("{:016x}", hash_bytes(words.data(), words.size() * sizeof(uint64_t)));
+}
+
+/// Seeds are the first process's that states any; one that wrote something else, or not the same
+/// twice, leaves the side without an output hash.
+void add_seeds(Side& side, const Result& r) {
+  if (side.seeds.empty()) {
+    side.seeds = r.seeds;
+    side.out = output_hash(r.seeds);
+  } else if (!r.seeds.empty() && output_hash(r.seeds) != side.out) {
+    side.out.clear();
+  }
+  if (!side.deterministic) side.out.clear();
+}
+
+/// One process that launched other code than the rest, or cannot tell, leaves the side without.
+void add_code(Side& side, const std::string& code) {
+  if (side.processes == 1) {
+    side.code = code;
+  } else if (side.code != code) {
+    side.code.clear();
+  }
+}
+
+}  // namespace
+
+bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
+  const NaturalLess less;
+  if (a.suite != b.suite) return less(a.suite, b.suite);
+  return less(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
+}
+
+Sides collect(const std::vector<Level>& levels, Backend backend) {
+  Sides sides;
+  struct Levels {
+    std::map<int, double> all, quiet;  // by round
+  };
+  std::map<CaseId, Levels, CaseIdLess> measured;
+  for (const Level& l : levels) {
+    const Result& r = l.result;
+    const CaseId id{l.suite, l.key, l.variant};
+    Side& side = sides[id];
+    add_status(side, r);
+    if (!r.measured()) continue;
+    const double error = worst_error(r);
+    if (!(error <= side.error)) side.error = error;
+    side.deterministic = side.deterministic && r.deterministic;
+    add_seeds(side, r);
+    add_code(side, r.code);
+    const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
+    if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
+    side.timer = r.timer;
+    if (r.span_ns - r.min_ns < kDitherTicks * r.tick_ns) {
+      side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
+    }
+    side.yardstick =
+        backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
+    measured[id].all[l.round] = level;
+    if (r.status == Status::ok) measured[id].quiet[l.round] = level;
+  }
+  // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the
+  // load lasts, the same way in every process: only quiet processes are evidence.
+  constexpr size_t kFewest = 2;
+  for (const auto& [id, levels] : measured) {
+    Side& side = sides[id];
+    side.disturbed = backend == Backend::host && levels.quiet.size() < kFewest;
+    const bool quiet_only = backend == Backend::host && !side.disturbed;
+    side.by_round = quiet_only ? levels.quiet : levels.all;
+    std::vector<double> values;
+    for (const auto& [round, level] : side.by_round) values.push_back(level);
+    side.level = Evidence::of(values);
+  }
+  return sides;
+}
+
+Sides collect(const Baseline& baseline) {
+  Sides sides;
+  for (const auto& [key, row] : baseline.rows) {
+    Side side;
+    side.level = {std::log(row.level), row.sd, row.n};
+    side.error = row.error;
+    side.deterministic = row.deterministic;
+    side.timer = baseline.header.timer;
+    side.processes = row.n;
+    side.code = row.code;
+    side.out = row.out;
+    side.anchor = row.anchor;
+    sides[{baseline.header.suite, key.first, key.second}] = side;
+  }
+  return sides;
+}
+
+BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
+  const bool host = run.device.backend == Backend::host;
+  return {run.device.klass, suite,
+          run.protocol,     run.timer,
+          run.flush,        host ? "-" : run.device.uuid,
+          run.program,      run.dirty ? "" : run.git_sha};
+}
+
+Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
+                     const std::string& by) {
+  Baseline baseline;
+  baseline.header = header_of(run, suite);
+  for (const auto& [id, side] : sides) {
+    if (id.suite != suite || !side.fit()) continue;
+    const double level = side.level.level();
+    baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
+                                           side.error, side.deterministic, by,
+                                           level,      side.code,          side.out};
+  }
+  return baseline;
+}
+
+}  // namespace moegate

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace moegate {
+namespace {
+
+/// One process of one row: 10 us, samples that spread over several ticks.
+Level level(int round, const std::string& code = "c0de") {
+  Level l;
+  l.key = "op/tokens=8";
+  l.suite = "nightly";
+  l.round = round;
+  l.variant = l.result.variant = "fused";
+  l.result.timer = "cupti";
+  l.result.samples = 200;
+  l.result.tick_ns = 32;
+  l.result.span_ns = 10000 + 10 * round;
+  l.result.min_ns = 9800;
+  l.result.code = code;
+  return l;
+}
+
+Side side_of(const std::vector<Level>& levels) {
+  const Sides sides = collect(levels, Backend::cuda);
+  EXPECT_EQ(sides.size(), 1u);
+  return sides.begin()->second;
+}
+
+TEST(Evidence, LevelsAreKeptByRoundForPairing) {
+  const Side side = side_of({level(0), level(3)});
+  EXPECT_EQ(side.level.n, 2);
+  EXPECT_EQ(side.by_round, (std::map<int, double>{{0, 10.0}, {3, 10.03}}));
+}
+
+TEST(Evidence, TheTickLimitsOnlySamplesThatDoNotSpreadOverIt) {
+  EXPECT_EQ(side_of({level(0)}).tick, 0);
+  Level still = level(0);
+  still.result.min_ns = still.result.span_ns - 40;
+  EXPECT_DOUBLE_EQ(side_of({still}).tick, 32.0 / 10000);
+}
+
+TEST(Evidence, CodeIsKnownOnlyWhenEveryProcessSaysTheSame) {
+  EXPECT_EQ(side_of({level(0), level(1)}).code, "c0de");
+  EXPECT_EQ(side_of({level(0), level(1, "0ther")}).code, "");
+  EXPECT_EQ(side_of({level(0), level(1, "")}).code, "");
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges every case of a run against a baseline or another run, and decides the exit code. Pure:
+// knows neither stores nor files nor how a verdict is printed.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/judge/evidence.h"
+
+namespace moegate {
+
+/// What each of the two sides is.
+struct Setting {
+  Limits limits;
+  bool host = false;
+  bool partial = false;    // less than the whole suites were run: an absent case is not missing
+  bool pair = false;       // two variants against each other: the yardstick is one like any
+  bool trust_code = true;  // the same machine code, launched alike, is not judged for latency
+};
+
+/// What came out of measuring cases again, side by side with their base.
+struct Replayed {
+  std::map<CaseId, Judgement, CaseIdLess> judged;
+  std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
+};
+
+/// One suite's expectation: where it comes from and what it says.
+struct Expectation {
+  std::string
+      against;       // "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none
+  std::string note;  // one sentence for the report; empty when there is nothing to say
+  bool other_device = false;
+  Sides sides;
+};
+
+struct CaseVerdict {
+  CaseId id;
+  std::string against;
+  Outcome outcome = Outcome::pass;
+  std::string why;
+  double base = 0, head = 0;         // microseconds or ratios; 0: none
+  std::optional<Judgement> latency;  // absent where latency was not judged
+  int stage = 0;                     // 0: latency not judged, 1: on stored numbers, 2: replayed
+  std::string waiver;                // id of the waiver that applies; empty for none
+  bool drift = false;                // wrong only compared with the baseline: a larger error
+  Status status = Status::ok;        // of the run's worst process
+  double creep = 0;  // slower than its anchor by at least this share, where that is known
+};
+
+struct GateResult {
+  std::vector<CaseVerdict> cases;
+  std::map<std::string, Expectation> suites;  // without their sides
+  std::map<Outcome, int> counts;
+  int not_judged = 0;  // new cases of suites that there is something to compare with
+  int blind = 0;
+  int unsupported = 0;  // stated by the variant, expected by nobody
+  int not_run = 0;      // in the baseline, outside the run's selection
+  double median_change =
+      0;           // over the cases judged for latency: a common shift is no single regression
+  int judged = 0;  // cases whose latency was judged
+  std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
+  std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
+};
+
+/// Sets `counts` and `not_judged` from the cases, after something changed an outcome.
+void count_outcomes(GateResult& result);
+
+/// Expectations by suite; a suite without one has only new cases. What was replayed is decided by
+/// that and not by the numbers at hand.
+GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
+                 const Setting& setting, const Replayed& replayed = {});
+
+/// Cases whose latency the numbers at hand do not settle: everything judged but not shown equal.
+/// These are worth a replay.
+std::vector<CaseId> suspects(const GateResult& result);
+
+/// Whether both sides are known to have launched the same machine code in the same way.
+bool same_code(const Side& base, const Side& head);
+
+/// --fail-on
+struct FailOn {
+  bool latency = true, accuracy = true, coverage = true, environment = true, inconclusive = false;
+};
+/// "latency,accuracy"; throws Error(usage) listing the choices.
+FailOn parse_fail_on(const std::string& list);
+
+/// The one exit code, by priority: 21, 12, 11, 10, 13, 24, 20, 22, 0. A wrong output fails always.
+/// `lacks_baseline`: a blessed baseline was demanded and is not there. FailOn::inconclusive means
+/// new cases that were not judged, and undecided() results, too.
+Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
+
+/// There was something to compare with, and not one case could be compared with it. A host's
+/// yardsticks, which are judged for accuracy only, do not count beside cases that are left open.
+bool undecided(const GateResult& result);
+
+/// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 cases; ..." Exit 0 is PASS,
+/// UNDECIDED, or NO BASELINE where no suite has anything to compare with.
+std::string sentence(const GateResult& result, Exit exit);
+
+/// Throws Error when two sides do not compare: another class, protocol or flush (usage), another
+/// timer (environment: the profiler's timer was not there). Names both values.
+void check_comparable(const BaselineHeader& base, const BaselineHeader& head,
+                      const std::string& against);
+
+}  // namespace moegate

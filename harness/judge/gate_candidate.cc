@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/gate_candidate.h"
+
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+Baseline read_comparable(const fs::path& path, const RunInfo& run, const std::string& suite) {
+  Baseline baseline = read_baseline(path);
+  if (baseline.header.suite != suite) {
+    usage_error(
+        "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
+        "file",
+        path.string(), baseline.header.suite, suite);
+  }
+  check_comparable(baseline.header, header_of(run, suite), path.string());
+  return baseline;
+}
+
+Expectation expectation(const Baseline& baseline, const fs::path& path, const RunInfo& run) {
+  Expectation e;
+  e.against = path.string();
+  e.other_device = !baseline.ratios() && baseline.header.gpu != run.device.uuid;
+  if (e.other_device) e.note = "recorded on another device: " + baseline.header.gpu;
+  e.sides = collect(baseline);
+  return e;
+}
+
+/// An empty file promises nothing, not even its conditions.
+Baseline read_candidate(const fs::path& path, const RunInfo& run, const std::string& suite) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  const bool exists = fs::is_regular_file(path, ignored);
+  if (!exists || read_baseline(path).rows.empty()) return {header_of(run, suite), {}};
+  return read_comparable(path, run, suite);
+}
+
+/// A store that was started anew counts its runs from 1 again, so the time is part of the name.
+std::string name_in_candidate(const RunInfo& run) {
+  return fmt::format("run{}@{}", run.id, run.started);
+}
+
+/// Why the run may not become what later ones are judged against; empty when it may.
+std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides) {
+  if (run.status != "complete") return fmt::format("the run is {}", run.status);
+  for (const auto& [id, side] : sides) {
+    if (id.suite == suite && !side.measured() && side.status != Status::unsupported)
+      return fmt::format("{} {} is {}", id.key, id.variant, name_of(side.status));
+  }
+  return "";
+}
+
+/// What the first gate of a candidate says about it.
+std::string record_note(const fs::path& path, const Baseline& candidate, const std::string& suite,
+                        const Sides& sides) {
+  int measured = 0, noisy = 0;
+  for (const auto& [id, side] : sides) {
+    if (id.suite != suite || !side.measured()) continue;
+    ++measured;
+    noisy += !side.fit();
+  }
+  if (candidate.rows.empty()) {
+    return fmt::format(
+        "not recorded as candidate: {} of {} measured rows are too noisy; run again on a quiet "
+        "machine",
+        noisy, measured);
+  }
+  const std::string lacks =
+      noisy == 0
+          ? ""
+          : fmt::format(" without {} of {} measured rows, which are too noisy", noisy, measured);
+  return fmt::format("recorded as candidate in {}{}; later runs are judged against it",
+                     path.string(), lacks);
+}
+
+}  // namespace
+
+Expectation expect_baseline(const fs::path& path, const RunInfo& run, const std::string& suite) {
+  return expectation(read_comparable(path, run, suite), path, run);
+}
+
+Expectation expect_candidate(const fs::path& path, const RunInfo& run, const std::string& suite,
+                             const Sides& sides) {
+  Baseline candidate = read_candidate(path, run, suite);
+  const std::string own = name_in_candidate(run);
+  Baseline others = candidate;
+  std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
+
+  const std::string why_not = unfit(run, suite, sides);
+  const Baseline now = to_baseline(run, suite, sides, own);
+  int added = 0;
+  if (why_not.empty() && candidate.header.gpu == now.header.gpu) {
+    for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
+  }
+  if (added > 0) write_baseline(path, candidate);
+
+  if (others.rows.empty()) {
+    Expectation none;
+    none.note = why_not.empty() ? record_note(path, candidate, suite, sides)
+                                : "not recorded as candidate: " + why_not;
+    return none;
+  }
+  Expectation e = expectation(others, path, run);
+  e.note += (e.note.empty() ? "" : "; ") + std::string("candidate, not blessed");
+  if (added > 0) e.note += fmt::format("; {} rows that it lacked were added", added);
+  return e;
+}
+
+}  // namespace moegate

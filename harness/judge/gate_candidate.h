@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run is judged against, read from files: a blessed baseline, or a candidate. A candidate
+// stands in for a baseline that nobody blessed yet. The gate records it itself, and only rows that
+// are fit for a baseline enter it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "harness/judge/gate.h"
+#include "harness/values/run.h"
+
+namespace moegate {
+
+/// A blessed file. Throws Error when it is the file of another suite or does not compare.
+Expectation expect_baseline(const std::filesystem::path& path, const RunInfo& run,
+                            const std::string& suite);
+
+/// The rows that earlier runs left in the candidate file at `path`. This run's fit rows that the
+/// file lacks are written to it; a row that is there stays as it is. Each row names its run in
+/// `by`, so no run is judged against its own rows. Without rows of other runs there is nothing to
+/// compare with, and the note says what was recorded or why not. An incomplete run, a run with a
+/// failed result, and another GPU of the class add nothing. Throws Error like expect_baseline().
+Expectation expect_candidate(const std::filesystem::path& path, const RunInfo& run,
+                             const std::string& suite, const Sides& sides);
+
+}  // namespace moegate

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a judged run comes to: one exit code, one sentence.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/error.h"
+#include "harness/judge/gate.h"
+
+namespace moegate {
+namespace {
+
+bool slower(const GateResult& result) {
+  for (const CaseVerdict& v : result.cases) {
+    if (v.outcome == Outcome::waived) continue;
+    if (v.outcome == Outcome::regressed) return true;
+    if (v.latency && v.latency->outcome == Outcome::regressed) return true;
+  }
+  return false;
+}
+
+/// No suite has a baseline, a candidate or a base run.
+bool lacks_everything(const GateResult& result) {
+  return std::all_of(result.suites.begin(), result.suites.end(),
+                     [](const auto& suite) { return suite.second.against.empty(); });
+}
+
+bool is_compared(const CaseVerdict& v) {
+  switch (v.outcome) {
+    case Outcome::identical:
+    case Outcome::wrong:
+    case Outcome::waived:
+      return true;
+    default:
+      return v.latency && v.outcome != Outcome::inconclusive;
+  }
+}
+
+bool is_open(const CaseVerdict& v) {
+  return v.outcome == Outcome::inconclusive || v.outcome == Outcome::fresh ||
+         v.outcome == Outcome::environment || v.outcome == Outcome::missing;
+}
+
+std::string first_word(const GateResult& result, Exit exit) {
+  if (exit != Exit::ok) return fmt::format("FAIL (exit {})", static_cast<int>(exit));
+  if (lacks_everything(result)) return "NO BASELINE";
+  return undecided(result) ? "UNDECIDED" : "PASS";
+}
+
+}  // namespace
+
+bool undecided(const GateResult& result) {
+  const auto& cases = result.cases;
+  return !lacks_everything(result) && std::none_of(cases.begin(), cases.end(), is_compared) &&
+         std::any_of(cases.begin(), cases.end(), is_open);
+}
+
+FailOn parse_fail_on(const std::string& list) {
+  FailOn f{false, false, false, false, false};
+  const std::map<std::string, bool*> names = {{"latency", &f.latency},
+                                              {"accuracy", &f.accuracy},
+                                              {"coverage", &f.coverage},
+                                              {"environment", &f.environment},
+                                              {"inconclusive", &f.inconclusive}};
+  for (size_t start = 0; start <= list.size();) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    const std::string name = list.substr(start, comma - start);
+    const auto it = names.find(name);
+    if (it == names.end()) {
+      usage_error(
+          "--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
+          name);
+    }
+    *it->second = true;
+    start = comma + 1;
+  }
+  return f;
+}
+
+Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline) {
+  const auto count = [&](Outcome o) {
+    const auto it = result.counts.find(o);
+    return it == result.counts.end() ? 0 : it->second;
+  };
+  bool wrong = false;
+  for (const CaseVerdict& v : result.cases) {
+    wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
+  }
+  const bool latency = fail_on.latency && slower(result);
+
+  if (fail_on.environment && count(Outcome::environment) > 0) return Exit::environment;
+  if (wrong) return latency ? Exit::both : Exit::accuracy;
+  if (latency) return Exit::latency;
+  const bool nothing = result.cases.empty();
+  if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
+  if (!result.waiver_problems.empty()) return Exit::waiver;
+  const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
+  if (fail_on.inconclusive && open) return Exit::inconclusive;
+  return lacks_baseline ? Exit::no_baseline : Exit::ok;
+}
+
+std::string sentence(const GateResult& result, Exit exit) {
+  std::string counts;
+  for (const Outcome o :
+       {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment, Outcome::waived,
+        Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::identical,
+        Outcome::pass}) {
+    const auto it = result.counts.find(o);
+    const int n = it == result.counts.end() ? 0 : it->second;
+    const int not_judged = o == Outcome::fresh ? result.not_judged : 0;
+    const auto add = [&](int cases, const char* remark) {
+      counts += fmt::format("{}{} {}{}", counts.empty() ? "" : ", ", cases, name_of(o), remark);
+    };
+    if (not_judged > 0) add(not_judged, " (not judged)");
+    // Inconclusive is said even when it is none: it must never hide behind "pass".
+    if (n > not_judged || o == Outcome::inconclusive) add(n - not_judged, "");
+  }
+  std::string text =
+      fmt::format("{}: {} of {} cases", first_word(result, exit), counts, result.cases.size());
+  if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
+  if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
+  if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
+  if (result.unsupported > 0) text += fmt::format("; {} unsupported", result.unsupported);
+  return text;
+}
+
+}  // namespace moegate

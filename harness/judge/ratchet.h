@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether outputs got worse, seed by seed on the same inputs. Pure functions on two Sides.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/judge/evidence.h"
+
+namespace moegate {
+
+/// Mean over the seeds that both sides have of log2(error of head / error of base): +1 is twice the
+/// error, 0 for bit-identical outputs. Nothing when they share no seed.
+std::optional<double> accuracy_change_bits(const Side& base, const Side& head);
+
+/// Whether both sides are known to write the same bits, in every launch and for every seed.
+bool bit_identical(const Side& base, const Side& head);
+
+/// Why head's outputs are worse than base's, in one sentence; empty when they are not. Worse is:
+/// - no longer deterministic
+/// - the error grew by more than 0.5 bit on average and by more than 0.25 bit on at least 80 % of
+///   the seeds that both sides have
+/// - the worst row's error, over those seeds, is more than twice as large
+/// - the scale bias, over those seeds, moved further from 0 by more than 2e-3
+/// Without common seeds (a baseline file states one error): the error grew by more than 2 bits and
+/// by more than 1e-6. NaN is worse than anything.
+///
+/// A run knows no ceilings, so what is too small to matter is absolute: errors below 1e-6 on both
+/// sides, of a row below 3e-6, are the rounding of fp32 in another order. That is under a quarter
+/// of the tightest ceiling of any operator.
+std::string worse_output(const Side& base, const Side& head);
+
+}  // namespace moegate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/replay_rule.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace moegate {
+namespace {
+
+constexpr double kSuspicious = 0.05;
+
+bool suspicious(const Judgement& j) {
+  switch (j.outcome) {
+    case Outcome::pass:
+      return j.p < kSuspicious || j.p_faster < kSuspicious;
+    case Outcome::regressed:
+    case Outcome::improved:
+    case Outcome::inconclusive:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// One of two planned looks.
+Limits one_look(Limits limits) {
+  limits.alpha /= 2;
+  return limits;
+}
+
+}  // namespace
+
+std::vector<size_t> needs_replay(std::span<const Judgement> screened) {
+  std::vector<size_t> go_on;
+  for (size_t i = 0; i < screened.size(); ++i) {
+    if (suspicious(screened[i])) go_on.push_back(i);
+  }
+  return go_on;
+}
+
+Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
+                  const ReplayPlan& plan) {
+  if (plan.extra_rounds == 0) return {judge_pairs(family, limits), {}};
+  Confirmed confirmed{judge_pairs(family, one_look(limits)), {}};
+  for (size_t i = 0; i < family.size(); ++i) {
+    if (confirmed.judgements[i].outcome == Outcome::inconclusive) confirmed.undecided.push_back(i);
+  }
+  return confirmed;
+}
+
+std::vector<Judgement> extend(Confirmed first, std::span<const PairedQuestion> again,
+                              const Limits& limits) {
+  if (again.size() != first.undecided.size()) {
+    throw std::invalid_argument(
+        fmt::format("{} cases extended, {} are undecided", again.size(), first.undecided.size()));
+  }
+  const auto judged = judge_pairs(again, one_look(limits));
+  for (size_t i = 0; i < judged.size(); ++i) first.judgements[first.undecided[i]] = judged[i];
+  return std::move(first.judgements);
+}
+
+}  // namespace moegate

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/waivers.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/text.h"
+
+namespace moegate {
+namespace {
+
+namespace po = boost::program_options;
+using std::chrono::days;
+using std::chrono::sys_days;
+
+constexpr int kLongestLatency = 90;  // days
+constexpr int kLongestOther = 14;
+
+/// The fields of one section, and where it is, so that a message names both.
+struct Section {
+  std::string where;  // "ci/waivers.ini: [W-0031]"
+  std::map<std::string, std::string> fields;
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    usage_error("{} {}", where, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  std::string take(const std::string& name) {
+    auto node = fields.extract(name);
+    if (node.empty() || node.mapped().empty()) fail("lacks '{}'", name);
+    return node.mapped();
+  }
+};
+
+std::string trimmed(const std::string& line) {
+  const size_t first = line.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// What the parser below would lose without a word: it cuts a line at any '#' and joins sections of
+/// one name and fields given twice.
+void refuse_what_would_be_lost(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  std::set<std::string> seen;
+  std::string section;
+  int number = 0;
+  for (std::string raw; std::getline(in, raw);) {
+    ++number;
+    const std::string line = trimmed(raw);
+    if (line.empty() || line[0] == '#') continue;
+    if (line.find('#') != std::string::npos) {
+      usage_error("{}:{}: '#' starts a comment and cuts '{}'; write org/repo/412 for an issue",
+                  name, number, line);
+    }
+    const bool opens = line.front() == '[' && line.back() == ']';
+    if (opens) section = line;
+    const std::string key = opens ? line : section + trimmed(line.substr(0, line.find('=')));
+    if (!seen.insert(key).second) usage_error("{}:{}: '{}' is given twice", name, number, line);
+  }
+}
+
+sys_days parse_day(const Section& s, const std::string& name, const std::string& text) {
+  static const std::regex kDay(R"((\d{4})-(\d{2})-(\d{2}))");
+  std::smatch m;
+  if (std::regex_match(text, m, kDay)) {
+    const std::chrono::year_month_day day(
+        std::chrono::year(std::stoi(m[1])),
+        std::chrono::month(static_cast<unsigned>(std::stoi(m[2]))),
+        std::chrono::day(static_cast<unsigned>(std::stoi(m[3]))));
+    if (day.ok()) return day;
+  }
+  s.fail("{} '{}' is no day; write it like 2026-11-20", name, text);
+}
+
+std::regex parse_pattern(const Section& s, const std::string& name, const std::string& text) {
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error& e) {
+    s.fail("{} '{}' is no regular expression: {}", name, text, e.what());
+  }
+}
+
+Waiver::Metric parse_metric(const Section& s, const std::string& text) {
+  if (text == "latency") return Waiver::Metric::latency;
+  if (text == "accuracy") return Waiver::Metric::accuracy;
+  if (text == "coverage") return Waiver::Metric::coverage;
+  s.fail("metric '{}' is unknown; use latency, accuracy or coverage", text);
+}
+
+double parse_bound(const Section& s, const std::string& text) {
+  const auto number = leading_number(text);
+  if (!number || number->rest != "%" || !(number->value > 0) || !(number->value <= 1000))
+    s.fail("max_regression '{}' is not a share; write it in percent, like 6%", text);
+  return number->value / 100;
+}
+
+int parse_max_cases(const Section& s, const std::string& text) {
+  const auto number = leading_number(text);
+  const bool count = number && number->rest.empty() && number->value >= 1 && number->value <= 1e6;
+  if (!count || number->value != static_cast<int>(number->value))
+    s.fail("max_cases '{}' is not a count of 1 or more", text);
+  return static_cast<int>(number->value);
+}
+
+void check_life(const Section& s, const Waiver& w) {
+  const bool latency = w.metric == Waiver::Metric::latency;
+  const int longest = latency ? kLongestLatency : kLongestOther;
+  if (w.expires <= w.created) {
+    s.fail("expires {:%F}, not after it was created, {:%F}", w.expires, w.created);
+  }
+  if (w.expires - w.created > days(longest)) {
+    s.fail("expires {:%F}, more than {} days after {:%F}; a longer life needs a new waiver",
+           w.expires, longest, w.created);
+  }
+}
+
+void refuse_unknown(const Section& s) {
+  static const std::set<std::string> kKnown = {"cases",          "max_cases", "variant", "class",
+                                               "metric",         "reason",    "issue",   "owner",
+                                               "max_regression", "created",   "expires"};
+  for (const auto& [name, value] : s.fields) {
+    if (kKnown.count(name) == 0) s.fail("has a field '{}', which is unknown", name);
+  }
+}
+
+Waiver to_waiver(const std::string& id, Section s) {
+  refuse_unknown(s);
+  Waiver w;
+  w.id = id;
+  w.cases = parse_pattern(s, "cases", s.take("cases"));
+  w.max_cases = parse_max_cases(s, s.take("max_cases"));
+  w.variant = parse_pattern(s, "variant", s.take("variant"));
+  w.klass = s.take("class");
+  w.metric = parse_metric(s, s.take("metric"));
+  if (w.metric == Waiver::Metric::latency)
+    w.max_regression = parse_bound(s, s.take("max_regression"));
+  w.reason = s.take("reason");
+  w.issue = s.take("issue");
+  w.owner = s.take("owner");
+  w.created = parse_day(s, "created", s.take("created"));
+  w.expires = parse_day(s, "expires", s.take("expires"));
+  if (!s.fields.empty()) s.fail("has a max_regression; only a waiver of metric latency has one");
+  check_life(s, w);
+  return w;
+}
+
+}  // namespace
+
+sys_days today() {
+  return std::chrono::floor<days>(std::chrono::system_clock::now());
+}
+
+std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name) {
+  refuse_what_would_be_lost(text, name);
+  std::istringstream in(text);
+  std::vector<std::pair<std::string, Section>> sections;  // in the order of the file
+  try {
+    const auto parsed = po::parse_config_file(in, po::options_description(), true);
+    for (const po::option& option : parsed.options) {
+      const size_t dot = option.string_key.rfind('.');
+      if (dot == std::string::npos)
+        usage_error("{}: '{}' stands before the first [section]", name, option.string_key);
+      const std::string id = option.string_key.substr(0, dot);
+      if (sections.empty() || sections.back().first != id)
+        sections.emplace_back(id, Section{fmt::format("{}: [{}]", name, id), {}});
+      sections.back().second.fields[option.string_key.substr(dot + 1)] = option.value.at(0);
+    }
+  } catch (const po::error& e) {
+    usage_error("{}: {}", name, e.what());
+  }
+  std::vector<Waiver> waivers;
+  for (auto& [id, section] : sections) waivers.push_back(to_waiver(id, std::move(section)));
+  return waivers;
+}
+
+std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) usage_error("{}: cannot read these waivers", path.string());
+  return parse_waivers({std::istreambuf_iterator<char>(in), {}}, path.string());
+}
+
+std::vector<Waiver> waivers_of_home() {
+  const std::filesystem::path path = home() / "ci" / "waivers.ini";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  return read_waivers(path);
+}
+
+}  // namespace moegate

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waivers: failures that somebody owns, bounded in size and in time. A waived case is still run and
+// judged; beyond its waiver's bound it fails all the same. Read from ci/waivers.ini, one section
+// each.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "harness/judge/gate.h"
+
+namespace moegate {
+
+struct Waiver {
+  enum class Metric { latency, accuracy, coverage };
+
+  std::string id;             // the section: "W-0031"
+  std::regex cases, variant;  // each must match the whole key, the whole name
+  int max_cases = 0;          // rows of a run that they may match, failing or not
+  std::string klass;          // device class, exactly
+  Metric metric = Metric::latency;
+  double max_regression = 0;  // latency only: slower than the baseline by at most this share
+  std::string reason, issue, owner;
+  std::chrono::sys_days created, expires;  // the last day on which it holds
+};
+
+/// The current day, UTC.
+std::chrono::sys_days today();
+
+/// The waivers of an INI text. Throws Error(usage) naming `name`, the section and the field for
+/// anything unknown, missing, given twice, or cut short by a '#', and for a life of more than 90
+/// days (latency) or 14 days (accuracy, coverage).
+std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name);
+std::vector<Waiver> read_waivers(const std::filesystem::path& path);
+/// Those of ci/waivers.ini in the tool's home; none where there is no such file.
+std::vector<Waiver> waivers_of_home();
+
+/// A failing case whose failures are all within waivers of `klass` becomes Outcome::waived.
+/// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, both of
+/// which waive nothing, and more than 2 % of a suite's cases waived (one always may be). Notes:
+/// every waiver used, and, in a `full` run, every one that no failing case needed.
+void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
+                   std::chrono::sys_days day, bool full);
+
+}  // namespace moegate

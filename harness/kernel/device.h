@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device: memory, copies, and what it is. Two exist: the host itself, and one CUDA GPU. How a
+// launch is timed on it is timer.h's concern.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/kernel/random_fill.h"
+#include "harness/values/device_facts.h"
+
+namespace moegate {
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  const DeviceFacts& facts() const { return facts_; }
+
+  /// Memory of at least `bytes`, aligned to 256. Throws Error(environment) when there is none.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* p) noexcept = 0;
+  virtual void upload(void* to, const void* from, size_t bytes) = 0;    // host to device
+  virtual void download(void* to, const void* from, size_t bytes) = 0;  // device to host, waits
+  virtual void fill(void* to, uint8_t byte, size_t bytes) = 0;
+  /// Writes units [0, units) of a random tensor, where it is.
+  virtual void fill_random(void* to, size_t units, const RandomFill& what) = 0;
+  /// Waits for all work; throws Error(environment) naming the fault when a kernel failed.
+  virtual void synchronize() = 0;
+  /// The stream variants launch on (a cudaStream_t); null on the host.
+  virtual void* stream() const { return nullptr; }
+
+ protected:
+  DeviceFacts facts_;
+};
+
+}  // namespace moegate

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one header that a kernel knows: Problem (inputs, outputs, truth and cost of a case),
+// Op<P> (an operator) and Kernel<P> (one variant of it). Defining an Op or a Kernel at namespace
+// scope registers it; a duplicate name or an unknown operator stops the program at start-up.
+//
+//   static const Kernel<TopkSort> kernel({.name = "chain3",
+//                                         .backend = Backend::cuda,
+//                                         .launch = launch,
+//                                         .workspace = workspace});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/base/hash.h"
+#include "harness/kernel/device.h"
+#include "harness/kernel/tensor.h"
+#include "harness/values/accuracy.h"
+#include "harness/values/case.h"
+
+namespace moegate {
+
+/// Outputs compared with the truth, and their hash, from one look at them.
+struct Checked {
+  std::vector<Accuracy> accuracy;  // one per output tensor
+  uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
+};
+
+/// One way of being wrong that check() must reject. Has no default, so that an operator states each
+/// of them.
+struct Corruption {
+  /// Spoils the correct outputs that the problem holds, through upload and download; leaves them as
+  /// they are where a case has nothing to spoil.
+  explicit Corruption(std::function<void()> does) : apply(std::move(does)) {}
+  /// For an operator that has no such thing; `reason` says why.
+  static Corruption not_applicable(std::string reason) {
+    Corruption none{{}};
+    none.why_not = std::move(reason);
+    return none;
+  }
+
+  std::function<void()> apply;  // empty: not applicable
+  std::string why_not;
+};
+
+/// The ways that only the operator knows how to be wrong in. What can be done to any output (zeros,
+/// a constant, a factor, another seed's output) is the harness's, in controls.h.
+struct Corruptions {
+  Corruption experts_swapped;    // the rows of two experts
+  Corruption token_dropped;      // one token's contribution is missing
+  Corruption scales_transposed;  // quantisation scale factors read in the other order
+};
+
+/// Inputs, outputs, truth and cost of one case, with one seed, on one device.
+class Problem {
+ public:
+  explicit Problem(Device& device) : device_(device) {}
+  virtual ~Problem() = default;
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  /// Compares every output with the truth.
+  virtual Checked check() const = 0;
+  /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
+  /// them.
+  virtual Corruptions corruptions() = 0;
+  virtual Cost cost() const = 0;
+  virtual std::vector<Fact> facts() const { return {}; }
+
+  /// Fills every output and the workspace with NaN, so that what a variant leaves unwritten shows.
+  void poison();
+  /// Name of the first tensor whose guard band changed; empty when all are intact.
+  std::string broken_guard() const;
+  /// Gives variants `bytes` of scratch memory; kept when it is large enough already.
+  void reserve_workspace(size_t bytes);
+  template <class T = void>
+  T* workspace() {
+    return workspace_ ? workspace_->data<T>() : nullptr;
+  }
+  /// Weights laid out for a kernel, `bytes` long: made and filled by `pack` when a variant's
+  /// prepare() first asks for `layout`, then shared by all that name it.
+  Tensor& packed(const std::string& layout, size_t bytes, const std::function<void(Tensor&)>& pack);
+  /// One that exists; throws Error(internal) where nobody made it.
+  Tensor& packed(const std::string& layout);
+  /// Every tensor, packed weights and workspace included.
+  std::vector<Tensor*> tensors() const;
+  Device& device() const { return device_; }
+  /// Factor that check() puts on the operator's ceilings, that of the variant at work.
+  void set_tolerance(double factor) { tolerance_ = factor; }
+
+ protected:
+  /// Allocates a tensor that lives as long as the problem.
+  Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
+  /// An operator's ceilings for the variant at work; check() compares by these.
+  Tolerance ceilings(const Tolerance& of_operator) const { return of_operator.widened(tolerance_); }
+
+ private:
+  Tensor* find_tensor(const std::string& name) const;
+
+  Device& device_;
+  std::vector<std::unique_ptr<Tensor>> tensors_;
+  std::unique_ptr<Tensor> workspace_;
+  double tolerance_ = 1;
+};
+
+/// What a variant is given beside its problem.
+struct Launch {
+  void* stream;  // cudaStream_t; null on the host
+  const DeviceFacts& device;
+};
+
+/// An operator as the harness sees it.
+struct OpEntry {
+  std::string name;
+  std::string help;
+  std::vector<Param> params;
+  std::string yardstick;  // host variant that the others are timed against, interleaved
+  std::vector<std::string> parts;
+  std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
+  std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
+  std::string file;  // that defines it, relative to the source tree
+  std::function<void(Case&, const DeviceFacts&)> resolve;
+};
+
+/// A variant as the harness sees it. Empty functions were not given.
+struct Variant {
+  std::string op;
+  std::string name;
+  Backend backend;
+  std::string help;
+  std::function<void(Problem&, const Launch&)> launch;
+  std::function<void(Problem&, const Launch&)> prepare;
+  std::function<size_t(const Case&, const DeviceFacts&)> workspace;
+  std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
+  std::function<std::string(const Case&, const DeviceFacts&)> path;
+  double tolerance = 1;
+  std::string file;  // that defines it, relative to the source tree
+};
+
+/// What an operator's author states. P is the operator's Problem: constructible from
+/// (Device&, const Case&), with a static constexpr const char* kOp and a static
+/// void validate(const Case&) that throws Error(usage) for parameters that do not fit together.
+struct OpSpec {
+  std::string help;
+  std::vector<Param> params;
+  std::string yardstick;
+  /// Operators whose kernels its variants launch: their code counts as its own.
+  std::vector<std::string> parts = {};
+  /// Puts values in place of words that mean one for each device (block = tuned). What validate()
+  /// gets is not resolved; what a Problem and its variants get is. Throws Error(usage).
+  void (*resolve)(Case&, const DeviceFacts&) = nullptr;
+};
+
+/// What a variant's author states.
+template <class P>
+struct KernelSpec {
+  std::string name;  // its idea: split_k, fused_one_block; never v2, new, opt
+  Backend backend;
+  std::string help;  // one line for `moegate list kernels`
+  /// Launches asynchronously on launch.stream (host: runs). Must not allocate or synchronise.
+  void (*launch)(P&, const Launch&);
+  /// Lays the weights out as the kernel reads them, through Problem::packed(). Untimed: an engine
+  /// does it once, when it loads a model. Called before the first launch on a problem and perhaps
+  /// again.
+  void (*prepare)(P&, const Launch&) = nullptr;
+  /// Scratch bytes it needs.
+  size_t (*workspace)(const Case&, const DeviceFacts&) = nullptr;
+  /// Why it cannot run this case; empty when it can.
+  std::string (*unsupported)(const Case&, const DeviceFacts&) = nullptr;
+  /// Which internal path it takes for this case, where it has several ("fallback: chain2").
+  std::string (*path)(const Case&, const DeviceFacts&) = nullptr;
+  /// Factor on the operator's ceilings, for an idea that costs accuracy (a narrower accumulator);
+  /// the variant's header says what was measured.
+  double tolerance = 1;
+};
+
+struct VariantName {
+  std::string op, name;
+};
+
+void register_op(OpEntry entry);
+void register_variant(Variant variant);
+
+template <class P>
+class Op {
+ public:
+  explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
+    register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
+                 std::move(spec.parts), P::validate,
+                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }, file,
+                 spec.resolve});
+  }
+};
+
+template <class P>
+class Kernel {
+ public:
+  explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
+    register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
+                      erased(spec.launch), erased(spec.prepare), spec.workspace, spec.unsupported,
+                      spec.path, spec.tolerance, file});
+  }
+
+ private:
+  static std::function<void(Problem&, const Launch&)> erased(void (*call)(P&, const Launch&)) {
+    if (!call) return {};
+    return [call](Problem& problem, const Launch& where) { call(static_cast<P&>(problem), where); };
+  }
+};
+
+/// All operators and variants, sorted by name. Throws Error(internal) when the registrations do not
+/// fit together (duplicate name, variant of an unknown operator, missing yardstick).
+const std::vector<OpEntry>& all_ops();
+const std::vector<Variant>& all_variants();
+/// The variants of this program for a backend.
+std::vector<VariantName> own_variants(Backend backend);
+/// Throws Error(internal) when there is none: names come from this program's own lists.
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
+/// Throws Error(usage) listing the known operators.
+const OpEntry& find_op(const std::string& name);
+/// The case as it is on a device: OpSpec::resolve done. For what runs it; its identity is that of
+/// the case as written.
+Case resolved(Case c, const DeviceFacts& device);
+
+}  // namespace moegate

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel/object_code.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace moegate {
+namespace {
+
+// A function-local static: tables register before main() in an unspecified order.
+std::vector<ObjectCode>& registered() {
+  static std::vector<ObjectCode> objects;
+  return objects;
+}
+
+/// With its final slash.
+std::string folder_of(const std::string& file) {
+  return file.substr(0, file.rfind('/') + 1);
+}
+
+/// The files that define the operator and its parts.
+std::vector<std::string> files_of(const OpEntry& op) {
+  std::vector<std::string> files = {op.file};
+  for (const std::string& part : op.parts) files.push_back(find_op(part).file);
+  return files;
+}
+
+}  // namespace
+
+bool register_objects(std::initializer_list<ObjectCode> objects) {
+  registered().insert(registered().end(), objects);
+  return true;
+}
+
+std::span<const ObjectCode> known_objects() {
+  return registered();
+}
+
+std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files) {
+  const auto is_known = [&](const std::string& file) {
+    return std::ranges::any_of(objects, [&](const ObjectCode& o) { return o.file == file; });
+  };
+  const auto counts = [&](const ObjectCode& object) {
+    return std::ranges::any_of(files, [&](const std::string& file) {
+      return std::string_view(object.file).starts_with(folder_of(file));
+    });
+  };
+  if (files.empty() || !std::ranges::all_of(files, is_known)) return "";
+  std::vector<std::string_view> hashes;
+  for (const ObjectCode& object : objects) {
+    if (counts(object)) hashes.push_back(object.hash);
+  }
+  std::ranges::sort(hashes);
+  uint64_t hash = 0;
+  for (const std::string_view one : hashes) hash = hash_bytes(one.data(), one.size(), hash);
+  return fmt::format("{:016x}", hash);
+}
+
+std::string host_code(const Variant& variant, std::span<const ObjectCode> objects) {
+  const OpEntry& op = find_op(variant.op);
+  std::vector<std::string> files = files_of(op);
+  files.push_back(variant.file);
+  for (const Variant& v : all_variants()) {
+    if (v.op == op.name && v.backend == Backend::host && v.name == op.yardstick) {
+      files.push_back(v.file);
+    }
+  }
+  std::vector<ObjectCode> counted(objects.begin(), objects.end());
+  std::erase_if(counted,
+                [](const ObjectCode& o) { return std::string_view(o.file).ends_with(".cu"); });
+  return code_of_files(counted, files);
+}
+
+std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
+  std::vector<std::string> files = files_of(find_op(variant.op));
+  files.push_back(variant.file);
+  std::vector<ObjectCode> counted(objects.begin(), objects.end());
+  for (const Variant& v : all_variants()) {
+    if (v.backend != Backend::host || std::ranges::count(files, v.file) > 0) continue;
+    std::erase_if(counted, [&](const ObjectCode& o) { return o.file == v.file; });
+  }
+  return code_of_files(counted, files);
+}
+
+std::string joined_code(const std::string& ran, const std::string& launched) {
+  if (ran.empty() || launched.empty()) return "";
+  const uint64_t hash = hash_bytes(ran.data(), ran.size());
+  return fmt::format("{:016x}", hash_bytes(launched.data(), launched.size(), hash));
+}
+
+}  // namespace moegate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs and variants are made of on the host, as hashes: equal ones run the same machine
+// code. The build writes a table of every kernels library's objects (cmake/object_code.cmake),
+// which registers itself before main().
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+
+/// One compiled file of a kernels library.
+struct ObjectCode {
+  const char* file;  // as __builtin_FILE() spells it: relative to the source tree
+  const char* hash;  // of its sections, without debug information and (.cu) without GPU programs
+};
+
+/// Adds a table; true, so that a namespace-scope constant can do it.
+bool register_objects(std::initializer_list<ObjectCode> objects);
+
+/// All that were added.
+std::span<const ObjectCode> known_objects();
+
+/// Hash, 16 hex digits, of every object at or below the folders of `files`: a helper in another
+/// file of the folder counts. File names do not enter. Empty when one of the files has no object.
+std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files);
+
+/// code_of_files() over the .cc objects for what a host variant's ratio hangs on: the variant, its
+/// operator and its yardstick. Empty: unknown. Functions of the harness and of shared libraries are
+/// not covered.
+std::string host_code(const Variant& variant,
+                      std::span<const ObjectCode> objects = known_objects());
+
+/// code_of_files() for what gives a CUDA variant's kernels their arguments, launch attributes and
+/// input data: the variant and its operator. The host half of every .cu of their folders counts,
+/// because variants launch each other's kernels, and so does every .cc but those that define host
+/// variants: an idea for the host must not have every GPU row timed again, so what CUDA variants
+/// need of the host stands in files of its own. Strings count, so a kernel's name does. Empty:
+/// unknown. Functions of the harness and of shared libraries are not covered.
+std::string launch_code(const Variant& variant,
+                        std::span<const ObjectCode> objects = known_objects());
+
+/// One hash, 16 hex digits, of the code that ran and of what launched it; empty when one is.
+std::string joined_code(const std::string& ran, const std::string& launched);
+
+}  // namespace moegate

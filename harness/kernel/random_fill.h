@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random tensors too large to make on the host and copy: every element a pure function of seed,
+// stream and index, with the same bits on host and device. Device::fill_random() applies them.
+#pragma once
+
+#include "harness/base/rng.h"
+#include "harness/kernel/dtype.h"
+
+namespace moegate {
+
+/// What a tensor is filled with.
+struct RandomFill {
+  enum class Kind {
+    /// Codes of a symmetric 4-bit quantisation of normal values, offset 8: binomial(15, 1/2), so
+    /// mean 7.5 and standard deviation sqrt(15)/2 = 1.94. Four codes per unit, low nibble first.
+    int4_normal,
+    /// e4m3 codes of normal values (standard deviation 129, largest magnitude 448): the sum of four
+    /// random bytes less its mean, times 7/8. Zero gives way to one of the sixteen zeros and
+    /// subnormals, which a decoder must know too. Two codes per unit.
+    e4m3_normal,
+    /// Uniform between low and high, in the element type. One element per unit.
+    uniform,
+  };
+  Kind kind;
+  uint64_t seed, stream;
+  DType dtype = DType::u8;  // of the elements
+  float low = 0, high = 0;  // uniform
+};
+
+/// Bytes that one unit writes.
+constexpr size_t unit_bytes(const RandomFill& fill) {
+  return fill.kind == RandomFill::Kind::uniform ? size_of(fill.dtype) : 2;
+}
+
+MOEGATE_HD inline int bit_count(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __popc(bits);
+#else
+  return __builtin_popcount(bits);
+#endif
+}
+
+MOEGATE_HD inline uint8_t e4m3_normal_code(uint32_t bits) {
+  const uint32_t first = bits & 0xffu;
+  const uint32_t sum = first + (bits >> 8 & 0xffu) + (bits >> 16 & 0xffu) + (bits >> 24);
+  const int centred = static_cast<int>(sum) - 510;
+  if (centred == 0) return static_cast<uint8_t>(first & 0x87u);
+  return float_to_e4m3(static_cast<float>(centred) * 0.875f);
+}
+
+/// Writes unit i of a tensor that starts at `to`, which is aligned to units and to its elements.
+MOEGATE_HD inline void write_random_unit(const RandomFill& fill, void* to, uint64_t i) {
+  const uint64_t bits = random_bits(fill.seed, fill.stream, i);
+  if (fill.kind == RandomFill::Kind::int4_normal) {
+    uint32_t codes = 0;
+    for (int n = 0; n < 4; ++n)
+      codes |= static_cast<uint32_t>(bit_count((bits >> (16 * n)) & 0x7fff)) << (4 * n);
+    static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(codes);
+    return;
+  }
+  if (fill.kind == RandomFill::Kind::e4m3_normal) {
+    const uint32_t low = e4m3_normal_code(static_cast<uint32_t>(bits));
+    const uint32_t high = e4m3_normal_code(static_cast<uint32_t>(bits >> 32));
+    static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(low | high << 8);
+    return;
+  }
+  const float unit = static_cast<float>(bits >> 40) * 0x1p-24f;
+  const float value = fmaf(fill.high - fill.low, unit, fill.low);  // one rounding everywhere
+  write_float(fill.dtype, to, static_cast<int64_t>(i), value);
+}
+
+}  // namespace moegate

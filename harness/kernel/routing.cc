@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every score stays within about [-8, 8]: beyond that a sigmoid in float saturates, and experts
+// that the assignment tells apart would tie.
+#include "harness/kernel/routing.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/npy.h"
+#include "harness/base/rng.h"
+
+namespace moegate {
+namespace {
+
+constexpr const char* kAccepted =
+    "use uniform, balanced, zipf:S (S in [0, 10]), hot:N:F (N experts, fraction F of the tokens), "
+    "replay:FILE.npy or shared:ROUTING";
+
+// Random streams of this file; an operator's own inputs count from 0, so these start far away.
+constexpr uint64_t kNoiseStream = 0x726f75746500;  // "route"
+constexpr uint64_t kRankStream = kNoiseStream + 1;
+constexpr uint64_t kHotStream = kNoiseStream + 2;
+constexpr uint64_t kSlotStream = kNoiseStream + 3;
+
+[[noreturn]] void bad_spec(const std::string& spec, const std::string& what) {
+  usage_error("routing '{}': {}; {}", spec, what, kAccepted);
+}
+
+/// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay keeps colons in its path, shared in its routing.
+std::vector<std::string> split_spec(const std::string& spec) {
+  std::vector<std::string> parts;
+  size_t start = 0;
+  while (true) {
+    const size_t colon = spec.find(':', start);
+    const bool rest = parts.size() == 1 && (parts[0] == "replay" || parts[0] == "shared");
+    if (rest || colon == std::string::npos) {
+      parts.push_back(spec.substr(start));
+      return parts;
+    }
+    parts.push_back(spec.substr(start, colon - start));
+    start = colon + 1;
+  }
+}
+
+double parse_number(const std::string& spec, const std::string& text, double low, double high) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  const bool inside =
+      result.ec == std::errc() && result.ptr == end && value >= low && value <= high;
+  if (!inside) bad_spec(spec, fmt::format("'{}' is not a number in [{}, {}]", text, low, high));
+  return value;
+}
+
+/// One spec applied to one shape.
+class Router {
+ public:
+  Router(const std::string& spec, const RoutingShape& shape, uint64_t seed)
+      : spec_(spec), shape_(shape), seed_(seed), scores_(count(shape.tokens, shape.experts)) {}
+
+  std::vector<double> make() {
+    const std::vector<std::string> parts = split_spec(spec_);
+    const std::string& name = parts[0];
+    if (name == "uniform" && parts.size() == 1) {
+      noise([](int) { return 0.0; });
+    } else if (name == "balanced" && parts.size() == 1) {
+      balanced();
+    } else if (name == "zipf" && parts.size() == 2) {
+      zipf(parse_number(spec_, parts[1], 0, 10));
+    } else if (name == "hot" && parts.size() == 3) {
+      const double experts = parse_number(spec_, parts[1], 1, shape_.experts);
+      if (experts != std::floor(experts)) {
+        bad_spec(spec_, fmt::format("'{}' is not a whole number of experts", parts[1]));
+      }
+      hot(static_cast<int>(experts), parse_number(spec_, parts[2], 0, 1));
+    } else if (name == "replay" && parts.size() == 2 && !parts[1].empty()) {
+      replay(parts[1]);
+    } else if (name == "shared" && parts.size() == 2) {
+      shared(parts[1]);
+    } else {
+      bad_spec(spec_, "it is no routing");
+    }
+    return std::move(scores_);
+  }
+
+ private:
+  static size_t count(int a, int b) { return static_cast<size_t>(a) * static_cast<size_t>(b); }
+  double& score(int token, int expert) {
+    return scores_[count(token, shape_.experts) + static_cast<size_t>(expert)];
+  }
+
+  /// Squashed to (-8, 8), which keeps the order and so the assignment.
+  void noise(const std::function<double(int)>& log_weight) {
+    for (int t = 0; t < shape_.tokens; ++t) {
+      for (int e = 0; e < shape_.experts; ++e) {
+        const uint64_t i = count(t, shape_.experts) + static_cast<uint64_t>(e);
+        const double x = log_weight(e) + random_gumbel(seed_, kNoiseStream, i);
+        score(t, e) = 8 * std::tanh(x / 8);
+      }
+    }
+  }
+
+  /// The experts in an order chosen by the seed.
+  std::vector<int> permutation(uint64_t stream) const {
+    std::vector<int> order(static_cast<size_t>(shape_.experts));
+    std::iota(order.begin(), order.end(), 0);
+    const auto bits = [&](int e) { return random_bits(seed_, stream, static_cast<uint64_t>(e)); };
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return std::pair(bits(a), a) < std::pair(bits(b), b); });
+    return order;
+  }
+
+  void zipf(double exponent) {
+    const std::vector<int> order = permutation(kRankStream);
+    std::vector<double> log_weights(order.size());
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      log_weights[static_cast<size_t>(order[rank])] =
+          -exponent * std::log(static_cast<double>(rank + 1));
+    }
+    noise([&](int e) { return log_weights[static_cast<size_t>(e)]; });
+  }
+
+  /// Noise is halved to (-4, 4): 8 more then always wins. A hot token's row is lowered by 4, which
+  /// changes neither its order nor its softmax, so that it stays within [-8, 8].
+  void hot(int experts, double fraction) {
+    noise([](int) { return 0.0; });
+    std::vector<double> added(static_cast<size_t>(shape_.experts), -4);
+    const std::vector<int> order = permutation(kHotStream);
+    for (int i = 0; i < experts; ++i) added[static_cast<size_t>(order[static_cast<size_t>(i)])] = 4;
+    for (int t = 0; t < shape_.tokens; ++t) {
+      // Spread evenly over the tokens, floor(tokens * fraction) of them.
+      const bool is_hot = std::floor((t + 1) * fraction) > std::floor(t * fraction);
+      for (int e = 0; e < shape_.experts; ++e) {
+        score(t, e) = score(t, e) / 2 + (is_hot ? added[static_cast<size_t>(e)] : 0);
+      }
+    }
+  }
+
+  /// Scores whose top-k is exactly `ids`, in that order: slots descend from 3 to -1 with gaps of at
+  /// least half a step (2/k: 8 ulps of bf16 at k = 16), the others lie in (-6, -3). The slots are
+  /// not spread further because sigmoid flattens there.
+  void assign(int token, const std::vector<int>& ids) {
+    for (int e = 0; e < shape_.experts; ++e) {
+      const uint64_t i = count(token, shape_.experts) + static_cast<uint64_t>(e);
+      score(token, e) = -3 - 3 * random_uniform(seed_, kNoiseStream, i);
+    }
+    const double step = 4.0 / shape_.topk;
+    for (int slot = 0; slot < shape_.topk; ++slot) {
+      const uint64_t i = count(token, shape_.topk) + static_cast<uint64_t>(slot);
+      const double jitter = (random_uniform(seed_, kSlotStream, i) - 0.5) / 2;
+      score(token, ids[static_cast<size_t>(slot)]) = 3 - step * (slot + 0.25 + jitter);
+    }
+  }
+
+  void balanced() {
+    // floor, not ceil: (k-1) * floor(E/k) < E keeps a token's experts distinct for every E and k.
+    const int stride = shape_.experts / shape_.topk;
+    std::vector<int> ids(static_cast<size_t>(shape_.topk));
+    for (int t = 0; t < shape_.tokens; ++t) {
+      for (int i = 0; i < shape_.topk; ++i) {
+        ids[static_cast<size_t>(i)] = (t % shape_.experts + i * stride) % shape_.experts;
+      }
+      assign(t, ids);
+    }
+  }
+
+  void replay(const std::string& file) {
+    std::filesystem::path path = file;
+    // A suite's own recordings lie beside it and must be found from any folder.
+    std::error_code ignored;
+    if (path.is_relative() && !std::filesystem::exists(path, ignored)) path = home() / path;
+    const IntTable table = read_npy(path.string());
+    if (table.columns != shape_.topk) {
+      usage_error(
+          "'{}' has shape [{}, {}], but the case has topk = {}; record it with that topk or "
+          "change topk",
+          path.string(), table.rows, table.columns, shape_.topk);
+    }
+    if (table.rows < shape_.tokens) {
+      usage_error(
+          "'{}' has {} rows, but the case has tokens = {}; record more or ask for at most {}",
+          path.string(), table.rows, shape_.tokens, table.rows);
+    }
+    for (int t = 0; t < shape_.tokens; ++t) assign(t, checked_row(path.string(), table, t));
+  }
+
+  /// Scores of the others are halved to [-4, 4], which keeps their order and, in floating point,
+  /// how well they are told apart; the shared expert is above them.
+  void shared(const std::string& routing) {
+    if (shape_.topk < 2) bad_spec(spec_, fmt::format("topk = {} leaves no slot", shape_.topk));
+    const RoutingShape others = {shape_.tokens, shape_.experts - 1, shape_.topk - 1};
+    const std::vector<double> scores = Router(routing, others, seed_).make();
+    for (int t = 0; t < shape_.tokens; ++t) {
+      for (int e = 0; e < others.experts; ++e) {
+        score(t, e) = scores[count(t, others.experts) + static_cast<size_t>(e)] / 2;
+      }
+      score(t, others.experts) = 6;
+    }
+  }
+
+  std::vector<int> checked_row(const std::string& path, const IntTable& table, int row) const {
+    std::vector<int> ids;
+    for (int slot = 0; slot < shape_.topk; ++slot) {
+      const int64_t id = table.at(row, slot);
+      if (id < 0 || id >= shape_.experts) {
+        usage_error(
+            "'{}' row {}: id {} is not in [0, {}); replay it with the experts it was recorded "
+            "with",
+            path, row, id, shape_.experts);
+      }
+      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end()) {
+        usage_error(
+            "'{}' row {}: id {} appears twice; a token's experts must differ, record it again",
+            path, row, id);
+      }
+      ids.push_back(static_cast<int>(id));
+    }
+    return ids;
+  }
+
+  const std::string& spec_;
+  const RoutingShape shape_;
+  const uint64_t seed_;
+  std::vector<double> scores_;
+};
+
+}  // namespace
+
+std::vector<double> routing_scores(const std::string& spec, const RoutingShape& shape,
+                                   uint64_t seed) {
+  if (shape.tokens < 1 || shape.topk < 1 || shape.topk > shape.experts) {
+    usage_error(
+        "routing '{}': tokens = {}, experts = {}, topk = {} is no shape; use tokens >= 1 and "
+        "1 <= topk <= experts",
+        spec, shape.tokens, shape.experts, shape.topk);
+  }
+  return Router(spec, shape, seed).make();
+}
+
+std::vector<int32_t> routed_experts(const std::string& spec, const RoutingShape& shape,
+                                    uint64_t seed) {
+  const auto scores = routing_scores(spec, shape, seed);
+  std::vector<int32_t> ids, order(static_cast<size_t>(shape.experts));
+  for (int t = 0; t < shape.tokens; ++t) {
+    const double* row = scores.data() + static_cast<std::ptrdiff_t>(t) * shape.experts;
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + shape.topk, order.end(),
+                      [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+    ids.insert(ids.end(), order.begin(), order.begin() + shape.topk);
+  }
+  return ids;
+}
+
+Skew skew_of(std::span<const int32_t> ids, int experts) {
+  std::vector<int64_t> loads(static_cast<size_t>(experts));
+  for (const int32_t id : ids) ++loads.at(static_cast<size_t>(id));
+  Skew skew;
+  skew.active_experts = static_cast<int>(
+      std::count_if(loads.begin(), loads.end(), [](int64_t load) { return load > 0; }));
+  if (ids.empty()) return skew;
+  const auto largest = static_cast<double>(*std::max_element(loads.begin(), loads.end()));
+  skew.max_over_mean = largest * experts / static_cast<double>(ids.size());
+  return skew;
+}
+
+}  // namespace moegate

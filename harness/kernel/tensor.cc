@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel/tensor.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace moegate {
+
+Tensor::Tensor(Device& device, std::string name, Role role, DType dtype, std::vector<int64_t> shape)
+    : device_(device),
+      name_(std::move(name)),
+      role_(role),
+      dtype_(dtype),
+      shape_(std::move(shape)),
+      size_(std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>())),
+      base_(static_cast<std::byte*>(device.allocate(bytes() + 2 * kGuardBytes))) {
+  device_.fill(base_, kGuardByte, kGuardBytes);
+  device_.fill(base_ + kGuardBytes + bytes(), kGuardByte, kGuardBytes);
+}
+
+Tensor::~Tensor() {
+  device_.release(base_);
+}
+
+void Tensor::fill_random(const RandomFill& what) {
+  if (what.dtype != dtype_ || bytes() % unit_bytes(what) != 0) {
+    throw Error(Exit::internal, fmt::format("tensor {}: {} bytes of {} cannot be filled with {}",
+                                            name_, bytes(), name_of(dtype_), name_of(what.dtype)));
+  }
+  device_.fill_random(data(), bytes() / unit_bytes(what), what);
+}
+
+bool Tensor::guards_intact() const {
+  std::vector<uint8_t> guard(kGuardBytes);
+  const auto intact = [&](const std::byte* from) {
+    device_.download(guard.data(), from, kGuardBytes);
+    return std::all_of(guard.begin(), guard.end(), [](uint8_t b) { return b == kGuardByte; });
+  };
+  return intact(base_) && intact(base_ + kGuardBytes + bytes());
+}
+
+void Tensor::check_host_size(size_t elements, size_t element_bytes) const {
+  if (elements == static_cast<size_t>(size_) && element_bytes == size_of(dtype_)) return;
+  throw Error(Exit::internal,
+              fmt::format("tensor {}: {} elements of {} bytes on the host for {} of {}", name_,
+                          elements, element_bytes, size_, size_of(dtype_)));
+}
+
+}  // namespace moegate

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/base/rng.h"
+#include "harness/device/open.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+namespace {
+
+TEST(Tensor, RoundTripsAndGuards) {
+  const auto device = open_host_device();
+  Tensor tensor(*device, "x", Role::output, DType::f32, {3, 5});
+  EXPECT_EQ(tensor.size(), 15);
+  std::vector<float> values(15, 2.5f);
+  tensor.upload(values);
+  EXPECT_EQ(tensor.download<float>(), values);
+  EXPECT_TRUE(tensor.guards_intact());
+  tensor.data<char>()[tensor.bytes()] ^= 1;
+  EXPECT_FALSE(tensor.guards_intact());
+  tensor.data<char>()[tensor.bytes()] ^= 1;
+  tensor.data<char>()[-1] ^= 1;
+  EXPECT_FALSE(tensor.guards_intact());
+}
+
+TEST(Tensor, RefusesAWrongHostSize) {
+  const auto device = open_host_device();
+  Tensor tensor(*device, "x", Role::output, DType::f32, {4});
+  EXPECT_THROW(tensor.upload(std::vector<float>(3)), Error);
+  EXPECT_THROW(tensor.download<uint16_t>(), Error);
+}
+
+TEST(Hash, EveryByteCounts) {
+  std::vector<unsigned char> bytes(37, 1);
+  const uint64_t before = hash_bytes(bytes.data(), bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] ^= 128;
+    EXPECT_NE(hash_bytes(bytes.data(), bytes.size()), before) << i;
+    bytes[i] ^= 128;
+  }
+  EXPECT_EQ(hash_bytes(bytes.data(), bytes.size()), before);
+  EXPECT_NE(hash_bytes(bytes.data(), bytes.size() - 1), before);
+}
+
+TEST(Rng, IsAFunctionOfItsThreeArguments) {
+  EXPECT_EQ(random_bits(1, 2, 3), random_bits(1, 2, 3));
+  EXPECT_NE(random_bits(1, 2, 3), random_bits(1, 2, 4));
+  EXPECT_NE(random_bits(1, 2, 3), random_bits(1, 3, 3));
+  EXPECT_NE(random_bits(1, 2, 3), random_bits(2, 2, 3));
+  double sum = 0;
+  for (uint64_t i = 0; i < 100000; ++i) sum += random_uniform(5, 6, i);
+  EXPECT_NEAR(sum / 100000, 0.5, 0.005);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel/tile_file.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/ini_file.h"
+
+namespace moegate {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kMostTokens = 1 << 24;
+constexpr int kMostBlock = 256;
+
+/// All of `text` as a number; nothing otherwise.
+template <class T>
+std::optional<T> number(const std::string& text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
+}
+
+class SectionReader {
+ public:
+  SectionReader(const std::string& path, const IniSection& section)
+      : section_(section), where_(fmt::format("{}:{}: [{}]", path, section.line, section.name)) {}
+
+  TunedTile read() const {
+    TunedTile tile;
+    tile.where = where_;
+    const size_t dot = section_.name.rfind('.');
+    const auto tokens =
+        dot == std::string::npos ? std::nullopt : number<int>(section_.name.substr(dot + 1));
+    if (!tokens || *tokens < 1 || *tokens > kMostTokens || dot == 0) {
+      usage_error("{} is not [operator.tokens]; write it like [moe_gate_up.8]", where_);
+    }
+    tile.op = section_.name.substr(0, dot);
+    tile.tokens = *tokens;
+    for (const IniEntry& entry : section_.entries) take(entry, tile);
+    if (tile.config.kernel.empty()) usage_error("{} lacks 'kernel'; name one", where_);
+    if (tile.config.block == 0) usage_error("{} lacks 'block'; give the rows of a block", where_);
+    return tile;
+  }
+
+ private:
+  void take(const IniEntry& entry, TunedTile& tile) const {
+    if (entry.values.size() != 1) {
+      usage_error("{} {} is a list; give one value", where_, entry.key);
+    }
+    const std::string& value = entry.values[0];
+    if (entry.key == "kernel") {
+      tile.config.kernel = value;
+    } else if (entry.key == "block") {
+      tile.config.block = integer(entry.key, value, kMostBlock);
+    } else if (entry.key == "us") {
+      const auto us = number<double>(value);
+      if (!us || !(*us > 0)) usage_error("{} us = {} is not a time; leave it out", where_, value);
+      tile.us = *us;
+    } else {
+      tile.config.knobs[entry.key] = integer(entry.key, value, std::numeric_limits<int>::max());
+    }
+  }
+
+  int integer(const std::string& key, const std::string& value, int most) const {
+    const auto read = number<int>(value);
+    if (!read || *read < 1 || *read > most) {
+      usage_error("{} {} = {} is not an integer in [1, {}]; change it", where_, key, value, most);
+    }
+    return *read;
+  }
+
+  const IniSection& section_;
+  const std::string where_;
+};
+
+std::string knobs_text(const Knobs& knobs) {
+  std::string text;
+  for (const auto& [name, value] : knobs) text += fmt::format("/{}={}", name, value);
+  return text;
+}
+
+std::string& chosen_folder() {
+  static std::string folder;
+  return folder;
+}
+
+}  // namespace
+
+std::string TileConfig::text() const {
+  return fmt::format("{}/block={}{}", kernel, block, knobs_text(knobs));
+}
+
+std::string TileConfig::variant() const {
+  return kTilePrefix + kernel + knobs_text(knobs);
+}
+
+bool is_tile_variant(const std::string& variant) {
+  return variant.starts_with(kTilePrefix);
+}
+
+TileConfig config_of_variant(const std::string& variant, int block) {
+  const auto fail = [&] {
+    throw Error(Exit::internal, fmt::format("variant '{}' is no tile configuration", variant));
+  };
+  if (!is_tile_variant(variant)) fail();
+  std::istringstream parts(variant.substr(std::string(kTilePrefix).size()));
+  TileConfig config;
+  config.block = block;
+  std::getline(parts, config.kernel, '/');
+  for (std::string part; std::getline(parts, part, '/');) {
+    const size_t equals = part.find('=');
+    const auto value =
+        equals == std::string::npos ? std::nullopt : number<int>(part.substr(equals + 1));
+    if (!value) fail();
+    config.knobs[part.substr(0, equals)] = *value;
+  }
+  return config;
+}
+
+std::string TileShape::name() const {
+  return fmt::format("E={},topk={},H={},N={},dtype={}", experts, topk, hidden, inter, dtype);
+}
+
+TileShape tile_shape(const Case& c) {
+  const auto get = [&](const char* name) {
+    return static_cast<int>(c.get_int(name, 1, std::numeric_limits<int>::max()));
+  };
+  return {get("experts"), get("topk"), get("hidden"), get("inter"), c.get("dtype")};
+}
+
+std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text) {
+  const IniFile file = parse_ini(path, text);
+  if (!file.sections.front().entries.empty()) {
+    const IniEntry& entry = file.sections.front().entries.front();
+    usage_error("{}:{}: '{}' stands before the first [operator.tokens]; move it into one", path,
+                entry.line, entry.key);
+  }
+  std::vector<TunedTile> tiles;
+  for (size_t i = 1; i < file.sections.size(); ++i) {
+    tiles.push_back(SectionReader(path, file.sections[i]).read());
+  }
+  return tiles;
+}
+
+std::string format_tiles(const std::vector<std::string>& about,
+                         const std::vector<TunedTile>& tiles) {
+  std::string text;
+  for (const std::string& line : about) text += fmt::format("# {}\n", line);
+  for (const TunedTile& tile : tiles) {
+    text += fmt::format("\n[{}.{}]\nkernel = {}\nblock = {}\n", tile.op, tile.tokens,
+                        tile.config.kernel, tile.config.block);
+    for (const auto& [name, value] : tile.config.knobs) {
+      text += fmt::format("{} = {}\n", name, value);
+    }
+    if (tile.us > 0) text += fmt::format("us = {:.2f}\n", tile.us);
+  }
+  return text;
+}
+
+const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::string& op,
+                              int tokens) {
+  const TunedTile* nearest = nullptr;
+  for (const TunedTile& tile : tiles) {
+    if (tile.op != op) continue;
+    const auto rank = [&](const TunedTile& t) {
+      return std::pair(std::abs(t.tokens - tokens), t.tokens);
+    };
+    if (!nearest || rank(tile) < rank(*nearest)) nearest = &tile;
+  }
+  return nearest;
+}
+
+void use_tile_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  chosen_folder() = folder;
+  tile_folder();
+}
+
+fs::path tile_folder() {
+  const char* set = std::getenv("MOEGATE_TILES");
+  const std::string named = !chosen_folder().empty() ? chosen_folder() : set ? set : "";
+  if (named.empty()) return home() / "suites" / "tiles";
+  std::error_code ignored;  // a folder that may not be looked into is none
+  if (!fs::is_directory(named, ignored)) {
+    usage_error("'{}', where tile configurations are to be, is no folder; correct {}", named,
+                chosen_folder().empty() ? "MOEGATE_TILES" : "--tiles");
+  }
+  return named;
+}
+
+fs::path tile_path(const fs::path& folder, const std::string& device_class,
+                   const TileShape& shape) {
+  return folder / device_class / (shape.name() + ".ini");
+}
+
+std::optional<std::vector<TunedTile>> read_tiles(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) usage_error("{}: these tile configurations cannot be read", path.string());
+  return parse_tiles(path.string(), text);
+}
+
+}  // namespace moegate

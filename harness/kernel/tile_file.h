@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile configurations as data: which kernel, with which block and knobs, is fastest for an
+// operator's shape at each token count. One INI file per device class and shape, see
+// suites/tiles/README.md. Knows neither kernels nor devices: which configurations exist is the
+// operator's business.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/values/case.h"
+
+namespace moegate {
+
+/// What a kernel lets a caller choose, by name: {{"splits", 4}}.
+using Knobs = std::map<std::string, int>;
+
+struct TileConfig {
+  std::string kernel;
+  int block = 0;  // BM; part of the operands' layout, so a parameter of the case and no knob
+  Knobs knobs;
+
+  bool operator==(const TileConfig&) const = default;
+  std::string text() const;     // "swap_ab/block=16/splits=4"
+  std::string variant() const;  // "tile/swap_ab/splits=4": what launches it
+};
+
+/// Variants that are one configuration of a kernel: candidates of `moegate tune`, which run only
+/// where --kernel names them.
+constexpr const char* kTilePrefix = "tile/";
+bool is_tile_variant(const std::string& variant);
+/// The configuration that a variant is, in a case with this block. Throws Error(internal) for
+/// another variant.
+TileConfig config_of_variant(const std::string& variant, int block);
+
+/// What a file holds configurations for: everything that shapes the grouped GEMMs but the tokens.
+struct TileShape {
+  int experts, topk, hidden, inter;  // inter: of one rank
+  std::string dtype;
+
+  std::string name() const;  // "E=256,topk=8,H=7168,N=256,dtype=fp8"
+};
+/// Throws Error(usage) for a case that lacks one of these parameters.
+TileShape tile_shape(const Case& c);
+
+/// One section of a file.
+struct TunedTile {
+  std::string op;
+  int tokens = 0;
+  TileConfig config;
+  double us = 0;      // as tuning measured it, for people; 0: not given
+  std::string where;  // "path:line: [section]", for messages
+
+  bool operator==(const TunedTile&) const = default;
+};
+
+/// Throws Error(usage) naming file, line and section for what parse_ini() refuses, for a section
+/// that is not [operator.tokens], a missing kernel or block, a list, and what is not a number.
+std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text);
+/// Text that parse_tiles() reads, each line of `about` as a comment before it.
+std::string format_tiles(const std::vector<std::string>& about,
+                         const std::vector<TunedTile>& tiles);
+
+/// The entry of the operator whose token count is nearest, of two as near the smaller; null when it
+/// has none.
+const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::string& op,
+                              int tokens);
+
+/// Where files are looked up: what use_tile_folder() was told, else MOEGATE_TILES, else
+/// suites/tiles. Throws Error(usage) where one that was named is no folder.
+std::filesystem::path tile_folder();
+/// For the rest of this process; an empty one changes nothing. Throws as tile_folder() does.
+void use_tile_folder(const std::string& folder);
+/// The file of a shape in a folder.
+std::filesystem::path tile_path(const std::filesystem::path& folder,
+                                const std::string& device_class, const TileShape& shape);
+/// The file's entries; nothing where there is no such file. Throws as parse_tiles() does.
+std::optional<std::vector<TunedTile>> read_tiles(const std::filesystem::path& path);
+
+}  // namespace moegate

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "harness/base/pattern.h"
+
+namespace moegate {
+namespace {
+
+struct Name {
+  int64_t case_id;
+  std::string key, variant;
+};
+
+std::string list_some(const std::vector<std::string>& names) {
+  constexpr size_t kSome = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kSome); ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kSome) text += fmt::format(" and {} more", names.size() - kSome);
+  return text.empty() ? "nothing" : text;
+}
+
+std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
+  const std::regex cases = compile_pattern("--case", query.case_pattern);
+  const std::regex variants = compile_pattern("--variant", query.variant_pattern);
+  Statement q(store.database(),
+              "SELECT DISTINCT case_id, key, variant FROM result JOIN bench_case USING (case_id)");
+  std::vector<Name> names;
+  std::vector<std::string> there;
+  while (q.step()) {
+    Name name{q.integer(0), q.text(1), q.text(2)};
+    there.push_back(name.key + " " + name.variant);
+    if (std::regex_search(name.key, cases) && std::regex_search(name.variant, variants))
+      names.push_back(std::move(name));
+  }
+  if (!names.empty()) return names;
+  std::sort(there.begin(), there.end(), NaturalLess());
+  throw Error(Exit::coverage,
+              fmt::format("{}: nothing matches --case '{}' --variant '{}'; there is: {}",
+                          store.database().path(), query.case_pattern, query.variant_pattern,
+                          list_some(there)));
+}
+
+/// The rows of one case and variant, by run.
+std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name) {
+  Statement q(store.database(),
+              "SELECT run_id, round, r.status, r.timer, tick_ns, span_ns, ratio, ratio_low, "
+              "ratio_high, code FROM result r JOIN process USING (process_id) "
+              "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
+              "AND run.status = 'complete' "
+              "AND run_id NOT IN (SELECT run_id FROM tag WHERE name = 'ab') "
+              "ORDER BY run_id, round, result_id");
+  q.bind(name.case_id, name.variant);
+  std::map<int64_t, std::vector<Level>> runs;
+  while (q.step()) {
+    Level l;
+    l.key = name.key;
+    l.variant = l.result.variant = name.variant;
+    l.round = static_cast<int>(q.integer(1));
+    l.result.status = parse_status(q.text(2));
+    l.result.timer = q.text(3);
+    l.result.tick_ns = q.real(4);
+    l.result.span_ns = q.real(5);
+    l.result.ratio = q.real(6);
+    l.result.ratio_low = q.real(7);
+    l.result.ratio_high = q.real(8);
+    l.result.code = q.text(9);
+    runs[q.integer(0)].push_back(std::move(l));
+  }
+  return runs;
+}
+
+/// What must be equal for two points to compare.
+using Conditions = std::tuple<std::string, std::string, std::string, std::string, int>;
+
+/// Adds the series of one case and variant; `runs` remembers what was read of each run.
+void add_series(Store& store, const Name& name, const std::string& klass,
+                std::map<int64_t, RunInfo>& runs, std::vector<HistorySeries>& all) {
+  std::map<Conditions, HistorySeries> found;
+  for (const auto& [id, levels] : read_levels(store, name)) {
+    if (runs.count(id) == 0) runs[id] = store.run_info(id);
+    const RunInfo& run = runs[id];
+    const bool host = run.device.backend == Backend::host;
+    if (!klass.empty() && run.device.klass != klass) continue;
+    const Sides sides = collect(levels, run.device.backend);
+    const Side& side = sides.begin()->second;
+    if (!side.measured() || side.disturbed || side.yardstick) continue;
+    const std::string uuid = host ? "" : run.device.uuid;
+    HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
+    if (series.points.empty()) {
+      series = {name.key,  name.variant, run.device.klass,   uuid, side.timer,
+                run.flush, run.protocol, run.device.backend, {},   {}};
+    }
+    series.points.push_back({id, run.started, run.label, run.device.uuid, run.git_sha, run.dirty,
+                             side.level, side.code});
+  }
+  for (auto& [conditions, series] : found) all.push_back(std::move(series));
+}
+
+void find_changes(HistorySeries& series, int last) {
+  const auto keep = static_cast<size_t>(last);
+  if (last > 0 && series.points.size() > keep)
+    series.points.erase(series.points.begin(), series.points.end() - last);
+  std::vector<double> logs;
+  for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
+  series.changes = change_points(logs);
+}
+
+std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
+  std::vector<std::string> classes;
+  for (const auto& [id, run] : runs) classes.push_back(run.device.klass);
+  std::sort(classes.begin(), classes.end());
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  return list_some(classes);
+}
+
+}  // namespace
+
+std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query) {
+  std::map<int64_t, RunInfo> runs;
+  std::vector<HistorySeries> all;
+  for (const Name& name : find_names(store, query)) add_series(store, name, query.klass, runs, all);
+  if (all.empty()) {
+    throw Error(
+        Exit::coverage,
+        fmt::format("{}: no complete run has a level for --case '{}' --variant '{}'{}; "
+                    "complete runs of these are of the classes: {}",
+                    store.database().path(), query.case_pattern, query.variant_pattern,
+                    query.klass.empty() ? "" : " --class '" + query.klass + "'", classes_of(runs)));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
+    return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
+  });
+  for (HistorySeries& series : all) find_changes(series, query.last);
+  return all;
+}
+
+}  // namespace moegate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the level of a case and variant developed over the runs of a store, and where it changed.
+// Report only: nothing here fails a gate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/change_points.h"
+#include "harness/base/table.h"
+#include "harness/judge/evidence.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+
+/// Which series. Empty patterns match everything; patterns are ECMAScript, found anywhere.
+struct HistoryQuery {
+  std::string case_pattern, variant_pattern;
+  std::string klass;  // exact device class; empty: any
+  int last = 0;       // newest points of each series only; 0: all
+};
+
+/// What one run says.
+struct HistoryPoint {
+  int64_t run = 0;
+  std::string started;  // UTC, ISO 8601
+  std::string label;
+  std::string uuid;  // of the device
+  std::string git_sha;
+  bool dirty = false;
+  Evidence level;    // microseconds on a GPU, ratios to the yardstick on a host
+  std::string code;  // hash of what was launched; empty: unknown
+};
+
+/// Points that compare: one case and variant, measured in one way on one GPU. A host's ratios
+/// compare within its class.
+struct HistorySeries {
+  std::string key, variant, klass;
+  std::string uuid;  // empty for a host
+  std::string timer, flush;
+  int protocol = 0;
+  Backend backend = Backend::cuda;
+  std::vector<HistoryPoint> points;  // by run
+  std::vector<ChangePoint> changes;  // of the logarithm of the level
+};
+
+/// Every series of the store that matches, from its complete runs; runs of a self-test that built
+/// slow-downs in are left out. Yardsticks of a host have no level and no series. Throws
+/// Error(usage) for a bad pattern and Error(coverage) when nothing matches, saying what there is.
+std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
+
+/// A heading, a table and the changes with the two commits they lie between, for each series.
+std::string markdown(const std::vector<HistorySeries>& all);
+/// One row per point, with the columns that tell the series apart in front; for csv and json.
+Table history_table(const std::vector<HistorySeries>& all);
+
+}  // namespace moegate

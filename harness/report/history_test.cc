@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/history.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/judge/gate_fixture.h"
+
+namespace moegate {
+namespace {
+
+class HistoryTest : public GateTest {
+ protected:
+  /// Runs of one commit each, c1, c2, …; `us(i)` is what fused takes in the i-th.
+  void add_runs(int n, const std::function<double(int)>& us) {
+    for (int i = 1; i <= n; ++i) {
+      info_.git_sha = "c" + std::to_string(i);
+      add_run([&](Row& row, int) {
+        if (row.variant == "fused") row.result.span_ns *= us(i) / 10;
+        row.result.code = us(i) < 11 ? "old" : "new";
+        return row.tokens == "8";
+      });
+    }
+  }
+  int history(Args args = {"--case", "tokens=8", "--variant", "^fused$"}) {
+    return call(cmd_history, std::move(args));
+  }
+  std::vector<HistorySeries> read(const HistoryQuery& query) {
+    Store store = Store::open(db_, Store::Mode::read);
+    return read_history(store, query);
+  }
+};
+
+TEST_F(HistoryTest, AStepIsReportedBetweenItsCommits) {
+  // A tenth of a percent up and down, then 20 % more from the seventh run on.
+  add_runs(12, [](int i) { return (i < 7 ? 10 : 12) * (1 + 0.001 * (i % 3)); });
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(
+      says("**`topk_sort/tokens=8` `fused`** on nvidia-h200 GPU-1, timer cupti, flush "
+           "read, protocol 1\n"))
+      << out_;
+  EXPECT_TRUE(says("- step of +20.0 % between c6 (run 6) and c7 (run 7), p = 0.0")) << out_;
+  EXPECT_EQ(out_.find("step of"), out_.rfind("step of")) << "one step only\n" << out_;
+  EXPECT_TRUE(
+      says("| 7 night  | GPU-1  | c7     | 12.012 | 0.20 |         3 | changed | +20.1 % | "
+           "+20.0 % |"))
+      << out_;
+  EXPECT_TRUE(
+      says("| 8 night  | GPU-1  | c8     | 12.024 | 0.20 |         3 | same    |  +0.1 % | "
+           "        |"))
+      << out_;
+}
+
+TEST_F(HistoryTest, LastIsTheNewest) {
+  add_runs(3, [](int) { return 10.0; });
+  EXPECT_EQ(history({"--case", "tokens=8", "--variant", "fused", "--last", "2", "--format", "csv"}),
+            0);
+  EXPECT_FALSE(says(",c1,")) << out_;
+  EXPECT_TRUE(says(",c2,")) << out_;
+  EXPECT_TRUE(says(",c3,")) << out_;
+}
+
+TEST_F(HistoryTest, WhatDoesNotCompareIsAnotherSeries) {
+  add_run();
+  const RunInfo first = info_;
+  const std::vector<std::function<void()>> changes = {
+      [&] { info_.device.uuid = "GPU-2"; }, [&] { info_.device.klass = "nvidia-b200"; },
+      [&] { info_.timer = "event"; }, [&] { info_.flush = "write"; }, [&] { info_.protocol = 2; }};
+  for (const auto& change : changes) {
+    change();
+    add_run();
+    info_ = first;
+  }
+  add_run();
+  const auto all = read({"tokens=8", "fused", "", 0});
+  ASSERT_EQ(all.size(), 1 + changes.size());
+  size_t points = 0;
+  for (const HistorySeries& series : all) points += series.points.size();
+  EXPECT_EQ(points, 2 + changes.size());
+  EXPECT_EQ(read({"tokens=8", "fused", "nvidia-b200", 0}).size(), 1u);
+}
+
+TEST_F(HistoryTest, HostsOfOneClassAreOneSeriesOfRatios) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  add_run();
+  info_.device.uuid = "another-host";
+  info_.dirty = true;
+  add_run([](Row& row, int) {
+    row.result.ratio *= row.variant == "fused" ? 1.1 : 1;
+    return true;
+  });
+  const auto all = read({"tokens=8", "", "", 0});
+  ASSERT_EQ(all.size(), 1u) << "the yardstick has no level";
+  ASSERT_EQ(all[0].points.size(), 2u);
+  EXPECT_NEAR(all[0].points[0].level.level(), 0.5, 1e-4);
+  EXPECT_NEAR(all[0].points[1].level.level(), 0.55, 1e-4);
+  EXPECT_EQ(history({"--case", "tokens=8", "--format", "json"}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json[1]["commit"], "abc123+dirty");
+  EXPECT_EQ(json[1]["unit"], "ratio");
+  EXPECT_EQ(json[1]["device"], "another-host");
+}
+
+TEST_F(HistoryTest, OnlyCompleteRunsThatAreNoSideOfAnAb) {
+  add_run({}, "interrupted");
+  const int64_t slowed = add_run();
+  Store::open(db_, Store::Mode::update)
+      .database()
+      .execute("INSERT INTO tag VALUES (" + std::to_string(slowed) + ", 'ab', 'head')");
+  const int64_t good = add_run();
+  const auto all = read({"tokens=8", "fused", "", 0});
+  ASSERT_EQ(all.size(), 1u);
+  ASSERT_EQ(all[0].points.size(), 1u);
+  EXPECT_EQ(all[0].points[0].run, good);
+}
+
+TEST_F(HistoryTest, NothingMatchedIsACoverageFailureThatSaysWhatThereIs) {
+  add_run();
+  EXPECT_EQ(history({"--case", "tokens=7"}), 13);
+  EXPECT_TRUE(
+      says("nothing matches --case 'tokens=7' --variant ''; there is: "
+           "topk_sort/tokens=8 chain, topk_sort/tokens=8 fused, topk_sort/tokens=16 chain"))
+      << out_;
+  EXPECT_EQ(history({"--case", "tokens=8", "--class", "b200"}), 13);
+  EXPECT_TRUE(says("--class 'b200'")) << out_;
+  EXPECT_TRUE(says("nvidia-h200")) << out_;
+  EXPECT_EQ(history({"--case", "("}), 2);
+  EXPECT_EQ(history({"--variant", "fused"}), 2);
+  EXPECT_EQ(history({"--case", "8", "--last", "-1"}), 2);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/junit.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "harness/base/escape.h"
+
+namespace moegate {
+namespace {
+
+/// One testsuite on its way.
+struct Suite {
+  std::string cases;
+  int tests = 0, failures = 0, errors = 0, skipped = 0;
+  double seconds = 0;
+};
+
+std::string operator_of(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
+std::string property(const char* name, const std::string& value) {
+  if (value.empty()) return "";
+  return fmt::format("<property name=\"{}\" value=\"{}\"/>", name, xml_escaped(value));
+}
+
+std::string properties_of(const CaseVerdict& v) {
+  std::string text = property("outcome", name_of(v.outcome)) + property("waiver", v.waiver);
+  if (v.latency) {
+    const auto number = [](double x) { return fmt::format("{:.5g}", x); };
+    text += property("effect", number(v.latency->effect)) +
+            property("low", number(v.latency->low)) + property("high", number(v.latency->high)) +
+            property("p_adj", number(v.latency->p_adjusted));
+    if (v.latency->mde > 0) text += property("mde", number(v.latency->mde));
+    text += property("stage", v.stage == 2 ? "replayed" : "stored");
+  }
+  return "<properties>" + text + "</properties>";
+}
+
+std::string failure(Suite& suite, const char* type, const CaseVerdict& v) {
+  ++suite.failures;
+  return fmt::format("<failure type=\"{}\" message=\"{}\"/>", type, xml_escaped(v.why));
+}
+
+/// The element that says how a case did not pass; empty when it did.
+std::string outcome_of(Suite& suite, const CaseVerdict& v) {
+  switch (v.outcome) {
+    case Outcome::regressed:
+      return failure(suite, "latency", v);
+    case Outcome::wrong:
+      return failure(suite, "accuracy", v);
+    case Outcome::missing:
+      if (v.status != Status::crashed && v.status != Status::timeout &&
+          v.status != Status::bad_timer) {
+        return failure(suite, "coverage", v);
+      }
+      ++suite.errors;
+      return fmt::format("<error type=\"{}\" message=\"{}\"/>", name_of(v.status),
+                         xml_escaped(v.why));
+    case Outcome::fresh:
+      if (v.against.empty()) return "";
+      [[fallthrough]];
+    case Outcome::inconclusive:
+    case Outcome::environment:
+      ++suite.skipped;
+      return fmt::format("<skipped message=\"{}: {}\"/>", name_of(v.outcome), xml_escaped(v.why));
+    case Outcome::waived:
+      return fmt::format("<system-out>{}</system-out>", xml_escaped(v.why));
+    case Outcome::pass:
+    case Outcome::identical:
+    case Outcome::improved:
+      return "";
+  }
+  return "";
+}
+
+void add_case(Suite& suite, const CaseVerdict& v, bool host) {
+  const std::string op = operator_of(v.id.key);
+  const std::string rest = v.id.key.size() > op.size() ? v.id.key.substr(op.size() + 1) : v.id.key;
+  const double seconds = host ? 0 : v.head * 1e-6;
+  ++suite.tests;
+  suite.seconds += seconds;
+  suite.cases +=
+      fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\">{}{}</testcase>\n",
+                  xml_escaped(v.id.suite + "." + op), xml_escaped(rest + " [" + v.id.variant + "]"),
+                  seconds, properties_of(v), outcome_of(suite, v));
+}
+
+std::string attributes(const Suite& s) {
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.9f}\"",
+                     s.tests, s.failures, s.errors, s.skipped, s.seconds);
+}
+
+}  // namespace
+
+std::string junit_xml(const GateReport& report) {
+  const RunInfo& run = report.run;
+  std::map<std::pair<std::string, std::string>, Suite> suites;  // by suite, operator
+  for (const CaseVerdict& v : report.result.cases) {
+    add_case(suites[{v.id.suite, operator_of(v.id.key)}], v, run.device.backend == Backend::host);
+  }
+  Suite all;
+  std::string body;
+  const std::string properties = property("class", run.device.klass) +
+                                 property("uuid", run.device.uuid) +
+                                 property("commit", run.git_sha) + property("run", describe(run)) +
+                                 property("verdict", sentence(report.result, report.exit));
+  for (const auto& [name, s] : suites) {
+    body += fmt::format(
+        " <testsuite name=\"{}\" timestamp=\"{}\" {}>\n  <properties>{}</properties>\n{}"
+        " </testsuite>\n",
+        xml_escaped(name.first + "." + name.second), xml_escaped(run.started), attributes(s),
+        properties, s.cases);
+    all.tests += s.tests;
+    all.failures += s.failures;
+    all.errors += s.errors;
+    all.skipped += s.skipped;
+    all.seconds += s.seconds;
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"moegate\" {}>\n{}"
+      "</testsuites>\n",
+      attributes(all), body);
+}
+
+}  // namespace moegate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/query_report.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "harness/base/home.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string list_names(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code ignored;  // an unreadable folder has no reports
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".sql") names.insert(entry.path().stem().string());
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) usage_error("{}: cannot read this report", path.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Table::Cell cell(const Statement& q, int i) {
+  if (q.is_null(i)) return {"", false};
+  if (!q.is_number(i)) return {q.text(i), false};
+  const double value = q.real(i);
+  // Integers in full; other numbers with the digits a measurement has.
+  if (value == static_cast<double>(q.integer(i))) return {std::to_string(q.integer(i)), true};
+  return {fmt::format("{:.6g}", value), true};
+}
+
+Table rows_of(Statement& q, const fs::path& sql, int64_t run) {
+  if (!q.readonly() || q.columns() == 0) {
+    usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
+  }
+  q.bind_named(":run", run);
+  Table table;
+  for (int i = 0; i < q.columns(); ++i) table.columns.push_back(q.column_name(i));
+  while (q.step()) {
+    auto& row = table.rows.emplace_back();
+    for (int i = 0; i < q.columns(); ++i) row.push_back(cell(q, i));
+  }
+  return table;
+}
+
+}  // namespace
+
+fs::path find_report(const std::string& name) {
+  std::error_code ignored;
+  const bool is_path = name.find('/') != std::string::npos || fs::path(name).extension() == ".sql";
+  if (is_path) {
+    if (fs::is_regular_file(name, ignored)) return name;
+    usage_error("report {}: no such file", name);
+  }
+  const fs::path folder = home() / "reports";
+  const fs::path path = folder / (name + ".sql");
+  if (!name.empty() && fs::is_regular_file(path, ignored)) return path;
+  usage_error("no report '{}' in {}; there are: {}; or give the path of a .sql file", name,
+              folder.string(), list_names(folder));
+}
+
+Table run_report(Store& store, const fs::path& sql, int64_t run) {
+  const std::string text = read_text(sql);
+  add_sql_functions(store.database());
+  try {
+    Statement q(store.database(), text);
+    return rows_of(q, sql, run);
+  } catch (const Error& e) {
+    if (e.code() == Exit::usage) throw;
+    // The store was opened and checked: what fails now is the report's SQL.
+    usage_error("{}: {}", sql.string(), e.what());
+  }
+}
+
+}  // namespace moegate

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner of reports, and every report of reports/ on a small synthetic store.
+#include <cmath>
+#include <set>
+
+#include "harness/commands/commands.h"
+#include "harness/kernel/kernel.h"
+#include "harness/kernel/tile_file.h"
+#include "harness/store/report_fixture.h"
+
+namespace moegate {
+namespace {
+
+TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
+  add_run(Backend::cuda);
+  add_run(Backend::host);
+  add_qmoe_run(Backend::cuda, {{"single_fp16_acc", {10}, 8}});
+  add_qmoe_run(Backend::host, {{"single", {10}, 8}});
+  const std::vector<Gemm> layer = {{"moe_gate_up", "gather", "64", {10}},
+                                   {"moe_down", "gather", "64", {10}},
+                                   {"moe_sum", "sum_per_token", "", {1}},
+                                   {"dense_fc2", "alpha_per_k_tile", "", {10}}};
+  add_moe_run(Backend::cuda, layer);
+  add_moe_run(Backend::host, layer);
+  add_dense_run(Backend::cuda, {{"alpha_per_k_tile", 10}});
+  add_dense_run(Backend::host, {{"alpha_per_k_tile", 10}});
+  int reports = 0;
+  for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
+    if (entry.path().extension() != ".sql") continue;
+    ++reports;
+    std::ifstream in(entry.path());
+    std::string first;
+    std::getline(in, first);
+    EXPECT_EQ(first.rfind("-- title: ", 0), 0u) << entry.path();
+    for (const int64_t run : {1, 2}) {
+      // A pull request's own report is of its operators alone.
+      const size_t routing = report(entry.path().string(), run).rows.size();
+      const size_t int4 = report(entry.path().string(), run + 2).rows.size();
+      const size_t fp8 = report(entry.path().string(), run + 4).rows.size();
+      const size_t dense = report(entry.path().string(), run + 6).rows.size();
+      EXPECT_GT(routing + int4 + fp8 + dense, 0u) << entry.path();
+    }
+  }
+  EXPECT_GE(reports, 11);
+}
+
+TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
+  add_run(Backend::cuda);
+  const Table t = report("latency");
+  ASSERT_EQ(t.rows.size(), 8u);
+  // Ordered by key: scoring=noaux_tc first; variants by name.
+  EXPECT_EQ(at(t, 0, "variant"), "broken");
+  EXPECT_EQ(at(t, 0, "us"), "");
+  EXPECT_EQ(at(t, 0, "status"), "crashed");
+  EXPECT_EQ(at(t, 0, "why"), "signal 11");
+  EXPECT_EQ(at(t, 1, "variant"), "chain3");
+  // Logs of 10, 10.1, 10.2 us: geometric mean 10.0997, sd .0099, t(.975, 2) = 4.3027.
+  EXPECT_EQ(at(t, 1, "us"), "10.1");
+  EXPECT_NEAR(std::stod(at(t, 1, "from")), 10.0997 * std::exp(-4.3027 * 0.0099013 / std::sqrt(3.0)),
+              0.002);
+  EXPECT_NEAR(std::stod(at(t, 1, "to")), 10.0997 * std::exp(4.3027 * 0.0099013 / std::sqrt(3.0)),
+              0.002);
+  EXPECT_EQ(at(t, 1, "processes"), "3");
+  EXPECT_EQ(at(t, 1, "samples"), "300");
+  EXPECT_EQ(at(t, 1, "launches"), "1");
+  EXPECT_EQ(at(t, 1, "GB/s"), "1584.2");
+}
+
+TEST_F(ReportTest, SpeedupIsPairedAndSaysWhenItIsNotOne) {
+  add_run(Backend::cuda);
+  add_run(Backend::host);
+  for (const int64_t run : {1, 2}) {
+    const Table t = report("speedup", run);
+    ASSERT_EQ(t.rows.size(), 4u);
+    EXPECT_EQ(at(t, 0, "variant"), "flat");
+    EXPECT_EQ(at(t, 0, "Speedup"), "~");
+    EXPECT_EQ(at(t, 1, "variant"), "fused");
+    EXPECT_EQ(at(t, 1, "Speedup"), "1.25x") << "the common noise cancels";
+    EXPECT_EQ(at(t, 1, "95 % CI"), "1.25–1.25");
+    EXPECT_EQ(at(t, 1, "Before (us)"), "10.1");
+    EXPECT_EQ(at(t, 1, "After (us)"), "8.08");
+    EXPECT_EQ(at(t, 1, "tokens"), "8");
+    EXPECT_EQ(at(t, 1, "other"), "scoring=noaux_tc") << "only what varies";
+  }
+}
+
+TEST_F(ReportTest, OneProcessHasNoSpeedup) {
+  add_run(Backend::cuda, 1);
+  EXPECT_EQ(at(report("speedup"), 1, "Speedup"), "~");
+  EXPECT_EQ(at(report("speedup"), 1, "95 % CI"), "");
+  EXPECT_EQ(at(report("latency"), 1, "from"), "10") << "the interval of that process";
+}
+
+TEST_F(ReportTest, EveryVariantIsABeforeOrHasOne) {
+  std::map<std::pair<std::string, Backend>, std::vector<Gemm>> all;
+  for (const Variant& v : all_variants()) {
+    if (!v.file.starts_with("kernels/") || is_tile_variant(v.name)) continue;  // tests', candidates
+    all[{v.op, v.backend}].push_back({v.op, v.name, "16", {10}});
+  }
+  int64_t run = 0;
+  std::set<std::string> befores, missing;  // a before of one operator may have no after in another
+  for (const auto& [of, variants] : all) {
+    add_moe_run(of.second, variants);
+    const Table t = report("speedup", ++run);
+    std::set<std::string> named;
+    for (size_t row = 0; row < t.rows.size(); ++row) {
+      befores.insert(at(t, row, "before"));
+      named.insert({at(t, row, "before"), at(t, row, "variant")});
+    }
+    for (const Gemm& v : variants) {
+      if (!named.contains(v.variant)) missing.insert(v.variant);
+    }
+  }
+  for (const std::string& variant : missing) EXPECT_TRUE(befores.contains(variant)) << variant;
+}
+
+TEST_F(ReportTest, RooflineNeedsMeasuredCeilings) {
+  add_run(Backend::cuda);
+  EXPECT_EQ(at(report("roofline"), 0, "% of roofline"), "");
+  EXPECT_NE(at(report("roofline"), 0, "GB/s"), "");
+  Store::open(db_, Store::Mode::update)
+      .set_ceilings(info(Backend::cuda).device, {{"read_bytes_per_s", 4e12}});
+  const Table t = report("roofline");
+  EXPECT_EQ(at(t, 0, "variant"), "chain3");
+  EXPECT_EQ(at(t, 0, "floor us"), "4") << "16 MB at 4 TB/s";
+  EXPECT_EQ(at(t, 0, "% of bandwidth"), "39.6");
+  EXPECT_EQ(at(t, 0, "% of roofline"), "39.6");
+  EXPECT_EQ(at(t, 0, "% of rate"), "");
+}
+
+TEST_F(ReportTest, AReportOnlyReads) {
+  add_run(Backend::cuda);
+  EXPECT_EQ(refusal("SELECT count(*) AS n FROM run WHERE run_id = :run"), "accepted");
+  EXPECT_NE(refusal("DELETE FROM run").find("one SELECT"), std::string::npos);
+  EXPECT_NE(refusal("ATTACH '" + (dir_ / "made.db").string() + "' AS x").find("one SELECT"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(dir_ / "made.db"));
+  EXPECT_NE(refusal("SELECT 1; SELECT 2").find("more than one"), std::string::npos);
+  EXPECT_NE(refusal("SELECT x FROM nowhere").find("own.sql"), std::string::npos);
+  EXPECT_NE(refusal("").find("own.sql"), std::string::npos);
+  EXPECT_NE(refusal("SELECT load_extension('x')"), "accepted");
+}
+
+TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
+  add_run(Backend::cuda);
+  std::ofstream(dir_ / "own.sql")
+      << "SELECT NULL AS a, 12345678901 AS b, 1.0/3 AS c, 'x' AS d, 2.0 AS e, "
+         "(SELECT sd(value) FROM json_each('[1,2,null,4]')) AS s, "
+         "(SELECT sd(value) FROM json_each('[1]')) AS s1, t975(2) AS t, t975(0) AS t0";
+  const Table t = report((dir_ / "own.sql").string());
+  const char* const expected[] = {"", "12345678901", "0.333333", "x", "2", "1.52753",
+                                  "", "4.30265",     ""};
+  for (size_t i = 0; i < std::size(expected); ++i)
+    EXPECT_EQ(t.rows[0][i].text, expected[i]) << t.columns[i];
+  EXPECT_TRUE(t.rows[0][1].number);
+  EXPECT_FALSE(t.rows[0][3].number);
+}
+
+TEST_F(ReportTest, UnknownNamesListWhatThereIs) {
+  for (const char* name : {"latenzy", ""}) {
+    try {
+      find_report(name);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      EXPECT_NE(std::string(e.what()).find("accuracy, dense-crossover, kernels"), std::string::npos)
+          << e.what();
+    }
+  }
+  EXPECT_THROW(find_report("../reports/none.sql"), Error);
+}
+
+TEST_F(ReportTest, TheCommandPrints) {
+  add_run(Backend::cuda);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(cmd_report({"speedup", "--db", db_, "--format", "csv"}), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout().rfind("model,tokens,routing", 0), 0u);
+  EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--run", "9"}), Error);
+  EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--format", "xml"}), Error);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that calls sqlite3_* for reading and writing rows. Knows no table.
+#include "harness/store/sqlite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace moegate {
+namespace {
+
+constexpr int kBusyTimeoutMs =
+    10000;  // CI writers are bursty; a transaction here takes milliseconds
+
+/// What a person can do about an SQLite error; empty where its own message says enough.
+const char* remedy(int code) {
+  if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
+    return "; a writer died here and left a journal: open the store once where it may be written";
+  }
+  if (code == SQLITE_IOERR_DELETE) return "; check that you may write in its folder";
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "; another process is writing: wait for it, or give each writer its own --db";
+    case SQLITE_FULL:
+      return "; free disk space and use --resume";
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "; check that its folder exists and that you may write there";
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return "; it is no intact SQLite database: choose another --db";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+// ---- Statement
+
+Statement::Statement(Database& db, std::string_view sql)
+    : db_(&db), statement_(nullptr, sqlite3_finalize) {
+  sqlite3_stmt* raw = nullptr;
+  const char* tail = nullptr;
+  const int rc =
+      sqlite3_prepare_v2(db.handle(), sql.data(), static_cast<int>(sql.size()), &raw, &tail);
+  statement_.reset(raw);
+  if (rc != SQLITE_OK) db.fail("cannot prepare a statement");
+  if (!raw) throw Error(Exit::store, fmt::format("{}: an empty SQL statement", db.path()));
+
+  sqlite3_stmt* second = nullptr;
+  const auto left = static_cast<int>(sql.data() + sql.size() - tail);
+  const int second_rc = sqlite3_prepare_v2(db.handle(), tail, left, &second, nullptr);
+  sqlite3_finalize(second);
+  if (second || second_rc != SQLITE_OK) {
+    throw Error(Exit::store,
+                fmt::format("{}: more than one SQL statement where one is allowed", db.path()));
+  }
+}
+
+void Statement::bind_one(int i, int64_t value) {
+  if (sqlite3_bind_int64(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
+}
+
+void Statement::bind_one(int i, double value) {
+  const int rc = std::isfinite(value) ? sqlite3_bind_double(statement_.get(), i, value)
+                                      : sqlite3_bind_null(statement_.get(), i);
+  if (rc != SQLITE_OK) db_->fail("cannot bind");
+}
+
+void Statement::bind_one(int i, std::string_view value) {
+  // An empty view may hold a null pointer, which SQLite would take for NULL.
+  const char* text = value.empty() ? "" : value.data();
+  if (sqlite3_bind_text64(statement_.get(), i, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) !=
+      SQLITE_OK) {
+    db_->fail("cannot bind");
+  }
+}
+
+void Statement::bind_one(int i, std::span<const std::byte> value) {
+  const void* bytes = value.empty() ? static_cast<const void*>("") : value.data();
+  if (sqlite3_bind_blob64(statement_.get(), i, bytes, value.size(), SQLITE_TRANSIENT) !=
+      SQLITE_OK) {
+    db_->fail("cannot bind");
+  }
+}
+
+bool Statement::bind_named(const char* name, int64_t value) {
+  const int i = sqlite3_bind_parameter_index(statement_.get(), name);
+  if (i == 0) return false;
+  bind_one(i, value);
+  return true;
+}
+
+bool Statement::readonly() const {
+  return sqlite3_stmt_readonly(statement_.get()) != 0;
+}
+
+bool Statement::step() {
+  const int rc = sqlite3_step(statement_.get());
+  if (rc == SQLITE_ROW) return true;
+  if (rc != SQLITE_DONE) db_->fail("a statement failed");
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+  sqlite3_reset(statement_.get());
+}
+
+int Statement::columns() const {
+  return sqlite3_column_count(statement_.get());
+}
+
+std::string Statement::column_name(int i) const {
+  const char* name = sqlite3_column_name(statement_.get(), i);
+  return name ? name : "";
+}
+
+bool Statement::is_null(int i) const {
+  return sqlite3_column_type(statement_.get(), i) == SQLITE_NULL;
+}
+
+bool Statement::is_number(int i) const {
+  const int type = sqlite3_column_type(statement_.get(), i);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+int64_t Statement::integer(int i) const {
+  return sqlite3_column_int64(statement_.get(), i);
+}
+
+double Statement::real(int i) const {
+  return is_null(i) ? std::nan("") : sqlite3_column_double(statement_.get(), i);
+}
+
+std::string Statement::text(int i) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), i));
+  if (!text) return "";
+  return {text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), i))};
+}
+
+// ---- Database
+
+Database::Database(const std::string& path, int flags) : path_(path), db_(nullptr, sqlite3_close) {
+  sqlite3* raw = nullptr;
+  const int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  db_.reset(raw);  // also after a failure: SQLite keeps the message there
+  if (rc != SQLITE_OK) fail("cannot open the store");
+  sqlite3_extended_result_codes(raw, 1);
+  sqlite3_busy_timeout(raw, kBusyTimeoutMs);
+  // Stores are mailed around and opened from CI artifacts: trust nothing that their schema says.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+}
+
+void Database::execute(const std::string& sql) {
+  if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    fail("a statement failed");
+  }
+}
+
+int64_t Database::integer(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+int64_t Database::last_id() const {
+  return sqlite3_last_insert_rowid(db_.get());
+}
+
+void Database::fail(const std::string& what) const {
+  const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
+  const char* message = db_ ? sqlite3_errmsg(db_.get()) : "out of memory";
+  throw Error(Exit::store, fmt::format("{}: {}: {}{}", path_, what, message, remedy(code)));
+}
+
+std::string first_bytes(const std::string& path, size_t count) {
+  // Through SQLite's own file handle: closing another one would drop every lock that this process
+  // holds on the file.
+  Database db(path, SQLITE_OPEN_READONLY);
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_int64 size = 0;
+  int rc = file->pMethods->xFileSize(file, &size);
+  std::string bytes(std::min(count, static_cast<size_t>(size)), '\0');
+  if (rc == SQLITE_OK && !bytes.empty()) {
+    rc = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
+  }
+  if (rc != SQLITE_OK) {
+    throw Error(Exit::store, fmt::format("{}: cannot read its first bytes: {}; choose another --db",
+                                         path, sqlite3_errstr(rc)));
+  }
+  return bytes;
+}
+
+void analyze(Database& db) {
+  db.execute("PRAGMA analysis_limit = 400; ANALYZE");
+}
+
+// ---- Transaction
+
+Transaction::Transaction(Database& db, const char* begin) : db_(db) {
+  db_.execute(begin);
+}
+
+Transaction::~Transaction() {
+  // SQLite has rolled back by itself after some errors; then this one fails, which is no news.
+  if (open_) sqlite3_exec(db_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  db_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace moegate

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// RAII over sqlite3: a connection, a prepared statement, a transaction. Every failure is an
+// Error(store) that names the file and SQLite's own message. Bound parameters only.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+
+class Database;
+
+class Statement {
+ public:
+  /// Prepares one statement; text after it that is another statement is an Error(store).
+  Statement(Database& db, std::string_view sql);
+  /// Binds the arguments to ?1, ?2, …: integers, doubles (NaN and infinity become NULL), strings,
+  /// bytes.
+  template <class... Args>
+  Statement& bind(const Args&... args) {
+    int i = 0;
+    (bind_one(++i, args), ...);
+    return *this;
+  }
+  /// Binds a parameter written :name; false when the statement has none of that name.
+  bool bind_named(const char* name, int64_t value);
+  bool readonly() const;
+  bool step();  // true while there is a row
+  void run();   // steps to the end and resets
+  int columns() const;
+  std::string column_name(int i) const;
+  bool is_null(int i) const;
+  bool is_number(int i) const;
+  int64_t integer(int i) const;
+  double real(int i) const;
+  std::string text(int i) const;
+
+ private:
+  void bind_one(int i, int64_t value);
+  void bind_one(int i, int value) { bind_one(i, int64_t{value}); }
+  void bind_one(int i, bool value) { bind_one(i, int64_t{value}); }
+  void bind_one(int i, uint32_t value) { bind_one(i, int64_t{value}); }
+  void bind_one(int i, double value);
+  void bind_one(int i, std::string_view value);
+  void bind_one(int i, const char* value) { bind_one(i, std::string_view(value)); }
+  void bind_one(int i, const std::string& value) { bind_one(i, std::string_view(value)); }
+  void bind_one(int i, std::span<const std::byte> value);
+
+  Database* db_;
+  std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
+};
+
+class Database {
+ public:
+  Database(const std::string& path, int flags);  // SQLITE_OPEN_*; waits 10 s for other writers
+  void execute(const std::string& sql);          // one or more statements, no parameters
+  int64_t integer(const std::string& sql);       // first column of the first row
+  int64_t last_id() const;
+  const std::string& path() const { return path_; }
+  [[noreturn]] void fail(const std::string& what) const;  // throws Error(store)
+  sqlite3* handle() const { return db_.get(); }
+
+ private:
+  std::string path_;
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
+};
+
+/// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
+/// journal. Throws Error(store) where the file cannot be read.
+std::string first_bytes(const std::string& path, size_t count);
+
+/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
+void analyze(Database& db);
+
+/// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached. With "BEGIN", statements that
+/// only read see one state of the store.
+class Transaction {
+ public:
+  explicit Transaction(Database& db, const char* begin = "BEGIN IMMEDIATE");
+  ~Transaction();
+  void commit();
+
+ private:
+  Database& db_;
+  bool open_ = true;
+};
+
+}  // namespace moegate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/sqlite.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/values/result.h"
+
+namespace moegate {
+namespace {
+
+TEST(Statement, AllowsOneStatementOnly) {
+  Database db(":memory:", SQLITE_OPEN_READWRITE);
+  EXPECT_THROW(Statement(db, "SELECT 1; SELECT 2"), Error);
+  EXPECT_THROW(Statement(db, "-- nothing"), Error);
+  EXPECT_THROW(Statement(db, "SELEC 1"), Error);
+  EXPECT_TRUE(Statement(db, "SELECT 1; -- tail\n").step());
+  EXPECT_FALSE(Statement(db, "CREATE TABLE t (x)").readonly());
+}
+
+TEST(Status, NamesAreReadBack) {
+  for (auto s : {Status::ok, Status::unsupported, Status::wrong, Status::crashed, Status::timeout,
+                 Status::bad_timer, Status::noisy}) {
+    EXPECT_EQ(parse_status(name_of(s)), s);
+  }
+  EXPECT_THROW(parse_status("fine"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results database: what a run writes and a verdict reads. Everything that judges or reports
+// goes through here and needs no GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/store/sqlite.h"
+#include "harness/values/case.h"
+#include "harness/values/run.h"
+
+namespace moegate {
+
+class Store {
+ public:
+  /// read: an existing store, whose content never changes; what a writer that died has left half
+  /// written is rolled back where the file may be written. update: an existing store. write: made
+  /// when missing.
+  enum class Mode { read, update, write };
+  /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and
+  /// the remedy; a foreign file is left untouched. A store of an older version is migrated unless
+  /// `read`.
+  static Store open(const std::string& path, Mode mode);
+
+  int64_t begin_run(const RunInfo& info);  // returns run_id
+  int64_t begin_process(int64_t run, int round, int pid);
+  void end_process(int64_t process, const std::string& throttle);
+  /// One transaction: case, run_case, result, accuracy, kernels, samples. A second result of the
+  /// same process, case and variant replaces the first (a launch is recorded as crashed until it
+  /// returned).
+  void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
+                  const Result& result);
+  void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);
+  /// Its rounds become those that were measured.
+  void end_run(int64_t run, const std::string& status);
+  /// (round, key, variant) that have a row: what --resume leaves out.
+  std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
+
+  /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage) naming what there is.
+  int64_t find_run(const std::string& which);
+  RunInfo run_info(int64_t run);
+  /// Every result of a run, ordered by key, variant, round.
+  std::vector<Level> levels(int64_t run);
+
+  void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
+  std::map<std::string, double> ceilings(const DeviceFacts& device);
+
+  Database& database() { return db_; }
+
+ private:
+  explicit Store(Database db) : db_(std::move(db)) {}
+  int64_t device_id(const DeviceFacts& device);
+  Database db_;
+};
+
+}  // namespace moegate

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a store: what is ours, its version, its journal.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "harness/store/store.h"
+#include "schema_sql.h"  // made by the build from schema_*.sql
+
+namespace moegate {
+namespace {
+
+constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
+
+// kMigrations: schema versions in order; opening a store applies those it lacks. Append-only: a
+// version that exists never changes, because stores of it exist.
+constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
+
+// Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
+constexpr int kFirstSafeWal = 3051003;
+
+[[noreturn]] void refuse_foreign(const std::string& path, int64_t application) {
+  throw Error(Exit::store,
+              fmt::format("{}: is an SQLite database of another program (application_id {:#x}); "
+                          "choose another --db",
+                          path, application));
+}
+
+/// 0 for an empty database, else its version. Throws for a file that is not a store of ours.
+int64_t version_of(Database& db) {
+  const int64_t application = db.integer("PRAGMA application_id");
+  const int64_t version = db.integer("PRAGMA user_version");
+  if (application == 0 && version == 0 && db.integer("SELECT count(*) FROM sqlite_schema") == 0) {
+    return 0;
+  }
+  if (application != kApplicationId) refuse_foreign(db.path(), application);
+  if (version > kVersion) {
+    throw Error(Exit::store, fmt::format("{}: is a store of version {}, this program knows up to "
+                                         "{}; use the moegate that wrote it, or a newer one",
+                                         db.path(), version, kVersion));
+  }
+  return version;
+}
+
+/// Brings the store to kVersion inside one exclusive transaction; safe against a second process
+/// that opens the same new file at the same time.
+void migrate(Database& db) {
+  db.execute("BEGIN EXCLUSIVE");
+  try {
+    for (int64_t v = version_of(db); v < kVersion; ++v) {
+      db.execute(kMigrations.at(static_cast<size_t>(v)));
+    }
+    analyze(db);
+    db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
+                           kApplicationId, kVersion));
+  } catch (...) {
+    sqlite3_exec(db.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+void set_journal_mode(Database& db) {
+  const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
+  Statement(db, wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE").run();
+}
+
+/// The application_id in the head of an SQLite file.
+int64_t application_of(const std::string& head) {
+  int64_t id = 0;
+  for (const char byte : head.substr(68, 4)) id = id << 8 | static_cast<unsigned char>(byte);
+  return id;
+}
+
+/// Throws for a file that is no store of ours. Looks at nothing but its first bytes: a connection
+/// that may write would roll back the journal of another program's database, and one that may not
+/// cannot read a store of ours whose writer died.
+void check_head(const std::string& path) {
+  constexpr std::string_view kMagic("SQLite format 3", 16);  // with its zero
+  constexpr size_t kHead = 100;
+  const std::string head = first_bytes(path, kHead);
+  if (head.empty()) return;  // a new store
+  if (head.size() < kHead || !head.starts_with(kMagic)) {
+    throw Error(Exit::store, fmt::format("{}: file is not a database; it is no intact SQLite "
+                                         "database: choose another --db",
+                                         path));
+  }
+  const int64_t application = application_of(head);
+  if (application == kApplicationId) return;
+  if (application != 0) refuse_foreign(path, application);
+  Database probe(path, SQLITE_OPEN_READONLY);  // nothing yet, or of a program that sets no id
+  version_of(probe);
+}
+
+void check_file(const std::string& path, Store::Mode mode) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(Exit::store, fmt::format("{}: is a folder; --db names a file", path));
+  }
+  if (!std::filesystem::exists(path, ignored)) {
+    if (mode == Store::Mode::write) return;
+    throw Error(Exit::store,
+                fmt::format("{}: no such store; `moegate run --db {}` makes one", path, path));
+  }
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    throw Error(Exit::store, fmt::format("{}: is no regular file; choose another --db", path));
+  }
+  check_head(path);
+}
+
+}  // namespace
+
+Store Store::open(const std::string& path, Mode mode) {
+  check_file(path, mode);
+  // Read-write for readers too: what a writer that died has left can only be rolled back so.
+  const int create = mode == Mode::write ? SQLITE_OPEN_CREATE : 0;
+  Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
+  if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
+  const int64_t version = version_of(store.db_);
+  if (mode == Mode::read) {
+    if (version != kVersion) {
+      throw Error(Exit::store, fmt::format("{}: {}; `moegate run --db {}` {}", path,
+                                           version == 0 ? "is an empty file, no store"
+                                                        : "is a store of an older version",
+                                           path, version == 0 ? "fills it" : "upgrades it"));
+    }
+    return store;
+  }
+  // SQLite falls back to read-only silently when the file's permissions say so.
+  if (sqlite3_db_readonly(store.db_.handle(), "main") == 1) {
+    throw Error(Exit::store,
+                fmt::format("{}: is read-only; copy it, or choose another --db", path));
+  }
+  if (version != kVersion) migrate(store.db_);
+  set_journal_mode(store.db_);
+  return store;
+}
+
+}  // namespace moegate

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question about one run reads the rows of that run, however many runs the store holds.
+#include <memory>
+#include <set>
+
+#include "harness/store/crash_fixture.h"
+#include "harness/store/report_fixture.h"
+
+namespace moegate {
+namespace {
+
+class StorePlanTest : public ReportTest {
+ protected:
+  void SetUp() override {
+    ReportTest::SetUp();
+    for (int run = 0; run < 20; ++run) add_run(run % 2 == 0 ? Backend::cuda : Backend::host);
+    store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::update));
+    store_->database().execute(
+        "INSERT INTO seed_error SELECT result_id, 0, '0', 0, 0, 0 FROM result");
+    store_->end_run(20, "complete");
+    store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::read));
+    Statement q(store_->database(), "SELECT rootpage, name FROM sqlite_schema");
+    while (q.step()) name_of_[q.integer(0)] = q.text(1);
+    Statement t(store_->database(), "SELECT rootpage, tbl_name FROM sqlite_schema");
+    while (t.step()) table_of_[t.integer(0)] = t.text(1);
+  }
+
+  /// Expects of the compiled statement that it runs through no table or index that grows with every
+  /// run, and that it looks the run up in process_run.
+  void expect_one_run(const std::string& what, const std::string& sql) {
+    std::map<int64_t, int64_t> page_of;  // cursor -> root page
+    bool by_run = false;
+    Statement code(store_->database(), "EXPLAIN " + sql);
+    while (code.step()) {
+      const std::string opcode = code.text(1);
+      const int64_t cursor = code.integer(2);
+      if (opcode == "OpenRead") page_of[cursor] = code.integer(3);
+      const auto page = page_of.find(cursor);
+      if (page == page_of.end()) continue;
+      by_run |= opcode == "SeekGE" && name_of_[page->second] == "process_run";
+      if (opcode != "Rewind" && opcode != "Last") continue;
+      EXPECT_EQ(kGrowing.count(table_of_[page->second]), 0u)
+          << what << " reads all of " << name_of_[page->second] << ": " << sql;
+    }
+    EXPECT_TRUE(by_run) << what << ": " << sql;
+  }
+
+  static inline const std::set<std::string> kGrowing = {"process",    "result", "accuracy",
+                                                        "seed_error", "kernel", "sample"};
+  CrashVfs vfs_;  // for its speed
+  std::unique_ptr<Store> store_;
+  std::map<int64_t, std::string> name_of_, table_of_;  // of a root page
+};
+
+TEST_F(StorePlanTest, TheStoresOwnQuestions) {
+  std::set<std::string> asked;
+  const auto note = [](unsigned, void* set, void* statement, void*) {
+    const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+    if (sql.starts_with("SELECT")) static_cast<std::set<std::string>*>(set)->insert(sql);
+    return 0;
+  };
+  sqlite3* db = store_->database().handle();
+  sqlite3_trace_v2(db, SQLITE_TRACE_STMT, note, &asked);
+  EXPECT_FALSE(store_->levels(7).empty());
+  EXPECT_FALSE(store_->done(7).empty());
+  sqlite3_trace_v2(db, 0, nullptr, nullptr);
+  EXPECT_EQ(asked.size(), 4u);
+  for (const std::string& sql : asked) expect_one_run("the store", sql);
+}
+
+TEST_F(StorePlanTest, TheReportsOfOneRun) {
+  add_sql_functions(store_->database());
+  for (const char* name : {"latency", "accuracy", "kernels", "roofline", "speedup"}) {
+    std::ifstream in(find_report(name));
+    expect_one_run(name, {std::istreambuf_iterator<char>(in), {}});
+  }
+}
+
+/// Adds a result to a run when the reader's second statement begins.
+struct Intruder {
+  Store store;
+  int statements;
+
+  static int look(unsigned, void* self, void* statement, void*) {
+    auto* intruder = static_cast<Intruder*>(self);
+    const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+    if (!sql.starts_with("SELECT") || ++intruder->statements != 2) return 0;
+    Result result;
+    result.variant = "late";
+    result.status = Status::wrong;
+    result.accuracy.resize(1);
+    try {
+      intruder->store.add_result(1, {"s", "gpt", "topk_sort", {}, {}}, {}, {}, result);
+    } catch (const Error&) {
+      // Where the library has no write-ahead log for us, the reader's lock refuses the writer.
+    }
+    return 0;
+  }
+};
+
+TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
+  const size_t before = store_->levels(1).size();
+  Intruder intruder{Store::open(db_, Store::Mode::update), 0};
+  sqlite3_busy_timeout(intruder.store.database().handle(), 0);
+  sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
+  EXPECT_EQ(store_->levels(1).size(), before);
+  EXPECT_EQ(intruder.statements, 3);
+}
+
+}  // namespace
+}  // namespace moegate

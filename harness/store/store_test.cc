@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ =
+        fs::path(::testing::TempDir()) /
+        (std::string("store_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+    path_ = (dir_ / "r.db").string();
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  /// The message of the Error(store) that opening throws; empty when it does not.
+  std::string refusal(const std::string& path, Store::Mode mode) {
+    try {
+      Store::open(path, mode);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::store) << e.what();
+      return e.what();
+    }
+    return "";
+  }
+
+  fs::path dir_;
+  std::string path_;
+};
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Case some_case(const std::string& tokens = "8") {
+  return {"tiny", "gpt-oss-120b", "topk_sort", {{"tokens", tokens}, {"topk", "4"}}, {}};
+}
+
+RunInfo some_run(const std::string& label = "nightly") {
+  RunInfo info;
+  info.label = label;
+  info.device = {Backend::cuda, "NVIDIA H200",      "nvidia-h200", "GPU-1",  132,
+                 60 << 20,      int64_t{150} << 30, 227 << 10,     "580.159"};
+  info.protocol = 1;
+  info.timer = "cupti";
+  info.flush = "read";
+  info.dirty = true;
+  info.tags = {{"why", "test"}};
+  return info;
+}
+
+Accuracy some_accuracy(const std::string& output, double rel_l2) {
+  Accuracy a;
+  a.output = output;
+  a.ok = true;
+  a.rel_l2 = rel_l2;
+  return a;
+}
+
+KernelRow some_kernel(const std::string& name) {
+  KernelRow k;
+  k.name = name;
+  k.grid = "132x1x1";
+  k.ns = 900;
+  return k;
+}
+
+Result some_result(const std::string& variant = "chain3", double span_ns = 5000) {
+  Result r;
+  r.variant = variant;
+  r.timer = "cupti";
+  r.tick_ns = 32;
+  r.samples = 3;
+  r.flags = kSlowClock;
+  r.span_ns = r.median_ns = span_ns;
+  r.ratio = 1.5;
+  r.accuracy = {some_accuracy("weights", 1e-6)};
+  r.kernels = {some_kernel("a"), some_kernel("b")};
+  r.spans_ns = {5000.f, 5001.5f, 4999.f};
+  return r;
+}
+
+TEST_F(StoreTest, KeepsEverythingThatAResultSays) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(some_run());
+  const int64_t process = store.begin_process(run, 2, 4711);
+  Result r = some_result();
+  r.accuracy.push_back(some_accuracy("broken", std::numeric_limits<double>::quiet_NaN()));
+  store.add_result(process, some_case(), {1, 2, 3}, {{"active_experts", 57}}, r);
+  store.end_process(process, "sw_power_cap");
+  store.end_run(run, "complete");
+
+  const RunInfo info = store.run_info(run);
+  EXPECT_EQ(info.status, "complete");
+  EXPECT_TRUE(info.dirty);
+  EXPECT_EQ(info.device.klass, "nvidia-h200");
+  EXPECT_EQ(info.device.backend, Backend::cuda);
+  EXPECT_EQ(info.device.memory_bytes, int64_t{150} << 30);
+  EXPECT_EQ(info.tags.at("why"), "test");
+  EXPECT_EQ(info.started.size(), 20u);  // 2026-11-03T12:34:56Z
+
+  const auto levels = store.levels(run);
+  ASSERT_EQ(levels.size(), 1u);
+  EXPECT_EQ(levels[0].key, some_case().key());
+  EXPECT_EQ(levels[0].suite, "tiny");
+  EXPECT_EQ(levels[0].round, 2);
+  const Result& back = levels[0].result;
+  EXPECT_EQ(back.status, Status::ok);
+  EXPECT_EQ(back.span_ns, 5000);
+  EXPECT_EQ(back.flags, kSlowClock);
+  ASSERT_EQ(back.accuracy.size(), 2u);
+  EXPECT_EQ(back.accuracy[0].output, "broken");
+  EXPECT_TRUE(std::isnan(back.accuracy[0].rel_l2));
+  EXPECT_EQ(back.accuracy[1].rel_l2, 1e-6);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM kernel"), 2);
+  EXPECT_EQ(store.database().integer("SELECT length(spans) FROM sample"), 12);
+  EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
+}
+
+TEST_F(StoreTest, ASecondResultOfAProcessReplacesTheFirst) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
+  store.add_result(process, some_case(), {1, 2, 3}, {{"active_experts", 57}}, some_result());
+  Result crashed;
+  crashed.variant = "chain3";
+  crashed.status = Status::crashed;
+  store.add_result(process, some_case(), {}, {}, crashed);
+  EXPECT_EQ(store.levels(1).at(0).result.status, Status::crashed);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM kernel"), 0);
+  EXPECT_EQ(store.database().integer("SELECT flops FROM bench_case"), 1) << "cost is kept";
+  EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
+  EXPECT_EQ(store.done(1).count({0, some_case().key(), "chain3"}), 1u);
+}
+
+TEST_F(StoreTest, AResultIsStoredWholeOrNotAtAll) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
+  Result r = some_result();
+  r.accuracy.push_back(r.accuracy[0]);  // violates the primary key after the result was inserted
+  EXPECT_THROW(store.add_result(process, some_case(), {}, {}, r), Error);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM result"), 0);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM bench_case"), 0);
+}
+
+TEST_F(StoreTest, AMeasuredResultNeedsSamples) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
+  Result r = some_result();
+  r.span_ns = 0;
+  EXPECT_THROW(store.add_result(process, some_case(), {}, {}, r), Error);
+}
+
+TEST_F(StoreTest, MarksSuspectWarmInEveryProcessOfTheRun) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(some_run());
+  for (int round = 0; round < 2; ++round) {
+    const int64_t process = store.begin_process(run, round, 1);
+    store.add_result(process, some_case(), {}, {}, some_result("chain3"));
+    store.add_result(process, some_case(), {}, {}, some_result("other"));
+  }
+  store.mark_suspect_warm(run, some_case().key(), "chain3");
+  for (const Level& l : store.levels(run)) {
+    EXPECT_EQ(l.result.suspect_warm, l.result.variant == "chain3");
+  }
+}
+
+TEST_F(StoreTest, FindsRuns) {
+  Store store = Store::open(path_, Store::Mode::write);
+  try {
+    store.find_run("latest");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::usage);
+    EXPECT_NE(std::string(e.what()).find("moegate run"), std::string::npos) << e.what();
+  }
+  const int64_t a = store.begin_run(some_run("a"));
+  const int64_t b = store.begin_run(some_run("a"));
+  const int64_t c = store.begin_run(some_run("7"));
+  store.end_run(a, "complete");
+  store.end_run(b, "interrupted");
+  EXPECT_EQ(store.find_run("latest"), b) << "c still runs";
+  EXPECT_EQ(store.find_run("a"), b);
+  EXPECT_EQ(store.find_run("1"), a);
+  EXPECT_EQ(store.find_run("7"), c) << "no run 7, so a label";
+  for (const char* which : {"zzz", "", "99", "99999999999999999999999"}) {
+    try {
+      store.find_run(which);
+      FAIL() << which;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      EXPECT_NE(std::string(e.what()).find("2 'a' (interrupted)"), std::string::npos) << e.what();
+    }
+  }
+}
+
+TEST_F(StoreTest, KeepsCeilings) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const DeviceFacts device = some_run().device;
+  EXPECT_TRUE(store.ceilings(device).empty());
+  store.set_ceilings(device, {{"read_bytes_per_s", 4.2e12}, {"bf16_flops", 7e14}});
+  store.set_ceilings(device, {{"read_bytes_per_s", 4.3e12}});
+  EXPECT_EQ(store.ceilings(device).at("read_bytes_per_s"), 4.3e12);
+  EXPECT_EQ(store.ceilings(device).size(), 2u);
+}
+
+TEST_F(StoreTest, OpensAgainWithoutChangingAnything) {
+  Store::open(path_, Store::Mode::write).begin_run(some_run());
+  const std::string before = bytes_of(path_);
+  { Store::open(path_, Store::Mode::read).levels(1); }
+  EXPECT_EQ(bytes_of(path_), before);
+  EXPECT_EQ(Store::open(path_, Store::Mode::update).begin_run(some_run()), 2);
+  EXPECT_EQ(Store::open(path_, Store::Mode::write).begin_run(some_run()), 3);
+  EXPECT_THROW(Store::open(path_, Store::Mode::read).begin_run(some_run()), Error);
+}
+
+TEST_F(StoreTest, RefusesWhatIsNotThere) {
+  for (auto mode : {Store::Mode::read, Store::Mode::update}) {
+    EXPECT_NE(refusal(path_, mode).find("moegate run --db"), std::string::npos);
+  }
+  EXPECT_FALSE(fs::exists(path_)) << "reading makes no file";
+  EXPECT_NE(refusal((dir_ / "no" / "r.db").string(), Store::Mode::write).find("folder"),
+            std::string::npos);
+  EXPECT_NE(refusal(dir_.string(), Store::Mode::write).find("is a folder"), std::string::npos);
+}
+
+TEST_F(StoreTest, RefusesForeignFilesAndLeavesThemUntouched) {
+  std::ofstream(path_) << "tokens = 1\n";
+  const std::string other = (dir_ / "other.db").string();
+  Database(other, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).execute("CREATE TABLE t (x)");
+  for (const std::string& path : {path_, other}) {
+    const std::string before = bytes_of(path);
+    for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
+      EXPECT_NE(refusal(path, mode).find("another --db"), std::string::npos);
+    }
+    EXPECT_EQ(bytes_of(path), before);
+  }
+}
+
+TEST_F(StoreTest, RefusesANewerStoreAndLeavesItUntouched) {
+  { Store::open(path_, Store::Mode::write).database().execute("PRAGMA user_version = 999"); }
+  const std::string before = bytes_of(path_);
+  for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
+    EXPECT_NE(refusal(path_, mode).find("version 999"), std::string::npos);
+  }
+  EXPECT_EQ(bytes_of(path_), before);
+}
+
+TEST_F(StoreTest, TakesAnEmptyFileForANewStore) {
+  std::ofstream(path_).flush();
+  EXPECT_NE(refusal(path_, Store::Mode::read).find("empty"), std::string::npos);
+  EXPECT_EQ(Store::open(path_, Store::Mode::write).begin_run(some_run()), 1);
+}
+
+TEST_F(StoreTest, SetsWhatProtectsTheData) {
+  Store store = Store::open(path_, Store::Mode::write);
+  Database& db = store.database();
+  EXPECT_EQ(db.integer("PRAGMA foreign_keys"), 1);
+  EXPECT_EQ(db.integer("PRAGMA trusted_schema"), 0);
+  EXPECT_EQ(db.integer("PRAGMA busy_timeout"), 10000);
+  EXPECT_EQ(db.integer("PRAGMA application_id"), 0x4D6F4550);
+  EXPECT_EQ(db.integer("PRAGMA user_version"), 3);
+  Statement mode(db, "PRAGMA journal_mode");
+  ASSERT_TRUE(mode.step());
+  EXPECT_EQ(mode.text(0), sqlite3_libversion_number() >= 3051003 ? "wal" : "delete");
+}
+
+TEST_F(StoreTest, ADeletedRunTakesItsRowsAlong) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
+  store.add_result(process, some_case(), {}, {}, some_result());
+  store.database().execute("DELETE FROM run");
+  for (const char* table : {"process", "result", "accuracy", "kernel", "sample", "run_case"}) {
+    EXPECT_EQ(store.database().integer(std::string("SELECT count(*) FROM ") + table), 0) << table;
+  }
+}
+
+TEST_F(StoreTest, TwoWritersShareOneStore) {
+  Store one = Store::open(path_, Store::Mode::write);
+  Store two = Store::open(path_, Store::Mode::write);
+  EXPECT_EQ(one.begin_run(some_run()), 1);
+  EXPECT_EQ(two.begin_run(some_run()), 2);
+  EXPECT_EQ(one.database().integer("SELECT count(*) FROM device"), 1);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interval arithmetic over activity records. Everything here is deterministic in its arguments.
+#include "harness/timing/activity.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "harness/base/stats.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+namespace {
+
+constexpr double kSlowShare = 0.95;   // protocol 1
+constexpr size_t kClockWindow = 256;  // more than one batch, less than a case
+constexpr double kRoundingNs = 4;     // conversion of GPU to CPU time rounds to 1 ns at both ends
+
+bool bad(const Activity& a, const TimeWindow& window) {
+  return a.start_ns == 0 || a.end_ns < a.start_ns || a.start_ns < window.low_ns ||
+         a.end_ns > window.high_ns;
+}
+
+double between(uint64_t from, uint64_t to) {  // signed, unlike the difference itself
+  return to >= from ? static_cast<double>(to - from) : -static_cast<double>(from - to);
+}
+
+std::string demangle(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : name;
+}
+
+uint64_t hash_geometry(const OperationShape& s, uint64_t detail, uint64_t seed) {
+  for (const auto& extent : {s.grid, s.block, s.cluster}) {
+    seed = hash_bytes(extent, sizeof s.grid, seed);
+  }
+  seed = hash_bytes(&s.registers, sizeof s.registers, seed);
+  const int64_t shared[] = {s.static_shared, s.dynamic_shared};
+  seed = hash_bytes(shared, sizeof shared, seed);
+  return hash_bytes(&detail, sizeof detail, seed);
+}
+
+std::string extent_text(const int (&extent)[3]) {
+  if (extent[0] == 0) return "";
+  return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
+}
+
+}  // namespace
+
+int ShapeTable::id_of(const OperationShape& shape) {
+  const auto [it, fresh] = ids_.try_emplace(shape, static_cast<int>(shapes_.size()));
+  if (fresh) shapes_.push_back(&it->first);
+  return it->second;
+}
+
+uint64_t detail_of(std::initializer_list<uint64_t> values) {
+  return hash_bytes(values.begin(), values.size() * sizeof(uint64_t));
+}
+
+Sample summarise(Recorded& recorded, const TimeWindow& window) {
+  Sample sample;
+  std::vector<Activity>& launch = recorded.launch;
+  sample.kernels = static_cast<int>(launch.size());
+  if (launch.empty()) {
+    sample.flags = kMissingRecord;
+    return sample;
+  }
+  std::ranges::sort(launch, {}, [](const Activity& a) { return std::pair(a.start_ns, a.end_ns); });
+  if (std::ranges::any_of(launch, [&](const Activity& a) { return bad(a, window); })) {
+    sample.flags = kBadTimestamp;  // durations of such records mean nothing: leave them at 0
+    return sample;
+  }
+  const uint64_t first = launch.front().start_ns;
+  uint64_t reached = first;  // end of everything so far
+  for (const Activity& a : launch) {
+    sample.sum_ns += between(a.start_ns, a.end_ns);
+    const uint64_t fresh = std::max(a.start_ns, reached);
+    if (a.end_ns > fresh) sample.busy_ns += between(fresh, a.end_ns);
+    reached = std::max(reached, a.end_ns);
+  }
+  sample.span_ns = between(first, reached);
+  for (const Activity& f : recorded.flush) {
+    if (bad(f, window)) sample.flags |= kBadTimestamp;
+    if (f.end_ns > first) sample.flags |= kOverlapsFlush;
+  }
+  return sample;
+}
+
+std::vector<int> fingerprint(std::span<const Activity> launch) {
+  std::vector<int> ids;
+  ids.reserve(launch.size());
+  for (const Activity& a : launch) ids.push_back(a.shape);
+  std::ranges::sort(ids);
+  return ids;
+}
+
+void KernelSets::learn(std::span<const Sample> samples, std::span<const std::vector<int>> prints,
+                       std::span<const size_t> sets) {
+  std::map<size_t, std::map<std::vector<int>, int>> seen;
+  std::map<size_t, int> most;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].flags != 0 || reference_.contains(sets[i])) continue;
+    const int count = ++seen[sets[i]][prints[i]];
+    most[sets[i]] = std::max(most[sets[i]], count);
+  }
+  for (size_t i = 0; i < samples.size(); ++i) {  // in order: the earliest wins a tie
+    const auto found = seen.find(sets[i]);
+    if (found == seen.end() || samples[i].flags != 0) continue;
+    if (found->second.at(prints[i]) == most[sets[i]]) reference_.try_emplace(sets[i], prints[i]);
+  }
+}
+
+void KernelSets::flag(std::span<Sample> samples, std::span<const Recorded> recorded,
+                      std::span<const size_t> sets) {
+  std::vector<std::vector<int>> prints;
+  prints.reserve(samples.size());
+  for (const Recorded& r : recorded) prints.push_back(fingerprint(r.launch));
+  learn(samples, prints, sets);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto found = reference_.find(sets[i]);
+    if (found == reference_.end() || prints[i] == found->second) continue;
+    const bool fewer = prints[i].size() < found->second.size();
+    samples[i].flags |= fewer ? kMissingRecord : kOtherKernels;
+  }
+}
+
+void ClockWatch::flag(std::span<Sample> samples) {
+  for (const Sample& s : samples) {
+    if (s.sm_mhz > 0) recent_.push_back(s.sm_mhz);
+  }
+  while (recent_.size() > std::max(kClockWindow, samples.size())) recent_.pop_front();
+  if (recent_.empty()) return;
+  const std::vector<double> values(recent_.begin(), recent_.end());
+  const double limit = kSlowShare * median(values);
+  for (Sample& s : samples) {
+    if (s.sm_mhz > 0 && s.sm_mhz < limit) s.flags |= kSlowClock;
+  }
+}
+
+void OperationLog::add(std::span<const Activity> launch) {
+  std::map<int, int> before;
+  uint64_t reached = 0;
+  for (const Activity& a : launch) {
+    Series& series = series_[{a.shape, before[a.shape]++}];
+    series.ns.push_back(between(a.start_ns, a.end_ns));
+    series.gap_ns.push_back(reached == 0 ? 0 : between(reached, a.start_ns));
+    series.offset_ns += between(launch.front().start_ns, a.start_ns);
+    reached = std::max(reached, a.end_ns);
+  }
+}
+
+std::vector<KernelRow> OperationLog::rows(const ShapeTable& shapes) const {
+  std::vector<std::pair<double, KernelRow>> ordered;
+  for (const auto& [key, series] : series_) {
+    const OperationShape& shape = shapes.at(key.first);
+    KernelRow row;
+    row.name = demangle(shape.name);
+    row.grid = extent_text(shape.grid);
+    row.block = extent_text(shape.block);
+    row.cluster = extent_text(shape.cluster);
+    row.registers = shape.registers;
+    row.static_shared = shape.static_shared;
+    row.dynamic_shared = shape.dynamic_shared;
+    row.ns = trimmed_mean(series.ns);
+    row.gap_ns = trimmed_mean(series.gap_ns);
+    ordered.emplace_back(series.offset_ns / static_cast<double>(series.ns.size()), std::move(row));
+  }
+  std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
+  std::vector<KernelRow> rows;
+  rows.reserve(ordered.size());
+  for (auto& [offset, row] : ordered) rows.push_back(std::move(row));
+  return rows;
+}
+
+void LaunchLog::add(size_t set, std::span<const Activity> launch) {
+  const auto [it, fresh] = launches_.try_emplace(set);
+  if (!fresh) return;
+  it->second.assign(launch.begin(), launch.end());
+  // Operations on several streams start in any order; they are launched in one.
+  std::ranges::sort(it->second, {},
+                    [](const Activity& a) { return std::pair(a.correlation, a.start_ns); });
+}
+
+std::string LaunchLog::code(size_t sets, const ShapeTable& shapes, const CodeOf& code_of) const {
+  uint64_t hash = 0;
+  for (size_t set = 0; set < sets; ++set) {
+    const auto launch = launches_.find(set);
+    if (launch == launches_.end()) return "";
+    const size_t count = launch->second.size();
+    hash = hash_bytes(&count, sizeof count, hash);
+    for (const Activity& a : launch->second) {
+      const OperationShape& shape = shapes.at(a.shape);
+      const bool is_kernel = shape.grid[0] > 0;
+      const auto code =
+          is_kernel ? code_of(shape.name) : hash_bytes(shape.name.data(), shape.name.size());
+      if (!code) return "";
+      hash = hash_geometry(shape, a.detail, hash_bytes(&*code, sizeof *code, hash));
+    }
+  }
+  return sets > 0 ? fmt::format("{:016x}", hash) : "";
+}
+
+double measured_tick(std::span<const double> durations_ns) {
+  std::vector<double> values(durations_ns.begin(), durations_ns.end());
+  std::ranges::sort(values);
+  std::vector<double> steps;  // means of values that only rounding tells apart
+  for (size_t i = 0; i < values.size();) {
+    const size_t begin = i;
+    double sum = 0;
+    for (; i < values.size() && values[i] - values[begin] < kRoundingNs; ++i) sum += values[i];
+    steps.push_back(sum / static_cast<double>(i - begin));
+  }
+  double tick = 0;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const double step = steps[i] - steps[i - 1];
+    if (tick == 0 || step < tick) tick = step;
+  }
+  return tick;
+}
+
+}  // namespace moegate

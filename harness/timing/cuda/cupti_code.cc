@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUPTI's resource callbacks behind CuptiCode. With lazy loading a module comes with the first
+// launch of one of its kernels, which is a verification: no timed launch ever waits for the
+// hashing.
+#include "harness/timing/cuda/cupti_code.h"
+
+#include <cupti.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "harness/base/dynlib.h"
+#include "harness/kernel/kernel.h"
+#include "harness/timing/elf_code.h"
+
+namespace moegate {
+namespace {
+
+/// Never destroyed: modules may be loaded while the process ends.
+struct State {
+  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
+  decltype(&::cuptiSubscribe) subscribe = nullptr;
+  decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&::cuptiEnableCallback) enable = nullptr;
+  CUpti_SubscriberHandle subscriber = nullptr;
+
+  std::mutex mutex;  // callbacks come from any thread
+  std::map<std::string, std::set<uint64_t>> codes;
+};
+
+State& state() {
+  static State* instance = new State;
+  return *instance;
+}
+
+void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  const auto* resource = static_cast<const CUpti_ResourceData*>(data);
+  const auto* module = static_cast<const CUpti_ModuleResourceData*>(resource->resourceDescriptor);
+  if (!module || !module->pCubin) return;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(module->pCubin);
+  State& s = state();
+  const auto codes = kernel_codes({bytes, module->cubinSize});
+  const std::lock_guard lock(s.mutex);
+  for (const auto& [name, code] : codes) s.codes[name].insert(code);
+}
+
+}  // namespace
+
+void CuptiCode::watch() noexcept {
+  State& s = state();
+  if (!s.lib.bind(s.subscribe, "cuptiSubscribe") ||
+      !s.lib.bind(s.unsubscribe, "cuptiUnsubscribe") ||
+      !s.lib.bind(s.enable, "cuptiEnableCallback") ||
+      s.subscribe(&s.subscriber, module_loaded, nullptr) != CUPTI_SUCCESS) {
+    s.subscriber = nullptr;
+    return;
+  }
+  const CUptiResult enabled =
+      s.enable(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+  if (enabled != CUPTI_SUCCESS) stop();
+}
+
+void CuptiCode::stop() noexcept {
+  State& s = state();
+  if (s.subscriber) s.unsubscribe(s.subscriber);
+  s.subscriber = nullptr;
+}
+
+std::optional<uint64_t> CuptiCode::of(const std::string& kernel) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const auto found = s.codes.find(kernel);
+  if (found == s.codes.end()) return std::nullopt;
+  const std::vector<uint64_t> hashes(found->second.begin(), found->second.end());
+  return hash_bytes(hashes.data(), hashes.size() * sizeof(uint64_t));
+}
+
+}  // namespace moegate

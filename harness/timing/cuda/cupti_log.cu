@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUPTI's activity API behind CuptiLog. CUPTI calls back into request_buffer and complete_buffer,
+// from any thread; both only move buffers, parsing waits for drain().
+#include "harness/timing/cuda/cupti_log.h"
+
+#include <cupti.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "harness/base/dynlib.h"
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{2} << 20;  // about 1000 samples of one kernel each
+constexpr size_t kBufferAlign = 8;                // ACTIVITY_RECORD_ALIGNMENT
+constexpr CUpti_CallbackId kMostCalls = 4096;     // both domains have under 1000 in CUDA 13
+
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+
+#define MOEGATE_CUPTI_FUNCTIONS(X)                                                           \
+  X(cuptiActivitySetAttribute)                                                               \
+  X(cuptiActivityRegisterTimestampCallback)                                                  \
+  X(cuptiActivityRegisterCallbacks)                                                          \
+  X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi)            \
+      X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) \
+          X(cuptiActivityGetNumDroppedRecords) X(cuptiActivityPushExternalCorrelationId)     \
+              X(cuptiActivityPopExternalCorrelationId) X(cuptiGetCallbackName)               \
+                  X(cuptiGetResultString)
+
+/// CUPTI's functions under their own names. Never closed: CUPTI's threads outlive main.
+struct Functions {
+  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
+#define X(name) decltype(&::name) name = nullptr;
+  MOEGATE_CUPTI_FUNCTIONS(X)
+#undef X
+  std::string why;
+
+  Functions() {
+    bool all = static_cast<bool>(lib);
+#define X(name) all = all && lib.bind(name, #name);
+    MOEGATE_CUPTI_FUNCTIONS(X)
+#undef X
+    if (!all) why = "CUPTI is not usable: " + lib.why() + " (install the CUDA toolkit's CUPTI)";
+  }
+};
+
+Functions& cupti() {
+  static Functions* functions = new Functions;
+  return *functions;
+}
+
+struct Buffer {
+  uint8_t* data;
+  size_t valid;
+};
+
+struct Buffers {
+  std::mutex mutex;
+  std::vector<uint8_t*> free;
+  std::vector<Buffer> completed;
+};
+
+Buffers& buffers() {
+  static Buffers* all = new Buffers;
+  return *all;
+}
+
+void CUPTIAPI request_buffer(uint8_t** data, size_t* bytes, size_t* most_records) {
+  Buffers& b = buffers();
+  *most_records = 0;  // as many as fit
+  *data = nullptr;
+  {
+    const std::lock_guard lock(b.mutex);
+    if (!b.free.empty()) {
+      *data = b.free.back();
+      b.free.pop_back();
+    }
+  }
+  if (!*data) *data = static_cast<uint8_t*>(std::aligned_alloc(kBufferAlign, kBufferBytes));
+  *bytes = *data ? kBufferBytes : 0;
+}
+
+void CUPTIAPI complete_buffer(CUcontext, uint32_t, uint8_t* data, size_t, size_t valid) {
+  Buffers& b = buffers();
+  const std::lock_guard lock(b.mutex);
+  b.completed.push_back({data, valid});
+}
+
+std::string text_of(CUptiResult result) {
+  const char* text = nullptr;
+  cupti().cuptiGetResultString(result, &text);
+  return text ? text : fmt::format("CUPTI error {}", static_cast<int>(result));
+}
+
+/// Names the remedy for the failures that people meet.
+std::string explain(CUptiResult result, const char* what) {
+  std::string text = fmt::format("CUPTI: {} fails with {}", what, text_of(result));
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    text += "; another profiler owns CUPTI (Nsight, a framework's profiler, a debugger): stop it";
+  } else if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+    text += "; allow profiling for users (driver option NVreg_RestrictProfilingToAdminUsers=0)";
+  }
+  return text;
+}
+
+void require(CUptiResult result, const char* what) {
+  if (result != CUPTI_SUCCESS) throw Error(Exit::environment, explain(result, what));
+}
+
+// Launches, copies and fills, eager or as a graph. Matching names instead of listing numbers also
+// covers the calls that later toolkits add (cudaLaunchKernelExC came with 11.6, __cudaLaunchKernel
+// with 13.0).
+bool starts_work(std::string_view name) {
+  for (const std::string_view prefix : {"__cuda", "cuda", "cu64", "cu"}) {
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(prefix.size());
+    break;
+  }
+  if (name.starts_with("LaunchHostFunc")) return false;  // runs nothing on the device
+  return name.starts_with("Launch") || name.starts_with("Memcpy") || name.starts_with("Memset") ||
+         name.starts_with("GraphLaunch");
+}
+
+template <class Enable>
+int enable_calls(CUpti_CallbackDomain domain, Enable* enable) {
+  int enabled = 0;
+  for (CUpti_CallbackId id = 1; id < kMostCalls; ++id) {
+    const char* name = nullptr;
+    if (cupti().cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name) continue;
+    if (starts_work(name) && enable(id, 1) == CUPTI_SUCCESS) ++enabled;
+  }
+  return enabled;
+}
+
+/// Room on the device for records, taken before the context exists so that no allocation falls into
+/// a sample. Not fatal: CUPTI has defaults.
+void set_attributes() {
+  size_t bytes = size_t{8} << 20;
+  size_t preallocated = 4;
+  size_t size = sizeof bytes;
+  cupti().cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &bytes);
+  size = sizeof preallocated;
+  cupti().cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, &size,
+                                    &preallocated);
+}
+
+void add_kernel(const CUpti_ActivityKernel10& k, CuptiBatch& batch, ShapeTable& shapes) {
+  OperationShape shape;
+  shape.name = k.name ? k.name : "?";
+  const int grid[3] = {k.gridX, k.gridY, k.gridZ}, block[3] = {k.blockX, k.blockY, k.blockZ};
+  const uint32_t cluster[3] = {k.clusterX, k.clusterY, k.clusterZ};
+  const bool clustered = uint64_t{cluster[0]} * cluster[1] * cluster[2] > 1;
+  for (int i = 0; i < 3; ++i) {
+    shape.grid[i] = grid[i];
+    shape.block[i] = block[i];
+    shape.cluster[i] = clustered ? static_cast<int>(cluster[i]) : 0;
+  }
+  shape.registers = k.registersPerThread;
+  shape.static_shared = k.staticSharedMemory;
+  shape.dynamic_shared = k.dynamicSharedMemory;
+  const uint64_t carveout =
+      k.isSharedMemoryCarveoutRequested ? 1u + k.sharedMemoryCarveoutRequested : 0u;
+  const uint64_t detail = detail_of(
+      {k.launchType, carveout, k.cacheConfig.config.requested, k.clusterSchedulingPolicy});
+  batch.operations.push_back({k.start, k.end, k.correlationId, shapes.id_of(shape), detail});
+}
+
+template <class Record>
+void add_memory(const char* name, const Record& r, uint64_t detail, CuptiBatch& batch,
+                ShapeTable& shapes) {
+  const int shape = shapes.id_of({.name = name});
+  batch.operations.push_back({r.start, r.end, r.correlationId, shape, detail});
+}
+
+// Record layouts only grow at their ends, so reading the newest type's first fields also fits the
+// records of an older CUPTI.
+void parse(CUpti_Activity* record, CuptiBatch& batch, ShapeTable& shapes) {
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+      add_kernel(*reinterpret_cast<CUpti_ActivityKernel10*>(record), batch, shapes);
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto& m = *reinterpret_cast<CUpti_ActivityMemcpy6*>(record);
+      add_memory("memcpy", m, detail_of({m.copyKind, m.srcKind, m.dstKind, m.bytes}), batch,
+                 shapes);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto& m = *reinterpret_cast<CUpti_ActivityMemset4*>(record);
+      add_memory("memset", m, detail_of({m.value, m.memoryKind, m.bytes}), batch, shapes);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
+      const auto& tag = *reinterpret_cast<CUpti_ActivityExternalCorrelation*>(record);
+      batch.tags[tag.correlationId] = tag.externalId;
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+/// Asks CUPTI for what it has and takes the buffers it gave.
+std::vector<Buffer> take_completed() {
+  require(cupti().cuptiActivityFlushAll(0), "cuptiActivityFlushAll");
+  Buffers& b = buffers();
+  const std::lock_guard lock(b.mutex);
+  return std::exchange(b.completed, {});
+}
+
+void give_back(const std::vector<Buffer>& done) {
+  Buffers& b = buffers();
+  const std::lock_guard lock(b.mutex);
+  for (const Buffer& buffer : done) b.free.push_back(buffer.data);
+}
+
+}  // namespace
+
+std::string CuptiLog::open() {
+  Functions& c = cupti();
+  if (!c.why.empty()) return c.why;
+  set_attributes();
+  // Once per process: registering again corrupts the records that follow.
+  CUptiResult result = c.cuptiActivityRegisterTimestampCallback(&CuptiLog::now_ns);
+  if (result != CUPTI_SUCCESS) return explain(result, "registering the clock");
+  result = c.cuptiActivityRegisterCallbacks(request_buffer, complete_buffer);
+  if (result != CUPTI_SUCCESS) return explain(result, "registering buffers");
+  for (const CUpti_ActivityKind kind : kKinds) {
+    result = c.cuptiActivityEnable(kind);
+    if (result == CUPTI_SUCCESS) continue;
+    close();
+    return explain(result, "enabling activity records");
+  }
+  const int calls = enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.cuptiActivityEnableRuntimeApi) +
+                    enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.cuptiActivityEnableDriverApi);
+  if (calls == 0) record_all_calls();
+  return "";
+}
+
+void CuptiLog::record_all_calls() {
+  cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
+  cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+void CuptiLog::close() noexcept {
+  for (const CUpti_ActivityKind kind : kKinds) cupti().cuptiActivityDisable(kind);
+  cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
+  cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+void CuptiLog::drain(CuptiBatch& batch, ShapeTable& shapes) {
+  const std::vector<Buffer> done = take_completed();
+  for (const Buffer& buffer : done) {
+    CUpti_Activity* record = nullptr;
+    while (cupti().cuptiActivityGetNextRecord(buffer.data, buffer.valid, &record) ==
+           CUPTI_SUCCESS) {
+      parse(record, batch, shapes);
+    }
+  }
+  give_back(done);
+  size_t dropped = 0;
+  require(cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
+          "cuptiActivityGetNumDroppedRecords");
+  batch.dropped += dropped;
+}
+
+void CuptiLog::discard() {
+  give_back(take_completed());
+  size_t dropped = 0;  // reading the count resets it
+  cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped);
+}
+
+uint64_t CuptiLog::now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+CuptiTag::CuptiTag(uint64_t id) {
+  require(
+      cupti().cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, id),
+      "tagging a launch");
+}
+
+CuptiTag::~CuptiTag() {
+  uint64_t id = 0;
+  cupti().cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
+}
+
+}  // namespace moegate

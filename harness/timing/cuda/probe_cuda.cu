@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes of a GPU: timers, the cost of a flush, the proof that cold is cold, clocks, noise.
+#include <cuda_runtime.h>
+
+#include <functional>
+
+#include "harness/base/stats.h"
+#include "harness/device/cuda/cuda_sequence.h"
+#include "harness/device/nvml.h"
+#include "harness/kernel/cuda_check.h"
+#include "harness/timing/cuda/read_kernel.cuh"
+#include "harness/timing/probe.h"
+
+namespace moegate {
+namespace {
+
+constexpr int64_t kRulerBytes = int64_t{16} << 20;  // fits in every L2 of interest, reads in 5 us
+constexpr int kSamples = 200;
+constexpr int kFlushSamples = 50;
+constexpr double kColdLeast = 1.2;  // an L2 hit is about twice as fast on an H200
+
+void launch_read(const RulerProblem& problem, const Launch& launch) {
+  constexpr int kThreads = 512;
+  const Tensor& buffer = problem.buffer();
+  read_kernel<<<launch.device.processors * 4, kThreads, 0,
+                static_cast<cudaStream_t>(launch.stream)>>>(
+      buffer.data<uint4>(), buffer.bytes() / sizeof(uint4),
+      const_cast<unsigned*>(buffer.data<unsigned>()));
+}
+
+/// Runs one probe; what it throws becomes its row.
+void attempt(const char* name, std::vector<Probe>& probes, const std::function<void()>& probe) {
+  try {
+    probe();
+  } catch (const std::exception& error) {
+    probes.push_back(
+        {.name = name, .value = "unavailable", .unit = "", .note = error.what(), .ok = false});
+  }
+}
+
+void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
+  constexpr double kMega = 1 << 20;
+  probes.push_back({"device", facts.name, "", facts.uuid});
+  probes.push_back({"driver", facts.driver, "", ""});
+  probes.push_back({"SMs", fmt::format("{}", facts.processors), "", ""});
+  probes.push_back(
+      {"L2", fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega), "MiB", ""});
+}
+
+void add_timers(const std::string& no_cupti, double cupti_tick, double event_tick,
+                std::vector<Probe>& probes) {
+  const bool healthy = no_cupti.empty();
+  probes.push_back({"CUPTI", healthy ? "healthy" : "unavailable", "",
+                    healthy ? "self-test: every launch attributed, none dropped" : no_cupti,
+                    healthy});
+  if (healthy) probes.push_back({"CUPTI tick", fmt::format("{:.0f}", cupti_tick), "ns", ""});
+  probes.push_back({"event tick", fmt::format("{:.0f}", event_tick), "ns",
+                    "the fallback; adds 2 us and more to short kernels"});
+}
+
+void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& probes) {
+  for (const Flush flush : {Flush::read, Flush::write}) {
+    Conditions conditions;
+    conditions.flush = flush;
+    CudaSequence sequence(device, subject, conditions);
+    for (int i = 0; i < kFlushSamples; ++i) {
+      sequence.prepare();
+      sequence.launch();
+      sequence.release();
+    }
+    std::vector<double> us, mhz;
+    for (const FlushReading& r : sequence.readings()) {
+      us.push_back(static_cast<double>(r.ns) * 1e-3);
+      mhz.push_back(sm_mhz(r));
+    }
+    const bool reads = flush == Flush::read;
+    probes.push_back({reads ? "flush by reading" : "flush by writing",
+                      fmt::format("{:.1f}", median(us)), "us", reads ? "the default" : ""});
+    if (reads) {
+      probes.push_back(
+          {"SM clock, measured", fmt::format("{:.0f}", median(mhz)), "MHz", "by the flush kernel"});
+    }
+  }
+}
+
+void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& probes) {
+  Conditions clean, dirty, warm;
+  dirty.flush = Flush::write;
+  warm.cache = Cache::warm;
+  const RulerLevel cold = sample_ruler(timer, subject, clean, kSamples);
+  const RulerLevel after_write = sample_ruler(timer, subject, dirty, kSamples);
+  const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
+  const auto row = [&](const char* name, const RulerLevel& level) {
+    probes.push_back({name, fmt::format("{:.2f}", level.ns * 1e-3), "us",
+                      fmt::format("{}, {} samples, {} invalid, spread {:.1f} %", timer.name(),
+                                  level.valid, level.invalid, 100 * level.spread),
+                      level.valid > 0});
+  };
+  row("read 16 MiB, cold (clean lines)", cold);
+  row("read 16 MiB, cold (dirty lines)", after_write);
+  row("read 16 MiB, warm", hit);
+  if (cold.valid == 0 || after_write.valid == 0 || hit.valid == 0) return;
+  const bool proven = cold.ns / hit.ns >= kColdLeast;
+  probes.push_back({"cold / warm", fmt::format("{:.2f}", cold.ns / hit.ns), "",
+                    proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
+                    proven});
+  probes.push_back({"dirty / clean", fmt::format("{:.2f}", after_write.ns / cold.ns), "",
+                    "what a flush that writes adds to the measured kernel"});
+}
+
+void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
+  const GpuState state = read_gpu_state(facts.uuid);
+  if (!state.why_none.empty()) {
+    probes.push_back({"clocks", "unavailable", "", state.why_none, false});
+    return;
+  }
+  const auto number = [&](const char* name, auto value, const char* unit, std::string note = "") {
+    if (value) probes.push_back({name, fmt::format("{:.0f}", double(*value)), unit, note});
+  };
+  number("SM clock now", state.sm_mhz, "MHz",
+         state.sm_max_mhz ? fmt::format("at most {}", *state.sm_max_mhz) : "");
+  number("memory clock now", state.memory_mhz, "MHz");
+  number("temperature", state.celsius, "C");
+  number("power", state.watts, "W",
+         state.limit_watts ? fmt::format("limit {:.0f}", *state.limit_watts) : "");
+  const std::string throttle = throttle_text(state);
+  probes.push_back({"throttled", throttle.empty() ? "no" : throttle, "", "", throttle.empty()});
+}
+
+}  // namespace
+
+std::vector<Probe> probe_cuda(Device& device) {
+  std::vector<Probe> probes;
+  add_facts(device.facts(), probes);
+  const std::string no_cupti = prepare_cupti(0);  // as it was before the device was opened
+  attempt("timers", probes, [&] {
+    const std::unique_ptr<Timer> event = make_event_timer(device);
+    const std::unique_ptr<Timer> cupti = no_cupti.empty() ? make_cupti_timer(device) : nullptr;
+    add_timers(no_cupti, cupti ? cupti->tick_ns() : 0, event->tick_ns(), probes);
+    Timer& timer = cupti ? *cupti : *event;
+    // Two buffers, as a case has several problem sets.
+    RulerProblem first(device, kRulerBytes), second(device, kRulerBytes);
+    const Variant read = ruler_variant("read", Backend::cuda, launch_read);
+    const Subject subject{&read, {&first, &second}};
+    attempt("flush", probes, [&] { add_flush_cost(device, subject, probes); });
+    attempt("coldness", probes, [&] { add_coldness(timer, subject, probes); });
+    attempt("A/A ratio", probes, [&] { probes.push_back(probe_noise(timer, subject, {})); });
+  });
+  attempt("clocks", probes, [&] { add_state(device.facts(), probes); });
+  return probes;
+}
+
+}  // namespace moegate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers and probes of CUDA devices in a build without CUDA.
+#include "harness/device/no_cuda/no_cuda.h"
+#include "harness/timing/probe.h"
+#include "harness/timing/timer.h"
+
+namespace moegate {
+
+std::string prepare_cupti(int) {
+  return kNoCuda;
+}
+
+std::unique_ptr<Timer> make_cupti_timer(Device&) {
+  refuse_cuda("no CUPTI timer");
+}
+
+std::unique_ptr<Timer> make_event_timer(Device&) {
+  refuse_cuda("no event timer");
+}
+
+std::vector<Probe> probe_cuda(Device&) {
+  return {{.name = "CUDA", .value = "unavailable", .unit = "", .note = kNoCuda, .ok = false}};
+}
+
+std::map<std::string, double> measure_cuda_ceilings(Device&) {
+  return {};
+}
+
+}  // namespace moegate

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes of the host: caches, instruction sets, the clock, the proof that cold is cold, bandwidth
+// ceilings by OpenMP, noise. Uses the host timer, so what it proves is what is used.
+#include <omp.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/timing/probe.h"
+
+namespace moegate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMega = int64_t{1} << 20;
+constexpr int64_t kRulerMost = 8 * kMega;  // small enough to flush and read 200 times
+constexpr int64_t kSweepLeast = 64 * kMega;
+constexpr int64_t kSweepMost = 512 * kMega;  // some machines report half a gigabyte of cache
+constexpr double kSweepSeconds = 0.3;        // for each of read and copy
+constexpr double kColdLeast = 1.2;
+constexpr int kSamples = 100;
+
+#if defined(__x86_64__)
+// Wide loads where the processor has them: with narrow ones two cores do not fill a memory channel.
+#define MOEGATE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define MOEGATE_CLONES
+#endif
+
+MOEGATE_CLONES uint64_t sum_range(const uint64_t* words, int64_t count) {
+  uint64_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < count; ++i) sum += words[i];
+  return sum;
+}
+
+MOEGATE_CLONES void copy_range(uint64_t* to, const uint64_t* from, int64_t count) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+struct Range {
+  int64_t begin, count;
+};
+
+/// This thread's part of `count` words.
+Range my_part(int64_t count) {
+  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+  const int64_t begin = count * me / threads;
+  return {begin, count * (me + 1) / threads - begin};
+}
+
+uint64_t sum_words(const uint64_t* words, int64_t count) {
+  uint64_t sum = 0;
+#pragma omp parallel reduction(+ : sum)
+  {
+    const Range part = my_part(count);
+    sum += sum_range(words + part.begin, part.count);
+  }
+  return sum;
+}
+
+void copy_words(uint64_t* to, const uint64_t* from, int64_t count) {
+#pragma omp parallel
+  {
+    const Range part = my_part(count);
+    copy_range(to + part.begin, from + part.begin, part.count);
+  }
+}
+
+void keep(uint64_t value) {
+  __asm__ volatile("" : : "r"(value));
+}
+
+void launch_read(const RulerProblem& problem, const Launch&) {
+  const Tensor& buffer = problem.buffer();
+  keep(sum_words(buffer.data<uint64_t>(), static_cast<int64_t>(buffer.bytes() / 8)));
+}
+
+std::string instruction_sets() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  std::string text;
+  const auto add = [&](bool has, const char* name) {
+    if (has) text += (text.empty() ? "" : " ") + std::string(name);
+  };
+  add(__builtin_cpu_supports("avx2"), "avx2");
+  add(__builtin_cpu_supports("fma"), "fma");
+  add(__builtin_cpu_supports("avx512f"), "avx512f");
+  add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
+  add(__builtin_cpu_supports("avx512bf16"), "avx512bf16");
+  // CPUID leaf 7, EDX bits 22, 24, 25 (Intel SDM): g++ 12 has no name for AMX in supports().
+  unsigned a = 7, b = 0, c = 0, d = 0;
+  __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  add((d >> 24 & 1) != 0, "amx-tile");
+  add((d >> 22 & 1) != 0, "amx-bf16");
+  add((d >> 25 & 1) != 0, "amx-int8");
+  return text.empty() ? "x86-64" : text;
+#else
+  return "portable";
+#endif
+}
+
+void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
+  probes.push_back({"device", facts.name, "", facts.uuid});
+  probes.push_back({"system", facts.driver, "", ""});
+  probes.push_back({"hardware threads", fmt::format("{}", facts.processors), "", ""});
+  probes.push_back({"instruction sets", instruction_sets(), "", ""});
+  const bool known = facts.cache_bytes > 0;
+  probes.push_back({"last-level cache",
+                    known ? fmt::format("{:.1f}", double(facts.cache_bytes) / kMega) : "unknown",
+                    known ? "MiB" : "", known ? "" : "the system does not say", known});
+}
+
+void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vector<Probe>& probes) {
+  Conditions cold, warm;
+  warm.cache = Cache::warm;
+  const RulerLevel miss = sample_ruler(timer, subject, cold, kSamples);
+  const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
+  const std::string size = fmt::format("read {:.1f} MiB, ", double(bytes) / kMega);
+  const auto row = [&](const char* state, const RulerLevel& level) {
+    probes.push_back({size + state, fmt::format("{:.1f}", level.ns * 1e-3), "us",
+                      fmt::format("{} samples, {} preempted, spread {:.1f} %", level.valid,
+                                  level.invalid, 100 * level.spread),
+                      level.valid > 0});
+  };
+  row("cold", miss);
+  row("warm", hit);
+  if (miss.valid == 0 || hit.valid == 0) return;
+  const bool proven = miss.ns / hit.ns >= kColdLeast;
+  probes.push_back(
+      {"cold / warm", fmt::format("{:.2f}", miss.ns / hit.ns), "",
+       proven ? "flushing makes the caches cold" : "flushing does not make caches cold", proven});
+}
+
+/// Fastest run in bytes per second: the machine may be shared, a ceiling is what was possible.
+template <class Work>
+double best_rate(double bytes, const Work& work) {
+  const auto start = Clock::now();
+  double best = 0;
+  do {
+    const auto before = Clock::now();
+    work();
+    const std::chrono::duration<double> took = Clock::now() - before;
+    best = std::max(best, bytes / took.count());
+  } while (std::chrono::duration<double>(Clock::now() - start).count() < kSweepSeconds);
+  return best;
+}
+
+/// Asks for large pages: a sweep over half a gigabyte of small ones measures address translation.
+void want_large_pages(void* data, size_t bytes) {
+  constexpr size_t kLarge = size_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kLarge - 1) / kLarge * kLarge;
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) / kLarge * kLarge;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
+std::vector<Probe> probe_host(Device& device) {
+  std::vector<Probe> probes;
+  const DeviceFacts& facts = device.facts();
+  add_facts(facts, probes);
+  try {
+    const std::unique_ptr<Timer> timer = make_host_timer(device);
+    probes.push_back({"clock tick", fmt::format("{:.0f}", timer->tick_ns()), "ns", "steady_clock"});
+    // A quarter of the cache stays cached while other programs use the rest.
+    const int64_t bytes = std::clamp(facts.cache_bytes / 4, kMega, kRulerMost);
+    RulerProblem first(device, bytes);
+    const Variant read = ruler_variant("read", Backend::host, launch_read);
+    const Subject subject{&read, {&first}};
+    add_coldness(*timer, subject, bytes, probes);
+    probes.push_back(probe_noise(*timer, subject, {}));
+  } catch (const std::exception& error) {
+    probes.push_back({"timer", "unavailable", "", error.what(), false});
+  }
+  return probes;
+}
+
+std::map<std::string, double> measure_host_ceilings(Device& device) {
+  std::map<std::string, double> ceilings;
+  const int64_t bytes = std::clamp(4 * device.facts().cache_bytes, kSweepLeast, kSweepMost);
+  const int64_t half = bytes / 16;  // words of half the buffer
+  try {
+    const auto release = [&](void* p) { device.release(p); };
+    const std::unique_ptr<void, decltype(release)> memory(
+        device.allocate(static_cast<size_t>(bytes)), release);
+    want_large_pages(memory.get(), static_cast<size_t>(bytes));
+    auto* words = static_cast<uint64_t*>(memory.get());
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < 2 * half; ++i) words[i] = static_cast<uint64_t>(i);  // places the pages
+    ceilings["read_bytes_per_s"] =
+        best_rate(static_cast<double>(bytes), [&] { keep(sum_words(words, 2 * half)); });
+    ceilings["copy_bytes_per_s"] =
+        best_rate(static_cast<double>(bytes), [&] { copy_words(words, words + half, half); });
+  } catch (const Error&) {
+    // Too little memory: no ceiling is better than a wrong one.
+  }
+  return ceilings;
+}
+
+}  // namespace moegate

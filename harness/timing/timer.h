@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing launches. A Timer opens a Session for one variant; a session enqueues samples (make cold,
+// launch) without waiting and collects them in one drain. measure.cc decides how many.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/kernel/subject.h"
+#include "harness/values/conditions.h"
+#include "harness/values/sample.h"
+
+namespace moegate {
+
+class Session {
+ public:
+  virtual ~Session() = default;
+  /// Makes the caches as asked, then launches the variant on its next problem.
+  virtual void enqueue() = 0;
+  /// Waits for what was enqueued and returns it, in order. Throws Error(environment) when a kernel
+  /// failed or the timer broke.
+  virtual std::vector<Sample> collect() = 0;
+  /// The launch's kernels, over every valid sample collected so far; empty when the timer sees
+  /// none.
+  virtual std::vector<KernelRow> kernels() const { return {}; }
+  /// Hash of the machine code launched and of how it is launched, over every problem; equal in two
+  /// programs that do the same. Empty: unknown.
+  virtual std::string code() const { return {}; }
+};
+
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  virtual std::string name() const = 0;  // "cupti", "event", "clock"
+  virtual double tick_ns() const = 0;    // resolution: the smallest difference it can show
+  /// `yardstick` may be null; only the host timer uses it.
+  virtual std::unique_ptr<Session> open(const Subject& subject, const Subject* yardstick,
+                                        const Conditions& conditions) = 0;
+};
+
+std::unique_ptr<Timer> make_host_timer(Device& device);
+
+/// CUPTI activity records. Call prepare_cupti() once, before device `ordinal` is opened (before its
+/// context exists); it returns why CUPTI cannot be used, or an empty string.
+std::string prepare_cupti(int ordinal);
+std::unique_ptr<Timer> make_cupti_timer(Device& device);
+std::unique_ptr<Timer> make_event_timer(Device& device);
+
+}  // namespace moegate

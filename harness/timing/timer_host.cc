@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing on the host: steady_clock around the launch, operands flushed from every cache level,
+// threads pinned and awake. Absolute times on a shared machine drift, so each sample of a variant
+// is taken next to one of the operator's yardstick variant, in alternating order.
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/base/error.h"
+#include "harness/device/chill.h"
+#include "harness/kernel/object_code.h"
+#include "harness/timing/timer.h"
+
+namespace moegate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double elapsed_ns(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::nano>(to - from).count();
+}
+
+/// Times the scheduler took a thread of this process off its core although it wanted to run.
+long preemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+class HostSession : public Session {
+ public:
+  HostSession(Device& device, const Subject& subject, const Subject* yardstick,
+              const Conditions& conditions)
+      : launch_{nullptr, device.facts()},
+        subject_(subject),
+        conditions_(conditions),
+        chiller_(device.facts().cache_bytes) {
+    if (yardstick && yardstick->variant != subject.variant) yardstick_ = *yardstick;
+  }
+
+  void enqueue() override {
+    const size_t turn = turn_++;
+    Sample sample;
+    const bool yardstick_first = turn % 2 == 1;
+    if (yardstick_.variant && yardstick_first) sample.yard_ns = time(yardstick_, turn, sample);
+    sample.span_ns = time(subject_, turn, sample);
+    if (yardstick_.variant && !yardstick_first) sample.yard_ns = time(yardstick_, turn, sample);
+    if (!yardstick_.variant) sample.yard_ns = sample.span_ns;
+    sample.busy_ns = sample.sum_ns = sample.span_ns;
+    sample.kernels = 1;
+    samples_.push_back(sample);
+  }
+
+  std::vector<Sample> collect() override { return std::exchange(samples_, {}); }
+
+  std::string code() const override { return host_code(*subject_.variant); }
+
+ private:
+  double time(const Subject& subject, size_t turn, Sample& sample) {
+    Problem& problem = *subject.sets[turn / 2 % subject.sets.size()];
+    if (conditions_.cache != Cache::warm) chiller_.chill(problem);
+    if (conditions_.cache == Cache::cold_weights) {
+      for (const Tensor* tensor : problem.tensors()) {
+        if (tensor->role() == Role::activation) touch_lines(tensor->data<char>(), tensor->bytes());
+      }
+    }
+    // An empty parallel region: workers that went to sleep are awake and spinning afterwards.
+#pragma omp parallel
+    { __asm__ volatile(""); }
+    const long preempted = preemptions();
+    const auto start = Clock::now();
+    subject.variant->launch(problem, launch_);
+    const auto end = Clock::now();
+    if (preemptions() != preempted) sample.flags |= kPreempted;
+    const double ns = elapsed_ns(start, end);
+    if (!(ns > 0)) sample.flags |= kBadTimestamp;
+    return ns;
+  }
+
+  Launch launch_;
+  Subject subject_;
+  Subject yardstick_{nullptr, {}};
+  Conditions conditions_;
+  Chiller chiller_;
+  size_t turn_ = 0;
+  std::vector<Sample> samples_;
+};
+
+class HostTimer : public Timer {
+ public:
+  explicit HostTimer(Device& device) : device_(device) {
+    // The smallest step the clock shows, seen over enough readings to meet it.
+    tick_ns_ = 1e9;
+    auto last = Clock::now();
+    for (int i = 0; i < 10000; ++i) {
+      const auto now = Clock::now();
+      if (now > last) tick_ns_ = std::min(tick_ns_, elapsed_ns(last, now));
+      last = now;
+    }
+  }
+  std::string name() const override { return "clock"; }
+  double tick_ns() const override { return tick_ns_; }
+  std::unique_ptr<Session> open(const Subject& subject, const Subject* yardstick,
+                                const Conditions& conditions) override {
+    if (conditions.launch == LaunchMode::graph) {
+      usage_error("launch = graph needs a GPU; the host launches directly");
+    }
+    return std::make_unique<HostSession>(device_, subject, yardstick, conditions);
+  }
+
+ private:
+  Device& device_;
+  double tick_ns_;
+};
+
+}  // namespace
+
+std::unique_ptr<Timer> make_host_timer(Device& device) {
+  return std::make_unique<HostTimer>(device);
+}
+
+}  // namespace moegate

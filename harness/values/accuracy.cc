@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "harness/base/stats.h"
+
+namespace moegate {
+namespace {
+
+/// Sums over the elements that are finite on both sides; what is not finite is counted apart and
+/// fails on its own, so that one NaN does not hide how wrong the rest is.
+struct Sums {
+  double error = 0, out = 0, truth = 0, product = 0;  // of squares, and out * truth
+};
+
+void finish(Accuracy& a, const Sums& s) {
+  const double tiny = std::numeric_limits<double>::min();
+  a.rel_l2 = std::sqrt(s.error) / std::max(std::sqrt(s.truth), tiny);
+  if (s.truth == 0) a.rel_l2 = s.error == 0 ? 0 : std::numeric_limits<double>::infinity();
+  const double norms = std::sqrt(s.out) * std::sqrt(s.truth);
+  a.cosine = norms > 0 ? s.product / norms : (s.error == 0 ? 1 : 0);
+  a.scale = s.truth > 0 ? s.product / s.truth : (s.error == 0 ? 1 : 0);
+}
+
+std::vector<double> row_errors(std::span<const float> out, std::span<const double> truth,
+                               int64_t row) {
+  const auto width = static_cast<size_t>(row);
+  std::vector<double> error, size;
+  for (size_t start = 0; start + width <= out.size(); start += width) {
+    double e = 0, r = 0;
+    for (size_t i = start; i < start + width; ++i) {
+      const double d = out[i] - truth[i];
+      if (std::isfinite(d)) e += d * d;
+      if (std::isfinite(truth[i])) r += truth[i] * truth[i];
+    }
+    error.push_back(std::sqrt(e / static_cast<double>(row)));
+    size.push_back(std::sqrt(r / static_cast<double>(row)));
+  }
+  if (error.empty()) return error;
+  // The floor keeps an all-zero row from dividing by nothing.
+  const double floor = std::max(1e-3 * median(size), std::numeric_limits<double>::min());
+  for (size_t i = 0; i < error.size(); ++i) error[i] /= std::max(size[i], floor);
+  return error;
+}
+
+void summarise_rows(Accuracy& a, std::vector<double> errors) {
+  if (errors.empty()) return;
+  const auto rank = static_cast<size_t>(std::ceil(0.999 * static_cast<double>(errors.size())));
+  const auto p999 = errors.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+  std::nth_element(errors.begin(), p999, errors.end());
+  a.row_p999 = *p999;
+  a.worst_row = *std::max_element(p999, errors.end());
+}
+
+std::string describe(const Accuracy& a, const Tolerance& t, double out, double truth) {
+  if (a.nonfinite > 0) {
+    return fmt::format(
+        "{}: {} of {} elements are not finite where the truth is (or the reverse), "
+        "first at {} ({} for {})",
+        a.output, a.nonfinite, a.elements, a.worst_index, out, truth);
+  }
+  if (a.mismatches > 0) {
+    return fmt::format(
+        "{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|, worst at {} "
+        "({:.7g} for {:.7g})",
+        a.output, a.mismatches, a.elements, t.atol, t.rtol, a.worst_index, out, truth);
+  }
+  return fmt::format(
+      "{}: relative L2 error {:.2e} (limit {:.0e}), worst row {:.2e} (limit {:.0e}), scale {:.6f} "
+      "(limit 1 ± {:.0e})",
+      a.output, a.rel_l2, t.rel_l2, a.worst_row, t.row, a.scale, t.scale);
+}
+
+/// A comparison of `out` elements with `truth`; `why` is set when they do not even agree in number.
+Accuracy begin(std::string output, size_t out, size_t truth) {
+  Accuracy a;
+  a.output = std::move(output);
+  a.elements = static_cast<int64_t>(truth);
+  if (out != truth) a.why = fmt::format("{}: {} elements, the truth has {}", a.output, out, truth);
+  return a;
+}
+
+}  // namespace
+
+Accuracy compare_floats(std::string output, std::span<const float> out,
+                        std::span<const double> truth, int64_t row, const Tolerance& tolerance) {
+  Accuracy a = begin(std::move(output), out.size(), truth.size());
+  if (!a.why.empty()) return a;
+  Sums sums;
+  double worst_excess = -1;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double o = out[i], t = truth[i];
+    if (!std::isfinite(o) || !std::isfinite(t)) {
+      const bool same = o == t || (std::isnan(o) && std::isnan(t));
+      if (!same && a.nonfinite++ == 0) a.worst_index = static_cast<int64_t>(i);
+      continue;
+    }
+    const double error = std::abs(o - t);
+    const double limit = tolerance.atol + tolerance.rtol * std::abs(t);
+    if (!(error <= limit)) ++a.mismatches;
+    a.max_abs = std::max(a.max_abs, error);
+    const double size = std::max(std::abs(t), tolerance.atol);
+    if (size > 0) a.max_rel = std::max(a.max_rel, error / size);
+    if (a.nonfinite == 0 && error - limit > worst_excess) {
+      worst_excess = error - limit;
+      a.worst_index = static_cast<int64_t>(i);
+    } else if (a.worst_index < 0) {
+      a.worst_index = static_cast<int64_t>(i);
+    }
+    sums.error += error * error;
+    sums.out += o * o;
+    sums.truth += t * t;
+    sums.product += o * t;
+  }
+  finish(a, sums);
+  if (row > 0) summarise_rows(a, row_errors(out, truth, row));
+  a.ok = a.nonfinite == 0 && a.mismatches == 0 && a.rel_l2 <= tolerance.rel_l2 &&
+         a.worst_row <= tolerance.row && std::abs(a.scale - 1) <= tolerance.scale;
+  if (!a.ok) {
+    const auto worst = static_cast<size_t>(std::max<int64_t>(a.worst_index, 0));
+    a.why = describe(a, tolerance, out.empty() ? 0 : out[worst], truth.empty() ? 0 : truth[worst]);
+  }
+  return a;
+}
+
+Accuracy compare_exact(std::string output, std::span<const int32_t> out,
+                       std::span<const int32_t> truth) {
+  Accuracy a = begin(std::move(output), out.size(), truth.size());
+  if (!a.why.empty()) return a;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == truth[i]) continue;
+    if (a.mismatches++ == 0) a.worst_index = static_cast<int64_t>(i);
+    a.max_abs = std::max(a.max_abs, std::abs(double{static_cast<double>(out[i])} - truth[i]));
+  }
+  a.ok = a.mismatches == 0;
+  if (!a.ok) {
+    const auto first = static_cast<size_t>(a.worst_index);
+    a.why = fmt::format("{}: {} of {} elements differ, first at {} ({:#x} for {:#x})", a.output,
+                        a.mismatches, a.elements, first, static_cast<uint32_t>(out[first]),
+                        static_cast<uint32_t>(truth[first]));
+  }
+  return a;
+}
+
+Accuracy compare_zero(std::string output, std::span<const uint8_t> out) {
+  Accuracy a;
+  a.output = std::move(output);
+  a.elements = static_cast<int64_t>(out.size());
+  // Block by block, because a branch on every byte would make this the longest part of a large
+  // check.
+  constexpr size_t kBlock = 4096;
+  for (size_t start = 0; start < out.size(); start += kBlock) {
+    const auto block = out.subspan(start, std::min(kBlock, out.size() - start));
+    uint8_t any = 0;
+    for (const uint8_t b : block) any |= b;
+    if (any == 0) continue;
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] != 0 && a.mismatches++ == 0) a.worst_index = static_cast<int64_t>(start + i);
+    }
+  }
+  a.ok = a.mismatches == 0;
+  if (!a.ok) {
+    a.why = fmt::format("{}: {} of {} bytes are not zero, first at {} ({:#04x})", a.output,
+                        a.mismatches, a.elements, a.worst_index,
+                        out[static_cast<size_t>(a.worst_index)]);
+  }
+  return a;
+}
+
+}  // namespace moegate

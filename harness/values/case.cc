@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/case.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "harness/base/error.h"
+
+namespace moegate {
+namespace {
+
+/// Parses all of `text`; from_chars, because strtod would accept leading blanks and a locale's
+/// comma.
+template <class T>
+bool parse_number(const std::string& text, T* value) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, *value);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+}  // namespace
+
+const std::vector<Param>& common_params() {
+  static const std::vector<Param> params = {
+      {"launch", "stream", "stream | graph: launched eagerly or as a captured CUDA graph"},
+      {"cache", "cold", "cold | warm | cold-weights: what the caches hold before a launch"},
+      {"seed", "1", "seed of every input"},
+  };
+  return params;
+}
+
+std::string Case::key() const {
+  std::string key = op;
+  char separator = '/';
+  for (const auto& [name, value] : params) {
+    const auto found = defaults.find(name);
+    if (found != defaults.end() && found->second == value) continue;
+    key += fmt::format("{}{}={}", separator, name, value);
+    separator = ',';
+  }
+  return key;
+}
+
+std::string Case::where() const {
+  return fmt::format("suites/{}.suite [{}]", suite, section);
+}
+
+const std::string& Case::get(const std::string& name) const {
+  const auto found = params.find(name);
+  if (found == params.end()) {
+    usage_error("{}: {} reads parameter '{}', which the case does not have; give it a value there",
+                where(), op, name);
+  }
+  return found->second;
+}
+
+int64_t Case::get_int(const std::string& name, int64_t low, int64_t high) const {
+  const std::string& text = get(name);
+  int64_t value = 0;
+  if (!parse_number(text, &value) || value < low || value > high) {
+    usage_error("{}: {} = '{}' is not an integer in [{}, {}]; change it there", where(), name, text,
+                low, high);
+  }
+  return value;
+}
+
+double Case::get_double(const std::string& name, double low, double high) const {
+  const std::string& text = get(name);
+  double value = 0;
+  // Written so that NaN, which from_chars accepts, fails.
+  const bool inside = parse_number(text, &value) && value >= low && value <= high;
+  if (!inside) {
+    usage_error("{}: {} = '{}' is not a number in [{}, {}]; change it there", where(), name, text,
+                low, high);
+  }
+  return value;
+}
+
+size_t Case::get_choice(const std::string& name, const std::vector<std::string>& choices) const {
+  const std::string& text = get(name);
+  const auto found = std::find(choices.begin(), choices.end(), text);
+  if (found == choices.end()) {
+    usage_error("{}: {} = '{}' is none of {}; use one of these", where(), name, text,
+                fmt::join(choices, ", "));
+  }
+  return static_cast<size_t>(found - choices.begin());
+}
+
+}  // namespace moegate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a launch is measured: what the caches hold, how they are made cold, how it is launched. Every
+// name that a suite, a flag or the store spells is here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/values/case.h"
+#include "harness/values/device_facts.h"
+
+namespace moegate {
+
+/// What the caches hold before a launch (suite parameter `cache`).
+enum class Cache { cold, warm, cold_weights };
+/// How the GPU's L2 is made cold: by reading (clean lines), by writing (dirty lines), not at all.
+enum class Flush { read, write, none };
+constexpr const char* name_of(Flush f) {
+  return f == Flush::read ? "read" : f == Flush::write ? "write" : "none";
+}
+/// Throws Error(usage) naming the choices.
+Flush parse_flush(const std::string& name);
+/// How the host launches (suite parameter `launch`); the host device knows only `stream`.
+enum class LaunchMode { stream, graph };
+
+/// Stored with every result; series never mix them.
+struct Conditions {
+  Cache cache = Cache::cold;
+  Flush flush = Flush::read;
+  LaunchMode launch = LaunchMode::stream;
+  double flush_factor = 2;  // flushed bytes over cache size (beyond 2 nothing gets colder)
+};
+
+/// The conditions that a case asks for. Throw Error(usage).
+Cache cache_of(const Case& c);
+LaunchMode launch_of(const Case& c);
+
+/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so
+/// there launch = graph becomes launch = stream.
+std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
+
+}  // namespace moegate

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/roofline.h"
+
+#include <algorithm>
+
+namespace moegate {
+
+Roofline roofline(const Cost& cost, const std::map<std::string, double>& ceilings,
+                  int64_t cache_bytes) {
+  const auto at = [&](const char* name) {
+    const auto it = ceilings.find(name);
+    return it == ceilings.end() ? 0.0 : it->second;
+  };
+  const double bandwidth = at("read_bytes_per_s");
+  const double rate = std::max(at("fp8_flops"), at("bf16_flops"));
+  const double writes = std::max(0.0, cost.write_bytes - static_cast<double>(cache_bytes));
+  return {bandwidth > 0 ? (cost.read_bytes + writes) / bandwidth : 0,
+          rate > 0 ? cost.flops / rate : 0};
+}
+
+bool is_impossible(double cold_ns, const Cost& cost, const std::map<std::string, double>& ceilings,
+                   int64_t cache_bytes) {
+  return cold_ns * 1e-9 < roofline(cost, ceilings, cache_bytes).floor_s();
+}
+
+bool looks_warm(double cold_ns, double warm_ns, const Cost& cost, int64_t cache_bytes) {
+  constexpr double kShows = 1 << 20;
+  constexpr double kAlike = 1.02;
+  const bool fits = cost.read_bytes + cost.write_bytes <= static_cast<double>(cache_bytes);
+  return fits && cost.read_bytes >= kShows && cold_ns < kAlike * warm_ns;
+}
+
+}  // namespace moegate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/roofline.h"
+
+#include <gtest/gtest.h>
+
+namespace moegate {
+namespace {
+
+constexpr int64_t kCache = 60 << 20;
+const std::map<std::string, double> kCeilings = {{"read_bytes_per_s", 4e12}, {"fp8_flops", 1.5e15}};
+
+TEST(Plausibility, FasterThanMemoryIsImpossible) {
+  const Cost cost{.flops = 0, .read_bytes = 4e6, .write_bytes = 0};  // 1000 ns at the ceiling
+  EXPECT_TRUE(is_impossible(990, cost, kCeilings, kCache));
+  EXPECT_FALSE(is_impossible(1010, cost, kCeilings, kCache));
+  EXPECT_FALSE(is_impossible(1, cost, {}, kCache));  // nothing measured, nothing claimed
+}
+
+TEST(Plausibility, WritesMayStayInTheCache) {
+  const Cost cost{.flops = 0, .read_bytes = 0, .write_bytes = 40e6};
+  EXPECT_FALSE(is_impossible(100, cost, kCeilings, kCache));
+  EXPECT_TRUE(is_impossible(100, cost, kCeilings, 1 << 20));
+}
+
+TEST(Plausibility, FasterThanTheTensorCoresIsImpossible) {
+  const Cost cost{.flops = 1.5e9, .read_bytes = 0, .write_bytes = 0};  // 1000 ns
+  EXPECT_TRUE(is_impossible(900, cost, kCeilings, kCache));
+  EXPECT_FALSE(is_impossible(1100, cost, kCeilings, kCache));
+}
+
+TEST(Plausibility, ColdLikeWarmIsSuspectOnlyWhereReadingShows) {
+  const Cost large{.flops = 0, .read_bytes = 16e6, .write_bytes = 0};
+  EXPECT_TRUE(looks_warm(3400, 3350, large, kCache));
+  EXPECT_FALSE(looks_warm(5500, 3350, large, kCache));
+  EXPECT_FALSE(looks_warm(3400, 3350, large, 1 << 20));  // never fitted
+  const Cost small{.flops = 0, .read_bytes = 1e4, .write_bytes = 0};
+  EXPECT_FALSE(looks_warm(3400, 3350, small, kCache));
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of the store as values: what it states about itself, and the levels that it measured.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "harness/values/device_facts.h"
+#include "harness/values/result.h"
+
+namespace moegate {
+
+/// Everything a run states about itself before the first sample.
+struct RunInfo {
+  int64_t id = 0;
+  std::string label;
+  std::string started, finished, status;  // filled in by the store
+  DeviceFacts device;
+  int protocol = 0;
+  std::string timer;
+  std::string flush;
+  int rounds = 0;
+  std::string git_sha;
+  bool dirty = false;
+  std::string build, host, command;
+  std::string program;         // content hash of the program that measured; empty: unknown
+  std::string options = "{}";  // JSON
+  std::map<std::string, std::string> tags;
+};
+
+/// One measured level: a process's judged quantity for a case and variant.
+struct Level {
+  std::string key, op, suite, section, variant;
+  int round = 0;
+  Result result;  // without samples, kernels
+};
+
+/// Whether less than the whole of its suites was run, so that an absent case means nothing.
+bool is_partial(const RunInfo& run);
+/// "run 3 'nightly'"
+std::string describe(const RunInfo& run);
+
+}  // namespace moegate

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/worker/measure.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "harness/base/stats.h"
+#include "harness/worker/interference.h"
+#include "harness/worker/nvtx.h"
+
+namespace moegate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBatch = 100;                // samples between two looks at the clock and the budget
+constexpr double kMaxInvalidShare = 0.05;  // more is status noisy or bad_timer
+// On the host the scheduler's own tick flags some samples of every long launch, and leaving them
+// out is all that is needed; only most of them are too many.
+constexpr double kMaxPreemptedShare = 0.5;
+constexpr double kMaxInterference = 0.05;  // host: more and the ratio itself is not to be trusted
+constexpr double kComputeBound = 100;      // flops per byte from which clocks need long to settle
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double footprint(const Problem& problem) {
+  double bytes = 0;
+  for (const Tensor* t : problem.tensors()) bytes += static_cast<double>(t->bytes());
+  return bytes;
+}
+
+/// How many problems a launch alternates among. Memory placement and graph instantiation shift a
+/// whole process's spans by half a percent on an H200; many small sets average that out. Large ones
+/// cost too much, and two are enough to defeat any cache.
+size_t set_count(double bytes) {
+  constexpr double kMiB = 1 << 20;
+  return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
+}
+
+std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c) {
+  const OpEntry& op = find_op(c.op);
+  std::vector<std::unique_ptr<Problem>> sets;
+  do {
+    Case seeded = c;
+    seeded.params["seed"] = std::to_string(seed_of_set(c, sets.size()));
+    sets.push_back(op.make(device, seeded));
+  } while (sets.size() < set_count(footprint(*sets[0])));
+  return sets;
+}
+
+/// Swallows Google Benchmark's own report; the samples themselves are what we keep.
+class QuietReporter : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred) error = run.error_message;
+    }
+  }
+  std::string error;
+};
+
+/// Takes `count` samples with Google Benchmark driving the loop: it calls enqueue once per
+/// iteration, and gets each sample's span as that iteration's manual time once the batch is
+/// drained.
+std::vector<Sample> sample_batch(Session& session, int count) {
+  std::vector<Sample> samples;
+  benchmark::ClearRegisteredBenchmarks();
+  benchmark::RegisterBenchmark("sample",
+                               [&](benchmark::State& state) {
+                                 for ([[maybe_unused]] auto _ : state) session.enqueue();
+                                 samples = session.collect();
+                                 for (const Sample& s : samples)
+                                   state.SetIterationTime(s.span_ns * 1e-9);
+                               })
+      ->UseManualTime()
+      ->Iterations(count);
+  QuietReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter, "sample");
+  benchmark::ClearRegisteredBenchmarks();
+  if (!reporter.error.empty()) throw Error(Exit::internal, reporter.error);
+  return samples;
+}
+
+double median_clock(const std::vector<Sample>& samples) {
+  std::vector<double> mhz;
+  for (const Sample& s : samples) {
+    if (s.sm_mhz > 0) mhz.push_back(s.sm_mhz);
+  }
+  return mhz.empty() ? 0 : median(mhz);
+}
+
+/// Runs the sampled sequence itself until the clock has settled between two batches.
+void warm_up(Session& session, double least_s, double most_s) {
+  const auto start = Clock::now();
+  double last = -1;
+  for (;;) {
+    for (int i = 0; i < kBatch / 2; ++i) session.enqueue();
+    const double mhz = median_clock(session.collect());
+    const bool settled = last >= 0 && std::abs(mhz - last) <= 0.005 * last;
+    if (seconds_since(start) > most_s || (settled && seconds_since(start) >= least_s)) return;
+    last = mhz;
+  }
+}
+
+std::vector<double> column(const std::vector<Sample>& samples, double Sample::*field) {
+  std::vector<double> values;
+  for (const Sample& s : samples) {
+    if (s.flags == 0) values.push_back(s.*field);
+  }
+  return values;
+}
+
+/// Half the width of the 95 % interval of what is judged, as a share of it: the median paired ratio
+/// where there is one, else the trimmed mean span.
+double uncertainty(const Result& result) {
+  if (result.samples < 2) return std::numeric_limits<double>::infinity();
+  if (result.ratio > 0) return 0.5 * (result.ratio_high - result.ratio_low) / result.ratio;
+  const std::vector<double> spans(result.spans_ns.begin(), result.spans_ns.end());
+  const Interval interval = trimmed_mean_interval(spans);
+  return 0.5 * (interval.high - interval.low) / result.span_ns;
+}
+
+}  // namespace
+
+int64_t seed_of_set(const Case& c, size_t set) {
+  // Far apart, so that the sets of one seed are never those of the next.
+  constexpr int64_t kApart = 1000003;
+  return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
+}
+
+Bench::Bench(Device& device, const Case& c)
+    : device_(device), case_(resolved(c, device.facts())), sets_(make_sets(device, case_)) {
+  if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, case_);
+}
+
+Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {
+  Subject subject{&variant, {}};
+  const Launch launch{device_.stream(), device_.facts()};
+  for (const auto& set : sets) {
+    if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
+    if (variant.prepare) variant.prepare(*set, launch);
+    set->set_tolerance(variant.tolerance);
+    subject.sets.push_back(set.get());
+  }
+  device_.synchronize();
+  return subject;
+}
+
+void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
+                    const Sampling& sampling, Result& result) {
+  const auto start = Clock::now();
+  const Interference interference;
+  result.timer = timer.name();
+  result.tick_ns = timer.tick_ns();
+  Subject measured = subject(variant, sets_);
+  // Several sets would take each other's place in the cache.
+  if (conditions.cache == Cache::warm) measured.sets.resize(1);
+  const Subject paired = yardstick();
+  const auto session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
+  const Cost work = cost();
+  const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
+  warm_up(*session, compute_bound ? 0.3 : 0,
+          std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
+  sample_until_precise(*session, sampling, start, result);
+  result.kernels = session->kernels();
+  result.code = session->code();
+  doubt(interference, result);
+  check_again(result);
+  result.wall_s = seconds_since(start);
+}
+
+Subject Bench::yardstick() {
+  const std::string& name = find_op(case_.op).yardstick;
+  for (const Variant& v : all_variants()) {
+    const bool is_it = v.op == case_.op && v.backend == Backend::host && v.name == name;
+    if (is_it && !yardstick_sets_.empty()) return subject(v, yardstick_sets_);
+  }
+  return {nullptr, {}};
+}
+
+void Bench::sample_until_precise(Session& session, const Sampling& sampling,
+                                 Clock::time_point start, Result& result) {
+  const bool host = device_.facts().backend == Backend::host;
+  const double wanted = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
+  std::vector<Sample> samples;
+  for (;;) {
+    const int left = sampling.max_samples - static_cast<int>(samples.size());
+    const auto batch = sample_batch(session, std::clamp(left, 1, kBatch));
+    samples.insert(samples.end(), batch.begin(), batch.end());
+    summarise(samples, result);
+    const double reached = uncertainty(result);
+    if (result.samples >= sampling.min_samples && reached <= wanted) return;
+    const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||
+                       seconds_since(start) > sampling.budget_s;
+    if (!spent) continue;
+    result.status = Status::noisy;
+    result.why =
+        fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+                    result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
+                    result.samples, 100 * wanted);
+    return;
+  }
+}
+
+void Bench::doubt(const Interference& interference, Result& result) const {
+  const bool host = device_.facts().backend == Backend::host;
+  judge_samples(host, result);
+  if (!host || !result.measured()) return;
+  // A variant's few milliseconds may fall between two time slices of the other load; the whole
+  // process's life does not.
+  static const Interference since_first_case;
+  const double disturbed = std::max(interference.share(), since_first_case.share());
+  if (disturbed <= kMaxInterference) return;
+  result.status = Status::noisy;
+  result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
+                           100 * disturbed);
+}
+
+void Bench::profile(const Variant& variant) {
+  constexpr int kLaunches = 3;
+  const std::string name = case_.key() + " " + variant.name;
+  const Launch launch{device_.stream(), device_.facts()};
+  const Subject profiled = subject(variant, sets_);
+  const NvtxRange range(name.c_str());
+  for (int i = 0; i < kLaunches; ++i) {
+    variant.launch(*profiled.sets[static_cast<size_t>(i) % profiled.sets.size()], launch);
+    device_.synchronize();
+  }
+}
+
+void summarise(const std::vector<Sample>& samples, Result& result) {
+  result.flags = 0;
+  result.slow = 0;
+  for (const Sample& s : samples) {
+    result.flags |= s.flags;
+    result.slow += s.flags == kSlowClock;
+  }
+  const auto spans = column(samples, &Sample::span_ns);
+  result.samples = static_cast<int>(spans.size());
+  result.invalid = static_cast<int>(samples.size() - spans.size());
+  result.spans_ns.assign(spans.begin(), spans.end());
+  if (spans.empty()) return;
+  result.span_ns = trimmed_mean(spans);
+  result.median_ns = median(spans);
+  const Interval interval = median_interval(spans);
+  result.low_ns = interval.low;
+  result.high_ns = interval.high;
+  result.min_ns = *std::min_element(spans.begin(), spans.end());
+  result.busy_ns = trimmed_mean(column(samples, &Sample::busy_ns));
+  result.sum_ns = trimmed_mean(column(samples, &Sample::sum_ns));
+  result.sm_mhz = median_clock(samples);
+  const auto yard = column(samples, &Sample::yard_ns);
+  if (!(yard[0] > 0)) return;  // this timer pairs nothing
+  std::vector<double> ratios;
+  for (size_t i = 0; i < spans.size(); ++i) ratios.push_back(spans[i] / yard[i]);
+  const Interval paired = median_interval(ratios);
+  result.ratio = median(ratios);
+  result.ratio_low = paired.low;
+  result.ratio_high = paired.high;
+}
+
+void judge_samples(bool host, Result& result) {
+  const int all = result.samples + result.invalid;
+  const double most = (host ? kMaxPreemptedShare : kMaxInvalidShare) * all;
+  if (result.samples > 0 && result.invalid <= most) return;
+  if (result.samples > 0 && result.invalid - result.slow <= most) {
+    result.status = Status::noisy;
+    result.why = fmt::format(
+        "{} of {} samples are below 95 % of the median SM clock, {:.0f} MHz: at the power limit?",
+        result.slow, all, result.sm_mhz);
+    return;
+  }
+  result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
+  result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
+                           describe_flags(result.flags));
+}
+
+}  // namespace moegate

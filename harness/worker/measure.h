@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifies one variant on one case and samples its latency. Knows no store and no process: it is
+// what a worker does for one variant.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "harness/timing/timer.h"
+#include "harness/values/result.h"
+#include "harness/worker/interference.h"
+
+namespace moegate {
+
+/// How many samples, and when to stop.
+struct Sampling {
+  int min_samples = 200;
+  int max_samples = 2000;
+  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this
+                          // share; 0: 0.5 % on a GPU, 2 % on the host
+  double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
+};
+
+/// Seed of a case's n-th problem set, counted from 0.
+int64_t seed_of_set(const Case& c, size_t set);
+
+/// One case on one device: its problems, built once and shared by the variants measured on it.
+class Bench {
+ public:
+  /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on
+  /// the host as many again for the yardstick, whose outputs must not mix with the variant's.
+  Bench(Device& device, const Case& c);
+
+  /// Cost and facts of the first problem.
+  Cost cost() const { return sets_[0]->cost(); }
+  std::vector<Fact> facts() const { return sets_[0]->facts(); }
+
+  /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok,
+  /// wrong, unsupported), why, path, accuracy and seeds. A launch that breaks the device throws
+  /// Error(environment).
+  Result verify(const Variant& variant);
+  /// Applies the negative controls to the correct outputs that verify() left: sets controls, and
+  /// status wrong when one is accepted.
+  void control(Result& result);
+  /// Samples a verified variant's latency into `result`, then looks at its last outputs once more.
+  void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
+               const Sampling& sampling, Result& result);
+  /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
+  /// see.
+  void profile(const Variant& variant);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// The variant with problems that have what it needs: workspace, packed weights, its tolerance.
+  Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  Subject yardstick();  // no variant on a GPU
+  /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
+  void sample_until_precise(Session& session, const Sampling& sampling, Clock::time_point start,
+                            Result& result);
+  /// Lowers the status of a result whose samples or whose machine cannot be trusted.
+  void doubt(const Interference& interference, Result& result) const;
+  void check_again(Result& result);
+
+  Device& device_;
+  const Case case_;  // resolved
+  std::vector<std::unique_ptr<Problem>> sets_;
+  std::vector<std::unique_ptr<Problem>> yardstick_sets_;
+  std::vector<uint64_t> hashes_;  // outputs of the variant verified last, one per set
+};
+
+/// Fills the latency part of a result from its samples. Pure; exposed for tests.
+void summarise(const std::vector<Sample>& samples, Result& result);
+/// Lowers the status of a summarised result with too many invalid samples: noisy where no more than
+/// allowed are invalid for another reason than a slow clock, else bad_timer (host: noisy, too).
+void judge_samples(bool host, Result& result);
+
+}  // namespace moegate

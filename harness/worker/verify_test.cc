@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench with variants made up on the spot, of an operator that exists: what it does before their
+// first launch, and by which tolerance it judges them.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/device/open.h"
+#include "harness/worker/measure.h"
+
+namespace moegate {
+namespace {
+
+constexpr const char* kOp = "qmoe_fc2";
+
+Case small_case() {
+  Case c{"test", "small", kOp, {}, {}};
+  for (const Param& p : find_op(kOp).params) c.params[p.name] = p.default_value;
+  for (const Param& p : common_params()) c.params[p.name] = p.default_value;
+  for (const auto& [name, value] : {std::pair{"tokens", "2"},
+                                    {"experts", "4"},
+                                    {"topk", "2"},
+                                    {"hidden", "32"},
+                                    {"inter", "64"}})
+    c.params[name] = value;
+  return c;
+}
+
+Tensor& output_of(Problem& problem) {
+  for (Tensor* t : problem.tensors()) {
+    if (t->role() == Role::output) return *t;
+  }
+  throw Error(Exit::internal, "no output");
+}
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Device> device_ = open_host_device();
+  Bench bench_{*device_, small_case()};
+  Variant variant_ = find_variant(kOp, Backend::host, "single");
+};
+
+TEST_F(VerifyTest, PreparesEveryProblemBeforeItsFirstLaunch) {
+  std::set<Problem*> prepared;
+  variant_.prepare = [&](Problem& problem, const Launch&) { prepared.insert(&problem); };
+  variant_.launch = [&, launch = variant_.launch](Problem& problem, const Launch& where) {
+    EXPECT_EQ(prepared.count(&problem), 1u);
+    launch(problem, where);
+  };
+  const Result result = bench_.verify(variant_);
+  EXPECT_EQ(result.status, Status::ok) << result.why;
+  EXPECT_EQ(prepared.size(), result.seeds.size());
+  EXPECT_GE(prepared.size(), 2u);
+}
+
+TEST_F(VerifyTest, ALaunchFindsWhatWasPackedForItsProblem) {
+  variant_.prepare = [](Problem& problem, const Launch&) {
+    problem.packed("copy", 1, [](Tensor& to) { to.fill(3); });
+  };
+  int launches = 0;
+  variant_.launch = [&, launch = variant_.launch](Problem& problem, const Launch& where) {
+    launches += problem.packed("copy").download<uint8_t>()[0] == 3;
+    launch(problem, where);
+  };
+  const Result result = bench_.verify(variant_);
+  EXPECT_EQ(result.status, Status::ok) << result.why;
+  EXPECT_EQ(launches, static_cast<int>(result.seeds.size()));
+}
+
+TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
+  const Variant exact = variant_;
+  variant_.launch = [launch = exact.launch](Problem& problem, const Launch& where) {
+    launch(problem, where);
+    Tensor& out = output_of(problem);
+    auto values = out.download<uint16_t>();
+    for (uint16_t& v : values) v = float_to_f16(1.003f * f16_to_float(v));
+    out.upload(values);
+  };
+  EXPECT_EQ(bench_.verify(variant_).status, Status::wrong) << "the operator's are about 0.1 %";
+  variant_.tolerance = 10;
+  const Result wide = bench_.verify(variant_);
+  EXPECT_EQ(wide.status, Status::ok) << wide.why;
+  variant_.tolerance = 1;
+  EXPECT_EQ(bench_.verify(variant_).status, Status::wrong) << "the next variant's own again";
+  EXPECT_EQ(bench_.verify(exact).status, Status::ok);
+}
+
+TEST_F(VerifyTest, WarmSamplesRepeatOneProblem) {
+  std::set<Problem*> launched;
+  variant_.launch = [&, launch = variant_.launch](Problem& problem, const Launch& where) {
+    launched.insert(&problem);
+    launch(problem, where);
+  };
+  const auto problems_of = [&](Cache cache) {
+    Result result = bench_.verify(variant_);
+    launched.clear();
+    Conditions conditions;
+    conditions.cache = cache;
+    bench_.measure(variant_, *make_host_timer(*device_), conditions,
+                   {.min_samples = 20, .max_samples = 20, .budget_s = 0.05}, result);
+    return launched.size();
+  };
+  EXPECT_EQ(problems_of(Cache::warm), 1u) << "several would take each other's place in the cache";
+  EXPECT_GE(problems_of(Cache::cold), 2u);
+}
+
+}  // namespace
+}  // namespace moegate

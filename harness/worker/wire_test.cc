@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/worker/wire.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+namespace moegate {
+namespace {
+
+class WireTest : public ::testing::Test {
+ protected:
+  WireTest() { EXPECT_EQ(pipe(ends_), 0); }
+  ~WireTest() override {
+    close(ends_[0]);
+    if (ends_[1] >= 0) close(ends_[1]);
+  }
+  int ends_[2];
+};
+
+TEST_F(WireTest, AResultArrivesAsItWas) {
+  Result result;
+  result.variant = "chain";
+  result.status = Status::wrong;
+  result.why = "off";
+  result.accuracy.resize(1);
+  result.accuracy[0].rel_l2 = std::numeric_limits<double>::quiet_NaN();
+  result.accuracy[0].max_abs = std::numeric_limits<double>::infinity();
+  result.kernels.push_back({"kernel<int>", "1x1x1", "32x1x1", "", 16, 0, 1024, 12.5, 0});
+  result.spans_ns.assign(100000, 3.5f);  // more than a pipe holds
+  std::thread writer([&] { EXPECT_TRUE(send(ends_[1], result)); });
+  nlohmann::json message;
+  EXPECT_EQ(receive(ends_[0], 10, message), Arrival::message);
+  writer.join();
+  const Result back = message;
+  EXPECT_EQ(back.status, Status::wrong);
+  EXPECT_TRUE(std::isnan(back.accuracy[0].rel_l2));
+  EXPECT_TRUE(std::isinf(back.accuracy[0].max_abs));
+  EXPECT_EQ(back.kernels[0].dynamic_shared, 1024);
+  EXPECT_EQ(back.spans_ns, result.spans_ns);
+}
+
+TEST_F(WireTest, TellsSilenceFromTheEnd) {
+  nlohmann::json message;
+  EXPECT_EQ(receive(ends_[0], 0.01, message), Arrival::timeout);
+  close(ends_[1]);
+  ends_[1] = -1;
+  EXPECT_EQ(receive(ends_[0], 10, message), Arrival::closed);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bad input gets one clear line that names the thing, the value and the remedy, the documented exit
+// code, and loses nothing.
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+class BadInputTest : public ProgramTest {
+ protected:
+  /// Expects the exit code, and that the error is one line that holds every one of the words.
+  void expect(const std::string& arguments, int exit, std::vector<std::string> words) const {
+    const Outcome outcome = moegate(arguments);
+    EXPECT_EQ(outcome.exit, exit) << arguments << "\n" << outcome.err;
+    const std::string line = outcome.err.substr(0, outcome.err.find('\n'));
+    EXPECT_EQ(outcome.err, line + "\n") << "not one line: " << outcome.err;
+    for (const std::string& word : words) {
+      EXPECT_NE(line.find(word), std::string::npos) << "'" << word << "' missing in: " << line;
+    }
+  }
+};
+
+TEST_F(BadInputTest, CommandAndFlags) {
+  expect("frobnicate", 2, {"frobnicate", "--help"});
+  expect("run --suit tiny", 2, {"--suit", "--help"});
+  expect("run", 2, {"--suite", "list suites"});
+  expect("run --suite tiny --rounds 0", 2, {"--rounds", "0"});
+  expect("run --suite tiny --budget soon", 2, {"--budget", "soon", "500ms"});
+  expect("run --suite tiny --shard 3/2", 2, {"--shard", "3/2"});
+  expect("run --suite tiny --filter '('", 2, {"--filter", "("});
+  expect("run --suite tiny --flush wash", 2, {"--flush", "wash", "read"});
+  expect("run --suite tiny --axis tokens", 2, {"--axis", "tokens"});
+  expect("list things", 2, {"things", "suites"});
+  expect("list suites --format xml", 2, {"xml", "md"});
+}
+
+TEST_F(BadInputTest, SuitesAndParameters) {
+  expect("verify --suite nowhere", 2, {"nowhere", "list suites"});
+  write("op.suite", "op = topk_srot\n[a]\ntokens = 1\n");
+  expect("verify --suite ./op.suite", 2, {"op.suite", "topk_srot", "topk_sort"});
+  write("line.suite", "op = topk_sort\n[a]\nwhat is this\n");
+  expect("verify --suite ./line.suite", 2, {"line.suite", "3"});
+  const std::string rest = "experts = 8\ntopk = 2\nhidden = 8\n[a]\n";
+  write("param.suite", "op = topk_sort\ntokens = 1\nhiden = 8\n" + rest);
+  expect("verify --suite ./param.suite", 2, {"param.suite", "hiden"});
+  write("missing.suite", "op = topk_sort\n" + rest);
+  expect("verify --suite ./missing.suite", 2, {"missing.suite", "tokens"});
+  write("value.suite", "op = topk_sort\ntokens = many\n" + rest);
+  expect("verify --device host --suite ./value.suite", 2, {"value.suite", "[a]", "tokens", "many"});
+  write("range.suite", "op = topk_sort\ntokens = 1\nscoring = noaux_tc\ngroups = 3\n" + rest);
+  expect("verify --device host --suite ./range.suite", 2, {"groups", "3", "8"});
+  write("routing.suite", "op = topk_sort\ntokens = 1\nrouting = replay:none.npy\n" + rest);
+  expect("verify --device host --suite ./routing.suite", 2, {"none.npy"});
+}
+
+TEST_F(BadInputTest, CommonParameters) {
+  expect("verify --suite tiny --device host --seed x", 2, {"seed", "x"});
+  expect("run --suite tiny --device host --cache lukewarm", 2,
+         {"cache", "lukewarm", "cold-weights"});
+  expect("run --suite tiny --device host --launch rocket", 2, {"launch", "rocket", "graph"});
+}
+
+TEST_F(BadInputTest, DevicesAndSelections) {
+  expect("verify --suite tiny --device tpu", 2, {"tpu", "host", "cuda"});
+  expect("verify --suite tiny --device host --filter no-such-case", 13,
+         {"no-such-case", "list cases"});
+  expect("verify --suite tiny --device host --kernel no-such", 13, {"no-such"});
+}
+
+TEST_F(BadInputTest, StoresAreLeftAlone) {
+  expect("report latency --db none.sqlite", 30, {"none.sqlite", "moegate run"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.sqlite"));
+  write("notes.txt", "these are my notes, not a database, and long enough to be looked at\n");
+  expect("run --suite tiny --device host --db notes.txt", 30, {"notes.txt"});
+  EXPECT_EQ(read("notes.txt"),
+            "these are my notes, not a database, and long enough to be looked at\n");
+  expect("run --suite tiny --device host --db no/such/folder/r.sqlite", 30, {"no/such/folder"});
+}
+
+TEST_F(BadInputTest, HelpIsForEveryCommand) {
+  for (const char* command : {"run", "verify", "gate", "compare", "bless", "waivers", "report",
+                              "list", "doctor", "repro"}) {
+    const Outcome outcome = moegate(std::string(command) + " --help");
+    EXPECT_EQ(outcome.exit, 0) << command;
+    EXPECT_NE(outcome.out.find(std::string("usage: moegate ") + command), std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(outcome.err, "") << command;
+  }
+}
+
+}  // namespace
+}  // namespace moegate

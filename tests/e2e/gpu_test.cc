@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate on a real GPU: measured with CUPTI, green against itself in a fresh process, red for a
+// variant made 5 % slower or wrong, and alive after one that kills its context. Skipped without a
+// GPU.
+#include "harness/store/sqlite.h"
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+class GpuTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    const Outcome devices = moegate("list devices --format csv");
+    if (devices.out.find("cuda:0") == std::string::npos) {
+      GTEST_SKIP() << devices.err;
+    }
+    write("gpu.suite",
+          "op = topk_sort\nexperts = 256\ntopk = 8\nhidden = 7168\nlaunch = graph\n"
+          "[decode]\ntokens = 8, 64\n");
+  }
+  /// A run whose rows do not say what code they launched: a sabotage changes none, and the same
+  /// code is not judged.
+  Outcome run(const std::string& sabotage, const std::string& more = "") const {
+    const Outcome outcome =
+        saboteur(sabotage, "run --suite ./gpu.suite --device cuda --db r.sqlite " + more);
+    Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE)
+        .execute("UPDATE result SET code = ''");
+    return outcome;
+  }
+  Outcome gate() const { return moegate("gate --db r.sqlite --candidate candidate"); }
+};
+
+constexpr const char* kSaboteurOnly = "--kernel '^saboteur$'";
+
+TEST_F(GpuTest, MeasuresEveryKernelWithCupti) {
+  const Outcome outcome = run("none", "--kernel 'chain3|fused_warp'");
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "cupti");
+  EXPECT_EQ(query("r.sqlite", "SELECT max(invalid * 20 > samples) FROM result"), "0");
+  EXPECT_EQ(
+      query("r.sqlite",
+            "SELECT group_concat(DISTINCT n) FROM (SELECT count(*) AS n FROM kernel JOIN result "
+            "USING (result_id) WHERE variant = 'chain3' GROUP BY result_id)"),
+      "3");
+  EXPECT_EQ(query("r.sqlite", "SELECT min(span_ns >= busy_ns AND sum_ns >= busy_ns) FROM result"),
+            "1");
+  EXPECT_EQ(query("r.sqlite", "SELECT min(sm_mhz > 500) FROM result"), "1");
+}
+
+TEST_F(GpuTest, VerifiesTheTinySuite) {
+  const Outcome outcome = moegate("verify --suite tiny --device cuda");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(GpuTest, GreenAgainstItselfRedFivePercentSlower) {
+  ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
+  const Outcome recorded = gate();
+  EXPECT_EQ(recorded.exit, 0) << recorded.out << recorded.err;
+  const double span = std::stod(query("r.sqlite", "SELECT max(span_ns) FROM result"));
+
+  ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
+  const Outcome same = gate();
+  EXPECT_EQ(same.exit, 0) << same.out << same.err;
+
+  ASSERT_EQ(run("spin:" + std::to_string(0.05 * span), kSaboteurOnly).exit, 0);
+  const Outcome slower = gate();
+  EXPECT_EQ(slower.exit, 10) << slower.out << slower.err;
+}
+
+TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
+  ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
+  const double span = std::stod(query("r.sqlite", "SELECT max(span_ns) FROM result"));
+  const std::string plain = sabotaged("spin:0");
+  const std::string slow = sabotaged("spin:" + std::to_string(0.05 * span));
+  const auto ab = [&](const std::string& base, const std::string& head) {
+    return moegate("ab --suite ./gpu.suite --device cuda --db ab.sqlite --kernel '^saboteur$' " +
+                   ("--measure-identical --base-program " + base + " --head-program " + head));
+  };
+  const Outcome slower = ab(plain, slow), faster = ab(slow, plain);
+  EXPECT_EQ(slower.exit, 10) << slower.out << slower.err;
+  EXPECT_EQ(faster.exit, 0) << faster.out << faster.err;
+  EXPECT_NE(faster.out.find("improved"), std::string::npos) << faster.out;
+}
+
+TEST_F(GpuTest, EveryRowSaysWhatCodeItLaunched) {
+  const std::string rows = "run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 2";
+  ASSERT_EQ(moegate(rows).exit, 0);
+  EXPECT_EQ(query("r.sqlite", "SELECT count(*) FROM result WHERE status = 'ok' AND code = ''"),
+            "0");
+  EXPECT_EQ(query("r.sqlite",
+                  "SELECT max(n) FROM (SELECT count(DISTINCT code) AS n FROM result WHERE status = "
+                  "'ok' GROUP BY case_id, variant)"),
+            "1");
+}
+
+TEST_F(GpuTest, WrongOutputsFailTheGate) {
+  ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
+  ASSERT_EQ(gate().exit, 0);
+  for (const char* sabotage : {"scale", "drop", "overrun"}) {
+    EXPECT_EQ(run(sabotage, kSaboteurOnly).exit, 11) << sabotage;
+    EXPECT_EQ(gate().exit, 11) << sabotage;
+  }
+}
+
+TEST_F(GpuTest, ABrokenContextOrAHangCostsItsRowsOnly) {
+  const std::string two = "--kernel 'saboteur|fused_warp' --rounds 1 --case-timeout 5s ";
+  EXPECT_EQ(run("fault", two).exit, 13);
+  EXPECT_EQ(
+      query("r.sqlite",
+            "SELECT group_concat(DISTINCT variant || ' ' || status) FROM result ORDER BY variant"),
+      "fused_warp_per_token ok,saboteur crashed");
+  EXPECT_EQ(run("hang", two + "--filter tokens=8,").exit, 13);
+  EXPECT_EQ(query("r.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
+            "saboteur");
+}
+
+TEST_F(GpuTest, EventsAreAStatedFallback) {
+  ASSERT_EQ(run("none", "--kernel fused_warp --timer event --rounds 1").exit, 0);
+  EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "event");
+}
+
+}  // namespace
+}  // namespace moegate

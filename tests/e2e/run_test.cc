@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring end to end on the host: what a run stores, what a misbehaving variant costs, how a run
+// is finished, split and repeated.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "harness/base/error.h"
+#include "harness/store/sqlite.h"
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+// Two cases, few samples: enough for every path, quick enough for every build.
+constexpr const char* kQuick =
+    "--device host --min-samples 10 --max-samples 20 --budget 100ms --rounds 2 ";
+constexpr const char* kSuite = R"(op = topk_sort
+experts = 16
+topk = 2
+hidden = 64
+[small]
+tokens = 3, 20
+)";
+
+class RunTest : public ProgramTest {
+ protected:
+  /// Results stored so far; 0 while there is no store.
+  int rows() const {
+    try {
+      return std::stoi(query("results.sqlite", "SELECT count(*) FROM result"));
+    } catch (const Error&) {
+      return 0;
+    }
+  }
+  RunTest() { write("quick.suite", kSuite); }
+  std::string run(const std::string& more = "") const {
+    return std::string("run --suite ./quick.suite ") + kQuick + more;
+  }
+};
+
+TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
+  const Outcome outcome = moegate(run("--label first --tag pr=42"));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result"),
+            "8");  // 2 cases, 2 variants, 2 rounds
+  EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT process_id) FROM result"), "2");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM accuracy WHERE ok = 1"), "40");
+  // Eight problem sets with the same eight seeds for everybody.
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM seed_error"), "64");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT seed) FROM seed_error"), "8");
+  EXPECT_EQ(query("results.sqlite", "SELECT min(span_ns > 0 AND samples >= 10) FROM result"), "1");
+  EXPECT_EQ(query("results.sqlite", "SELECT max(ratio) FROM result WHERE variant = 'chain'"),
+            "1.0");
+  EXPECT_EQ(query("results.sqlite", "SELECT value FROM tag WHERE name = 'pr'"), "42");
+  EXPECT_EQ(query("results.sqlite", "SELECT status FROM run WHERE label = 'first'"), "complete");
+  EXPECT_EQ(
+      query("results.sqlite",
+            "SELECT min(json_extract(facts, '$.active_experts') BETWEEN 2 AND 16) FROM run_case"),
+      "1");
+}
+
+TEST_F(RunTest, DryRunListsAndStoresNothing) {
+  const Outcome outcome = moegate(run("--dry-run"));
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_NE(outcome.out.find("topk_sort/experts=16,hidden=64,tokens=20,topk=2 fused"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
+}
+
+TEST_F(RunTest, FilterKernelAndAxisNarrow) {
+  EXPECT_EQ(moegate(run("--filter tokens=3, --kernel '^fused$' --axis unit=16,32")).exit, 0);
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result"), "4");  // 2 units, 2 rounds
+  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(DISTINCT variant) FROM result"), "fused");
+}
+
+TEST_F(RunTest, ShardsTogetherAreTheWhole) {
+  EXPECT_EQ(moegate(run("--shard 1/2")).exit, 0);
+  EXPECT_EQ(moegate(run("--shard 2/2")).exit, 0);
+  EXPECT_EQ(
+      query("results.sqlite", "SELECT count(DISTINCT case_id) || ' ' || count(*) FROM result"),
+      "2 8");
+}
+
+TEST_F(RunTest, WrongOutputsAreCaughtAndNotTimed) {
+  for (const char* sabotage : {"scale", "drop", "unwritten", "overrun"}) {
+    const std::string db = std::string("--db ") + sabotage + ".sqlite";
+    const Outcome outcome = saboteur(sabotage, run(db));
+    EXPECT_EQ(outcome.exit, 11) << sabotage << ": " << outcome.err;
+    EXPECT_EQ(query(std::string(sabotage) + ".sqlite",
+                    "SELECT group_concat(DISTINCT status) || ' ' || sum(samples) FROM result "
+                    "WHERE variant = 'saboteur'"),
+              "wrong 0")
+        << sabotage;
+  }
+}
+
+TEST_F(RunTest, AVariantThatGoesWrongWhileTimedPublishesNoLatency) {
+  const Outcome outcome = saboteur("late:40", run("--filter tokens=3,"));
+  EXPECT_EQ(outcome.exit, 11) << outcome.err;
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT group_concat(DISTINCT status || samples || span_ns) FROM result "
+                  "WHERE variant = 'saboteur'"),
+            "wrong00.0");
+  EXPECT_NE(query("results.sqlite", "SELECT why FROM result WHERE variant = 'saboteur'")
+                .find("after timing"),
+            std::string::npos);
+}
+
+TEST_F(RunTest, ADyingVariantCostsItsRowsOnly) {
+  for (const char* sabotage : {"abort", "segv", "throw"}) {
+    const std::string db = std::string(sabotage) + ".sqlite";
+    const Outcome outcome = saboteur(sabotage, run("--db " + db));
+    EXPECT_EQ(outcome.exit, 13) << sabotage << ": " << outcome.err;
+    EXPECT_EQ(
+        query(db, "SELECT count(*) FROM result WHERE status = 'crashed' AND variant = 'saboteur'"),
+        "4");
+    EXPECT_EQ(query(db, "SELECT count(*) FROM result WHERE status IN ('ok', 'noisy')"), "8");
+    EXPECT_EQ(query(db, "SELECT status FROM run"), "complete");
+  }
+}
+
+TEST_F(RunTest, AHangingVariantIsATimeout) {
+  const Outcome outcome = saboteur("hang", run("--case-timeout 300ms --filter tokens=3,"));
+  EXPECT_EQ(outcome.exit, 13) << outcome.err;
+  EXPECT_EQ(
+      query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
+      "saboteur,saboteur");
+}
+
+TEST_F(RunTest, ChangingOutputsAreNotDeterministic) {
+  EXPECT_EQ(saboteur("flip", run()).exit, 0);
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT group_concat(DISTINCT variant) FROM result WHERE deterministic = 0"),
+            "saboteur");
+}
+
+TEST_F(RunTest, AnInterruptedRunIsKeptAndResumed) {
+  // Far more rounds than anybody waits for, ended by the signal of Ctrl-C once there is something
+  // to keep.
+  Outcome outcome;
+  std::thread running([&] {
+    outcome = shell("echo $$ >pid; exec " + program() +
+                    " run --suite ./quick.suite --device host --min-samples 10 --max-samples 20 "
+                    "--budget 50ms --rounds 100000");
+  });
+  while (rows() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(std::stoi(read("pid")), SIGINT);
+  running.join();
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT status FROM run"), "interrupted");
+  EXPECT_GT(rows(), 0);
+  // Finishing as asked would take for ever too: one more round than was begun is left to do.
+  const std::string sql =
+      "UPDATE run SET options = json_set(options, '$.rounds', (SELECT max(round) + 2 FROM "
+      "process))";
+  Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
+  const Outcome resumed = moegate("run --resume latest");
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT group_concat(DISTINCT n) FROM (SELECT count(*) AS n FROM result "
+                  "JOIN process USING (process_id) GROUP BY round)"),
+            "4");  // every round whole, nothing twice
+  EXPECT_EQ(query("results.sqlite", "SELECT status FROM run"), "complete");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM run"), "1");
+}
+
+TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
+  ASSERT_EQ(moegate(run()).exit, 0);
+  const Outcome printed = moegate("repro 1");
+  EXPECT_EQ(printed.exit, 0) << printed.err;
+  EXPECT_NE(printed.out.find("moegate run --suite ./quick.suite"), std::string::npos)
+      << printed.out;
+  EXPECT_EQ(moegate("repro 1 --run").exit, 0);
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT count(DISTINCT case_id || variant) FROM result JOIN process "
+                  "USING (process_id) WHERE run_id = 2"),
+            "1");
+}
+
+TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
+  ASSERT_EQ(moegate(run("--benchmark-out b.json --kernel fused --filter tokens=3,")).exit, 0);
+  const std::string json = read("b.json");
+  EXPECT_NE(json.find("\"benchmarks\""), std::string::npos);
+  EXPECT_NE(json.find("\"repetition_index\": 1"), std::string::npos) << json;
+  EXPECT_NE(json.find("tokens=3,topk=2/fused"), std::string::npos);
+}
+
+TEST_F(RunTest, WarmAndColdAreDifferentCases) {
+  ASSERT_EQ(moegate(run("--cache both --kernel fused --filter tokens=3,")).exit, 0);
+  EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT key) FROM bench_case"), "2");
+}
+
+TEST_F(RunTest, ProfileLaunchesAndStoresNothing) {
+  const Outcome outcome = moegate(run("--profile"));
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
+}
+
+TEST_F(RunTest, VerifyCoversTheTinySuite) {
+  const Outcome outcome = moegate("verify --suite tiny --device host");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" ok"), std::string::npos) << outcome.out;
+  EXPECT_EQ(saboteur("drop", "verify --suite tiny --device host").exit, 11);
+}
+
+TEST_F(RunTest, EveryControlOfTheTinySuiteIsRejected) {
+  const Outcome outcome = moegate("verify --suite tiny --device host --controls");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  for (const char* name : {"constant", "experts swapped", "scaled by 1.05", "scales transposed",
+                           "stale", "token dropped", "unwritten", "zeros"}) {
+    EXPECT_NE(outcome.out.find(std::string("| ") + name), std::string::npos) << outcome.out;
+  }
+}
+
+TEST_F(RunTest, ABlindToleranceFails) {
+  write("blind.suite", "op = blind\n[loose]\ntolerance = 0.1\n[tight]\ntolerance = 0.01\n");
+  const std::string verify = "verify --suite ./blind.suite --device host ";
+  EXPECT_EQ(saboteur("none", verify).exit, 0);
+  const Outcome blind = saboteur("none", verify + "--controls");
+  EXPECT_EQ(blind.exit, 11) << blind.out;
+  EXPECT_NE(blind.err.find("wrong blind/tolerance=0.1 ramp: blind tolerance: 'scaled by 1.05' of y "
+                           "was accepted"),
+            std::string::npos)
+      << blind.err;
+  EXPECT_EQ(saboteur("none", verify + "--controls --filter tolerance=0.01").exit, 0);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning end to end on the host: it writes a file, variant `tuned` reads it, what fails is not
+// picked, and what is interrupted is kept.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "harness/base/error.h"
+#include "harness/kernel/tile_file.h"
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TuneTest : public ProgramTest {
+ protected:
+  TuneTest() {
+    write("layer.suite",
+          "tokens = 2, 9\nexperts = 8\ntopk = 2\nhidden = 128\ninter = 128\n"
+          "[up]\nop = moe_gate_up\n[down]\nop = moe_down\n");
+  }
+  static std::string tune(const std::string& more = "") {
+    return "tune --suite ./layer.suite --device host --axis block=8,16 --min-samples 10 "
+           "--max-samples 20 " +
+           more;
+  }
+  /// The files below a folder.
+  std::vector<fs::path> files(const char* folder) const {
+    std::vector<fs::path> files;
+    if (!fs::exists(folder_ / folder)) return files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / folder)) {
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    }
+    return files;
+  }
+};
+
+TEST_F(TuneTest, TunedRunsWhatTuningFound) {
+  const Outcome tuned = moegate(tune("--rounds 2"));
+  EXPECT_EQ(tuned.exit, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("second best"), std::string::npos) << tuned.out;
+  // 3 kernels at 2 blocks, of 2 operators at 2 token counts.
+  EXPECT_EQ(query("out/tune.sqlite",
+                  "SELECT count(*) FROM result JOIN process USING (process_id) WHERE round = 0"),
+            "24");
+  EXPECT_FALSE(fs::exists(folder_ / "results.sqlite"));
+  const auto written = files("out/tiles");
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].filename(), "E=8,topk=2,H=128,N=128,dtype=fp8.ini");
+  const auto tiles = read_tiles(written[0]).value();
+  ASSERT_EQ(tiles.size(), 4u);
+  for (const TunedTile& tile : tiles) EXPECT_GT(tile.us, 0) << tile.where;
+  EXPECT_EQ(tiles[0].op, "moe_down");
+  EXPECT_EQ(tiles[2].op, "moe_gate_up");
+  EXPECT_EQ(tiles[0].config.block, tiles[2].config.block);  // one for both operators
+  EXPECT_EQ(tiles[1].config.block, tiles[3].config.block);
+
+  const Outcome run = moegate(
+      "run --suite ./layer.suite --device host --axis block=tuned --axis tokens=3 --kernel tuned "
+      "--filter moe_gate_up --tiles out/tiles --rounds 1 --min-samples 10 --max-samples 20");
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT path FROM result"),
+            "tuned: " + tiles[2].config.text() + " for 2 tokens");
+  EXPECT_NE(query("results.sqlite", "SELECT key FROM bench_case").find("block=tuned"),
+            std::string::npos);
+}
+
+TEST_F(TuneTest, ConfigurationsRunOnlyWhereTheyAreNamed) {
+  const std::string list = "list cases --suite ./layer.suite --device host --filter tokens=2 ";
+  EXPECT_EQ(moegate(list).out.find("tile/"), std::string::npos);
+  EXPECT_EQ(moegate("list kernels").out.find("tile/"), std::string::npos);
+  EXPECT_NE(moegate(list + "--kernel tile/gather").out.find("tile/gather"), std::string::npos);
+}
+
+TEST_F(TuneTest, WithoutAFileTunedTakesTheDefault) {
+  EXPECT_EQ(moegate("run --suite ./layer.suite --device host --axis block=tuned --kernel tuned "
+                    "--rounds 1 --min-samples 10 --max-samples 20")
+                .exit,
+            0);
+  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(DISTINCT path) FROM result"),
+            "default: gather/block=16");
+}
+
+TEST_F(TuneTest, AWrongCandidateIsReportedAndNotPicked) {
+  const Outcome outcome = saboteur("none", tune("--rounds 1 --op moe_down"));
+  EXPECT_EQ(outcome.exit, 11) << outcome.err;
+  EXPECT_NE(outcome.err.find("wrong moe_down"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out.find("unwritten"), std::string::npos) << outcome.out;
+  ASSERT_EQ(files("out/tiles").size(), 1u);
+  EXPECT_EQ(read_tiles(files("out/tiles")[0]).value().size(), 2u);
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM bench_case WHERE op <> 'moe_down'"),
+            "0");
+  const Outcome none = saboteur("none", tune("--rounds 1 --kernel unwritten --out none"));
+  EXPECT_EQ(none.exit, 11) << none.err;
+  EXPECT_NE(none.err.find("no configuration for moe_gate_up at 9 tokens"), std::string::npos)
+      << none.err;
+  EXPECT_TRUE(files("none").empty());
+}
+
+TEST_F(TuneTest, AnInterruptedTuningWritesNothingAndIsResumed) {
+  Outcome outcome;
+  std::thread running(
+      [&] { outcome = shell("echo $$ >pid; exec " + program() + " " + tune("--rounds 2")); });
+  const auto rows = [&] {
+    try {
+      return std::stoi(query("out/tune.sqlite", "SELECT count(*) FROM result"));
+    } catch (const Error&) {
+      return 0;  // no store yet
+    }
+  };
+  while (rows() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(std::stoi(read("pid")), SIGINT);
+  running.join();
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  EXPECT_GT(rows(), 0);
+  EXPECT_TRUE(files("out/tiles").empty());
+  const Outcome resumed = moegate("tune --resume latest");
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(files("out/tiles").size(), 1u);
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM run"), "1");
+}
+
+TEST_F(TuneTest, BadInputIsOneLine) {
+  const auto refused = [&](const std::string& arguments, int exit, const std::string& says) {
+    const Outcome outcome = moegate(arguments);
+    EXPECT_EQ(outcome.exit, exit) << arguments << outcome.out;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+  };
+  refused("tune", 2, "--suite");
+  refused(tune("--op topk_sort"), 2, "--op topk_sort: has no tile configurations");
+  refused(tune("--filter '('"), 2, "--filter '('");
+  refused(tune("--routing uniform --axis routing=balanced"), 2, "--routing and --axis routing");
+  refused(tune("--rounds 0"), 2, "--rounds 0");
+  refused(tune("--out /proc/tiles"), 2, "--out /proc/tiles");
+  EXPECT_FALSE(fs::exists(folder_ / "out/tune.sqlite"));
+  refused("verify --suite ./layer.suite --device host --axis block=tuned --tiles nowhere", 2,
+          "'nowhere'");
+  refused("run --suite ./layer.suite --device host --db r.sqlite --tiles nowhere", 2, "'nowhere'");
+  EXPECT_EQ(query("r.sqlite", "SELECT count(*) FROM run"), "0") << "found before the run began";
+  refused(tune("--kernel nothing"), 13, "nothing to run");
+  EXPECT_EQ(moegate("tune --help").exit, 0);
+}
+
+TEST_F(TuneTest, ABadFileIsRefusedBeforeARunBegins) {
+  ASSERT_EQ(moegate(tune("--rounds 1")).exit, 0);
+  const fs::path file = fs::relative(files("out/tiles").at(0), folder_);
+  write(file.string(), "[moe_gate_up.8]\nkernel = frobnicate\nblock = 16\n");
+  const Outcome outcome = moegate(
+      "run --suite ./layer.suite --device host --axis block=tuned --kernel tuned "
+      "--tiles out/tiles");
+  EXPECT_EQ(outcome.exit, 2) << outcome.out;
+  for (const char* word : {".ini:1", "[moe_gate_up.8]", "kernel = frobnicate", "gather"}) {
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM run"), "0");
+}
+
+}  // namespace
+}  // namespace moegate

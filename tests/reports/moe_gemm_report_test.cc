@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reports of the two pull requests on the grouped GEMMs of a fused MoE.
+#include <map>
+
+#include "harness/store/report_fixture.h"
+
+namespace moegate {
+namespace {
+
+using Cells = std::map<std::string, std::string>;
+
+class MoeGemmReportTest : public ReportTest {
+ protected:
+  /// The cells of a column by the cells of another.
+  Cells column(const Table& table, const std::string& name, const std::string& of) {
+    Cells cells;
+    for (size_t row = 0; row < table.rows.size(); ++row) {
+      cells[at(table, row, of)] = at(table, row, name);
+    }
+    return cells;
+  }
+  void measure_ceilings() {
+    Store::open(db_, Store::Mode::update)
+        .set_ceilings(info(Backend::cuda).device,
+                      {{"read_bytes_per_s", 4e12}, {"fp8_flops", 1.5e15}, {"bf16_flops", 8e14}});
+  }
+};
+
+class SplitKReport : public MoeGemmReportTest {
+ protected:
+  /// gather is best with blocks of 16, split_k2 with 64.
+  void add_split_k() {
+    add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "16", {20}},
+                                {"moe_gate_up", "gather", "64", {25}},
+                                {"moe_gate_up", "gather_split_k1", "16", {20}},
+                                {"moe_gate_up", "gather_split_k1", "64", {21}},
+                                {"moe_gate_up", "split_k2", "16", {5, 20}},
+                                {"moe_gate_up", "split_k2", "64", {6, 10}},
+                                {"moe_down", "gather", "16", {7}}});
+  }
+  Table table(int64_t run = 1) { return report("pr-aphrodite-1603", run); }
+};
+
+TEST_F(SplitKReport, HasEveryVariantAtItsBestBlock) {
+  add_split_k();
+  const Table t = table();
+  ASSERT_EQ(t.rows.size(), 3u) << "none of moe_down";
+  EXPECT_EQ(at(t, 0, "variant"), "gather") << "the before first, then what was submitted";
+  EXPECT_EQ(at(t, 1, "variant"), "gather_split_k1");
+  EXPECT_EQ(at(t, 0, "tokens"), "8192");
+  EXPECT_EQ(column(t, "block", "variant"),
+            (Cells{{"gather", "16"}, {"gather_split_k1", "16"}, {"split_k2", "64"}}));
+  EXPECT_EQ(column(t, "us", "variant"),
+            (Cells{{"gather", "20"}, {"gather_split_k1", "20"}, {"split_k2", "16"}}));
+}
+
+TEST_F(SplitKReport, SpeedUpsAreWithAndWithoutZeroing) {
+  add_split_k();
+  const Table t = table();
+  EXPECT_EQ(column(t, "speed-up", "variant"),
+            (Cells{{"gather", ""}, {"gather_split_k1", "~"}, {"split_k2", "1.250x"}}));
+  EXPECT_EQ(
+      column(t, "95 % CI", "variant"),
+      (Cells{{"gather", ""}, {"gather_split_k1", "1.000–1.000"}, {"split_k2", "1.250–1.250"}}));
+  EXPECT_EQ(column(t, "speed-up without zeroing", "variant"),
+            (Cells{{"gather", ""}, {"gather_split_k1", ""}, {"split_k2", "2.000x"}}));
+  EXPECT_EQ(column(t, "zeroing us", "variant")["split_k2"], "6");
+  EXPECT_EQ(column(t, "GEMM us", "variant")["split_k2"], "10");
+  EXPECT_EQ(column(t, "GEMM us", "variant")["gather"], "") << "it is all of it";
+}
+
+TEST_F(SplitKReport, FloorsNeedMeasuredCeilings) {
+  add_split_k();
+  EXPECT_EQ(at(table(), 0, "% of floor"), "");
+  measure_ceilings();
+  const Table t = table();
+  // 1.0 GB and what of 0.15 GB does not fit in 60 MiB at 4 TB/s; 541.2 GFLOP at 1.5 PFLOP/s.
+  EXPECT_EQ(at(t, 0, "floor us: memory"), "271.77");
+  EXPECT_EQ(at(t, 0, "floor us: products"), "360.8");
+  EXPECT_EQ(at(t, 0, "% of floor"), "1804.1") << "the larger one";
+}
+
+TEST_F(SplitKReport, WhatWasPublishedStandsByItsOwnShape) {
+  add_split_k();
+  EXPECT_EQ(column(table(), "expected speed-up", "variant"),
+            (Cells{{"gather", ""}, {"gather_split_k1", "1.00"}, {"split_k2", ""}}));
+  EXPECT_EQ(column(table(), "published gain", "variant")["gather_split_k1"], "");
+  add_moe_run(Backend::cuda,
+              {{"moe_gate_up", "gather", "64", {8}}, {"moe_gate_up", "gather_split_k1", "64", {8}}},
+              {{"experts", "128"}, {"hidden", "2048"}, {"inter", "384"}});
+  EXPECT_EQ(column(table(2), "published gain", "variant"),
+            (Cells{{"gather", ""}, {"gather_split_k1", "~0.4 % end to end"}}));
+}
+
+class SortedRowsReport : public MoeGemmReportTest {
+ protected:
+  /// Of the PR's route each GEMM alone would be best with another block, their sum with 64.
+  void add_routes(const Cells& params = {}) {
+    add_moe_run(Backend::cuda,
+                {{"moe_gate_up", "gather", "64", {800}},
+                 {"moe_down", "gather", "64", {1200}},
+                 {"moe_gate_up", "sorted_rows", "64", {800}},
+                 {"moe_down", "tma_down", "64", {800}},
+                 {"moe_gate_up", "sorted_rows", "128", {700}},
+                 {"moe_down", "tma_down", "128", {1000}},
+                 {"moe_gate_up", "split_k2", "64", {100, 900}}},
+                params);
+  }
+  Table table(int64_t run = 1) { return report("pr-sglang-10567", run); }
+};
+
+TEST_F(SortedRowsReport, JoinsTheTwoGemmsOfARouteAtOneBlock) {
+  add_routes();
+  const Table t = table();
+  ASSERT_EQ(t.rows.size(), 3u);
+  EXPECT_EQ(at(t, 0, "route"), "gather");
+  EXPECT_EQ(at(t, 1, "route"), "sorted_rows + tma_down");
+  for (size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(at(t, row, "model"), "r1-tp8");
+    EXPECT_EQ(at(t, row, "block"), "64");
+  }
+  EXPECT_EQ(at(t, 1, "gate-up us"), "800");
+  EXPECT_EQ(at(t, 1, "gate-up speed-up"), "~");
+  EXPECT_EQ(at(t, 1, "down us"), "800");
+  EXPECT_EQ(at(t, 1, "down speed-up"), "1.50x (1.50–1.50)");
+  EXPECT_EQ(at(t, 1, "both us"), "1599.9");
+  EXPECT_EQ(at(t, 1, "both speed-up"), "1.25x (1.25–1.25)");
+  EXPECT_EQ(at(t, 2, "gate-up speed-up"), "0.80x (0.80–0.80)");
+  EXPECT_EQ(at(t, 2, "down us"), "") << "it has none";
+  EXPECT_EQ(at(t, 2, "both us"), "");
+}
+
+TEST_F(SortedRowsReport, FloorsSayWhatLimitsHereAndOnAnH20) {
+  add_routes();
+  measure_ceilings();
+  const Table t = table();
+  EXPECT_EQ(at(t, 1, "down floor us: memory"), "374.3");
+  EXPECT_EQ(at(t, 1, "down floor us: products"), "180.4");
+  EXPECT_EQ(at(t, 1, "down % of floor"), "46.8");
+  EXPECT_EQ(at(t, 1, "gate-up % of floor"), "45.1") << "360.8 us of products";
+  EXPECT_EQ(at(t, 1, "on an H20: memory"), "390");
+  EXPECT_EQ(at(t, 1, "on an H20: products"), "914.2");
+}
+
+TEST_F(SortedRowsReport, PublishedFiguresStandByTheSameTokensAndSkew) {
+  add_routes();
+  add_routes({{"tokens", "16372"}});
+  add_routes({{"routing", "shared:uniform"}});
+  EXPECT_EQ(column(table(1), "published down us, H20", "route"),
+            (Cells{{"gather", "2164 to 2204 (2430)"},
+                   {"sorted_rows + tma_down", "1377 to 1456 (1435)"},
+                   {"split_k2", ""}}));
+  EXPECT_EQ(column(table(2), "published both us, H20", "route"),
+            (Cells{{"gather", "8766"}, {"sorted_rows + tma_down", "6532"}, {"split_k2", ""}}));
+  EXPECT_EQ(at(table(3), 0, "published down us, H20"), "");
+}
+
+TEST_F(SortedRowsReport, AHostComparesWithItsYardstick) {
+  add_moe_run(Backend::host, {{"moe_gate_up", "gather", "64", {8}},
+                              {"moe_down", "gather", "64", {8}},
+                              {"moe_gate_up", "sorted_rows", "64", {4}},
+                              {"moe_down", "sorted_rows", "64", {16}}});
+  const Table t = table();
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(at(t, 1, "route"), "sorted_rows");
+  EXPECT_EQ(at(t, 1, "gate-up speed-up"), "2.00x (2.00–2.00)");
+  EXPECT_EQ(at(t, 1, "down speed-up"), "0.50x (0.50–0.50)");
+  EXPECT_EQ(at(t, 1, "both speed-up"), "") << "ratios to two yardsticks do not add up";
+}
+
+}  // namespace
+}  // namespace moegate
