@@ -2,8 +2,8 @@
 // How the output of dense_fc2 is judged, and outputs spoilt on purpose.
 #include <algorithm>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/dense_fc2/dense_fc2.h"
-#include "kernels/sampled_rows.h"
 
 namespace moegate {
 

@@ -2,8 +2,8 @@
 // Cases of dense_fc2 for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/dense_fc2/dense_fc2.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

@@ -4,8 +4,8 @@
 // variant shares a line with it.
 #include <algorithm>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/dense_fc2/dense_fc2.h"
-#include "kernels/sampled_rows.h"
 
 namespace moegate {
 namespace {

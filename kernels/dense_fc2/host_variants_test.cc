@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/dense_fc2/dense_fc2_testing.h"
-#include "kernels/dense_fc2/host_dense.h"
+#include "kernels/dense_fc2/host/dense.h"
 
 namespace moegate {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/fused_moe/steps.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate::layer {
 

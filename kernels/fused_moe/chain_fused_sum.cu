@@ -6,8 +6,8 @@
 // 1.05x at 1024 tokens, nothing at 32, 0.95x at one (reports/gallery/nvidia-h200-fp8-moe.md).
 #include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/token_sums.h"
-#include "kernels/moe_gemm/zero_output.h"
+#include "kernels/moe_gemm/fp8/token_sums.h"
+#include "kernels/moe_gemm/gather/zero_output.h"
 
 namespace moegate {
 namespace {

@@ -4,7 +4,7 @@
 // quantisation as two kernels, the sum a block per token. Six or seven launches.
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 #include "kernels/moe_sum/launches.h"
 #include "kernels/silu_mul_quant/launches.h"
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "harness/routing.h"
-#include "kernels/moe_gemm/tile.h"
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate {
 namespace {

@@ -2,8 +2,8 @@
 // Cases of fused_moe for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/fused_moe/fused_moe.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

@@ -3,8 +3,8 @@
 // rounds, expert by expert, so that no more of the weights than one expert's is ever on the host.
 #include <map>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/fused_moe/fused_moe.h"
-#include "kernels/sampled_rows.h"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
 namespace moegate {

@@ -4,7 +4,7 @@
 // per_token. The operator's yardstick.
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/host_align.h"
-#include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/silu_mul_quant/host_silu.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused_moe/steps.h"
 
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate::layer {
 namespace {

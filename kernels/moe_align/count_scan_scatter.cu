@@ -6,8 +6,8 @@
 //
 // Measured on an H200, cold, in a graph, E = 256, k = 8, BM = 64, us for T = 1, 64, 512, 4096,
 // 16384: 3.99 4.48 5.45 17.0 56.7. One block counts all rows: from T = 1024 on that is nearly all.
-#include "kernels/block_scan.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/block_scan.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 

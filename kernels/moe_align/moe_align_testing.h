@@ -2,8 +2,8 @@
 // Cases of moe_align for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/moe_align/moe_align.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

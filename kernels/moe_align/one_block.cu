@@ -8,7 +8,7 @@
 // tables leave room for: 240 on an H200. Measured there, cold, in a
 // graph, E = 32, k = 4, BM = 64: 3.2 us at T = 1, 4.2 at 64 (count_scan_scatter: 3.9, 4.1); E =
 // 128, k = 8: 11.8 and 12.7, for one thread's serial sum over the experts.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 

@@ -14,9 +14,9 @@
 // cluster 3.7.
 #include <algorithm>
 
-#include "kernels/block_scan.cuh"
-#include "kernels/cluster.cuh"
-#include "kernels/cluster_launch.cuh"
+#include "kernels/cuda/block_scan.cuh"
+#include "kernels/cuda/cluster.cuh"
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 

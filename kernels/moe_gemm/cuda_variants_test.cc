@@ -5,7 +5,7 @@
 
 #include "harness/measure.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
-#include "kernels/moe_gemm/swap_ab.h"
+#include "kernels/moe_gemm/swap_ab/swap_ab.h"
 
 namespace moegate {
 namespace {

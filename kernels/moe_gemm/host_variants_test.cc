@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "harness/measure.h"
-#include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
 namespace moegate {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "harness/routing.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate {
 namespace {

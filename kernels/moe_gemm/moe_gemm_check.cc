@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/moe_gemm/moe_gemm.h"
-#include "kernels/sampled_rows.h"
 
 namespace moegate {
 namespace {

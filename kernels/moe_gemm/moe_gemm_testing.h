@@ -3,8 +3,8 @@
 // one variant outside of the harness.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/moe_gemm/moe_gemm.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

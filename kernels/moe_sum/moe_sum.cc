@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
 
 namespace moegate {
 namespace {

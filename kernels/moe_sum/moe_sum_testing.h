@@ -2,8 +2,8 @@
 // Cases of moe_sum for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/moe_sum/moe_sum.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

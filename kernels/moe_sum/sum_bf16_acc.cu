@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/moe_sum.h"
 
 namespace moegate {

@@ -3,7 +3,7 @@
 // element at a time, its k values one after the other, accumulated in fp32.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
 namespace moegate {

@@ -6,8 +6,8 @@
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
 // = 8, cold: 2.6 us at T = 32, 28.8 at 1024 (sum_per_token: 7.0, 41.6), which reads 4.1 TB/s.
-#include "kernels/bf16_vector.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/bf16_vector.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
 namespace moegate {

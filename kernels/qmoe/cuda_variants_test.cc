@@ -5,8 +5,8 @@
 #include <map>
 
 #include "harness/measure.h"
+#include "kernels/check/testing.h"
 #include "kernels/qmoe/eligibility.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 namespace {

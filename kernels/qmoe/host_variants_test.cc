@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure.h"
-#include "kernels/qmoe/host_dot.h"
+#include "kernels/qmoe/host/dot.h"
 #include "kernels/qmoe/qmoe_testing.h"
 
 namespace moegate {

@@ -2,8 +2,8 @@
 // Cases of the qmoe operators for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/qmoe/qmoe.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

@@ -15,7 +15,7 @@
 // hot: 13.93 and 21.42). The difference between the two is arithmetic, which is therefore the
 // limit: 17 instructions per 8 codes against 25. At T = 8 rows of one expert read its weights
 // again: 64.9 us.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
 namespace moegate {

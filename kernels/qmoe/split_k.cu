@@ -14,7 +14,7 @@
 // slower than the single launch (17.7, 13.1). Its 720 blocks of 4 warps fill the SMs already and
 // instructions limit it, so that the partial pass saves a tenth at most, which the second launch
 // costs twice over.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
 namespace moegate {

@@ -27,7 +27,7 @@
 // has its weights. An infinite or NaN activation does not reach the output as such.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_layout.cuh"
 #include "kernels/qmoe/stream_pack.h"

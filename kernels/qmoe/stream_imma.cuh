@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/barrier.cuh"
+#include "kernels/cuda/barrier.cuh"
 
 namespace moegate::qmoe {
 

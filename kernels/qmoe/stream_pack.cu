@@ -2,7 +2,7 @@
 // Lays canonical weights out as stream_layout.cuh says. Untimed: what an engine does at load time.
 #include <cuda_runtime.h>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_layout.cuh"
 #include "kernels/qmoe/stream_pack.h"
 

@@ -6,7 +6,7 @@
 // Floor: h once from memory or L2, q to it; a resident SM has 64 KB of loads under way. At decode
 // the launch and one round trip to memory. On an H200, I = 256, k = 8, cold: 1.8 us at T = 32, 4.2
 // at 1024 (two_kernels: 3.5, 11.3).
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 

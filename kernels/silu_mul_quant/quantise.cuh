@@ -5,7 +5,7 @@
 
 #include <cuda_fp8.h>
 
-#include "kernels/bf16_vector.cuh"
+#include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
 namespace moegate::silu {

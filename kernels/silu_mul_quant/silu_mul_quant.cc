@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
 
 namespace moegate {
 namespace {

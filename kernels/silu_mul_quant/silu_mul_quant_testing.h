@@ -2,8 +2,8 @@
 // Cases of silu_mul_quant for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
-#include "kernels/testing.h"
 
 namespace moegate {
 

@@ -7,7 +7,7 @@
 // the host's two_passes.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 

@@ -6,7 +6,7 @@
 // each chunk and places its rows.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"

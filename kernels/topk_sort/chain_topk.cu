@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // First step of the chains: a warp selects a token's experts and writes their ids and weights to
 // global memory. Several tokens per block, as in vLLM's topkGatingSoftmax.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/select_topk.cuh"
 

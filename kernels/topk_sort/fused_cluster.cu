@@ -14,8 +14,8 @@
 // 0.5 more.
 #include <algorithm>
 
-#include "kernels/cluster.cuh"
-#include "kernels/cluster_launch.cuh"
+#include "kernels/cuda/cluster.cuh"
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"

@@ -12,7 +12,7 @@
 // it worse: the threads of a warp read different rows, so every load touches 32 cache lines.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/strict_greater_select.h"
 #include "kernels/topk_sort/zero_buffer.cuh"

@@ -10,7 +10,7 @@
 // writes every padded row. At 64 tokens chain3, which selects on 16 SMs, is faster (9.95, 7.58).
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/block_scan.cuh"
+#include "kernels/cuda/block_scan.cuh"
 #include "kernels/topk_sort/topk_sort.h"
 
 namespace moegate::routing {

@@ -2,7 +2,7 @@
 // Cases of topk_sort for tests: the operator's defaults with some parameters replaced.
 #pragma once
 
-#include "kernels/testing.h"
+#include "kernels/check/testing.h"
 #include "kernels/topk_sort/topk_sort.h"
 
 namespace moegate {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile configuration that leaves its output unwritten: `moegate tune` must not pick it, though
 // nothing is faster.
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate {
 namespace {
