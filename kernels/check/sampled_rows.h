@@ -10,7 +10,7 @@
 #include "harness/kernel.h"
 #include "harness/rng.h"
 
-namespace moegate {
+namespace moegate::check {
 
 /// All of `rows` where there are at most `most`; else at most that many: the first, the last and
 /// seeded ones between. Ascending.
@@ -95,4 +95,4 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
-}  // namespace moegate
+}  // namespace moegate::check

@@ -10,7 +10,7 @@
 
 #include "harness/measure.h"
 
-namespace moegate {
+namespace moegate::check {
 
 using Params = std::map<std::string, std::string>;
 
@@ -62,4 +62,4 @@ class CudaVariants : public ::testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::check

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace moegate {
+namespace moegate::cuda {
 
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
@@ -45,4 +45,4 @@ __device__ inline void wait_barrier(uint64_t* barrier, uint32_t parity) {
   wait_barrier(shared_address(barrier), parity);
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

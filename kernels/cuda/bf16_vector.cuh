@@ -4,7 +4,7 @@
 
 #include "harness/kernel.h"
 
-namespace moegate {
+namespace moegate::cuda {
 
 /// In the order of memory.
 __device__ inline void widen(const uint4& packed, float (&values)[8]) {
@@ -16,4 +16,4 @@ __device__ inline void widen(const uint4& packed, float (&values)[8]) {
   }
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

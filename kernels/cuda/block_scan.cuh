@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace moegate {
+namespace moegate::cuda {
 
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -25,4 +25,4 @@ __device__ inline int scan_block(int value, int32_t* sums) {
   return through + __reduce_add_sync(kAllLanes, lane < warp ? sums[lane] : 0);
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/barrier.cuh"
 
-namespace moegate {
+namespace moegate::cuda {
 
 /// The two halves of the cluster's barrier; every thread of every block takes part. Relaxed: it
 /// orders no ordinary memory, only says that all blocks run and have prepared their inboxes.
@@ -93,4 +93,4 @@ __device__ inline void wait_inbox(uint64_t* barrier) {
   }
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

@@ -9,7 +9,7 @@
 #include "harness/device.h"
 #include "kernels/cuda/cuda_check.cuh"
 
-namespace moegate {
+namespace moegate::cuda {
 
 /// A launch but for its arguments. Refers to itself: stays where it is made.
 struct ClusterLaunch {
@@ -57,4 +57,4 @@ int resident_clusters(KernelFunction* kernel, int blocks, int threads, size_t sh
   return known[key] = clusters;
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

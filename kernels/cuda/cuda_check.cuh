@@ -8,7 +8,7 @@
 
 #include "harness/error.h"
 
-namespace moegate {
+namespace moegate::cuda {
 
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
@@ -30,4 +30,4 @@ void allow_shared(KernelFunction* kernel, size_t bytes) {
              "shared memory");
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

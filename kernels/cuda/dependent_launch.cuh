@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 
-namespace moegate {
+namespace moegate::cuda {
 
 /// In the kernel before: as soon as every block has called this or ended, the next may start.
 __device__ inline void allow_dependents() {
@@ -32,4 +32,4 @@ void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned t
   check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "dependent kernel");
 }
 
-}  // namespace moegate
+}  // namespace moegate::cuda

@@ -10,7 +10,7 @@
 
 #include "kernels/cuda/barrier.cuh"
 
-namespace moegate::gemm {
+namespace moegate::cuda {
 
 /// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
 __device__ inline void fence_barrier_init() {
@@ -116,4 +116,4 @@ __device__ S& aligned_shared(uint8_t* raw) {
   return *reinterpret_cast<S*>(align_shared(raw));
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::cuda

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace moegate::gemm {
+namespace moegate::cuda {
 
 /// Position in a ring of `stages`; producers wait for the stage to be empty with phase ^ 1,
 /// consumers for it to be full with phase.
@@ -27,4 +27,4 @@ struct Ring {
   }
 };
 
-}  // namespace moegate::gemm
+}  // namespace moegate::cuda

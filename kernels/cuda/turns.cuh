@@ -3,7 +3,7 @@
 // own up.
 #pragma once
 
-namespace moegate::gemm {
+namespace moegate::cuda {
 
 /// Barriers 3 and 4. Warpgroup 1 passes once at the start: the first turn is warpgroup 0's.
 __device__ inline void wait_turn(int warpgroup) {
@@ -13,4 +13,4 @@ __device__ inline void pass_turn(int warpgroup) {
   asm volatile("bar.arrive %0, 256;" ::"r"(4 - warpgroup) : "memory");
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::cuda

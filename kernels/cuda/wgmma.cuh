@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace moegate::gemm {
+namespace moegate::cuda {
 
 /// Descriptor of an operand that starts at `address` (1024-byte aligned, plus a multiple of 32 for
 /// a later slice of K): rows of 128 bytes, 8 rows of a swizzle pattern 1024 bytes apart. Its lower
@@ -59,14 +59,14 @@ __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool 
 #define MOEGATE_NAMES_16 MOEGATE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define MOEGATE_NAMES_32 \
   MOEGATE_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define MOEGATE_NAMES_64                                                 \
-  MOEGATE_NAMES_32                                                       \
-      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define MOEGATE_NAMES_96                                                 \
-  MOEGATE_NAMES_64                                                       \
-      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
-      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define MOEGATE_NAMES_64                                             \
+  MOEGATE_NAMES_32                                                   \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define MOEGATE_NAMES_96                                             \
+  MOEGATE_NAMES_64                                                   \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
 #define MOEGATE_MULTIPLY(tokens, sums, a_at, b_at, add_at, high_at)                              \
   template <>                                                                                    \
   __device__ inline void multiply<tokens>(float(&acc)[sums], uint32_t a, uint32_t b, bool add) { \
@@ -120,4 +120,4 @@ __device__ void add_scaled(float (&sums)[Tokens / 2], const float (&acc)[Tokens 
   }
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::cuda

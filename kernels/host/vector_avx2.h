@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-namespace moegate {
+namespace moegate::host {
 namespace {
 
 struct Avx2Vector {
@@ -24,4 +24,4 @@ struct Avx2Vector {
 };
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::host

@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-namespace moegate {
+namespace moegate::host {
 namespace {
 
 struct Avx512Vector {
@@ -20,4 +20,4 @@ struct Avx512Vector {
 };
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::host

@@ -3,7 +3,7 @@
 // sets, on processors without AVX2 and other architectures.
 #pragma once
 
-namespace moegate {
+namespace moegate::host {
 namespace {
 
 struct PortableVector {
@@ -22,4 +22,4 @@ struct PortableVector {
 };
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::host

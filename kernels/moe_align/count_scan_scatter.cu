@@ -11,9 +11,10 @@
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kCountThreads = 1024;  // at least one per expert
 constexpr int kScatterThreads = 256;
@@ -84,5 +85,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

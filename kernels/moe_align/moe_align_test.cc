@@ -10,7 +10,7 @@
 #include "harness/measure.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 namespace {
 
 const Variant& host_variant(const std::string& name) {
@@ -181,4 +181,4 @@ TEST(MoeAlign, ThreadsKeepTheOrderOfRows) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_align

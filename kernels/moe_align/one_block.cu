@@ -12,9 +12,10 @@
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kFillThreads = 256;
 
@@ -103,5 +104,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -20,9 +20,10 @@
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kClusterBlocks = 16;  // more than 8 must be asked for, and Hopper grants it
 constexpr int kMaxThreads = 1024;   // at least one per expert
@@ -254,5 +255,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

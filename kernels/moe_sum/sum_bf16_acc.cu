@@ -12,8 +12,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -59,4 +61,4 @@ const Kernel<MoeSum> kernel({
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

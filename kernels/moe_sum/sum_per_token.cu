@@ -6,9 +6,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
-namespace moegate {
-namespace sum {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -34,17 +35,14 @@ void launch_per_token(const MoeSumArgs& args, const Launch& where) {
   check_launch("sum_per_token_kernel");
 }
 
-}  // namespace sum
-
 namespace {
 
 const Kernel<MoeSum> kernel({
     .name = "sum_per_token",
     .backend = Backend::cuda,
     .help = "a block per token, 2-byte loads, fp32",
-    .launch = [](MoeSum& problem,
-                 const Launch& where) { sum::launch_per_token(problem.args(), where); },
+    .launch = [](MoeSum& problem, const Launch& where) { launch_per_token(problem.args(), where); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

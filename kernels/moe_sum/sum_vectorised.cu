@@ -10,9 +10,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
-namespace moegate {
-namespace sum {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kThreads = 128;
 constexpr int kColumns = 8;  // of a thread: 16 bytes
@@ -66,8 +67,6 @@ void launch_vectorised(const MoeSumArgs& args, const Launch& where) {
   check_launch("sum_vectorised_kernel");
 }
 
-}  // namespace sum
-
 namespace {
 
 std::string unsupported(const Case& c, const DeviceFacts&) {
@@ -80,9 +79,9 @@ const Kernel<MoeSum> kernel({
     .backend = Backend::cuda,
     .help = "a thread per token and 8 columns, all k rows under way at once",
     .launch = [](MoeSum& problem,
-                 const Launch& where) { sum::launch_vectorised(problem.args(), where); },
+                 const Launch& where) { launch_vectorised(problem.args(), where); },
     .unsupported = unsupported,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -6,6 +6,8 @@
 namespace moegate::qmoe {
 namespace {
 
+using namespace cuda;
+
 constexpr char kLayout[] = "interleaved";
 constexpr int kPackThreads = 256;
 

@@ -11,7 +11,7 @@
 
 #include "kernels/qmoe/qmoe_testing.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -187,4 +187,4 @@ TYPED_TEST(QmoeProblem, CostCountsWeightsOfActiveExpertsOnce) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -5,16 +5,18 @@
 #include "kernels/check/testing.h"
 #include "kernels/qmoe/qmoe.h"
 
-namespace moegate {
+namespace moegate::qmoe {
+
+using check::Params;
 
 /// A case of operator P: 7 tokens, 3 of 8 experts each, H = 192, I = 64 unless replaced.
 template <class P>
 Case qmoe_case(const Params& params) {
-  return case_of(
+  return check::case_of(
       P::kOp,
-      with_defaults(
+      check::with_defaults(
           params,
           {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "192"}, {"inter", "64"}}));
 }
 
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -18,9 +18,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 template <class X, class Acc, bool Blocked, bool Swiglu>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -86,5 +87,4 @@ void launch_single(const QmoeArgs& args, const Interleaved& weights, Accumulator
   check_launch("single_kernel");
 }
 
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -17,9 +17,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr int kReduceThreads = 256;
 
@@ -125,5 +126,4 @@ const Kernel<QmoeFc1> three_fp16(spec<3, Accumulator::fp16>());
 const Kernel<QmoeFc1> three_fp32(spec<3, Accumulator::fp32>());
 
 }  // namespace
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -35,9 +35,10 @@
 #include "kernels/qmoe/stream_routing.cuh"
 #include "kernels/qmoe/stream_sums.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxWarps = 20;  // leaves 96 registers for each thread
 
@@ -246,5 +247,4 @@ const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
 const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
 
 }  // namespace
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -12,6 +12,8 @@
 
 namespace moegate::qmoe {
 
+using namespace cuda;
+
 struct Half {
   static __device__ float2 widen(uint32_t pair) {
     return __half22float2(reinterpret_cast<const __half2&>(pair));

@@ -9,6 +9,8 @@
 namespace moegate::qmoe {
 namespace {
 
+using namespace cuda;
+
 constexpr int kThreads = 256;
 
 /// Four codes of each of two columns (16 bits each, low nibble first) as four bytes, the even

@@ -10,9 +10,10 @@
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 
-namespace moegate {
-namespace silu {
+namespace moegate::silu_mul_quant {
 namespace {
+
+using namespace cuda;
 
 __global__ void __launch_bounds__(kThreads)
     fused_kernel(const __grid_constant__ SiluMulQuantArgs args) {
@@ -40,8 +41,6 @@ void launch_fused(const SiluMulQuantArgs& args, const Launch& where) {
   check_launch("fused_kernel");
 }
 
-}  // namespace silu
-
 namespace {
 
 const Kernel<SiluMulQuant> kernel({
@@ -49,8 +48,8 @@ const Kernel<SiluMulQuant> kernel({
     .backend = Backend::cuda,
     .help = "one pass: half a warp per group, 16-byte loads, activations stay in registers",
     .launch = [](SiluMulQuant& problem,
-                 const Launch& where) { silu::launch_fused(problem.args(), where); },
+                 const Launch& where) { launch_fused(problem.args(), where); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -8,7 +8,9 @@
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate::silu {
+namespace moegate::silu_mul_quant {
+
+using namespace cuda;
 
 constexpr int kLanes = 16;  // of a group
 constexpr int kPerLane = kQuantGroup / kLanes;
@@ -56,4 +58,4 @@ __device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& 
   if (place.lane == 0) args.scales[place.index] = scale;
 }
 
-}  // namespace moegate::silu
+}  // namespace moegate::silu_mul_quant

@@ -11,9 +11,10 @@
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 
-namespace moegate {
-namespace silu {
+namespace moegate::silu_mul_quant {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -48,8 +49,6 @@ void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launc
   check_launch("group_quant_kernel");
 }
 
-}  // namespace silu
-
 namespace {
 
 size_t workspace(const Case& c, const DeviceFacts&) {
@@ -63,11 +62,11 @@ const Kernel<SiluMulQuant> kernel({
     .help = "silu_and_mul to bf16, then per-token-group quantisation, as vLLM and SGLang",
     .launch =
         [](SiluMulQuant& problem, const Launch& where) {
-          silu::launch_two_kernels(problem.args(), problem.workspace<uint16_t>(), where);
+          launch_two_kernels(problem.args(), problem.workspace<uint16_t>(), where);
         },
     .workspace = workspace,
     .tolerance = SiluMulQuant::kRoundedToBf16,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -9,8 +9,7 @@
 // (one SM writes all 57 KB of padded rows), zero 1.3, the rest the gaps between launches.
 #include "kernels/topk_sort/launches.h"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 
 void launch_chain3(const TopkSortArgs& args, void* workspace, const Target& target) {
   const ChainBuffers buffers = chain_buffers(args.shape, workspace);
@@ -18,8 +17,6 @@ void launch_chain3(const TopkSortArgs& args, void* workspace, const Target& targ
   launch_sort(args, buffers, false, target);
   launch_zero(args, target);
 }
-
-}  // namespace routing
 
 namespace {
 
@@ -29,12 +26,12 @@ const Kernel<TopkSort> kernel({
     .help = "three launches: warp-level top-k, sort, zero",
     .launch =
         [](TopkSort& problem, const Launch& launch) {
-          routing::launch_chain3(problem.args(), problem.workspace(),
-                                 {launch.device, static_cast<cudaStream_t>(launch.stream)});
+          launch_chain3(problem.args(), problem.workspace(),
+                        {launch.device, static_cast<cudaStream_t>(launch.stream)});
         },
-    .workspace = routing::chain_workspace,
-    .unsupported = routing::warp_select_unsupported,
+    .workspace = chain_workspace,
+    .unsupported = warp_select_unsupported,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

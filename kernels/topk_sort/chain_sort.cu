@@ -11,8 +11,10 @@
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kOneShotTokens = 64;  // on an H200, 256 tokens in chunks beat 128 in one shot
 constexpr int kOneShotThreads = 1024;
@@ -174,4 +176,4 @@ void launch_zero(const TopkSortArgs& args, const Target& target) {
   check_launch("zero_kernel");
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

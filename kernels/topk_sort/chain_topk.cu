@@ -5,8 +5,10 @@
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/select_topk.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kWarps = 4;  // tokens per block: small, so that few tokens still spread over the SMs
 
@@ -51,4 +53,4 @@ void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Ta
   check_launch("topk_kernel");
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

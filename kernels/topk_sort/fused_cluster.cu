@@ -21,9 +21,10 @@
 #include "kernels/topk_sort/select_topk.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kCluster = 16;      // blocks; more than 8 must be asked for, and Hopper grants it
 constexpr int kChunkTokens = 32;  // per block: 512 tokens; at 1024 chain2 is faster
@@ -142,8 +143,6 @@ void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Targe
   for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
 }
 
-}  // namespace routing
-
 namespace {
 
 const Kernel<TopkSort> kernel({
@@ -152,17 +151,13 @@ const Kernel<TopkSort> kernel({
     .help = "one launch: a cluster of blocks routes and sorts through distributed shared memory",
     .launch =
         [](TopkSort& problem, const Launch& launch) {
-          routing::launch_fused_cluster(problem.args(), problem.workspace(),
-                                        {launch.device, static_cast<cudaStream_t>(launch.stream)});
+          launch_fused_cluster(problem.args(), problem.workspace(),
+                               {launch.device, static_cast<cudaStream_t>(launch.stream)});
         },
-    .workspace =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::workspace_beyond(c, routing::kMaxTokens);
-        },
-    .unsupported = routing::warp_select_unsupported,
-    .path = [](const Case& c,
-               const DeviceFacts&) { return routing::path_up_to(c, routing::kMaxTokens); },
+    .workspace = [](const Case& c, const DeviceFacts&) { return workspace_beyond(c, kMaxTokens); },
+    .unsupported = warp_select_unsupported,
+    .path = [](const Case& c, const DeviceFacts&) { return path_up_to(c, kMaxTokens); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -16,9 +16,10 @@
 #include "kernels/topk_sort/select_topk.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxTokens = 128;  // there one SM already takes twice as long as the chain
 
@@ -97,8 +98,6 @@ void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, cons
   for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
 }
 
-}  // namespace routing
-
 namespace {
 
 const Kernel<TopkSort> kernel({
@@ -107,18 +106,13 @@ const Kernel<TopkSort> kernel({
     .help = "one launch: block 0 routes with a warp per token and sorts by bit masks, others zero",
     .launch =
         [](TopkSort& problem, const Launch& launch) {
-          routing::launch_fused_warp_per_token(
-              problem.args(), problem.workspace(),
-              {launch.device, static_cast<cudaStream_t>(launch.stream)});
+          launch_fused_warp_per_token(problem.args(), problem.workspace(),
+                                      {launch.device, static_cast<cudaStream_t>(launch.stream)});
         },
-    .workspace =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::workspace_beyond(c, routing::kMaxTokens);
-        },
-    .unsupported = routing::warp_select_unsupported,
-    .path = [](const Case& c,
-               const DeviceFacts&) { return routing::path_up_to(c, routing::kMaxTokens); },
+    .workspace = [](const Case& c, const DeviceFacts&) { return workspace_beyond(c, kMaxTokens); },
+    .unsupported = warp_select_unsupported,
+    .path = [](const Case& c, const DeviceFacts&) { return path_up_to(c, kMaxTokens); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

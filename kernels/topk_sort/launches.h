@@ -13,7 +13,7 @@
 #include "harness/device.h"
 #include "kernels/topk_sort/topk_sort.h"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 
 /// Where a launch goes.
 struct Target {
@@ -53,4 +53,4 @@ size_t chain_workspace(const Case& c, const DeviceFacts& device);
 size_t workspace_beyond(const Case& c, int most);
 std::string path_up_to(const Case& c, int most);
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

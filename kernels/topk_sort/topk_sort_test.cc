@@ -11,7 +11,7 @@
 #include "harness/measure.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -201,4 +201,4 @@ TEST(TopkSort, HostVariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

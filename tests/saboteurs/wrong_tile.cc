@@ -6,6 +6,9 @@
 namespace moegate {
 namespace {
 
+using moe_gemm::MoeGemmArgs;
+using moe_gemm::tiles::TileRegistration;
+
 const TileRegistration wrong({.name = "unwritten",
                               .backend = Backend::host,
                               .launch = [](const MoeGemmArgs&, const Knobs&, void*, const Launch&) {

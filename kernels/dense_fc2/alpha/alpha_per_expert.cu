@@ -3,7 +3,7 @@
 // part of K is summed up in one accumulator, which is added to the tile's sums once, times alpha.
 // Threads read the alphas of their two rows from global memory, two experts ahead (the PR: one), so
 // that neither a ring nor a warp for them is needed (nor shared memory; threads are as many as
-// before, alpha_per_expert_kernel.cuh says why). Two accumulators: the next expert's products
+// before, per_expert_kernel.cuh says why). Two accumulators: the next expert's products
 // start before this one's are added, and a stage is free once the one after it is being multiplied.
 //
 // With block scale factors sums have to leave the accumulator after every 128 of K all the same:
@@ -25,7 +25,7 @@
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/alpha/per_expert_kernel.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
 namespace {
 
 template <int Columns>
@@ -43,4 +43,4 @@ const Kernel<DenseFc2> narrow(spec("alpha_per_expert_n64",
                                    "alpha_per_expert on tiles of 64 columns", launch<64>));
 
 }  // namespace
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

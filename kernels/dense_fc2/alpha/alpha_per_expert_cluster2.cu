@@ -21,7 +21,7 @@
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/alpha/per_expert_kernel.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
 namespace {
 
 void launch(DenseFc2& problem, const Launch& where) {
@@ -36,4 +36,4 @@ const Kernel<DenseFc2> kernel(
          "alpha_per_expert by clusters of two blocks that share the weights' tile", launch));
 
 }  // namespace
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

@@ -19,7 +19,7 @@
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/alpha/product.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
 namespace {
 
 constexpr int kAlphaStages = 10;
@@ -140,4 +140,4 @@ const Kernel<DenseFc2> narrow(spec("alpha_per_k_tile_n64",
                                    "alpha_per_k_tile on tiles of 64 columns", launch<64>));
 
 }  // namespace
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

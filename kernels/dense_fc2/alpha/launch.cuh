@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of the kernels on dense_tiles.cuh: which of their configurations suits a shape, their
+// Launches of the kernels on tiles.cuh: which of their configurations suits a shape, their
 // grids, and what they do not support.
 #pragma once
 
@@ -9,7 +9,9 @@
 #include "kernels/dense_fc2/alpha/tiles.cuh"
 #include "kernels/moe_gemm/fp8/weights_map.h"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
+
+using namespace cuda;
 
 /// Calls f with the configuration for a shape's step of K and scale factors.
 template <AlphaPer PerAlpha, int Columns, int Blocks, class F>
@@ -28,10 +30,10 @@ void launch_tiles(KernelFunction* kernel, size_t shared_bytes, const DenseFc2Arg
   const DenseFc2Shape& s = args.shape;
   const int clusters = std::min(all_tiles<C>(s), where.device.processors / C::kBlocks);
   const ClusterLaunch launch(kernel, clusters, C::kBlocks, kThreads, shared_bytes, where.stream);
-  const Maps maps = {
-      matrix_map(args.a, s.tokens, s.k(), kRows),
-      matrix_map(args.a, s.tokens, s.k(), rows_of(s, (s.tokens - 1) / kRows * kRows)),
-      matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
+  const Maps maps = {moe_gemm::fp8::matrix_map(args.a, s.tokens, s.k(), kRows),
+                     moe_gemm::fp8::matrix_map(args.a, s.tokens, s.k(),
+                                               rows_of(s, (s.tokens - 1) / kRows * kRows)),
+                     moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, maps, args), "dense_fc2 kernel");
 }
 
@@ -51,4 +53,4 @@ inline KernelSpec<DenseFc2> spec(const std::string& name, const std::string& hel
           .unsupported = unsupported};
 }
 
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

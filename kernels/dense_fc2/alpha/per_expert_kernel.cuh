@@ -7,7 +7,7 @@
 
 #include "kernels/dense_fc2/alpha/product.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
 
 /// Alphas and scale factors of a thread's two rows, from global memory. What next() gives was asked
 /// for a promotion before, and is used a promotion later. One promotion is too short a time where
@@ -84,4 +84,4 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

@@ -7,7 +7,9 @@
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/dense_fc2/alpha/tiles.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
+
+using namespace cuda;
 
 /// The first of a thread's two rows of a tile; the other is 8 further down.
 __device__ inline int thread_row() {
@@ -149,7 +151,7 @@ class TileSums {
 /// Multiplies and writes a block's tiles, by two warpgroups.
 template <class C, class Factors>
 __device__ void consume(const DenseFc2Args& args, Shared<C>& shared, Factors factors) {
-  MoeGemmArgs output{};
+  moe_gemm::MoeGemmArgs output{};
   output.out = args.out;
   output.shape = args.shape.product();
   Operands<C> operands(shared);
@@ -158,9 +160,10 @@ __device__ void consume(const DenseFc2Args& args, Shared<C>& shared, Factors fac
     const TileSums<C, Factors> product(args.shape, operands, factors);
     const float scale = C::kBlockScales ? 1 : __ldg(args.a_scales) * __ldg(args.b_scales);
     const int warp = threadIdx.x / 32;
-    write_rows<Output::rows>(output, tile.column, tile.row + warp * 16 + threadIdx.x % 16, scale,
-                             product.sums, shared.staged[warp]);
+    moe_gemm::fp8::write_rows<moe_gemm::fp8::Output::rows>(
+        output, tile.column, tile.row + warp * 16 + threadIdx.x % 16, scale, product.sums,
+        shared.staged[warp]);
   });
 }
 
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

@@ -10,7 +10,9 @@
 #include "kernels/dense_fc2/dense_fc2.h"
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 
-namespace moegate::gemm::dense {
+namespace moegate::dense_fc2::alpha {
+
+using namespace cuda;
 
 constexpr int kRows = 128;  // tokens of a tile, 64 for each of two warpgroups
 constexpr int kConsumers = 256, kThreads = kConsumers + 128;
@@ -49,8 +51,8 @@ struct Config {
 
 template <class C>
 struct Shared {
-  uint8_t stages[C::kStages][C::kStageBytes];         // with the 128-byte swizzle
-  uint8_t staged[kConsumers / 32][kWarpStagedBytes];  // of the output, per warp
+  uint8_t stages[C::kStages][C::kStageBytes];                        // with the 128-byte swizzle
+  uint8_t staged[kConsumers / 32][moe_gemm::fp8::kWarpStagedBytes];  // of the output, per warp
   uint64_t full[C::kStages], empty[C::kStages];
 };
 
@@ -146,4 +148,4 @@ __device__ void produce(const Maps& maps, const DenseFc2Shape& s, Shared<C>& sha
   }
 }
 
-}  // namespace moegate::gemm::dense
+}  // namespace moegate::dense_fc2::alpha

@@ -12,9 +12,10 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/dense_fc2/cublaslt/cublaslt_plain.h"
 
-namespace moegate {
-namespace dense_fc2_cublaslt {
+namespace moegate::dense_fc2::cublaslt {
 namespace {
+
+using namespace cuda;
 
 constexpr char kLayout[] = "alpha folded into a";
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // as engines give it on Hopper
@@ -159,5 +160,4 @@ const Kernel<DenseFc2> kernel(
      .tolerance = kTolerance});
 
 }  // namespace
-}  // namespace dense_fc2_cublaslt
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::cublaslt

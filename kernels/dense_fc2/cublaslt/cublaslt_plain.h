@@ -6,7 +6,7 @@
 
 #include "kernels/dense_fc2/dense_fc2.h"
 
-namespace moegate::dense_fc2_cublaslt {
+namespace moegate::dense_fc2::cublaslt {
 
 /// Factor on the operator's ceilings. alpha * a is rounded to e4m3 once more: 2.6 to 3.1 % of
 /// relative L2 error, which K does not average away, against the 0.17 % of a variant that
@@ -35,4 +35,4 @@ MOEGATE_HD inline float folded_scale(float a_scale, float largest) {
   return a_scale * (largest / kLargestCode);
 }
 
-}  // namespace moegate::dense_fc2_cublaslt
+}  // namespace moegate::dense_fc2::cublaslt

@@ -11,10 +11,8 @@
 #include "harness/controls.h"
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
-namespace moegate {
+namespace moegate::dense_fc2::cublaslt {
 namespace {
-
-using namespace dense_fc2_cublaslt;
 
 // One slot for a token, so that rows differ most in size; the PR's experts; few of some.
 const std::vector<Params> kFoldedCases = {
@@ -120,7 +118,7 @@ TEST(CublasltPlain, ItsCeilingsAreNotBlind) {
 
 #ifdef MOEGATE_HAS_CUDA
 
-class CudaCublasltPlain : public CudaVariants {};
+class CudaCublasltPlain : public check::CudaVariants {};
 
 // Rows: one, odd, around a tile, more than one; one expert, a few, the PR's.
 TEST_F(CudaCublasltPlain, AgreesWithTheTruth) {
@@ -158,4 +156,4 @@ TEST(CublasltPlainEligibility, NamesWhatDoesNotFit) {
 #endif
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::cublaslt

@@ -7,13 +7,11 @@
 // It adds up the lanes of a vector once per 256 of K instead of once per 128.
 #include "kernels/dense_fc2/host/dense.h"
 
-namespace moegate {
+namespace moegate::dense_fc2::host {
 namespace {
-
-using namespace dense_fc2_host;
 
 const Kernel<DenseFc2> kernel(spec<Rows::all, AlphaPer::expert>(
     "alpha_per_expert", "one sum and one alpha per expert (TensorRT-LLM PR 12686)"));
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::host

@@ -7,13 +7,11 @@
 // and 4. From some tokens on products are the limit: 149 GFLOP/s at H = 512, T = 16.
 #include "kernels/dense_fc2/host/dense.h"
 
-namespace moegate {
+namespace moegate::dense_fc2::host {
 namespace {
-
-using namespace dense_fc2_host;
 
 const Kernel<DenseFc2> kernel(spec<Rows::all, AlphaPer::k_tile>(
     "alpha_per_k_tile", "every step of K summed up apart and multiplied by alpha"));
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::host

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
-namespace moegate::dense_fc2_host {
+namespace moegate::dense_fc2::host {
 namespace {
 
-using moe_gemm_host::kPanelRows;
-using moe_gemm_host::Panel;
-using moe_gemm_host::Scaling;
+using moe_gemm::host::kPanelRows;
+using moe_gemm::host::Panel;
+using moe_gemm::host::Scaling;
 
 /// Columns of one unit of parallel work; divides 128, so that they share their scale factors.
 constexpr int kUnitColumns = 64;
@@ -25,7 +25,7 @@ constexpr int64_t kSliceFloats = int64_t{1} << 16;
 struct Work {
   const DenseFc2Args& args;
   const Plan& plan;
-  const moe_gemm_host::Isa& isa;
+  const moe_gemm::host::Isa& isa;
   int32_t* first_row;  // [E + 1]: where an expert's rows start in `rows`
   int32_t* rows;       // [M*E] at most
   float* factors;      // [2, I/128]: the one scale factor of a, and that of b, for every group
@@ -169,7 +169,7 @@ size_t scratch_bytes(const DenseFc2Shape& s, int threads) {
   return sizeof(float) * static_cast<size_t>(threads * own_floats(s) + shared);
 }
 
-void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm_host::Isa& isa, void* scratch,
+void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm::host::Isa& isa, void* scratch,
          int threads) {
   const DenseFc2Shape& s = args.shape;
   auto* own = static_cast<float*>(scratch);
@@ -187,4 +187,4 @@ void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm_host::Isa& i
   }
 }
 
-}  // namespace moegate::dense_fc2_host
+}  // namespace moegate::dense_fc2::host

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host variants of dense_fc2 share: the product as a sum over experts, with the inner
-// loops of the grouped GEMMs (moe_gemm/host_product.h). The variants differ in which rows they
+// loops of the grouped GEMMs (moe_gemm/host/product.h). The variants differ in which rows they
 // multiply with an expert's weights, and in how often a sum meets its alpha.
 #pragma once
 
 #include "kernels/dense_fc2/dense_fc2.h"
 #include "kernels/moe_gemm/host/product.h"
 
-namespace moegate::dense_fc2_host {
+namespace moegate::dense_fc2::host {
 
 /// The rows multiplied with an expert's weights: all, or those whose alpha is not 0.
 enum class Rows { all, routed };
@@ -22,7 +22,7 @@ struct Plan {
 
 size_t scratch_bytes(const DenseFc2Shape& shape, int threads);
 /// Writes args.out; needs scratch_bytes() at `scratch`.
-void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm_host::Isa& isa, void* scratch,
+void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm::host::Isa& isa, void* scratch,
          int threads);
 
 /// A variant of one plan.
@@ -33,7 +33,7 @@ KernelSpec<DenseFc2> spec(const std::string& name, const std::string& help) {
           .help = help,
           .launch =
               [](DenseFc2& problem, const Launch& where) {
-                run(problem.args(), {kRows, kAlphaPer}, moe_gemm_host::best_isa(),
+                run(problem.args(), {kRows, kAlphaPer}, moe_gemm::host::best_isa(),
                     problem.workspace(), where.device.processors);
               },
           .workspace =
@@ -41,8 +41,8 @@ KernelSpec<DenseFc2> spec(const std::string& name, const std::string& help) {
                 return scratch_bytes(DenseFc2Shape::of(c), device.processors);
               },
           .path = [](const Case&, const DeviceFacts&) -> std::string {
-            return moe_gemm_host::best_isa().name;
+            return moe_gemm::host::best_isa().name;
           }};
 }
 
-}  // namespace moegate::dense_fc2_host
+}  // namespace moegate::dense_fc2::host

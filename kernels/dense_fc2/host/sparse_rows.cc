@@ -11,13 +11,11 @@
 // they are pieces of 256 bytes, 64 KiB apart.
 #include "kernels/dense_fc2/host/dense.h"
 
-namespace moegate {
+namespace moegate::dense_fc2::host {
 namespace {
-
-using namespace dense_fc2_host;
 
 const Kernel<DenseFc2> kernel(spec<Rows::routed, AlphaPer::expert>(
     "sparse_rows", "only rows whose alpha is not 0, gathered expert by expert"));
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::host

@@ -7,7 +7,7 @@
 #include "kernels/dense_fc2/sparse_rows/lists.cuh"
 #include "kernels/dense_fc2/sparse_rows/product.cuh"
 
-namespace moegate::gemm::sparse_rows {
+namespace moegate::dense_fc2::sparse_rows {
 
 constexpr int kWeightsWarp = kConsumers / 32, kPlanWarp = kWeightsWarp + 1,
               kFirstScanWarp = kPlanWarp + 1, kFirstGatherWarp = kFirstScanWarp + kScanWarps,
@@ -208,4 +208,4 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   write_sums<kBlockScales>(work, memory);
 }
 
-}  // namespace moegate::gemm::sparse_rows
+}  // namespace moegate::dense_fc2::sparse_rows

@@ -7,7 +7,9 @@
 #include "kernels/cuda/ring.cuh"
 #include "kernels/dense_fc2/sparse_rows/plan.h"
 
-namespace moegate::gemm::sparse_rows {
+namespace moegate::dense_fc2::sparse_rows {
+
+using namespace cuda;
 
 constexpr int kScanWarps = 4;
 constexpr int kScanExperts = 8;  // that a lane looks at at once: of a token a sector of 32 bytes
@@ -105,4 +107,4 @@ __device__ void for_each_expert(const Work& work, Shared& shared, F f) {
   }
 }
 
-}  // namespace moegate::gemm::sparse_rows
+}  // namespace moegate::dense_fc2::sparse_rows

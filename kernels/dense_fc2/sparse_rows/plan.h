@@ -6,7 +6,7 @@
 
 #include "kernels/dense_fc2/dense_fc2.h"
 
-namespace moegate::gemm::sparse_rows {
+namespace moegate::dense_fc2::sparse_rows {
 
 constexpr int kMostColumns = 64;  // the M of wgmma
 constexpr int kChunkRows = 16;    // gathered rows of a product: its N
@@ -90,4 +90,4 @@ inline int most_tokens(DenseFc2Shape s, const DeviceFacts& device) {
   return s.tokens;
 }
 
-}  // namespace moegate::gemm::sparse_rows
+}  // namespace moegate::dense_fc2::sparse_rows

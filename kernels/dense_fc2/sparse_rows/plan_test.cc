@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate::gemm::sparse_rows {
+namespace moegate::dense_fc2::sparse_rows {
 namespace {
 
 constexpr int64_t kH200Shared = 227 << 10;
@@ -85,4 +85,4 @@ TEST(SparseRowsPlan, TheMostTokensAreThoseWhoseSumsFit) {
 }
 
 }  // namespace
-}  // namespace moegate::gemm::sparse_rows
+}  // namespace moegate::dense_fc2::sparse_rows

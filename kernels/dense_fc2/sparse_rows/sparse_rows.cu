@@ -26,8 +26,7 @@
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/sparse_rows/kernel.cuh"
 
-namespace moegate {
-namespace gemm::sparse_rows {
+namespace moegate::dense_fc2::sparse_rows {
 namespace {
 
 template <bool kBlockScales, int kSpan>
@@ -38,7 +37,7 @@ void launch_form(const DenseFc2Args& args, const Plan& plan, void* stream) {
   const auto grid = static_cast<unsigned>((s.hidden + plan.columns - 1) / plan.columns);
   const auto threads = static_cast<unsigned>(kFirstGatherWarp + plan.gather_warps) * 32;
   kernel<<<grid, threads, plan.shared_bytes, static_cast<cudaStream_t>(stream)>>>(
-      matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
+      moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
   check_launch("sparse_rows_kernel");
 }
 
@@ -53,7 +52,7 @@ void launch(DenseFc2& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const auto s = DenseFc2Shape::of(c);
-  if (std::string why = dense::unsupported(c, device); !why.empty()) return why;
+  if (std::string why = alpha::unsupported(c, device); !why.empty()) return why;
   const int most = most_tokens(s, device);
   if (s.tokens <= most) return {};
   return fmt::format("M = {} is more than the {} tokens whose sums fit in shared memory", s.tokens,
@@ -72,5 +71,4 @@ const Kernel<DenseFc2> kernel(
      }});
 
 }  // namespace
-}  // namespace gemm::sparse_rows
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::sparse_rows

@@ -7,7 +7,9 @@
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/dense_fc2/stream_k/product.cuh"
 
-namespace moegate::gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
+
+using namespace cuda;
 
 /// Which of a producer thread's rows have an alpha for an expert. Threads come in eights, which
 /// copy the 16-byte pieces of the same rows, 16 apart; each reads alpha of one of them.
@@ -168,4 +170,4 @@ __global__ void __launch_bounds__(kThreads, 1)
   cluster_wait();
 }
 
-}  // namespace moegate::gemm::stream_k
+}  // namespace moegate::dense_fc2::stream_k

@@ -10,7 +10,7 @@
 
 #include "kernels/dense_fc2/dense_fc2.h"
 
-namespace moegate::gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
 
 /// Of a block's tile of 128 or 64 rows.
 MOEGATE_HD constexpr int tile_columns(int rows) {
@@ -77,4 +77,4 @@ Plan make_plan(const DenseFc2Shape& s, const Resident& resident) {
   return plan;
 }
 
-}  // namespace moegate::gemm::stream_k
+}  // namespace moegate::dense_fc2::stream_k

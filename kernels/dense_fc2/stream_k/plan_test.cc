@@ -6,7 +6,7 @@
 
 #include "kernels/dense_fc2/stream_k/plan.h"
 
-namespace moegate::gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
 namespace {
 
 Plan plan_of(int tokens, int experts, int hidden) {
@@ -85,4 +85,4 @@ TEST(StreamKPlan, ClustersOfThreeWhereThatLeavesFewerTilesIdle) {
 }
 
 }  // namespace
-}  // namespace moegate::gemm::stream_k
+}  // namespace moegate::dense_fc2::stream_k

@@ -12,7 +12,9 @@
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/dense_fc2/stream_k/plan.h"
 
-namespace moegate::gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
+
+using namespace cuda;
 
 constexpr int kConsumers = 256, kProducers = 128, kThreads = kConsumers + kProducers;
 constexpr int kConsumerRegisters = 232, kProducerRegisters = 40;
@@ -224,4 +226,4 @@ class Consumer {
   Ring ring_{C::kStages};
 };
 
-}  // namespace moegate::gemm::stream_k
+}  // namespace moegate::dense_fc2::stream_k

@@ -20,8 +20,7 @@
 #include "kernels/dense_fc2/stream_k/sums.cuh"
 #include "kernels/moe_gemm/fp8/weights_map.h"
 
-namespace moegate {
-namespace gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
 namespace {
 
 /// Calls f.operator()<rows, block scales>().
@@ -51,8 +50,9 @@ void launch(DenseFc2& problem, const Launch& where) {
     const auto kernel = stream_k_kernel<Rows, kBlockScales>;
     const ClusterLaunch main(kernel, plan.lanes * plan.clusters, plan.blocks, kThreads,
                              kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
-    check_cuda(cudaLaunchKernelEx(&main.config, kernel,
-                                  matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
+    check_cuda(cudaLaunchKernelEx(
+                   &main.config, kernel,
+                   moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);
@@ -72,7 +72,7 @@ const Kernel<DenseFc2> kernel(
            return static_cast<size_t>(plan.slots()) *
                   static_cast<size_t>(plan.rows * plan.columns()) * sizeof(float);
          },
-     .unsupported = dense::unsupported,
+     .unsupported = alpha::unsupported,
      .path =
          [](const Case& c, const DeviceFacts& device) {
            const Plan plan = plan_for(DenseFc2Shape::of(c), device);
@@ -81,5 +81,4 @@ const Kernel<DenseFc2> kernel(
          }});
 
 }  // namespace
-}  // namespace gemm::stream_k
-}  // namespace moegate
+}  // namespace moegate::dense_fc2::stream_k

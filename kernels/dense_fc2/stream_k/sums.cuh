@@ -6,7 +6,9 @@
 #include "kernels/dense_fc2/stream_k/product.cuh"
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 
-namespace moegate::gemm::stream_k {
+namespace moegate::dense_fc2::stream_k {
+
+using namespace cuda;
 
 constexpr int kSumThreads = 256;
 
@@ -39,10 +41,10 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   uint32_t packed[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    packed[i] = pack_bf16(sums[2 * i] * scale, sums[2 * i + 1] * scale);
+    packed[i] = moe_gemm::fp8::pack_bf16(sums[2 * i] * scale, sums[2 * i + 1] * scale);
   }
   *reinterpret_cast<uint4*>(work.args.out + int64_t{m} * shape.hidden + n) = {packed[0], packed[1],
                                                                               packed[2], packed[3]};
 }
 
-}  // namespace moegate::gemm::stream_k
+}  // namespace moegate::dense_fc2::stream_k

@@ -8,7 +8,9 @@
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::fp8 {
+
+using namespace cuda;
 
 constexpr int kStagedColumns = 64;
 constexpr int kStagedRowBytes = kStagedColumns * 2;  // swizzled like a TMA tile
@@ -124,4 +126,4 @@ __device__ void write_columns(const MoeGemmArgs& args, int column, const int* id
   }
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::fp8

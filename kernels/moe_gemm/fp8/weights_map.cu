@@ -5,8 +5,10 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::fp8 {
 namespace {
+
+using namespace cuda;
 
 /// cuTensorMapEncodeTiled, asked of the driver at run time: the program also starts without one.
 auto encode_function() {
@@ -49,4 +51,4 @@ CUtensorMap sorted_rows_map(const MoeGemmArgs& args) {
   return matrix_map(args.x, args.shape.capacity(), args.shape.k, args.shape.block);
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::fp8

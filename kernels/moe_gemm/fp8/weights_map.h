@@ -6,7 +6,7 @@
 
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::fp8 {
 
 /// A [rows, columns] matrix of bytes, copied in tiles of `tile_rows` x 128 into rows of 128 bytes
 /// with the 128-byte swizzle; beyond its edges are zeros. Throws Error(environment) where the
@@ -19,4 +19,4 @@ CUtensorMap weights_map(const MoeGemmArgs& args, int rows);
 /// Activations in sorted order, a [capacity, K] matrix of e4m3, likewise in tiles of BM x 128.
 CUtensorMap sorted_rows_map(const MoeGemmArgs& args);
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::fp8

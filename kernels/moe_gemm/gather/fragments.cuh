@@ -11,7 +11,7 @@
 
 #include "harness/dtype.h"
 
-namespace moegate::gemm::gather {
+namespace moegate::moe_gemm::gather {
 
 constexpr int kSliceBytes = 128;  // of K: a group of e4m3, 64 elements of bf16
 constexpr int kPieceBytes = 16;
@@ -128,4 +128,4 @@ __device__ void multiply_slice(uint32_t x, int row, uint32_t weights, int column
   }
 }
 
-}  // namespace moegate::gemm::gather
+}  // namespace moegate::moe_gemm::gather

@@ -2,7 +2,7 @@
 // The grouped GEMMs as the public Triton fused-MoE kernel runs them (vLLM, SGLang,
 // aphrodite-engine): the "before" of both pull requests. A block per tile of BM rows and 128
 // columns over all of K, tiles in grouped order, rows gathered by sorted id and results scattered
-// back to them (gather_tile.cuh).
+// back to them (tile.cuh).
 //
 // - gather: for each group of K, scale factors of weights are looked up by column and multiplied
 //   with each sum
@@ -15,8 +15,7 @@
 // it has a tuned configuration, BN, stages and group depend on the number of tokens.
 #include "kernels/moe_gemm/gather/tile.cuh"
 
-namespace moegate {
-namespace gemm::gather {
+namespace moegate::moe_gemm::gather {
 namespace {
 
 template <int Rows, DType kDtype, WeightScale kWeightScale>
@@ -45,12 +44,11 @@ std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const PlainKernel<launch_gather<WeightScale::per_column>, gather_unsupported> per_column(
+const tiles::PlainKernel<launch_gather<WeightScale::per_column>, gather_unsupported> per_column(
     "gather", "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
-const PlainKernel<launch_gather<WeightScale::per_tile>, scalar_unsupported> per_tile(
+const tiles::PlainKernel<launch_gather<WeightScale::per_tile>, scalar_unsupported> per_tile(
     "scalar_b_scale",
     "gather with one scale factor of weights per tile (SGLang PR 10567, first step)");
 
 }  // namespace
-}  // namespace gemm::gather
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

@@ -24,8 +24,7 @@
 #include "kernels/moe_gemm/gather/tile.cuh"
 #include "kernels/moe_gemm/gather/zero_output.h"
 
-namespace moegate {
-namespace gemm::gather {
+namespace moegate::moe_gemm::gather {
 namespace {
 
 constexpr int kMostTiles = 65535;  // the grid's second dimension
@@ -87,5 +86,4 @@ const Kernel<MoeGateUp> four(spec<4>());
 const Kernel<MoeGateUp> eight(spec<8>());
 
 }  // namespace
-}  // namespace gemm::gather
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

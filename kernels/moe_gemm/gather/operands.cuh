@@ -7,7 +7,9 @@
 #include "kernels/moe_gemm/gather/fragments.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm::gather {
+namespace moegate::moe_gemm::gather {
+
+using namespace cuda;
 
 constexpr int kTileColumns = 128;  // BN
 
@@ -190,4 +192,4 @@ __device__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-}  // namespace moegate::gemm::gather
+}  // namespace moegate::moe_gemm::gather

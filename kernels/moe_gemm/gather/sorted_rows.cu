@@ -7,8 +7,7 @@
 // On an H200 as fast as scalar_b_scale. Floor and differences from Triton as in gather.
 #include "kernels/moe_gemm/gather/tile.cuh"
 
-namespace moegate {
-namespace gemm::gather {
+namespace moegate::moe_gemm::gather {
 namespace {
 
 template <int Rows, DType kDtype>
@@ -41,5 +40,4 @@ const Kernel<MoeGateUp> gate_up({
 });
 
 }  // namespace
-}  // namespace gemm::gather
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

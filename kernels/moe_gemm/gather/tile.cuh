@@ -12,7 +12,9 @@
 #include "kernels/moe_gemm/gather/operands.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate::gemm::gather {
+namespace moegate::moe_gemm::gather {
+
+using namespace cuda;
 
 /// What becomes of a tile's sums: rows of the output in token order or at their places in
 /// sorted_token_ids, or parts that are added to rows in token order, in bf16.
@@ -183,7 +185,7 @@ void with_tile(const MoeGemmShape& shape, F f) {
 /// Empty, or why these kernels do not run the case.
 inline std::string gather_unsupported(const MoeGemmShape& shape) {
   if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
-  return tile_unsupported(shape);
+  return tiles::tile_unsupported(shape);
 }
 
-}  // namespace moegate::gemm::gather
+}  // namespace moegate::moe_gemm::gather

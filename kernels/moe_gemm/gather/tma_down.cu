@@ -18,8 +18,7 @@
 #include "kernels/moe_gemm/fp8/weights_map.h"
 #include "kernels/moe_gemm/gather/tile.cuh"
 
-namespace moegate {
-namespace gemm::gather {
+namespace moegate::moe_gemm::gather {
 namespace {
 
 constexpr int kSwizzleBytes = 1024;  // the 128-byte swizzle repeats; stages begin at its multiples
@@ -113,7 +112,7 @@ void launch(MoeDown& problem, const Launch& where) {
       allow_shared(kernel, kSharedBytes);
       kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes,
                static_cast<cudaStream_t>(where.stream)>>>(
-          sorted_rows_map(args), weights_map(args, kTileColumns), args, order);
+          fp8::sorted_rows_map(args), fp8::weights_map(args, kTileColumns), args, order);
     }
   });
   check_launch("tma_down_kernel");
@@ -132,5 +131,4 @@ const Kernel<MoeDown> down({
 });
 
 }  // namespace
-}  // namespace gemm::gather
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

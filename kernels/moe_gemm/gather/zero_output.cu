@@ -3,8 +3,10 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 
-namespace moegate {
+namespace moegate::moe_gemm::gather {
 namespace {
+
+using namespace cuda;
 
 constexpr int kThreads = 256;
 
@@ -24,4 +26,4 @@ void zero_output(uint16_t* out, int64_t elements, void* stream) {
   check_launch("zero_kernel");
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

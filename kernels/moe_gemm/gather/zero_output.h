@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-namespace moegate {
+namespace moegate::moe_gemm::gather {
 
 /// Asynchronous on `stream`; out is aligned to 16 bytes, elements a multiple of 8.
 void zero_output(uint16_t* out, int64_t elements, void* stream);
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::gather

@@ -8,10 +8,8 @@
 // in down at H = 512, I = 256, E = 128.
 #include "kernels/moe_gemm/host/kernel.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::host {
 namespace {
-
-using namespace moe_gemm_host;
 
 void launch(const MoeGemmArgs& args, void* workspace) {
   launch_gather({args, best_isa(), static_cast<float*>(workspace)});
@@ -21,4 +19,4 @@ const HostKernel<launch, widened_bytes> kernel(
     "gather", "rows gathered by sorted id, a scale factor per column");
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::host

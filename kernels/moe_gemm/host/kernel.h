@@ -5,7 +5,7 @@
 #include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 
 /// Its tile entry, without knobs, and its variant of both operators. kWorkspace says how many bytes
 /// of scratch memory kLaunch needs.
@@ -35,9 +35,9 @@ class HostKernel {
         .path = [](const Case&, const DeviceFacts&) -> std::string { return best_isa().name; }};
   }
 
-  TileRegistration tile_;
+  tiles::TileRegistration tile_;
   Kernel<MoeGateUp> gate_up_;
   Kernel<MoeDown> down_;
 };
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 namespace {
 
 constexpr int kWidestVector = 16;  // floats
@@ -100,4 +100,4 @@ void launch_gather(const Operands& operands) {
   }
 }
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host

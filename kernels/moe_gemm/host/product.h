@@ -10,7 +10,7 @@
 #include "kernels/host/isa.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 
 /// Columns of one unit of parallel work; divides 128, so that they share their scale factors.
 constexpr int kPanelColumns = 32;
@@ -112,4 +112,4 @@ extern const Isa kPortable;
 extern const Isa kAvx2, kAvx512;
 #endif
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host

@@ -10,10 +10,10 @@
 #include "kernels/host/vector_avx2.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 namespace {
 
-struct Avx2 : Avx2Vector {
+struct Avx2 : moegate::host::Avx2Vector {
   static constexpr int kAccumulators = 4;  // of a group of K, and as many of all of K
   static constexpr float kFp8Unit = 256;
 
@@ -39,5 +39,5 @@ const Isa kAvx2 = {"avx2",
                    },
                    widen<Avx2>, multiply<Avx2>};
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host
 #endif

@@ -12,10 +12,10 @@
 #include "kernels/host/vector_avx512.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 namespace {
 
-struct Avx512 : Avx512Vector {
+struct Avx512 : moegate::host::Avx512Vector {
   static constexpr int kAccumulators = 8;  // of a group of K, and as many of all of K
   static constexpr float kFp8Unit = 256;
 
@@ -41,5 +41,5 @@ const Isa kAvx512 = {"avx512",
                      },
                      widen<Avx512>, multiply<Avx512>};
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loops of the host variants, written once for vectors V of an instruction set. Each
-// host_product_<isa>.cc defines its V in an unnamed namespace and includes this file below a target
+// product_<isa>.cc defines its V in an unnamed namespace and includes this file below a target
 // pragma: whatever is instantiated here belongs to that file alone. For the same reason nothing of
 // the standard library is used, whose instantiations files share.
 #pragma once
 
 #include "kernels/moe_gemm/host/product.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 
 /// e4m3 codes, decoded as multiples of V::kFp8Unit.
 template <class V>
@@ -159,4 +159,4 @@ void multiply(const Panel& panel, Scaling scaling, float* sums) {
   }
 }
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host

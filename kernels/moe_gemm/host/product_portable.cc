@@ -4,7 +4,7 @@
 #include "kernels/host/vector_portable.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
-namespace moegate::moe_gemm_host {
+namespace moegate::moe_gemm::host {
 namespace {
 
 struct Fp8Table {
@@ -17,7 +17,7 @@ struct Fp8Table {
 };
 const Fp8Table fp8_table;
 
-struct Portable : PortableVector {
+struct Portable : moegate::host::PortableVector {
   static constexpr int kAccumulators = 4;  // of a group of K, and as many of all of K
   static constexpr float kFp8Unit = 1;
 
@@ -35,4 +35,4 @@ struct Portable : PortableVector {
 
 const Isa kPortable = {"portable", [] { return true; }, widen<Portable>, multiply<Portable>};
 
-}  // namespace moegate::moe_gemm_host
+}  // namespace moegate::moe_gemm::host

@@ -9,10 +9,8 @@
 // shows.
 #include "kernels/moe_gemm/host/kernel.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::host {
 namespace {
-
-using namespace moe_gemm_host;
 
 /// Widened activations by their place in sorted_token_ids; those of padding are never written.
 size_t widened_capacity(const MoeGemmShape& shape) {
@@ -49,4 +47,4 @@ const HostKernel<launch, widened_capacity> kernel(
     "sorted_rows", "dense sorted rows, one scale factor per tile and group of K (SGLang PR 10567)");
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::host

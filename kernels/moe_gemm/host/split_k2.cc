@@ -10,10 +10,8 @@
 // left are weights read in pieces of 128 bytes, in two sweeps, and an output written three times.
 #include "kernels/moe_gemm/host/product.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::host {
 namespace {
-
-using namespace moe_gemm_host;
 
 constexpr int kSplits = 2;
 
@@ -77,4 +75,4 @@ const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
 const Kernel<MoeDown> down(spec<MoeDown>());
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::host

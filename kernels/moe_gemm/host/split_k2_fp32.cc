@@ -7,10 +7,8 @@
 // sweep over the panels; the partial products are cold memory of four times the output's size.
 #include "kernels/moe_gemm/host/kernel.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::host {
 namespace {
-
-using namespace moe_gemm_host;
 
 constexpr int kSplits = 2;
 
@@ -65,4 +63,4 @@ const HostKernel<launch, workspace_bytes> kernel(
     "split_k2_fp32", "two interleaved chunks of K as fp32 partial products, then their sum");
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::host

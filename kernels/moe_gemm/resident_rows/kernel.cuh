@@ -9,7 +9,9 @@
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm::resident {
+namespace moegate::moe_gemm::resident_rows {
+
+using namespace cuda;
 
 constexpr int kColumns = 64;                       // of a tile: rows of weights
 constexpr int kStageBytes = kColumns * kMoeGroup;  // 128 of K
@@ -32,7 +34,7 @@ struct Config {
 /// Shared memory beside the stages and the routed rows.
 template <int Tokens>
 struct Shared {
-  uint8_t staged[2][kWarpgroupStagedBytes];       // of the output, per warpgroup
+  uint8_t staged[2][fp8::kWarpgroupStagedBytes];  // of the output, per warpgroup
   float scales[kMaxBuffers][kMaxGroups][Tokens];  // of the rows, times their routing weights
   int ids[kMaxBuffers][Tokens];                   // rows of out
   uint64_t rows_full[kMaxBuffers], rows_empty[kMaxBuffers];
@@ -168,7 +170,7 @@ __device__ void multiply_tile(const uint8_t* rows, const float (&row_scales)[kMa
 }
 
 /// Multiplies and writes every other tile, whatever block of rows it belongs to.
-template <int Tokens, Output kOutput>
+template <int Tokens, fp8::Output kOutput>
 __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* stages,
                         Shared<Tokens>& shared) {
   const MoeGemmArgs& args = work.args;
@@ -188,15 +190,15 @@ __device__ void consume(const Work& work, const uint8_t* rows, const uint8_t* st
       multiply_tile<Tokens>(
           rows + buffers.stage * groups * Tokens * kMoeGroup, shared.scales[buffers.stage],
           weight_scales + column / kMoeGroup * groups, stages, ring, groups, shared, sums);
-      write_columns<kOutput, Tokens>(args, column, shared.ids[buffers.stage], sums,
-                                     shared.staged[warpgroup]);
+      fp8::write_columns<kOutput, Tokens>(args, column, shared.ids[buffers.stage], sums,
+                                          shared.staged[warpgroup]);
     }
     arrive_warp(&shared.rows_empty[buffers.stage]);
     buffers.advance();
   });
 }
 
-template <int Tokens, Output kOutput>
+template <int Tokens, fp8::Output kOutput>
 __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
     resident_rows_kernel(const __grid_constant__ CUtensorMap map,
                          const __grid_constant__ Work work) {
@@ -231,4 +233,4 @@ __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
   }
 }
 
-}  // namespace moegate::gemm::resident
+}  // namespace moegate::moe_gemm::resident_rows

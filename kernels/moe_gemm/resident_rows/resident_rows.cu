@@ -24,9 +24,10 @@
 #include "kernels/moe_gemm/resident_rows/kernel.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
-namespace gemm::resident {
+namespace moegate::moe_gemm::resident_rows {
 namespace {
+
+using namespace cuda;
 
 template <int Tokens>
 Plan plan_for(const MoeGemmShape& s, const DeviceFacts& device) {
@@ -44,7 +45,7 @@ Plan plan_for(const MoeGemmShape& s, const DeviceFacts& device) {
               static_cast<size_t>(stages) * 2 * kStageBytes + sizeof(Shared<Tokens>)};
 }
 
-template <int Tokens, Output kOutput>
+template <int Tokens, fp8::Output kOutput>
 void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   const Work work{args, plan_for<Tokens>(args.shape, where.device)};
   const auto kernel = resident_rows_kernel<Tokens, kOutput>;
@@ -54,11 +55,11 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   const auto grid = static_cast<unsigned>(
       std::min<int64_t>(tiles, where.device.processors * Config<Tokens>::kBlocksPerSm));
   kernel<<<grid, kThreads, work.plan.shared_bytes, static_cast<cudaStream_t>(where.stream)>>>(
-      weights_map(args, kColumns), work);
+      fp8::weights_map(args, kColumns), work);
   check_launch("resident_rows_kernel");
 }
 
-template <Output kOutput>
+template <fp8::Output kOutput>
 void launch_output(const MoeGemmArgs& args, const Launch& where) {
   switch (args.shape.block) {
     case 16:
@@ -78,20 +79,22 @@ std::string unsupported(const MoeGemmShape& s) {
     return fmt::format("K = {} is more than {}: the rows would not fit", s.k,
                        kMaxGroups * kMoeGroup);
   }
-  return tile_unsupported(s);
+  return tiles::tile_unsupported(s);
 }
 
-const PlainKernel<launch_output<Output::rows>, unsupported> kernel(
+const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
     "resident_rows", "wgmma on routed rows that stay in shared memory while weights stream by TMA");
 
 }  // namespace
-}  // namespace gemm::resident
+}  // namespace moegate::moe_gemm::resident_rows
 
-void launch_resident_token_sums(const MoeGemmArgs& args, const Launch& where) {
-  gemm::resident::launch_output<gemm::Output::token_sums>(args, where);
+namespace moegate::moe_gemm {
+
+void fp8::launch_resident_token_sums(const MoeGemmArgs& args, const Launch& where) {
+  resident_rows::launch_output<fp8::Output::token_sums>(args, where);
 }
-std::string resident_rows_unsupported(const MoeGemmShape& shape) {
-  return gemm::resident::unsupported(shape);
+std::string fp8::resident_rows_unsupported(const MoeGemmShape& shape) {
+  return resident_rows::unsupported(shape);
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -7,7 +7,7 @@
 
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::swap_ab {
 namespace {
 
 // Such that the choice is the fastest cut, or within 4 % of it, of all that `moegate tune` measured
@@ -67,4 +67,4 @@ SwapAbTile choose_swap_ab_tile(const MoeGemmShape& shape, const std::vector<Swap
   return best;
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::swap_ab

@@ -6,7 +6,7 @@
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::swap_ab {
 namespace {
 
 constexpr int kProcessors = 132;
@@ -18,11 +18,12 @@ int all_used(const SwapAbTile& tile) {
 
 /// DeepSeek-R1's gate-up on one of eight ranks.
 MoeGemmShape deepseek(const std::string& tokens, const Params& more = {}) {
-  return MoeGateUp::shape_of(moe_gemm_case<MoeGateUp>(with_defaults(more, {{"tokens", tokens},
-                                                                           {"experts", "256"},
-                                                                           {"topk", "8"},
-                                                                           {"hidden", "7168"},
-                                                                           {"inter", "256"}})));
+  return MoeGateUp::shape_of(
+      moe_gemm_case<MoeGateUp>(check::with_defaults(more, {{"tokens", tokens},
+                                                           {"experts", "256"},
+                                                           {"topk", "8"},
+                                                           {"hidden", "7168"},
+                                                           {"inter", "256"}})));
 }
 
 SwapAbTile chosen(const MoeGemmShape& shape, const ResidentClusters& resident = all_used) {
@@ -85,4 +86,4 @@ TEST(SwapAbChoice, LeavesManyTilesWhole) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::swap_ab

@@ -8,7 +8,9 @@
 #include "kernels/moe_gemm/swap_ab/output.cuh"
 #include "kernels/moe_gemm/swap_ab/tiles.cuh"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::swap_ab {
+
+using namespace cuda;
 
 /// What copies need to know of a block of rows, looked up before its tile begins.
 struct RowBlock {
@@ -201,4 +203,4 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   if constexpr (C::kSplit) cluster_wait();
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::swap_ab

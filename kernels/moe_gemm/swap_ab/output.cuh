@@ -8,7 +8,9 @@
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/swap_ab/tiles.cuh"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::swap_ab {
+
+using namespace cuda;
 
 template <class C>
 __device__ void sync_consumers() {
@@ -83,7 +85,9 @@ class StagedOutput {
 /// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
 __device__ inline uint32_t transposed(float first, float second) {
   uint32_t to;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(pack_bf16(first, second)));
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+      : "=r"(to)
+      : "r"(fp8::pack_bf16(first, second)));
   return to;
 }
 
@@ -219,4 +223,4 @@ class WarpOutput {
   uint32_t phase_ = 0;
 };
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::swap_ab

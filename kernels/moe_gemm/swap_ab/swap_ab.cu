@@ -8,7 +8,7 @@
 // registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more.
 //
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
-// tiles would leave SMs idle or unevenly loaded (swap_ab_choice.cc). Blocks send the parts of their
+// tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
 // sums through distributed shared memory to the one that adds them up in the order of K: one
 // launch, no atomics, no workspace, no cluster-wide barrier, the same result every time.
 //
@@ -33,9 +33,10 @@
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
-namespace gemm {
+namespace moegate::moe_gemm::swap_ab {
 namespace {
+
+using namespace cuda;
 
 /// Calls f with the configuration of a tile of swap_ab_tiles().
 template <class F>
@@ -84,7 +85,7 @@ std::string unsupported(const MoeGemmShape& s, bool split) {
   if (split && s.k_groups() < kFewestGroups) {
     return fmt::format("K = {} is too short to be cut: below {}", s.k, kFewestGroups * kMoeGroup);
   }
-  return tile_unsupported(s);
+  return tiles::tile_unsupported(s);
 }
 
 Knobs knobs_of(const SwapAbTile& tile) {
@@ -112,7 +113,7 @@ std::string knobs_unsupported(const MoeGemmShape& s, const Knobs& knobs) {
   return fmt::format("{} does not fit block = {} and K = {}", text(tile_of(knobs)), s.block, s.k);
 }
 
-const TileRegistration tiles(
+const tiles::TileRegistration tiles(
     {.name = "swap_ab",
      .backend = Backend::cuda,
      .compiled = all_knobs(),
@@ -143,10 +144,8 @@ const Kernel<MoeDown> down(spec<MoeDown, false>());
 const Kernel<MoeDown> down_split(spec<MoeDown, true>());
 
 }  // namespace
-}  // namespace gemm
 
 void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launch& where) {
-  using namespace gemm;
   const MoeGemmShape& s = args.shape;
   const auto row_blocks = static_cast<int>(s.capacity() / s.block);
   const int64_t tiles = int64_t{row_blocks} * ((s.n + tile.columns - 1) / tile.columns);
@@ -157,11 +156,11 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
     // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a
     // plain launch (0bfbd21), on other H200s.
     launch.config.numAttrs = 1;
-    check_cuda(
-        cudaLaunchKernelEx(&launch.config, swap_ab_kernel<C>, weights_map(args, C::kColumns), args,
-                           Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
-        "swap_ab_kernel");
+    check_cuda(cudaLaunchKernelEx(
+                   &launch.config, swap_ab_kernel<C>, fp8::weights_map(args, C::kColumns), args,
+                   Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
+               "swap_ab_kernel");
   });
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::swap_ab

@@ -9,7 +9,7 @@
 
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::swap_ab {
 
 struct SwapAbTile {
   int columns = 128;  // of the output, of one tile: 64 or 128
@@ -38,4 +38,4 @@ double expected_row_blocks(const MoeGemmShape& shape);
 /// Launches one of swap_ab_tiles(shape); in builds with CUDA.
 void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launch& where);
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::swap_ab

@@ -6,7 +6,9 @@
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm {
+namespace moegate::moe_gemm::swap_ab {
+
+using namespace cuda;
 
 /// Thread blocks that share an SM.
 constexpr int blocks_per_sm(int tokens) {
@@ -134,4 +136,4 @@ __device__ int likely_row_block(const MoeGemmShape& shape, const Cut& cut) {
   return tiles[tiles.begin].block;
 }
 
-}  // namespace moegate::gemm
+}  // namespace moegate::moe_gemm::swap_ab

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <deque>
 
-namespace moegate {
+namespace moegate::moe_gemm::tiles {
 namespace {
 
 // A function-local static, as registrations run before main(); a deque, as variants point into it.
@@ -239,4 +239,4 @@ void resolve_tuned_block(Case& c, const DeviceFacts& device,
   c.params["block"] = std::to_string(best_tile(shape, device).config.block);
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::tiles

@@ -7,7 +7,7 @@
 #include "harness/tile_file.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::tiles {
 
 /// A kernel's entry. Only kernels that work in token order, so that any two of them make a layer,
 /// and keep to the operators' own tolerance have one: tuning must not trade accuracy for time.
@@ -104,4 +104,4 @@ Case without_tuned_block(Case c);
 /// and value; empty when it is one.
 std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend);
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::tiles

@@ -10,7 +10,7 @@
 #include "harness/home.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::tiles {
 namespace {
 namespace fs = std::filesystem;
 
@@ -191,7 +191,7 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
 }
 
 /// On the GPU at hand, without files.
-class CudaTileDefaults : public CudaVariants {
+class CudaTileDefaults : public check::CudaVariants {
  protected:
   TileConfig choice(const char* tokens, const char* dtype) const {
     DeviceFacts device = device_->facts();
@@ -214,4 +214,4 @@ TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::tiles

@@ -2,11 +2,11 @@
 // Variant `tuned` (tuned.h) on CUDA.
 #include "kernels/moe_gemm/tiles/tuned.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::tiles {
 namespace {
 
 const Kernel<MoeGateUp> gate_up(tuned_spec<MoeGateUp>(Backend::cuda));
 const Kernel<MoeDown> down(tuned_spec<MoeDown>(Backend::cuda));
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::tiles

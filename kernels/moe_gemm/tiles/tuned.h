@@ -7,7 +7,7 @@
 
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
+namespace moegate::moe_gemm::tiles {
 
 template <class P>
 KernelSpec<P> tuned_spec(Backend backend) {
@@ -34,4 +34,4 @@ KernelSpec<P> tuned_spec(Backend backend) {
                  const DeviceFacts& device) { return tile_of(P::shape_of(c), device).path; }};
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm::tiles

@@ -5,7 +5,7 @@
 
 #include "kernels/moe_gemm/wide_tiles/product.cuh"
 
-namespace moegate::gemm::wide {
+namespace moegate::moe_gemm::wide_tiles {
 
 /// Fills stages with weights, gathered rows and their scale factors.
 template <int Tokens>
@@ -56,7 +56,7 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
 }
 
 /// Multiplies what comes, and writes the sums.
-template <int Tokens, Output kOutput>
+template <int Tokens, fp8::Output kOutput>
 __device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Tokens>& memory) {
   constexpr int kProducts = Part<Tokens>::kProducts;
   if (blockIdx.x >= tiles.all) return;
@@ -81,13 +81,13 @@ __device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Toke
         args.routing_weights && job.id < args.shape.rows() ? args.routing_weights[job.id] : 1;
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
-      write_rows<kOutput>(args, job.tile.column + (part.first_product + p) * kProductColumns,
-                          job.id, weight, sums[p], memory.staged[threadIdx.x / 32]);
+      fp8::write_rows<kOutput>(args, job.tile.column + (part.first_product + p) * kProductColumns,
+                               job.id, weight, sums[p], memory.staged[threadIdx.x / 32]);
     }
   }
 }
 
-template <int Tokens, Output kOutput>
+template <int Tokens, fp8::Output kOutput>
 __global__ void __launch_bounds__(kThreads, 1)
     wide_tiles_kernel(const __grid_constant__ CUtensorMap map,
                       const __grid_constant__ MoeGemmArgs args) {
@@ -110,4 +110,4 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace moegate::gemm::wide
+}  // namespace moegate::moe_gemm::wide_tiles

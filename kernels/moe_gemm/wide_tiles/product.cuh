@@ -12,7 +12,9 @@
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate::gemm::wide {
+namespace moegate::moe_gemm::wide_tiles {
+
+using namespace cuda;
 
 constexpr int kColumns = 256;         // of a tile: rows of weights
 constexpr int kProductColumns = 128;  // of a product; its M is 64 rows
@@ -32,7 +34,7 @@ template <int Tokens>
 struct Shared {
   using C = Config<Tokens>;
   uint8_t stages[C::kStages][C::kStageBytes];  // weights, rows; both with the 128-byte swizzle
-  uint8_t staged[kConsumers / 32][kWarpStagedBytes];  // of the output, per warp
+  uint8_t staged[kConsumers / 32][fp8::kWarpStagedBytes];  // of the output, per warp
   float row_scales[C::kStages][Tokens];
   uint64_t full[C::kStages], empty[C::kStages];
 };
@@ -189,4 +191,4 @@ __device__ void pass_tile(int groups, Shared<Tokens>& memory, Ring& ring) {
   }
 }
 
-}  // namespace moegate::gemm::wide
+}  // namespace moegate::moe_gemm::wide_tiles

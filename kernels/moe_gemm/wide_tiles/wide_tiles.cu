@@ -27,11 +27,12 @@
 #include "kernels/moe_gemm/tiles/tile.h"
 #include "kernels/moe_gemm/wide_tiles/kernel.cuh"
 
-namespace moegate {
-namespace gemm::wide {
+namespace moegate::moe_gemm::wide_tiles {
 namespace {
 
-template <int Tokens, Output kOutput>
+using namespace cuda;
+
+template <int Tokens, fp8::Output kOutput>
 void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   constexpr size_t kBytes = kSharedBytes<Shared<Tokens>>;
   const auto kernel = wide_tiles_kernel<Tokens, kOutput>;
@@ -40,11 +41,11 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   const int64_t tiles = blocks * ((args.shape.n + kColumns - 1) / kColumns);
   const auto grid = static_cast<unsigned>(std::min<int64_t>(tiles, where.device.processors));
   kernel<<<grid, kThreads, kBytes, static_cast<cudaStream_t>(where.stream)>>>(
-      weights_map(args, kColumns), args);
+      fp8::weights_map(args, kColumns), args);
   check_launch("wide_tiles_kernel");
 }
 
-template <Output kOutput>
+template <fp8::Output kOutput>
 void launch_output(const MoeGemmArgs& args, const Launch& where) {
   args.shape.block == 64 ? launch_tokens<64, kOutput>(args, where)
                          : launch_tokens<128, kOutput>(args, where);
@@ -53,20 +54,22 @@ void launch_output(const MoeGemmArgs& args, const Launch& where) {
 std::string unsupported(const MoeGemmShape& s) {
   if (!s.scaled()) return "multiplies fp8 only";
   if (s.block < 64) return fmt::format("block = {} is not 64 or 128", s.block);
-  return tile_unsupported(s);
+  return tiles::tile_unsupported(s);
 }
 
-const PlainKernel<launch_output<Output::rows>, unsupported> kernel(
+const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
     "wide_tiles", "wgmma on tiles of 256 columns, for many rows per expert");
 
 }  // namespace
-}  // namespace gemm::wide
+}  // namespace moegate::moe_gemm::wide_tiles
 
-void launch_wide_token_sums(const MoeGemmArgs& args, const Launch& where) {
-  gemm::wide::launch_output<gemm::Output::token_sums>(args, where);
+namespace moegate::moe_gemm {
+
+void fp8::launch_wide_token_sums(const MoeGemmArgs& args, const Launch& where) {
+  wide_tiles::launch_output<fp8::Output::token_sums>(args, where);
 }
-std::string wide_tiles_unsupported(const MoeGemmShape& shape) {
-  return gemm::wide::unsupported(shape);
+std::string fp8::wide_tiles_unsupported(const MoeGemmShape& shape) {
+  return wide_tiles::unsupported(shape);
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

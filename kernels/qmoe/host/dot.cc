@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 namespace {
 
 constexpr int kWidestVector = 16;  // floats
@@ -99,4 +99,4 @@ void launch_single(const Isa& isa, const Operands& operands) {
   }
 }
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host

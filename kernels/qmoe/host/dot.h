@@ -9,7 +9,7 @@
 #include "kernels/host/isa.h"
 #include "kernels/qmoe/qmoe.h"
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 
 /// Columns of one unit of parallel work; gate and up columns stay together.
 constexpr int kPanelColumns = 32;
@@ -63,4 +63,4 @@ extern const Isa kPortable;
 extern const Isa kAvx2, kAvx512;
 #endif
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host

@@ -8,10 +8,10 @@
 #include "kernels/host/vector_avx2.h"
 #include "kernels/qmoe/host/dot_body.h"
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 namespace {
 
-struct Avx2 : Avx2Vector {
+struct Avx2 : moegate::host::Avx2Vector {
   static constexpr int kAccumulators = 8;
   struct Pair {
     Float even, odd;
@@ -64,5 +64,5 @@ const Isa kAvx2 = {"avx2",
                    },
                    widen_row<Avx2>, multiply<Avx2>};
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host
 #endif

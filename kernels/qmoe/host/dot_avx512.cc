@@ -12,10 +12,10 @@
 #include "kernels/host/vector_avx512.h"
 #include "kernels/qmoe/host/dot_body.h"
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 namespace {
 
-struct Avx512 : Avx512Vector {
+struct Avx512 : moegate::host::Avx512Vector {
   static constexpr int kAccumulators = 16;
   struct Pair {
     Float even, odd;
@@ -65,5 +65,5 @@ const Isa kAvx512 = {"avx512",
                      },
                      widen_row<Avx512>, multiply<Avx512>};
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host
 #endif

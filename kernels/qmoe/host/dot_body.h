@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loops of the host variants, written once for vectors V of an instruction set. Each
-// host_dot_<isa>.cc defines its V in an unnamed namespace and includes this file below a target
+// dot_<isa>.cc defines its V in an unnamed namespace and includes this file below a target
 // pragma: whatever is instantiated here belongs to that file alone. For the same reason nothing of
 // the standard library is used, whose instantiations files share.
 //
@@ -9,7 +9,7 @@
 
 #include "kernels/qmoe/host/dot.h"
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 
 template <class V>
 void widen_row(const Operands& operands, int row) {
@@ -125,4 +125,4 @@ void multiply(const Operands& operands, const Panel& panel, float* sums) {
   }
 }
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host

@@ -4,10 +4,10 @@
 #include "kernels/host/vector_portable.h"
 #include "kernels/qmoe/host/dot_body.h"
 
-namespace moegate::qmoe_host {
+namespace moegate::qmoe::host {
 namespace {
 
-struct Portable : PortableVector {
+struct Portable : moegate::host::PortableVector {
   static constexpr int kAccumulators = 8;
   struct Pair {
     Float even, odd;
@@ -47,4 +47,4 @@ struct Portable : PortableVector {
 
 const Isa kPortable = {"portable", [] { return true; }, widen_row<Portable>, multiply<Portable>};
 
-}  // namespace moegate::qmoe_host
+}  // namespace moegate::qmoe::host

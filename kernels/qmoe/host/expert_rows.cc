@@ -12,10 +12,8 @@
 
 #include "kernels/qmoe/host/dot.h"
 
-namespace moegate {
+namespace moegate::qmoe::host {
 namespace {
-
-using namespace qmoe_host;
 
 constexpr int kMaxRows = 16;  // of a panel, whose sums are on the stack
 
@@ -80,4 +78,4 @@ const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
 const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe::host

@@ -11,22 +11,21 @@
 // H = I = 704.
 #include "kernels/qmoe/host/dot.h"
 
-namespace moegate {
+namespace moegate::qmoe::host {
 namespace {
 
 template <class P>
 size_t workspace(const Case& c, const DeviceFacts&) {
-  return qmoe_host::widened_bytes(P::shape_of(c));
+  return widened_bytes(P::shape_of(c));
 }
 
 std::string path(const Case&, const DeviceFacts&) {
-  return qmoe_host::best_isa().name;
+  return best_isa().name;
 }
 
 template <class P>
 void launch(P& problem, const Launch&) {
-  qmoe_host::launch_single(qmoe_host::best_isa(),
-                           {problem.args(), problem.template workspace<float>()});
+  launch_single(best_isa(), {problem.args(), problem.template workspace<float>()});
 }
 
 template <class P>
@@ -43,4 +42,4 @@ const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
 const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe::host

@@ -12,10 +12,8 @@
 // once codes were prefetched (blocks of 32, none).
 #include "kernels/qmoe/host/dot.h"
 
-namespace moegate {
+namespace moegate::qmoe::host {
 namespace {
-
-using namespace qmoe_host;
 
 constexpr int kSplits = 2;
 constexpr int kStep = 32;  // elements of K, where a scale factor covers all of it
@@ -97,4 +95,4 @@ const Kernel<QmoeFc1> kernel({.name = "split_k2",
                               .path = path});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe::host
