@@ -3,14 +3,16 @@
 // own up.
 #pragma once
 
+#include "kernels/cuda/named_barriers.cuh"
+
 namespace moegate::cuda {
 
-/// Barriers 3 and 4. Warpgroup 1 passes once at the start: the first turn is warpgroup 0's.
+/// Warpgroup 1 passes once at the start: the first turn is warpgroup 0's.
 __device__ inline void wait_turn(int warpgroup) {
-  asm volatile("bar.sync %0, 256;" ::"r"(3 + warpgroup) : "memory");
+  sync_barrier<256>(kTurnBarrier + warpgroup);
 }
 __device__ inline void pass_turn(int warpgroup) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(4 - warpgroup) : "memory");
+  arrive_at_barrier<256>(kTurnBarrier + 1 - warpgroup);
 }
 
 }  // namespace moegate::cuda

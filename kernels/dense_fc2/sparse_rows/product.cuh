@@ -4,9 +4,9 @@
 // go with it.
 #pragma once
 
+#include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/dense_fc2/sparse_rows/lists.cuh"
-#include "kernels/moe_gemm/fp8/output_tile.cuh"
 
 namespace moegate::dense_fc2::sparse_rows {
 
@@ -202,10 +202,8 @@ __device__ void write_sums(const Work& work, const Memory& memory) {
         reinterpret_cast<const float4*>(memory.sums + token * work.plan.pitch + piece * 8);
     const float4 low = from[0], high = from[1];
     *reinterpret_cast<uint4*>(args.out + int64_t{token} * args.shape.hidden + column) = {
-        moe_gemm::fp8::pack_bf16(low.x * scale, low.y * scale),
-        moe_gemm::fp8::pack_bf16(low.z * scale, low.w * scale),
-        moe_gemm::fp8::pack_bf16(high.x * scale, high.y * scale),
-        moe_gemm::fp8::pack_bf16(high.z * scale, high.w * scale)};
+        pack_bf16(low.x * scale, low.y * scale), pack_bf16(low.z * scale, low.w * scale),
+        pack_bf16(high.x * scale, high.y * scale), pack_bf16(high.z * scale, high.w * scale)};
   }
 }
 

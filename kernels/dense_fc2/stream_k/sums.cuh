@@ -2,9 +2,9 @@
 // The second kernel of stream_k: adds the segments of every tile up, always in the order of K.
 #pragma once
 
+#include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/dense_fc2/stream_k/product.cuh"
-#include "kernels/moe_gemm/fp8/output_tile.cuh"
 
 namespace moegate::dense_fc2::stream_k {
 
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_segments(const __grid_constan
   uint32_t packed[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    packed[i] = moe_gemm::fp8::pack_bf16(sums[2 * i] * scale, sums[2 * i + 1] * scale);
+    packed[i] = pack_bf16(sums[2 * i] * scale, sums[2 * i + 1] * scale);
   }
   *reinterpret_cast<uint4*>(work.args.out + int64_t{m} * shape.hidden + n) = {packed[0], packed[1],
                                                                               packed[2], packed[3]};

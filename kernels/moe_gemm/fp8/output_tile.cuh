@@ -3,8 +3,8 @@
 // row of the output is written in pieces of 16 bytes next to each other.
 #pragma once
 
-#include <cuda_bf16.h>
-
+#include "kernels/cuda/bf16_vector.cuh"
+#include "kernels/cuda/named_barriers.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
@@ -30,11 +30,6 @@ __device__ void put_8_columns(const MoeGemmArgs& args, int id, int column, const
                  "r"(values.x), "r"(values.y), "r"(values.z), "r"(values.w)
                  : "memory");
   }
-}
-
-__device__ inline uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
 }
 
 /// Four 8x8 matrices of 16-bit elements, each turned; lane l has the address of row l % 8 of matrix
@@ -87,9 +82,9 @@ __device__ void write_rows(const MoeGemmArgs& args, int column, int id, float we
   }
 }
 
-/// All 128 threads of a warpgroup, which has barrier 1 + its index.
+/// All 128 threads of a warpgroup.
 __device__ inline void sync_warpgroup(int warpgroup) {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+  sync_barrier<128>(kStagingBarrier + warpgroup);
 }
 
 constexpr int kWarpgroupStagedRows = 64;  // at a time

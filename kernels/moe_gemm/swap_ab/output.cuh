@@ -4,8 +4,9 @@
 // barriers; where K is split, after each block of the cluster added up its share of the columns.
 #pragma once
 
+#include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/cluster.cuh"
-#include "kernels/moe_gemm/fp8/output_tile.cuh"
+#include "kernels/cuda/named_barriers.cuh"
 #include "kernels/moe_gemm/swap_ab/tiles.cuh"
 
 namespace moegate::moe_gemm::swap_ab {
@@ -14,7 +15,7 @@ using namespace cuda;
 
 template <class C>
 __device__ void sync_consumers() {
-  asm volatile("bar.sync 1, %0;" ::"n"(C::kConsumers) : "memory");
+  sync_barrier<C::kConsumers>(kStagingBarrier);
 }
 
 __device__ inline float routing_weight(const MoeGemmArgs& args, int id) {
@@ -85,9 +86,7 @@ class StagedOutput {
 /// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
 __device__ inline uint32_t transposed(float first, float second) {
   uint32_t to;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
-      : "=r"(to)
-      : "r"(fp8::pack_bf16(first, second)));
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(pack_bf16(first, second)));
   return to;
 }
 
