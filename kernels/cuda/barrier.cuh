@@ -26,6 +26,18 @@ __device__ inline void arrive_warp(uint64_t* barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) arrive_barrier(barrier);
 }
+/// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+/// One arrival, after which the phase also waits for so many bytes.
+__device__ inline void arrive_expecting(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+__device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
+  arrive_expecting(shared_address(barrier), bytes);
+}
 /// Waits until the barrier's phase of this parity is complete.
 __device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
   uint32_t open = 0;

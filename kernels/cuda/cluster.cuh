@@ -41,12 +41,9 @@ __device__ inline void arrive_at(uint32_t barrier) {
 
 /// One thread prepares its block's barrier, before cluster_arrive: it opens once `bytes` have come.
 __device__ inline void prepare_inbox(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  init_barrier(barrier, 1);
+  arrive_expecting(barrier, bytes);
+  fence_barrier_init();
 }
 
 /// Stores `value` to the place of `slot` in block `rank`, and counts it into the barrier there.
@@ -77,7 +74,8 @@ __device__ inline void send(float4* slot, uint64_t* barrier, int rank, float4 va
       : "memory");
 }
 
-/// Waits until everything expected has come; what was sent is visible then.
+/// Waits until everything expected has come; what was sent is visible then. Not by wait_barrier(),
+/// whose parity is a register: with a constant other instructions come out.
 __device__ inline void wait_inbox(uint64_t* barrier) {
   uint32_t open = 0;
   while (open == 0) {

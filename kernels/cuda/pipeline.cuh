@@ -12,18 +12,6 @@
 
 namespace moegate::cuda {
 
-/// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
-__device__ inline void fence_barrier_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-/// One arrival, after which the phase also waits for so many bytes.
-__device__ inline void arrive_expecting(uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-__device__ inline void arrive_expecting(uint64_t* barrier, int bytes) {
-  arrive_expecting(shared_address(barrier), bytes);
-}
 /// Arrives once this thread's asynchronous copies so far are there.
 __device__ inline void arrive_after_copies(uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
