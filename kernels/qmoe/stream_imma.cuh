@@ -54,13 +54,4 @@ __device__ inline Accumulator multiply(uint32_t low_k, uint32_t high_k, uint32_t
   return d;
 }
 
-/// Weights, which no other load will want: past the first-level cache.
-__device__ inline uint4 load_once(const uint8_t* from) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.b32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-  return v;
-}
-
 }  // namespace moegate::qmoe
