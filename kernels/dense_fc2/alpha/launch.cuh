@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "kernels/cuda/cluster_launch.cuh"
+#include "kernels/cuda/tensor_map.cuh"
 #include "kernels/dense_fc2/alpha/tiles.cuh"
-#include "kernels/moe_gemm/fp8/weights_map.h"
 
 namespace moegate::dense_fc2::alpha {
 
@@ -30,10 +30,10 @@ void launch_tiles(KernelFunction* kernel, size_t shared_bytes, const DenseFc2Arg
   const DenseFc2Shape& s = args.shape;
   const int clusters = std::min(all_tiles<C>(s), where.device.processors / C::kBlocks);
   const ClusterLaunch launch(kernel, clusters, C::kBlocks, kThreads, shared_bytes, where.stream);
-  const Maps maps = {moe_gemm::fp8::matrix_map(args.a, s.tokens, s.k(), kRows),
-                     moe_gemm::fp8::matrix_map(args.a, s.tokens, s.k(),
+  const Maps maps = {matrix_map(args.a, s.tokens, s.k(), kRows),
+                     matrix_map(args.a, s.tokens, s.k(),
                                                rows_of(s, (s.tokens - 1) / kRows * kRows)),
-                     moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
+                     matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, maps, args), "dense_fc2 kernel");
 }
 

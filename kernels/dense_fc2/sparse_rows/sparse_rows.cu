@@ -37,7 +37,7 @@ void launch_form(const DenseFc2Args& args, const Plan& plan, void* stream) {
   const auto grid = static_cast<unsigned>((s.hidden + plan.columns - 1) / plan.columns);
   const auto threads = static_cast<unsigned>(kFirstGatherWarp + plan.gather_warps) * 32;
   kernel<<<grid, threads, plan.shared_bytes, static_cast<cudaStream_t>(stream)>>>(
-      moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
+      matrix_map(args.b, s.hidden, s.k(), plan.columns), {args, plan});
   check_launch("sparse_rows_kernel");
 }
 

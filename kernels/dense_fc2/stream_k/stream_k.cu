@@ -15,10 +15,10 @@
 // (commit 8bfae39). With all rows read by TMA, in an earlier form, it took 227 at 1.47 GHz. Where M
 // is not near a multiple of 128 rows of tiles are empty, and cublaslt_plain, whose tiles fit M and
 // H, is faster (M = 192: 139, 288: 192).
+#include "kernels/cuda/tensor_map.cuh"
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/stream_k/kernel.cuh"
 #include "kernels/dense_fc2/stream_k/sums.cuh"
-#include "kernels/moe_gemm/fp8/weights_map.h"
 
 namespace moegate::dense_fc2::stream_k {
 namespace {
@@ -52,7 +52,7 @@ void launch(DenseFc2& problem, const Launch& where) {
                              kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
     check_cuda(cudaLaunchKernelEx(
                    &main.config, kernel,
-                   moe_gemm::fp8::matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
+                   matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);

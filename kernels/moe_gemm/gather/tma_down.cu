@@ -15,7 +15,7 @@
 //
 // Floor as in gather; with many tokens the scattered output is most of the bytes (DeepSeek-R1 TP8,
 // 8192 tokens, the shared expert among nine: 1.06 of 1.55 GB).
-#include "kernels/moe_gemm/fp8/weights_map.h"
+#include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/gather/tile.cuh"
 
 namespace moegate::moe_gemm::gather {

@@ -20,7 +20,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_gemm/fp8/token_sums.h"
-#include "kernels/moe_gemm/fp8/weights_map.h"
+#include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/resident_rows/kernel.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
 

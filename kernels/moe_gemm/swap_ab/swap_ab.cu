@@ -28,7 +28,7 @@
 #include <bit>
 
 #include "kernels/cuda/cluster_launch.cuh"
-#include "kernels/moe_gemm/fp8/weights_map.h"
+#include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/swap_ab/kernel.cuh"
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
 #include "kernels/moe_gemm/tiles/tile.h"

@@ -23,7 +23,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_gemm/fp8/token_sums.h"
-#include "kernels/moe_gemm/fp8/weights_map.h"
+#include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
 #include "kernels/moe_gemm/wide_tiles/kernel.cuh"
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/moe_gemm/fp8/weights_map.h"
+// How the tensor copy engine (TMA) is told of a matrix. Host code, in a header: an operator's
+// objects hold all that its launches do.
+#pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "harness/kernel.h"
 #include "kernels/cuda/cuda_check.cuh"
 
-namespace moegate::moe_gemm::fp8 {
-namespace {
-
-using namespace cuda;
+namespace moegate::cuda {
 
 /// cuTensorMapEncodeTiled, asked of the driver at run time: the program also starts without one.
-auto encode_function() {
+inline auto encode_tensor_map() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
@@ -23,13 +24,15 @@ auto encode_function() {
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
 }
 
-}  // namespace
-
-CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_rows) {
-  static const auto encode = encode_function();
+/// A [rows, columns] matrix of bytes, copied in tiles of `tile_rows` x 128 into rows of 128 bytes
+/// with the 128-byte swizzle; beyond its edges are zeros. Throws Error(environment) where the
+/// driver cannot make one.
+inline CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_rows) {
+  constexpr cuuint32_t kTileBytes = 128;
+  static const auto encode = encode_tensor_map();
   const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t stride[] = {static_cast<cuuint64_t>(columns)};
-  const cuuint32_t box[] = {kMoeGroup, static_cast<cuuint32_t>(tile_rows)}, step[] = {1, 1};
+  const cuuint32_t box[] = {kTileBytes, static_cast<cuuint32_t>(tile_rows)}, step[] = {1, 1};
   CUtensorMap map;
   const CUresult status =
       encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(data), size, stride, box,
@@ -42,13 +45,4 @@ CUtensorMap matrix_map(const void* data, int64_t rows, int columns, int tile_row
   return map;
 }
 
-CUtensorMap weights_map(const MoeGemmArgs& args, int rows) {
-  const MoeGemmShape& s = args.shape;
-  return matrix_map(args.weights, int64_t{s.experts} * s.n, s.k, rows);
-}
-
-CUtensorMap sorted_rows_map(const MoeGemmArgs& args) {
-  return matrix_map(args.x, args.shape.capacity(), args.shape.k, args.shape.block);
-}
-
-}  // namespace moegate::moe_gemm::fp8
+}  // namespace moegate::cuda
