@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/moe_gemm/host/product.h"
 
-#include <array>
-
 namespace moegate::moe_gemm::host {
-namespace {
-
-constexpr int kWidestVector = 16;  // floats
-
-std::span<const Isa* const> find_isas() {
-#ifdef MOEGATE_HOST_X86
-  static std::array all = {&kAvx512, &kAvx2, &kPortable};
-#else
-  static std::array all = {&kPortable};
-#endif
-  const auto absent = [](const Isa* isa) { return !isa->present(); };
-  return {all.begin(), std::remove_if(all.begin(), all.end(), absent)};
-}
-
-}  // namespace
 
 std::span<const Isa* const> isas() {
-  static const auto present = find_isas();
-  return present;
+  static const moegate::host::Isas<Isa> present(kPortable, kAvx2, kAvx512);
+  return present.best_first();
 }
 
 int pitch(const MoeGemmShape& shape) {
-  return (shape.k + kWidestVector - 1) / kWidestVector * kWidestVector;
+  return moegate::host::whole_vectors(shape.k);
 }
 
 size_t widened_bytes(const MoeGemmShape& shape) {

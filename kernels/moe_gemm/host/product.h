@@ -42,7 +42,7 @@ struct Panel {
 /// The inner loops on one instruction set.
 struct Isa {
   const char* name;
-  bool (*present)();
+  bool (*present)();  // null: always
   /// K elements of dtype to floats that `multiply` understands, of the same instruction set.
   void (*widen)(DType dtype, const void* from, int k, float* to);
   /// Dot products [panel.rows, panel.columns], scale factors applied.
@@ -53,6 +53,11 @@ struct Isa {
 std::span<const Isa* const> isas();
 inline const Isa& best_isa() {
   return *isas().front();
+}
+
+/// As KernelSpec::path.
+inline std::string isa_path(const Case&, const DeviceFacts&) {
+  return best_isa().name;
 }
 
 /// Floats of a widened row: K, rounded up to a whole vector.
@@ -107,9 +112,6 @@ void for_panels(const Operands& operands, Work work) {
 /// operands.x.
 void launch_gather(const Operands& operands);
 
-extern const Isa kPortable;
-#ifdef MOEGATE_HOST_X86
-extern const Isa kAvx2, kAvx512;
-#endif
+extern const Isa kPortable, kAvx2, kAvx512;
 
 }  // namespace moegate::moe_gemm::host

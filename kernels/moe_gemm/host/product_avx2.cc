@@ -1,43 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host variants' inner loops with AVX2, FMA and F16C: eight weights a step. An e4m3 code
-// shifted to the place of fp16's exponent and mantissa is its value times 2^-8, subnormals
-// included.
+// The host variants' inner loops with AVX2, FMA and F16C.
 #include "kernels/moe_gemm/host/product.h"
 
 #ifdef MOEGATE_HOST_X86
 #include <immintrin.h>
 #pragma GCC target("avx2,fma,f16c")
-#include "kernels/host/vector_avx2.h"
+#include "kernels/moe_gemm/host/decode_avx2.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
 namespace moegate::moe_gemm::host {
-namespace {
 
-struct Avx2 : moegate::host::Avx2Vector {
-  static constexpr int kAccumulators = 4;  // of a group of K, and as many of all of K
-  static constexpr float kFp8Unit = 256;
-
-  static Float fp8(const uint8_t* codes) {
-    const __m128i wide =
-        _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes)));
-    const __m128i but_bit_14 = _mm_set1_epi16(static_cast<short>(0xbfff));
-    return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(wide, 7), but_bit_14));
-  }
-  static Float bf16(const uint16_t* from) {
-    const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));
-  }
-};
-
-}  // namespace
-
-const Isa kAvx2 = {"avx2",
-                   [] {
-                     return __builtin_cpu_supports("avx2") != 0 &&
-                            __builtin_cpu_supports("fma") != 0 &&
-                            __builtin_cpu_supports("f16c") != 0;
-                   },
-                   widen<Avx2>, multiply<Avx2>};
+const Isa kAvx2 = {"avx2", moegate::host::has_avx2, widen<Avx2>, multiply<Avx2>};
 
 }  // namespace moegate::moe_gemm::host
+#else
+namespace moegate::moe_gemm::host {
+const Isa kAvx2 = {.name = "avx2", .present = moegate::host::has_avx2};
+}
 #endif

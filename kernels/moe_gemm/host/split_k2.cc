@@ -20,10 +20,6 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return widened_bytes(P::shape_of(c));
 }
 
-std::string path(const Case&, const DeviceFacts&) {
-  return best_isa().name;
-}
-
 void zero_output(const MoeGemmArgs& args) {
 #pragma omp for schedule(static)
   for (int r = 0; r < args.shape.rows(); ++r) {
@@ -67,7 +63,7 @@ KernelSpec<P> spec() {
           .help = "two interleaved chunks of K, added in bf16 (aphrodite-engine PR 1603)",
           .launch = launch<P>,
           .workspace = workspace<P>,
-          .path = path,
+          .path = isa_path,
           .tolerance = 1.75};
 }
 

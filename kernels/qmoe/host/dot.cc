@@ -2,13 +2,10 @@
 #include "kernels/qmoe/host/dot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace moegate::qmoe::host {
 namespace {
-
-constexpr int kWidestVector = 16;  // floats
 
 float narrow_to_float(DType dtype, uint16_t bits) {
   return dtype == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits);
@@ -24,21 +21,11 @@ float swiglu(const QmoeShape& shape, float gate, float up) {
   return gate / (1 + std::exp(-shape.alpha * gate)) * (up + shape.beta);
 }
 
-std::span<const Isa* const> find_isas() {
-#ifdef MOEGATE_HOST_X86
-  static std::array all = {&kAvx512, &kAvx2, &kPortable};
-#else
-  static std::array all = {&kPortable};
-#endif
-  const auto absent = [](const Isa* isa) { return !isa->present(); };
-  return {all.begin(), std::remove_if(all.begin(), all.end(), absent)};
-}
-
 }  // namespace
 
 std::span<const Isa* const> isas() {
-  static const auto present = find_isas();
-  return present;
+  static const moegate::host::Isas<Isa> present(kPortable, kAvx2, kAvx512);
+  return present.best_first();
 }
 
 Panel panel_of(const QmoeShape& shape, int first_row, int rows, int first_column) {
@@ -51,7 +38,7 @@ Panel panel_of(const QmoeShape& shape, int first_row, int rows, int first_column
 }
 
 int half_pitch(const QmoeShape& shape) {
-  return (shape.k / 2 + kWidestVector - 1) / kWidestVector * kWidestVector;
+  return moegate::host::whole_vectors(shape.k / 2);
 }
 
 size_t widened_bytes(const QmoeShape& shape) {

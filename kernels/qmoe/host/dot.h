@@ -37,7 +37,7 @@ size_t widened_bytes(const QmoeShape& shape);
 /// The inner loops on one instruction set.
 struct Isa {
   const char* name;
-  bool (*present)();
+  bool (*present)();  // null: always
   /// Row `row` of x.
   void (*widen)(const Operands& operands, int row);
   /// Dot products [panel.rows, panel.columns], scale factors applied.
@@ -58,9 +58,23 @@ void finish(const QmoeArgs& args, const Panel& panel, const float* sums);
 /// The variant `single`, on which others fall back; needs widened_bytes() at operands.x.
 void launch_single(const Isa& isa, const Operands& operands);
 
-extern const Isa kPortable;
-#ifdef MOEGATE_HOST_X86
-extern const Isa kAvx2, kAvx512;
-#endif
+extern const Isa kPortable, kAvx2, kAvx512;
+
+inline std::string isa_path(const Case&, const DeviceFacts&) {
+  return best_isa().name;
+}
+
+/// A variant of both operators that takes every case; its path is its instruction set.
+template <class P>
+KernelSpec<P> spec(const std::string& name, const std::string& help,
+                   void (*launch)(P&, const Launch&),
+                   size_t (*workspace)(const Case&, const DeviceFacts&)) {
+  return {.name = name,
+          .backend = Backend::host,
+          .help = help,
+          .launch = launch,
+          .workspace = workspace,
+          .path = isa_path};
+}
 
 }  // namespace moegate::qmoe::host

@@ -56,13 +56,11 @@ struct Avx2 : moegate::host::Avx2Vector {
 
 }  // namespace
 
-const Isa kAvx2 = {"avx2",
-                   [] {
-                     return __builtin_cpu_supports("avx2") != 0 &&
-                            __builtin_cpu_supports("fma") != 0 &&
-                            __builtin_cpu_supports("f16c") != 0;
-                   },
-                   widen_row<Avx2>, multiply<Avx2>};
+const Isa kAvx2 = {"avx2", moegate::host::has_avx2, widen_row<Avx2>, multiply<Avx2>};
 
 }  // namespace moegate::qmoe::host
+#else
+namespace moegate::qmoe::host {
+const Isa kAvx2 = {.name = "avx2", .present = moegate::host::has_avx2};
+}
 #endif

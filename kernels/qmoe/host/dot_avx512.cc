@@ -57,13 +57,11 @@ struct Avx512 : moegate::host::Avx512Vector {
 
 }  // namespace
 
-const Isa kAvx512 = {"avx512",
-                     [] {
-                       return __builtin_cpu_supports("avx512f") != 0 &&
-                              __builtin_cpu_supports("avx512bw") != 0 &&
-                              __builtin_cpu_supports("avx512vl") != 0;
-                     },
-                     widen_row<Avx512>, multiply<Avx512>};
+const Isa kAvx512 = {"avx512", moegate::host::has_avx512, widen_row<Avx512>, multiply<Avx512>};
 
 }  // namespace moegate::qmoe::host
+#else
+namespace moegate::qmoe::host {
+const Isa kAvx512 = {.name = "avx512", .present = moegate::host::has_avx512};
+}
 #endif

@@ -45,6 +45,6 @@ struct Portable : moegate::host::PortableVector {
 
 }  // namespace
 
-const Isa kPortable = {"portable", [] { return true; }, widen_row<Portable>, multiply<Portable>};
+const Isa kPortable = {"portable", nullptr, widen_row<Portable>, multiply<Portable>};
 
 }  // namespace moegate::qmoe::host

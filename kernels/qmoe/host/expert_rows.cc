@@ -24,10 +24,6 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return widened_bytes(shape) + sizeof(int32_t) * (static_cast<size_t>(shape.rows()) + 1);
 }
 
-std::string path(const Case&, const DeviceFacts&) {
-  return best_isa().name;
-}
-
 /// Cuts the rows into runs of one expert; returns how many.
 int find_runs(const QmoeArgs& args, int32_t* starts) {
   const int rows = args.shape.rows();
@@ -64,18 +60,11 @@ void launch(P& problem, const Launch&) {
   }
 }
 
-template <class P>
-KernelSpec<P> spec() {
-  return {.name = "expert_rows",
-          .backend = Backend::host,
-          .help = "the rows of an expert together: codes are read and decoded once for all",
-          .launch = launch<P>,
-          .workspace = workspace<P>,
-          .path = path};
-}
+constexpr const char* kHelp =
+    "the rows of an expert together: codes are read and decoded once for all";
 
-const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
-const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
+const Kernel<QmoeFc1> fc1(spec<QmoeFc1>("expert_rows", kHelp, launch, workspace<QmoeFc1>));
+const Kernel<QmoeFc2> fc2(spec<QmoeFc2>("expert_rows", kHelp, launch, workspace<QmoeFc2>));
 
 }  // namespace
 }  // namespace moegate::qmoe::host

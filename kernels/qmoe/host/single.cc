@@ -19,27 +19,15 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return widened_bytes(P::shape_of(c));
 }
 
-std::string path(const Case&, const DeviceFacts&) {
-  return best_isa().name;
-}
-
 template <class P>
 void launch(P& problem, const Launch&) {
   launch_single(best_isa(), {problem.args(), problem.template workspace<float>()});
 }
 
-template <class P>
-KernelSpec<P> spec() {
-  return {.name = "single",
-          .backend = Backend::host,
-          .help = "one pass over K per row and column",
-          .launch = launch<P>,
-          .workspace = workspace<P>,
-          .path = path};
-}
+constexpr const char* kHelp = "one pass over K per row and column";
 
-const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
-const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
+const Kernel<QmoeFc1> fc1(spec<QmoeFc1>("single", kHelp, launch, workspace<QmoeFc1>));
+const Kernel<QmoeFc2> fc2(spec<QmoeFc2>("single", kHelp, launch, workspace<QmoeFc2>));
 
 }  // namespace
 }  // namespace moegate::qmoe::host
