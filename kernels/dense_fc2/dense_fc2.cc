@@ -34,7 +34,6 @@ const Op<DenseFc2> op({
                 "as routed; edges: tokens whose weights are all 0, experts named twice"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "alpha_per_k_tile",
-    .parts = {"moe_gate_up"},
 });
 
 /// Of the tensor that holds an operand's scale factors.

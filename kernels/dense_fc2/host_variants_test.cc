@@ -52,7 +52,7 @@ TEST(DenseFc2Host, EveryInstructionSetAndNumberOfThreadsAgreesWithTheTruth) {
   const auto device = open_host_device();
   for (const Case& c : all_cases()) {
     DenseFc2 problem(*device, c);
-    for (const moe_gemm::host::Isa* isa : moe_gemm::host::isas()) {
+    for (const moe_gemm::host::Isa* isa : isas()) {
       for (const int threads : {1, 3}) {
         problem.reserve_workspace(scratch_bytes(problem.shape, threads));
         problem.poison();

@@ -164,6 +164,11 @@ void compute_unit(const Work& work, const Own& own, int unit) {
 
 }  // namespace
 
+std::span<const moe_gemm::host::Isa* const> isas() {
+  static const moegate::host::Isas<moe_gemm::host::Isa> present(kPortable, kAvx2, kAvx512);
+  return present.best_first();
+}
+
 size_t scratch_bytes(const DenseFc2Shape& s, int threads) {
   const int64_t shared = s.experts + 1 + int64_t{s.tokens} * s.experts + 2 * s.expert_groups();
   return sizeof(float) * static_cast<size_t>(threads * own_floats(s) + shared);

@@ -20,6 +20,14 @@ struct Plan {
   AlphaPer alpha_per;
 };
 
+/// The inner loops that this processor has, best first: those of the grouped GEMMs, compiled here
+/// once more, because what an operator's rows hang on stands in its own objects (object_code.h).
+std::span<const moe_gemm::host::Isa* const> isas();
+inline const moe_gemm::host::Isa& best_isa() {
+  return *isas().front();
+}
+extern const moe_gemm::host::Isa kPortable, kAvx2, kAvx512;
+
 size_t scratch_bytes(const DenseFc2Shape& shape, int threads);
 /// Writes args.out; needs scratch_bytes() at `scratch`.
 void run(const DenseFc2Args& args, const Plan& plan, const moe_gemm::host::Isa& isa, void* scratch,
@@ -33,16 +41,14 @@ KernelSpec<DenseFc2> spec(const std::string& name, const std::string& help) {
           .help = help,
           .launch =
               [](DenseFc2& problem, const Launch& where) {
-                run(problem.args(), {kRows, kAlphaPer}, moe_gemm::host::best_isa(),
-                    problem.workspace(), where.device.processors);
+                run(problem.args(), {kRows, kAlphaPer}, best_isa(), problem.workspace(),
+                    where.device.processors);
               },
           .workspace =
               [](const Case& c, const DeviceFacts& device) {
                 return scratch_bytes(DenseFc2Shape::of(c), device.processors);
               },
-          .path = [](const Case&, const DeviceFacts&) -> std::string {
-            return moe_gemm::host::best_isa().name;
-          }};
+          .path = [](const Case&, const DeviceFacts&) -> std::string { return best_isa().name; }};
 }
 
 }  // namespace moegate::dense_fc2::host
