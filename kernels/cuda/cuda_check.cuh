@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a refused launch into Error(internal), and asks for dynamic shared memory beyond 48 KiB.
+// What a launch needs of the CUDA runtime: its stream, dynamic shared memory beyond 48 KiB, and
+// Error(internal) where it is refused.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,8 +8,13 @@
 #include <string>
 
 #include "harness/error.h"
+#include "harness/kernel.h"
 
 namespace moegate::cuda {
+
+inline cudaStream_t stream_of(const Launch& where) {
+  return static_cast<cudaStream_t>(where.stream);
+}
 
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;

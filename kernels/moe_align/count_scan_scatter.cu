@@ -63,7 +63,7 @@ size_t workspace(const Case& c, const DeviceFacts&) {
 }  // namespace
 
 void launch_count_scan_scatter(const MoeAlignArgs& args, int32_t* next, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   count_scan_kernel<<<2, kCountThreads, 0, stream>>>(args, next);
   check_launch("count_scan_kernel");
   const int blocks = (args.shape.rows() + kScatterThreads - 1) / kScatterThreads;

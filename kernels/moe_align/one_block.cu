@@ -78,8 +78,7 @@ __global__ void __launch_bounds__(1024, 1)
 void launch_one_block(const MoeAlignArgs& args, const Launch& where) {
   const size_t shared = shared_bytes(args.shape);
   allow_shared(one_block_kernel, shared);
-  one_block_kernel<<<1, kFillThreads + workers_for(args.shape), shared,
-                     static_cast<cudaStream_t>(where.stream)>>>(args);
+  one_block_kernel<<<1, kFillThreads + workers_for(args.shape), shared, stream_of(where)>>>(args);
   check_launch("one_block_kernel");
 }
 

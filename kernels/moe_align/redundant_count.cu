@@ -211,7 +211,7 @@ int round_up(int value, int step) {
 }  // namespace
 
 void launch_redundant_count(const MoeAlignArgs& args, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   const int blocks = blocks_of_team(args.shape);
   const int rows = (args.shape.rows() + blocks - 1) / blocks;  // of a block
   const int threads =

@@ -39,8 +39,8 @@ void launch(MoeSum& problem, const Launch& where) {
   const auto kernel = args.shape.topk == 2   ? sum_bf16_acc_kernel<2>
                       : args.shape.topk == 3 ? sum_bf16_acc_kernel<3>
                                              : sum_bf16_acc_kernel<4>;
-  kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0,
-           static_cast<cudaStream_t>(where.stream)>>>(args);
+  kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0, stream_of(where)>>>(
+      args);
   check_launch("sum_bf16_acc_kernel");
 }
 

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
 void launch_per_token(const MoeSumArgs& args, const Launch& where) {
   sum_per_token_kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0,
-                         static_cast<cudaStream_t>(where.stream)>>>(args);
+                         stream_of(where)>>>(args);
   check_launch("sum_per_token_kernel");
 }
 

@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kThreads)
 void launch_vectorised(const MoeSumArgs& args, const Launch& where) {
   constexpr int kChunk = kThreads * kColumns;
   const int chunks = (args.shape.hidden + kChunk - 1) / kChunk;
-  sum_vectorised_kernel<<<args.shape.tokens * chunks, kThreads, 0,
-                          static_cast<cudaStream_t>(where.stream)>>>(args, chunks);
+  sum_vectorised_kernel<<<args.shape.tokens * chunks, kThreads, 0, stream_of(where)>>>(args,
+                                                                                       chunks);
   check_launch("sum_vectorised_kernel");
 }
 

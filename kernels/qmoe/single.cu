@@ -49,8 +49,7 @@ KernelSpec<P> spec() {
                         : "a block per row and 32 columns, all of K; sums in fp32",
           .launch =
               [](P& problem, const Launch& where) {
-                launch_single(problem.args(), interleaved(problem), kAccumulator,
-                              static_cast<cudaStream_t>(where.stream));
+                launch_single(problem.args(), interleaved(problem), kAccumulator, stream_of(where));
               },
           .prepare = [](P& problem, const Launch& where) { pack_interleaved(problem, where); },
           .unsupported =

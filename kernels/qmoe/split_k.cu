@@ -98,7 +98,7 @@ KernelSpec<QmoeFc1> spec() {
                           Splits, kHalf ? "fp16" : "fp32"),
       .launch =
           [](QmoeFc1& problem, const Launch& where) {
-            launch_split<Splits>(problem, kAccumulator, static_cast<cudaStream_t>(where.stream));
+            launch_split<Splits>(problem, kAccumulator, stream_of(where));
           },
       .prepare = [](QmoeFc1& problem, const Launch& where) { pack_interleaved(problem, where); },
       .workspace =

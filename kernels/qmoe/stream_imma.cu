@@ -187,7 +187,7 @@ void launch_kernel(const Plan& plan, const Launch& where) {
   const auto shared = static_cast<size_t>(plan.shared);
   allow_shared(kernel, shared);
   kernel<<<where.device.processors, plan.args.parts * plan.args.teams * 32, shared,
-           static_cast<cudaStream_t>(where.stream)>>>(plan.args);
+           stream_of(where)>>>(plan.args);
   check_launch("stream_kernel");
 }
 
@@ -203,7 +203,7 @@ template <class P>
 void launch(P& problem, const Launch& where) {
   Plan planned = plan(problem.shape, where.device);
   planned.args.args = problem.args();
-  planned.args.packed = stream_packed(problem, static_cast<cudaStream_t>(where.stream));
+  planned.args.packed = stream_packed(problem, stream_of(where));
   constexpr bool kSwiglu = std::is_same_v<P, QmoeFc1>;
   if (problem.shape.dtype == DType::f16) return launch_type<Half, kSwiglu>(planned, where);
   launch_type<Bfloat, kSwiglu>(planned, where);
@@ -235,10 +235,7 @@ KernelSpec<P> spec() {
       .help =
           "weights streamed into int8 tensor cores, x as two digits; 4 rows of an expert at once",
       .launch = launch<P>,
-      .prepare =
-          [](P& problem, const Launch& where) {
-            stream_packed(problem, static_cast<cudaStream_t>(where.stream));
-          },
+      .prepare = [](P& problem, const Launch& where) { stream_packed(problem, stream_of(where)); },
       .unsupported = [](const Case& c,
                         const DeviceFacts& device) { return unsupported(P::shape_of(c), device); }};
 }

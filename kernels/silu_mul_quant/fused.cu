@@ -36,8 +36,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_fused(const SiluMulQuantArgs& args, const Launch& where) {
-  fused_kernel<<<blocks_for(args.shape), kThreads, 0, static_cast<cudaStream_t>(where.stream)>>>(
-      args);
+  fused_kernel<<<blocks_for(args.shape), kThreads, 0, stream_of(where)>>>(args);
   check_launch("fused_kernel");
 }
 

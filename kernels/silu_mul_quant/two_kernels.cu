@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   silu_and_mul_kernel<<<args.shape.rows, std::min(args.shape.inter, kMaxThreads), 0, stream>>>(args,
                                                                                                act);
   check_launch("silu_and_mul_kernel");

@@ -12,10 +12,10 @@
 
 namespace moegate::topk_sort {
 
-void launch_chain2(const TopkSortArgs& args, void* workspace, const Target& target) {
+void launch_chain2(const TopkSortArgs& args, void* workspace, const Launch& where) {
   const ChainBuffers buffers = chain_buffers(args.shape, workspace);
-  launch_topk(args, buffers, target);
-  launch_sort(args, buffers, true, target);
+  launch_topk(args, buffers, where);
+  launch_sort(args, buffers, true, where);
 }
 
 namespace {
@@ -24,11 +24,7 @@ const Kernel<TopkSort> kernel({
     .name = "chain2",
     .backend = Backend::cuda,
     .help = "two launches: warp-level top-k; sort and zero together",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          launch_chain2(problem.args(), problem.workspace(),
-                        {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
+    .launch = launch_variant<launch_chain2>,
     .workspace = chain_workspace,
     .unsupported = warp_select_unsupported,
 });

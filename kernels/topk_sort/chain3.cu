@@ -11,11 +11,11 @@
 
 namespace moegate::topk_sort {
 
-void launch_chain3(const TopkSortArgs& args, void* workspace, const Target& target) {
+void launch_chain3(const TopkSortArgs& args, void* workspace, const Launch& where) {
   const ChainBuffers buffers = chain_buffers(args.shape, workspace);
-  launch_topk(args, buffers, target);
-  launch_sort(args, buffers, false, target);
-  launch_zero(args, target);
+  launch_topk(args, buffers, where);
+  launch_sort(args, buffers, false, where);
+  launch_zero(args, where);
 }
 
 namespace {
@@ -24,11 +24,7 @@ const Kernel<TopkSort> kernel({
     .name = "chain3",
     .backend = Backend::cuda,
     .help = "three launches: warp-level top-k, sort, zero",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          launch_chain3(problem.args(), problem.workspace(),
-                        {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
+    .launch = launch_variant<launch_chain3>,
     .workspace = chain_workspace,
     .unsupported = warp_select_unsupported,
 });

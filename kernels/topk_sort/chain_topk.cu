@@ -44,11 +44,11 @@ std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
   return "";
 }
 
-void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Target& target) {
+void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Launch& where) {
   const int blocks = (args.shape.tokens + kWarps - 1) / kWarps;
   for_lanes(args.shape, [&]<int N, bool Grouped>() {
     topk_kernel<N, Grouped>
-        <<<blocks, kWarps * kWarp, 0, target.stream>>>(args, buffers.ids, buffers.weights);
+        <<<blocks, kWarps * kWarp, 0, stream_of(where)>>>(args, buffers.ids, buffers.weights);
   });
   check_launch("topk_kernel");
 }

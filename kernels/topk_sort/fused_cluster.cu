@@ -124,23 +124,23 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
 }
 
 template <int N, bool Grouped>
-void launch_lanes(const TopkSortArgs& args, const Target& target) {
+void launch_lanes(const TopkSortArgs& args, const Launch& where) {
   const TopkSortShape& shape = args.shape;
   const int chunk = (shape.tokens + kCluster - 1) / kCluster;
   const size_t shared = shared_bytes(shape, chunk);
   const auto kernel = cluster_kernel<N, Grouped>;
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, chunk) * kWarp;
 
-  const ClusterLaunch launch(kernel, std::max(target.device.processors / kCluster, 2), kCluster,
-                             std::min(wanted, kMaxThreads), shared, target.stream);
+  const ClusterLaunch launch(kernel, std::max(where.device.processors / kCluster, 2), kCluster,
+                             std::min(wanted, kMaxThreads), shared, where.stream);
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, args, chunk), "cluster_kernel");
 }
 
 }  // namespace
 
-void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Target& target) {
-  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, target);
-  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
+void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Launch& where) {
+  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, where);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, where); });
 }
 
 namespace {
@@ -149,11 +149,7 @@ const Kernel<TopkSort> kernel({
     .name = "fused_cluster",
     .backend = Backend::cuda,
     .help = "one launch: a cluster of blocks routes and sorts through distributed shared memory",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          launch_fused_cluster(problem.args(), problem.workspace(),
-                               {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
+    .launch = launch_variant<launch_fused_cluster>,
     .workspace = [](const Case& c, const DeviceFacts&) { return workspace_beyond(c, kMaxTokens); },
     .unsupported = warp_select_unsupported,
     .path = [](const Case& c, const DeviceFacts&) { return path_up_to(c, kMaxTokens); },

@@ -106,14 +106,14 @@ bool fits(const TopkSortShape& shape, const DeviceFacts& device) {
 
 }  // namespace
 
-void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Target& target) {
-  if (!fits(args.shape, target.device)) return launch_chain3(args, workspace, target);
+void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Launch& where) {
+  if (!fits(args.shape, where.device)) return launch_chain3(args, workspace, where);
   const auto shared = static_cast<size_t>(shared_bytes(args.shape));
   const auto kernel = args.shape.dtype == DType::f32   ? one_block_kernel<DType::f32>
                       : args.shape.dtype == DType::f16 ? one_block_kernel<DType::f16>
                                                        : one_block_kernel<DType::bf16>;
   allow_shared(kernel, shared);
-  kernel<<<std::max(target.device.processors, 2), kThreads, shared, target.stream>>>(args);
+  kernel<<<std::max(where.device.processors, 2), kThreads, shared, stream_of(where)>>>(args);
   check_launch("one_block_kernel");
 }
 
@@ -142,11 +142,7 @@ const Kernel<TopkSort> kernel({
     .name = "fused_one_block",
     .backend = Backend::cuda,
     .help = "one launch as in AITER PR 3526: block 0 routes with a thread per token, others zero",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          launch_fused_one_block(problem.args(), problem.workspace(),
-                                 {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
+    .launch = launch_variant<launch_fused_one_block>,
     .workspace =
         [](const Case& c, const DeviceFacts& device) {
           const TopkSortShape shape = TopkSortShape::of(c);

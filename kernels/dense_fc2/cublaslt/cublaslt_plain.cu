@@ -87,7 +87,7 @@ __global__ void fold_kernel(DenseFc2Args args, int64_t chunks, Folded to) {
 }
 
 void fold(const DenseFc2Args& args, const Folded& to, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   const auto chunks = static_cast<int64_t>(Folded::code_bytes(args.shape) / kChunk);
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(
       (chunks + kThreads - 1) / kThreads, int64_t{where.device.processors} * kBlocksPerSm));
@@ -127,7 +127,7 @@ void launch(DenseFc2& problem, const Launch& where) {
                                      .b = Folded::in(problem.packed(kLayout), args.shape).codes,
                                      .d = args.out,
                                      .workspace = problem.workspace()};
-  if (!problem.library_product->run(operands, static_cast<cudaStream_t>(where.stream))) {
+  if (!problem.library_product->run(operands, stream_of(where))) {
     throw Error(Exit::internal, "cublasLtMatmul refused its own algorithm");
   }
 }

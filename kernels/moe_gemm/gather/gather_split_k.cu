@@ -46,7 +46,7 @@ template <int kSplits>
 void launch(MoeGateUp& problem, const Launch& where) {
   constexpr Result kResult = kSplits == 1 ? Result::stored : Result::added;
   const MoeGemmArgs args = problem.args();
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   const TileOrder order = tile_order(args.shape);
   if constexpr (kResult == Result::added)
     zero_output(args.out, int64_t{args.shape.rows()} * args.shape.n, stream);

@@ -24,8 +24,8 @@ void launch(MoeGateUp& problem, const Launch& where) {
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     const auto kernel = sorted_rows_kernel<Rows, kDtype>;
     allow_shared(kernel, Tile<Rows>::kSharedBytes);
-    kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes,
-             static_cast<cudaStream_t>(where.stream)>>>(args, order);
+    kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
+        args, order);
   });
   check_launch("sorted_rows_kernel");
 }

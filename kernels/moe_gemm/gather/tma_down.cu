@@ -110,8 +110,7 @@ void launch(MoeDown& problem, const Launch& where) {
       const auto kernel = tma_down_kernel<Rows>;
       constexpr int kSharedBytes = Tile<Rows>::kSharedBytes + kSwizzleBytes;
       allow_shared(kernel, kSharedBytes);
-      kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes,
-               static_cast<cudaStream_t>(where.stream)>>>(
+      kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes, stream_of(where)>>>(
           fp8::sorted_rows_map(args), fp8::weights_map(args, kTileColumns), args, order);
     }
   });
