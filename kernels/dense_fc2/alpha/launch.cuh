@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/cuda/tensor_map.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/dense_fc2/alpha/tiles.cuh"
 
 namespace moegate::dense_fc2::alpha {
@@ -16,11 +17,10 @@ using namespace cuda;
 /// Calls f with the configuration for a shape's step of K and scale factors.
 template <AlphaPer PerAlpha, int Columns, int Blocks, class F>
 void with_config(const DenseFc2Shape& s, F f) {
-  const auto with_k_tile = [&]<int KTile>() {
+  with_rows<128, 256>(s.k_tile, [&]<int KTile>() {
     s.block_scales ? f(Config<PerAlpha, Columns, KTile, true, Blocks>())
                    : f(Config<PerAlpha, Columns, KTile, false, Blocks>());
-  };
-  s.k_tile == 128 ? with_k_tile.template operator()<128>() : with_k_tile.template operator()<256>();
+  });
 }
 
 /// Launches a kernel of (maps, args) with a block per SM at most.
@@ -30,10 +30,10 @@ void launch_tiles(KernelFunction* kernel, size_t shared_bytes, const DenseFc2Arg
   const DenseFc2Shape& s = args.shape;
   const int clusters = std::min(all_tiles<C>(s), where.device.processors / C::kBlocks);
   const ClusterLaunch launch(kernel, clusters, C::kBlocks, kThreads, shared_bytes, where.stream);
-  const Maps maps = {matrix_map(args.a, s.tokens, s.k(), kRows),
-                     matrix_map(args.a, s.tokens, s.k(),
-                                               rows_of(s, (s.tokens - 1) / kRows * kRows)),
-                     matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
+  const Maps maps = {
+      matrix_map(args.a, s.tokens, s.k(), kRows),
+      matrix_map(args.a, s.tokens, s.k(), rows_of(s, (s.tokens - 1) / kRows * kRows)),
+      matrix_map(args.b, s.hidden, s.k(), C::kColumns / C::kBlocks)};
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, maps, args), "dense_fc2 kernel");
 }
 

@@ -16,6 +16,7 @@
 // is not near a multiple of 128 rows of tiles are empty, and cublaslt_plain, whose tiles fit M and
 // H, is faster (M = 192: 139, 288: 192).
 #include "kernels/cuda/tensor_map.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/stream_k/kernel.cuh"
 #include "kernels/dense_fc2/stream_k/sums.cuh"
@@ -26,10 +27,10 @@ namespace {
 /// Calls f.operator()<rows, block scales>().
 template <class F>
 auto with_kernel(int rows, bool block_scales, F f) {
-  if (rows == 64) {
-    return block_scales ? f.template operator()<64, true>() : f.template operator()<64, false>();
-  }
-  return block_scales ? f.template operator()<128, true>() : f.template operator()<128, false>();
+  return with_rows<64, 128>(rows, [&]<int Rows>() {
+    return block_scales ? f.template operator()<Rows, true>()
+                        : f.template operator()<Rows, false>();
+  });
 }
 
 Plan plan_for(const DenseFc2Shape& s, const DeviceFacts& device) {
@@ -50,9 +51,8 @@ void launch(DenseFc2& problem, const Launch& where) {
     const auto kernel = stream_k_kernel<Rows, kBlockScales>;
     const ClusterLaunch main(kernel, plan.lanes * plan.clusters, plan.blocks, kThreads,
                              kSharedBytes<Shared<Config<Rows, kBlockScales>>>, where.stream);
-    check_cuda(cudaLaunchKernelEx(
-                   &main.config, kernel,
-                   matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
+    check_cuda(cudaLaunchKernelEx(&main.config, kernel,
+                                  matrix_map(args.b, s.hidden, s.k(), plan.weight_copy()), work),
                "stream_k_kernel");
     const int64_t threads = int64_t{s.tokens} * (s.hidden / 8);
     const auto grid = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);

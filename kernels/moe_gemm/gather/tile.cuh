@@ -9,6 +9,7 @@
 #include <cuda_bf16.h>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/gather/operands.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
 
@@ -166,20 +167,10 @@ __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
 /// Calls f<BM, dtype>() for those of the shape.
 template <class F>
 void with_tile(const MoeGemmShape& shape, F f) {
-  const auto with_rows = [&]<DType kDtype>() {
-    switch (shape.block) {
-      case 16:
-        return f.template operator()<16, kDtype>();
-      case 32:
-        return f.template operator()<32, kDtype>();
-      case 64:
-        return f.template operator()<64, kDtype>();
-      default:
-        return f.template operator()<128, kDtype>();
-    }
-  };
-  if (shape.scaled()) return with_rows.template operator()<DType::e4m3>();
-  with_rows.template operator()<DType::bf16>();
+  with_rows<16, 32, 64, 128>(shape.block, [&]<int Rows>() {
+    shape.scaled() ? f.template operator()<Rows, DType::e4m3>()
+                   : f.template operator()<Rows, DType::bf16>();
+  });
 }
 
 /// Empty, or why these kernels do not run the case.

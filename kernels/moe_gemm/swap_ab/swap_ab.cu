@@ -28,6 +28,7 @@
 #include <bit>
 
 #include "kernels/cuda/cluster_launch.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/swap_ab/kernel.cuh"
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
@@ -41,18 +42,16 @@ using namespace cuda;
 /// Calls f with the configuration of a tile of swap_ab_tiles().
 template <class F>
 auto with_config(int block, const SwapAbTile& tile, F f) {
-  const auto few_rows = [&]<int Tokens, int Columns>() {
-    return tile.splits > 1 ? f(Config<Tokens, Columns, true>())
-                           : f(Config<Tokens, Columns, false>());
-  };
-  const bool wide = tile.columns == 128;
-  if (block == 16) {
-    return wide ? few_rows.template operator()<16, 128>() : few_rows.template operator()<16, 64>();
-  }
-  if (block == 32) {
-    return wide ? few_rows.template operator()<32, 128>() : few_rows.template operator()<32, 64>();
-  }
-  return block == 64 ? f(Config<64, 128, false>()) : f(Config<128, 128, false>());
+  return with_rows<16, 32, 64, 128>(block, [&]<int Tokens>() {
+    if constexpr (Tokens > 32) {
+      return f(Config<Tokens, 128, false>());
+    } else {
+      return with_rows<128, 64>(tile.columns, [&]<int Columns>() {
+        return tile.splits > 1 ? f(Config<Tokens, Columns, true>())
+                               : f(Config<Tokens, Columns, false>());
+      });
+    }
+  });
 }
 
 /// Clusters that an idle GPU holds at once.
