@@ -27,15 +27,15 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
 }
 
 template <WeightScale kWeightScale>
-void launch_gather(const MoeGemmArgs& args, const Launch& where) {
+void launch_gather(const MoeGemmArgs& args, void*, const Launch& where) {
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
     constexpr WeightScale kScale = kDtype == DType::bf16 ? WeightScale::per_column : kWeightScale;
     const auto kernel = gather_kernel<Rows, kDtype, kScale>;
     allow_shared(kernel, Tile<Rows>::kSharedBytes);
-    kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes,
-             static_cast<cudaStream_t>(where.stream)>>>(args, order);
+    kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
+        args, order);
   });
   check_launch("gather_kernel");
 }
@@ -44,11 +44,12 @@ std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const tiles::PlainKernel<launch_gather<WeightScale::per_column>, gather_unsupported> per_column(
-    "gather", "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
-const tiles::PlainKernel<launch_gather<WeightScale::per_tile>, scalar_unsupported> per_tile(
-    "scalar_b_scale",
-    "gather with one scale factor of weights per tile (SGLang PR 10567, first step)");
+const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_column>, gather_unsupported>
+    per_column("gather",
+               "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
+const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_tile>, scalar_unsupported>
+    per_tile("scalar_b_scale",
+             "gather with one scale factor of weights per tile (SGLang PR 10567, first step)");
 
 }  // namespace
 }  // namespace moegate::moe_gemm::gather

@@ -11,7 +11,7 @@
 namespace moegate::moe_gemm::host {
 namespace {
 
-void launch(const MoeGemmArgs& args, void* workspace) {
+void launch(const MoeGemmArgs& args, void* workspace, const Launch&) {
   launch_gather({args, best_isa(), static_cast<float*>(workspace)});
 }
 

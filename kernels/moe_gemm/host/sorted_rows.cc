@@ -30,7 +30,7 @@ void widen_sorted_rows(const Operands& operands) {
   }
 }
 
-void launch(const MoeGemmArgs& args, void* workspace) {
+void launch(const MoeGemmArgs& args, void* workspace, const Launch&) {
   const Operands operands = {args, best_isa(), static_cast<float*>(workspace), /*sorted=*/true};
 #pragma omp parallel
   {

@@ -48,7 +48,7 @@ void add_chunks(const MoeGemmArgs& args, const float* partials) {
   }
 }
 
-void launch(const MoeGemmArgs& args, void* workspace) {
+void launch(const MoeGemmArgs& args, void* workspace, const Launch&) {
   const Operands operands = {args, best_isa(), static_cast<float*>(workspace)};
   float* partials = operands.x + widened_bytes(operands.args.shape) / sizeof(float);
 #pragma omp parallel

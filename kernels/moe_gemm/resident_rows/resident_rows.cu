@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/fp8/token_sums.h"
 #include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/resident_rows/kernel.cuh"
@@ -54,23 +55,15 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
                         ((args.shape.n + kColumns - 1) / kColumns);
   const auto grid = static_cast<unsigned>(
       std::min<int64_t>(tiles, where.device.processors * Config<Tokens>::kBlocksPerSm));
-  kernel<<<grid, kThreads, work.plan.shared_bytes, static_cast<cudaStream_t>(where.stream)>>>(
+  kernel<<<grid, kThreads, work.plan.shared_bytes, stream_of(where)>>>(
       fp8::weights_map(args, kColumns), work);
   check_launch("resident_rows_kernel");
 }
 
 template <fp8::Output kOutput>
-void launch_output(const MoeGemmArgs& args, const Launch& where) {
-  switch (args.shape.block) {
-    case 16:
-      return launch_tokens<16, kOutput>(args, where);
-    case 32:
-      return launch_tokens<32, kOutput>(args, where);
-    case 64:
-      return launch_tokens<64, kOutput>(args, where);
-    default:
-      return launch_tokens<128, kOutput>(args, where);
-  }
+void launch_output(const MoeGemmArgs& args, void*, const Launch& where) {
+  with_rows<16, 32, 64, 128>(args.shape.block,
+                             [&]<int Tokens>() { launch_tokens<Tokens, kOutput>(args, where); });
 }
 
 std::string unsupported(const MoeGemmShape& s) {
@@ -82,7 +75,7 @@ std::string unsupported(const MoeGemmShape& s) {
   return tiles::tile_unsupported(s);
 }
 
-const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
+const tiles::PlainKernel<Backend::cuda, launch_output<fp8::Output::rows>, unsupported> kernel(
     "resident_rows", "wgmma on routed rows that stay in shared memory while weights stream by TMA");
 
 }  // namespace
@@ -91,7 +84,7 @@ const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
 namespace moegate::moe_gemm {
 
 void fp8::launch_resident_token_sums(const MoeGemmArgs& args, const Launch& where) {
-  resident_rows::launch_output<fp8::Output::token_sums>(args, where);
+  resident_rows::launch_output<fp8::Output::token_sums>(args, nullptr, where);
 }
 std::string fp8::resident_rows_unsupported(const MoeGemmShape& shape) {
   return resident_rows::unsupported(shape);

@@ -4,6 +4,8 @@
 // host code; variant `tuned` launches what is chosen here.
 #pragma once
 
+#include <type_traits>
+
 #include "harness/tile_file.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
@@ -32,32 +34,57 @@ class TileRegistration {
   explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
 };
 
-/// Registers a CUDA kernel that has neither knobs nor scratch memory: its entry, and its variant of
-/// both operators.
-template <void (*kLaunch)(const MoeGemmArgs&, const Launch&),
-          std::string (*kUnsupported)(const MoeGemmShape&)>
+/// Registers a kernel without knobs: its entry, and its variant of both operators. What it does not
+/// need is nullptr, or left out.
+/// - kLaunch(args, workspace, where): null `workspace` without kWorkspace
+/// - kUnsupported(shape): why it cannot run the shape; empty when it can
+/// - kWorkspace(shape): bytes of scratch memory
+/// - kPath(case, device): as KernelSpec::path
+template <Backend kBackend, void (*kLaunch)(const MoeGemmArgs&, void* workspace, const Launch&),
+          auto kUnsupported = nullptr, auto kWorkspace = nullptr, auto kPath = nullptr>
 class PlainKernel {
  public:
   PlainKernel(const std::string& name, const std::string& help, const char* file = __builtin_FILE())
-      : tile_({.name = name,
-               .backend = Backend::cuda,
-               .launch = [](const MoeGemmArgs& args, const Knobs&, void*,
-                            const Launch& where) { kLaunch(args, where); },
-               .unsupported = [](const MoeGemmShape& shape,
-                                 const Knobs&) { return kUnsupported(shape); }},
-              file),
+      : tile_(entry(name), file),
         gate_up_(spec<MoeGateUp>(name, help), file),
         down_(spec<MoeDown>(name, help), file) {}
 
  private:
+  template <class Function>
+  static constexpr bool kGiven = !std::is_null_pointer_v<Function>;
+
+  static TileKernel entry(const std::string& name) {
+    TileKernel entry{.name = name,
+                     .backend = kBackend,
+                     .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                  const Launch& where) { kLaunch(args, workspace, where); },
+                     .workspace = kWorkspace};
+    if constexpr (kGiven<decltype(kUnsupported)>) {
+      entry.unsupported = [](const MoeGemmShape& shape, const Knobs&) {
+        return kUnsupported(shape);
+      };
+    }
+    return entry;
+  }
+
   template <class P>
   static KernelSpec<P> spec(const std::string& name, const std::string& help) {
-    return {.name = name,
-            .backend = Backend::cuda,
-            .help = help,
-            .launch = [](P& problem, const Launch& where) { kLaunch(problem.args(), where); },
-            .unsupported = [](const Case& c,
-                              const DeviceFacts&) { return kUnsupported(P::shape_of(c)); }};
+    KernelSpec<P> spec{
+        .name = name,
+        .backend = kBackend,
+        .help = help,
+        .launch = [](P& problem,
+                     const Launch& where) { kLaunch(problem.args(), problem.workspace(), where); },
+        .path = kPath};
+    if constexpr (kGiven<decltype(kWorkspace)>) {
+      spec.workspace = [](const Case& c, const DeviceFacts&) { return kWorkspace(P::shape_of(c)); };
+    }
+    if constexpr (kGiven<decltype(kUnsupported)>) {
+      spec.unsupported = [](const Case& c, const DeviceFacts&) {
+        return kUnsupported(P::shape_of(c));
+      };
+    }
+    return spec;
   }
 
   TileRegistration tile_;

@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/fp8/token_sums.h"
 #include "kernels/moe_gemm/fp8/weights_map.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
@@ -40,15 +41,14 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
   const int64_t blocks = (args.shape.capacity() + args.shape.block - 1) / args.shape.block;
   const int64_t tiles = blocks * ((args.shape.n + kColumns - 1) / kColumns);
   const auto grid = static_cast<unsigned>(std::min<int64_t>(tiles, where.device.processors));
-  kernel<<<grid, kThreads, kBytes, static_cast<cudaStream_t>(where.stream)>>>(
-      fp8::weights_map(args, kColumns), args);
+  kernel<<<grid, kThreads, kBytes, stream_of(where)>>>(fp8::weights_map(args, kColumns), args);
   check_launch("wide_tiles_kernel");
 }
 
 template <fp8::Output kOutput>
-void launch_output(const MoeGemmArgs& args, const Launch& where) {
-  args.shape.block == 64 ? launch_tokens<64, kOutput>(args, where)
-                         : launch_tokens<128, kOutput>(args, where);
+void launch_output(const MoeGemmArgs& args, void*, const Launch& where) {
+  with_rows<64, 128>(args.shape.block,
+                     [&]<int Tokens>() { launch_tokens<Tokens, kOutput>(args, where); });
 }
 
 std::string unsupported(const MoeGemmShape& s) {
@@ -57,7 +57,7 @@ std::string unsupported(const MoeGemmShape& s) {
   return tiles::tile_unsupported(s);
 }
 
-const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
+const tiles::PlainKernel<Backend::cuda, launch_output<fp8::Output::rows>, unsupported> kernel(
     "wide_tiles", "wgmma on tiles of 256 columns, for many rows per expert");
 
 }  // namespace
@@ -66,7 +66,7 @@ const tiles::PlainKernel<launch_output<fp8::Output::rows>, unsupported> kernel(
 namespace moegate::moe_gemm {
 
 void fp8::launch_wide_token_sums(const MoeGemmArgs& args, const Launch& where) {
-  wide_tiles::launch_output<fp8::Output::token_sums>(args, where);
+  wide_tiles::launch_output<fp8::Output::token_sums>(args, nullptr, where);
 }
 std::string fp8::wide_tiles_unsupported(const MoeGemmShape& shape) {
   return wide_tiles::unsupported(shape);
