@@ -155,6 +155,8 @@ TEST(ObjectCode, SharedCodeHasNoObjectsOfItsOwn) {
   std::vector<std::string> owners;
   for (const OpEntry& op : all_ops()) owners.push_back(op.file);
   for (const Variant& v : all_variants()) owners.push_back(v.file);
+  std::erase_if(owners,
+                [](const std::string& file) { return file.find('/') == file.npos; });  // tests'
   for (const ObjectCode& object : known_objects()) {
     const bool counts = std::ranges::any_of(owners, [&](const std::string& file) {
       return std::string_view(object.file).starts_with(file.substr(0, file.rfind('/') + 1));
