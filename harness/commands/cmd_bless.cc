@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bless: make a run the baseline.
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/judge/bless.h"
+#include "harness/store/store.h"
 
 namespace moegate {
 namespace {
