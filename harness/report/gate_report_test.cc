@@ -91,6 +91,15 @@ TEST(Report, LeavesOutWholeTablesFromTheBottom) {
   EXPECT_NE(bare.find("140 rows omitted"), std::string::npos);
 }
 
+TEST(Report, ABigTableOfAnAbDoesNotEmptyTheComment) {
+  auto report = report_of({verdict(Outcome::regressed, "a", 0.05)});
+  while (report.tables.size() < 59'970) report.tables += "| 8 | 10.00 |\n";
+  report.tables.resize(59'990, '\n');
+  const std::string text = markdown(report);
+  EXPECT_LE(text.size(), kCommentBytes);
+  EXPECT_GT(text.size(), kCommentBytes * 9 / 10) << text;
+}
+
 TEST(Junit, CountsByWhatHappened) {
   auto report = report_of({verdict(Outcome::pass, "a", 0.001),
                            verdict(Outcome::regressed, "b", 0.05), verdict(Outcome::wrong, "c"),
