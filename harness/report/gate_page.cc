@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verdict for people: the markdown of gate_report.h.
+// A verdict for people: the page of gate_report.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +10,10 @@
 namespace moegate {
 namespace {
 
-constexpr size_t kMaxRows = 60;          // of a table
 constexpr size_t kCellCharacters = 240;  // so that one child's last words do not fill the page
 
-/// A table with its title, and how many rows would be missed without it.
-struct Section {
-  std::string text;
-  size_t rows = 0;
-};
+// Ranks of sections; the verdict's is 0.
+constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4;
 
 std::string level_text(double level) {
   return level > 0 ? fmt::format("{:.4g}", level) : "";
@@ -29,32 +25,45 @@ std::string bounds_text(const CaseVerdict& v) {
 }
 
 Table::Cell cell(const std::string& text) {
-  return {markdown_escaped(clipped(valid_utf8(text), kCellCharacters))};
+  return {clipped(one_line(text), kCellCharacters)};
 }
 
-Section section(const std::string& title, const std::vector<const CaseVerdict*>& rows, bool host,
-                const std::string& after = "") {
-  if (rows.empty()) return {};
+Table table_of(const std::vector<const CaseVerdict*>& rows, bool host) {
   const std::string unit = host ? " (ratio)" : " (us)";
   Table table;
   table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
                    "Now" + unit, "Change", "95 % bounds", "Why"};
-  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
-    const CaseVerdict& v = *rows[i];
-    table.rows.push_back({{name_of(v.outcome)},
-                          cell(v.id.key),
-                          cell(v.id.variant),
-                          {level_text(v.base), true},
-                          {level_text(v.head), true},
-                          {v.latency ? percent(v.latency->effect) : "", true},
-                          {bounds_text(v)},
-                          cell((v.stage == 2 ? "replayed: " : "") + v.why)});
+  for (const CaseVerdict* v : rows) {
+    table.rows.push_back({{name_of(v->outcome)},
+                          cell(v->id.key),
+                          cell(v->id.variant),
+                          {level_text(v->base), true},
+                          {level_text(v->head), true},
+                          {v->latency ? percent(v->latency->effect) : "", true},
+                          {bounds_text(*v)},
+                          cell((v->stage == 2 ? "replayed: " : "") + v->why)});
   }
-  std::string text =
-      fmt::format("\n### {} ({})\n\n{}", title, rows.size(), render(table, Format::md));
-  if (rows.size() > kMaxRows)
-    text += fmt::format("\n{} more in verdict.json.\n", rows.size() - kMaxRows);
-  return {text + after, rows.size()};
+  return table;
+}
+
+/// Adds a section for these cases where there are some.
+void add_cases(Page& page, int rank, const std::string& title,
+               const std::vector<const CaseVerdict*>& rows, bool host) {
+  if (rows.empty()) return;
+  page.sections.push_back(
+      {rank, {Heading{fmt::format("{} ({})", title, rows.size())}, Rows{table_of(rows, host)}}});
+}
+
+void add_improvements(Page& page, const GateReport& report, bool host) {
+  auto rows = worst_first(report.result, {Outcome::improved});
+  std::stable_sort(rows.begin(), rows.end(), [](const CaseVerdict* a, const CaseVerdict* b) {
+    return a->latency->high < b->latency->high;
+  });
+  add_cases(page, kTheRest, "Improvements", rows, host);
+  if (rows.empty() || report.next.empty()) return;
+  page.sections.back().blocks.push_back(
+      Paragraph{{{plain("No baseline gets faster by itself. To take this run, all of it: "),
+                  code(report.next)}}});
 }
 
 std::string not_judged_text(const GateResult& result) {
@@ -62,93 +71,60 @@ std::string not_judged_text(const GateResult& result) {
     if (v->against.empty()) continue;
     return fmt::format(
         "{} new cases were not judged: there is no row to compare them with, for example for {} "
-        "{}.\n",
-        result.not_judged, markdown_escaped(v->id.key), markdown_escaped(v->id.variant));
+        "{}.",
+        result.not_judged, v->id.key, v->id.variant);
   }
   return "";
 }
 
-std::string counts_text(const GateReport& report) {
+Paragraph counts(const GateReport& report) {
   size_t inconclusive = 0, disturbed = 0;
   std::string why;
   for (const CaseVerdict* v : worst_first(report.result, {Outcome::inconclusive})) {
     ++(v->latency ? inconclusive : disturbed);
     if (!v->latency) why = v->why;
   }
-  std::string text = "\n";
-  text +=
-      fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.\n",
-                  inconclusive, report.result.judged);
-  if (disturbed > 0) {
-    text += fmt::format("{} cases could not be judged, for example: {}.\n", disturbed, why);
-  }
-  text += not_judged_text(report.result);
-  text += fmt::format("{} are blind: they cannot see a change of {} on this machine.\n",
-                      report.result.blind, limit(report.limits.blind_at));
-  text += fmt::format(
-      "A case fails from {} when more than {} is certain (family-wise error {:g}, Holm).\n",
-      limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha);
-  return text;
+  Paragraph paragraph;
+  const auto say = [&](const std::string& text) { paragraph.lines.push_back({plain(text)}); };
+  say(fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.",
+                  inconclusive, report.result.judged));
+  if (disturbed > 0)
+    say(fmt::format("{} cases could not be judged, for example: {}.", disturbed, why));
+  const std::string not_judged = not_judged_text(report.result);
+  if (!not_judged.empty()) say(not_judged);
+  say(fmt::format("{} are blind: they cannot see a change of {} on this machine.",
+                  report.result.blind, limit(report.limits.blind_at)));
+  say(
+      fmt::format("A case fails from {} when more than {} is certain (family-wise error {:g}, "
+                  "Holm).",
+                  limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha));
+  return paragraph;
 }
 
-std::string provenance_text(const GateReport& report) {
+Paragraph provenance(const GateReport& report) {
   const RunInfo& run = report.run;
-  std::string text = fmt::format("\n<sub>{} of {}, {}, {} ({}), {}, ", describe(run), report.db,
-                                 run.started, run.device.name, run.device.uuid, run.device.driver);
-  text += fmt::format("commit {}{}, {}, protocol {}, timer {}, flush {}, {} rounds",
-                      run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " **DIRTY**" : "",
-                      run.build, run.protocol, run.timer, run.flush, run.rounds);
-  if (run.status != "complete") text += fmt::format(", **{}**", run.status);
-  if (!report.throttle.empty()) text += fmt::format(", clocks throttled: {}", report.throttle);
-  text += "</sub>\n\nTo repeat: `" + run.command + "`\n";
-  if (!report.next.empty()) text += "To bless: `" + report.next + "`\n";
-  return text;
+  Line line = {plain(fmt::format("{} of {}, {}, {} ({}), {}, commit {}", describe(run), report.db,
+                                 run.started, run.device.name, run.device.uuid, run.device.driver,
+                                 run.git_sha.empty() ? "unknown" : run.git_sha))};
+  if (run.dirty) line.insert(line.end(), {plain(" "), bold("DIRTY")});
+  line.push_back(plain(fmt::format(", {}, protocol {}, timer {}, flush {}, {} rounds", run.build,
+                                   run.protocol, run.timer, run.flush, run.rounds)));
+  if (run.status != "complete") line.insert(line.end(), {plain(", "), bold(run.status)});
+  if (!report.throttle.empty()) line.push_back(plain(", clocks throttled: " + report.throttle));
+  return {{line}, /*small=*/true};
 }
 
-std::string waivers_text(const GateResult& result) {
-  std::string text;
-  for (const std::string& problem : result.waiver_problems)
-    text += "- **" + markdown_escaped(problem) + "**\n";
-  for (const std::string& note : result.waiver_notes) text += "- " + markdown_escaped(note) + "\n";
-  return text;
-}
-
-std::string suites_text(const GateResult& result) {
-  std::string text;
+/// Waivers, and what each suite was judged against.
+List context(const GateResult& result) {
+  List list;
+  for (const std::string& problem : result.waiver_problems) list.items.push_back({bold(problem)});
+  for (const std::string& note : result.waiver_notes) list.items.push_back({plain(note)});
   for (const auto& [suite, e] : result.suites) {
-    text += fmt::format("- `{}`: {}{}{}\n", suite,
-                        e.against.empty() ? "no baseline" : "against " + e.against,
-                        e.note.empty() ? "" : "; ", e.note);
+    list.items.push_back(
+        {code(suite), plain(": " + (e.against.empty() ? "no baseline" : "against " + e.against) +
+                            (e.note.empty() ? "" : "; ") + e.note)});
   }
-  return text;
-}
-
-Section improvements(const GateReport& report, bool host) {
-  auto rows = worst_first(report.result, {Outcome::improved});
-  std::stable_sort(rows.begin(), rows.end(), [](const CaseVerdict* a, const CaseVerdict* b) {
-    return a->latency->high < b->latency->high;
-  });
-  const std::string how =
-      report.next.empty() ? ""
-                          : "\nNo baseline gets faster by itself. To take this run, all of it: `" +
-                                report.next + "`\n";
-  return section("Improvements", rows, host, how);
-}
-
-/// As many of the sections, from the first, as leave room for the rest.
-std::string fitted(const std::string& top, const std::vector<Section>& sections,
-                   const std::string& bottom, size_t max_bytes) {
-  for (size_t kept = sections.size();; --kept) {
-    std::string text = top;
-    size_t omitted = 0;
-    for (size_t i = 0; i < sections.size(); ++i) {
-      if (i < kept) text += sections[i].text;
-      if (i >= kept) omitted += sections[i].rows;
-    }
-    if (omitted > 0) text += fmt::format("\n{} rows omitted, see verdict.json.\n", omitted);
-    text += bottom;
-    if (text.size() < max_bytes || kept == 0) return text;
-  }
+  return list;
 }
 
 }  // namespace
@@ -171,17 +147,26 @@ std::vector<const CaseVerdict*> worst_first(const GateResult& result,
   return rows;
 }
 
-std::string markdown(const GateReport& report, size_t max_bytes) {
+Page gate_page(const GateReport& report) {
   const GateResult& result = report.result;
   const bool host = report.run.device.backend == Backend::host;
-  const bool ab = !report.tables.empty();  // tables name every improvement
-  const std::vector<Section> sections = {
-      section("Failures", worst_first(result, kFailures), host),
-      section("Waived", worst_first(result, {Outcome::waived}), host),
-      ab ? Section{"\n" + report.tables, result.cases.size()} : improvements(report, host)};
-  return fitted(
-      "**" + sentence(result, report.exit) + "**\n\n" + waivers_text(result) + suites_text(result),
-      sections, counts_text(report) + (ab ? "" : provenance_text(report)), max_bytes);
+  const bool ab = !report.ab.empty();  // its tables name every improvement
+  Page page{{}, "verdict.json"};
+  page.sections.push_back({0, {Paragraph{{{bold(sentence(result, report.exit))}}}}});
+  page.sections.push_back({kContext, {context(result)}});
+  add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);
+  add_cases(page, kWaived, "Waived", worst_first(result, {Outcome::waived}), host);
+  for (Section section : report.ab) {
+    section.rank = section.rank == 0 ? kContext : kTheRest;
+    page.sections.push_back(std::move(section));
+  }
+  if (!ab) add_improvements(page, report, host);
+  page.sections.push_back({kContext, {counts(report)}});
+  if (ab) return page;
+  page.sections.push_back({kContext, {provenance(report)}});
+  page.sections.push_back(
+      {kContext, {Commands{{{"To repeat", report.run.command}, {"To bless", report.next}}}}});
+  return page;
 }
 
 }  // namespace moegate
