@@ -28,7 +28,7 @@ Table::Cell cell(const std::string& text) {
   return {clipped(one_line(text), kCellCharacters)};
 }
 
-Table table_of(const std::vector<const CaseVerdict*>& rows, bool host) {
+Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
   const std::string unit = host ? " (ratio)" : " (us)";
   Table table;
   table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
@@ -51,7 +51,7 @@ void add_cases(Page& page, int rank, const std::string& title,
                const std::vector<const CaseVerdict*>& rows, bool host) {
   if (rows.empty()) return;
   page.sections.push_back(
-      {rank, {Heading{fmt::format("{} ({})", title, rows.size())}, Rows{table_of(rows, host)}}});
+      {rank, {Heading{fmt::format("{} ({})", title, rows.size())}, Rows{cases_table(rows, host)}}});
 }
 
 void add_improvements(Page& page, const GateReport& report, bool host) {

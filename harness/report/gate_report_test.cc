@@ -35,7 +35,7 @@ CaseVerdict verdict(Outcome outcome, const std::string& variant, double effect =
   return v;
 }
 
-GateReport report_of(std::vector<CaseVerdict> cases) {
+GateReport report_on(std::vector<CaseVerdict> cases) {
   GateReport report;
   report.result.cases = std::move(cases);
   count_outcomes(report.result);
@@ -59,7 +59,7 @@ size_t count(const std::string& text, const std::string& what) {
 
 TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
   auto report =
-      report_of({verdict(Outcome::regressed, "a", 0.05), verdict(Outcome::improved, "b", -0.05)});
+      report_on({verdict(Outcome::regressed, "a", 0.05), verdict(Outcome::improved, "b", -0.05)});
   report.result.cases[0].stage = 2;
   const std::string text = comment(report);
   EXPECT_EQ(text.find("**FAIL (exit 10): 1 regressed, 1 improved"), 0u) << text;
@@ -70,7 +70,7 @@ TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
 }
 
 TEST(Report, CellsShowWhatTheySay) {
-  auto report = report_of({verdict(Outcome::wrong, "a")});
+  auto report = report_on({verdict(Outcome::wrong, "a")});
   report.result.cases[0].why = "kernel<int> | `x` \xff";
   EXPECT_NE(comment(report).find("kernel\\<int\\> \\| \\`x\\` \xEF\xBF\xBD"), std::string::npos)
       << comment(report);
@@ -85,7 +85,7 @@ TEST(Report, LeavesOutRowsFromTheEndAndThenWholeTables) {
     cases.back().why = cases[cases.size() - 2].why;
     for (CaseVerdict* v : {&cases.back(), &cases[cases.size() - 2]}) v->id.key.append(200, 'x');
   }
-  const GateReport report = report_of(cases);
+  const GateReport report = report_on(cases);
   const std::string text = comment(report);
   EXPECT_LE(text.size(), kCommentBytes);
   EXPECT_GT(text.size(), kCommentBytes * 9 / 10);
@@ -106,7 +106,7 @@ TEST(Report, LeavesOutRowsFromTheEndAndThenWholeTables) {
 
 TEST(Report, AFileHasAllRows) {
   const GateReport report =
-      report_of(std::vector<CaseVerdict>(2000, verdict(Outcome::regressed, "a", 0.05)));
+      report_on(std::vector<CaseVerdict>(2000, verdict(Outcome::regressed, "a", 0.05)));
   EXPECT_EQ(count(to_markdown(gate_page(report), kAnyBytes), "\n| regressed "), 2000u);
 }
 
@@ -124,7 +124,7 @@ std::vector<Section> ab_of(int variants) {
 }
 
 TEST(Report, ABigTableOfAnAbDoesNotEmptyTheComment) {
-  auto report = report_of({verdict(Outcome::regressed, "a", 0.05)});
+  auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
   report.ab = ab_of(1);
   const size_t one = to_markdown({{report.ab[0]}, ""}, kAnyBytes).size() + 1;
   report.ab = ab_of(static_cast<int>(59'990 / one));
@@ -149,7 +149,7 @@ bool has_whole_tables(const std::string& text) {
 }
 
 void expect_a_full_page(size_t budget, int failures, int variants) {
-  auto report = report_of(
+  auto report = report_on(
       std::vector<CaseVerdict>(static_cast<size_t>(failures), verdict(Outcome::wrong, "a|`b`")));
   report.ab = ab_of(variants);
   const std::string text = to_markdown(gate_page(report), budget);
@@ -171,7 +171,7 @@ TEST(Report, UsesTheSpaceThereIsWhateverFails) {
 }
 
 TEST(Report, TextsOfAStoreAreNoMarkup) {
-  auto report = report_of({verdict(Outcome::pass, "a")});
+  auto report = report_on({verdict(Outcome::pass, "a")});
   const std::string evil = "x</sub>\n::error::![i](u) <b> @team \x1b[31m **b** `c`";
   RunInfo& run = report.run;
   for (std::string* text :
@@ -198,7 +198,7 @@ TEST(Report, TextsOfAStoreAreNoMarkup) {
 }
 
 TEST(Junit, CountsByWhatHappened) {
-  auto report = report_of({verdict(Outcome::pass, "a", 0.001),
+  auto report = report_on({verdict(Outcome::pass, "a", 0.001),
                            verdict(Outcome::regressed, "b", 0.05), verdict(Outcome::wrong, "c"),
                            verdict(Outcome::missing, "d"), verdict(Outcome::missing, "e"),
                            verdict(Outcome::inconclusive, "f"), verdict(Outcome::environment, "g"),
@@ -227,7 +227,7 @@ TEST(Junit, CountsByWhatHappened) {
 }
 
 TEST(Junit, OneTestsuitePerSuiteAndOperatorAndNoTimeForRatios) {
-  auto report = report_of(
+  auto report = report_on(
       {verdict(Outcome::pass, "a"), verdict(Outcome::pass, "b"), verdict(Outcome::pass, "c")});
   report.result.cases[1].id.key = "moe/tokens=8";
   report.result.cases[2].id.suite = "smoke";
@@ -239,7 +239,7 @@ TEST(Junit, OneTestsuitePerSuiteAndOperatorAndNoTimeForRatios) {
 
 TEST(Junit, APythonParserTakesTheWorstText) {
   if (std::system("python3 -c 'import xml.etree' 2>/dev/null") != 0) GTEST_SKIP() << "no python3";
-  auto report = report_of({verdict(Outcome::wrong, "a<\"&'>")});
+  auto report = report_on({verdict(Outcome::wrong, "a<\"&'>")});
   report.result.cases[0].why = "]]> \x01\x1b[31m \xff\xfe \xED\xA0\x80 \xEF\xBF\xBF <b>&amp;\n\t µ";
   report.run.git_sha = "\"<&";
   const fs::path file = fs::path(::testing::TempDir()) / "junit_worst.xml";
@@ -257,7 +257,7 @@ TEST(Github, AnnotatesTheWorstTenAndSumsUpTheRest) {
   for (int i = 0; i < 13; ++i)
     cases.push_back(verdict(Outcome::regressed, "v" + std::to_string(i), 0.05 + 0.01 * i));
   cases[3].why = "+8 %\nsecond line";
-  auto report = report_of(cases);
+  auto report = report_on(cases);
   report.result.waiver_problems = {"waiver W-1 expired"};
   const std::string text = annotations(report, "/");
   EXPECT_EQ(count(text, "::error "), 10u) << text;
@@ -269,7 +269,7 @@ TEST(Github, AnnotatesTheWorstTenAndSumsUpTheRest) {
                       "expired\n"),
             std::string::npos)
       << text;
-  EXPECT_EQ(annotations(report_of({verdict(Outcome::pass, "a")}), "/"), "");
+  EXPECT_EQ(annotations(report_on({verdict(Outcome::pass, "a")}), "/"), "");
 }
 
 TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
@@ -295,7 +295,7 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
   EXPECT_EQ(text_of(summary), "before\n" + out_);
   EXPECT_NE(text_of(dir_ / "j.xml").find("<failure type=\"latency\""), std::string::npos);
 
-  const auto report = report_of({verdict(Outcome::regressed, "a", 0.05)});
+  const auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
   fs::resize_file(summary, kSummaryBytes - comment(report).size() + 1);
   append_summary(report, summary);
   const std::string full = text_of(summary);

@@ -115,7 +115,7 @@ std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool
 }
 
 /// A row per case, and their geomean, which stays when rows go.
-Rows table_of(const std::vector<PrRow>& rows, const PrTables& tables) {
+Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
   const std::string rate = rate_column(rows);
   Table table;
   table.columns = {"tokens",  "Before (us)", "After (us)",   "Speedup",
@@ -141,12 +141,15 @@ std::string counts_line(const std::vector<PrRow>& rows) {
   return text;
 }
 
-Section section_of(const PrGroup& group, const std::vector<PrRow>& rows, const PrTables& tables) {
+Section speedup_section(const PrGroup& group, const std::vector<PrRow>& rows,
+                        const PrTables& tables) {
   const auto& [suite, model, op, config, variant] = group;
   Line title = {plain(op + " · "), code(variant), plain(fmt::format(" · {} ({})", model, suite))};
   if (!config.empty()) title.push_back(plain(" · " + config));
   for (Span& span : title) span.bold = true;
-  return {1, {Paragraph{{title}}, Paragraph{{{plain(counts_line(rows))}}}, table_of(rows, tables)}};
+  return {
+      1,
+      {Paragraph{{title}}, Paragraph{{{plain(counts_line(rows))}}}, speedup_table(rows, tables)}};
 }
 
 /// "3", or "4–16" where some cases were measured more often.
@@ -197,7 +200,7 @@ Paragraph footer(const PrTables& tables) {
 std::vector<Section> pr_sections(const PrTables& tables) {
   std::vector<Section> sections;
   for (const auto& [group, rows] : group_rows(tables))
-    sections.push_back(section_of(group, rows, tables));
+    sections.push_back(speedup_section(group, rows, tables));
   sections.push_back({0, {footer(tables)}});
   return sections;
 }
