@@ -4,6 +4,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/report/history.h"
+#include "harness/report/page_markdown.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -36,7 +37,8 @@ int cmd_history(const std::vector<std::string>& args) {
   if (query.last < 0) usage_error("--last {} is negative; give a number of runs, or 0", query.last);
   Store store = Store::open((*values)["db"].as<std::string>(), Store::Mode::read);
   const auto all = read_history(store, query);
-  fmt::print("{}", format == Format::md ? markdown(all) : render(history_table(all), format));
+  fmt::print("{}", format == Format::md ? to_markdown(history_page(all), kAnyBytes)
+                                        : render(history_table(all), format));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
+#include "harness/report/page_markdown.h"
 
 namespace moegate {
 
@@ -82,10 +83,11 @@ void publish(Store& store, const GateReport& report, const po::variables_map& va
   if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
     store_verdicts(store, report.run.id, report.result);
   }
-  const std::string md = markdown(report), json = verdict_json(report);
+  const Page page = gate_page(report);
+  const std::string json = verdict_json(report);
   switch (format) {
     case Format::md:
-      fmt::print("{}", md);
+      fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
       break;
     case Format::csv:
       fmt::print("{}", render(verdict_table(report.result), Format::csv));
@@ -95,7 +97,8 @@ void publish(Store& store, const GateReport& report, const po::variables_map& va
       break;
   }
   std::fflush(stdout);
-  if (values.count("report") != 0) write_output(values["report"].as<std::string>(), md);
+  if (values.count("report") != 0)
+    write_output(values["report"].as<std::string>(), to_markdown(page, kAnyBytes));
   if (values.count("junit") != 0) write_output(values["junit"].as<std::string>(), junit_xml(report));
   if (values["github"].as<bool>()) publish_to_github(report);
   if (values.count("verdict") != 0) write_output(values["verdict"].as<std::string>(), json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A history as tables; the reading is in history.cc.
+// A history as a page and as a table; the reading is in history.cc.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -66,29 +66,42 @@ const char* unit_of(const HistorySeries& series) {
   return series.backend == Backend::host ? "ratio" : "us";
 }
 
-std::string changes_text(const HistorySeries& series) {
-  std::string text;
+List changes(const HistorySeries& series) {
+  List list;
   for (const ChangePoint& c : series.changes) {
     const HistoryPoint &before = series.points[c.at - 1], &after = series.points[c.at];
-    text += fmt::format("- step of {} between {} (run {}) and {} (run {}), p = {:.2g}\n",
-                        size_of(c), commit(before), before.run, commit(after), after.run, c.p);
+    list.items.push_back(
+        {plain(fmt::format("step of {} between {} (run {}) and {} (run {}), p = {:.2g}", size_of(c),
+                           commit(before), before.run, commit(after), after.run, c.p))});
   }
-  return text.empty() ? "No step found.\n" : text;
+  return list;
+}
+
+/// "**`key` `variant`** on nvidia-h200 GPU-1, timer cupti, flush read, protocol 1"
+Line title(const HistorySeries& series) {
+  Line line = {code(series.key), bold(" "), code(series.variant)};
+  for (Span& span : line) span.bold = true;
+  line.push_back(plain(fmt::format(" on {}{}, timer {}, flush {}, protocol {}", series.klass,
+                                   series.uuid.empty() ? "" : " " + series.uuid, series.timer,
+                                   series.flush, series.protocol)));
+  return line;
 }
 
 }  // namespace
 
-std::string markdown(const std::vector<HistorySeries>& all) {
-  std::string text;
+Page history_page(const std::vector<HistorySeries>& all) {
+  Page page;
   for (const HistorySeries& series : all) {
     Table table{columns_of(unit_of(series)), {}};
     for (size_t i = 0; i < series.points.size(); ++i) table.rows.push_back(cells_of(series, i));
-    text += fmt::format("{}**`{}` `{}`** on {}{}, timer {}, flush {}, protocol {}\n\n{}\n{}",
-                        text.empty() ? "" : "\n", series.key, series.variant, series.klass,
-                        series.uuid.empty() ? "" : " " + series.uuid, series.timer, series.flush,
-                        series.protocol, render(table, Format::md), changes_text(series));
+    page.sections.push_back({0, {Paragraph{{title(series)}}, Rows{std::move(table)}}});
+    if (series.changes.empty()) {
+      page.sections.push_back({0, {Paragraph{{{plain("No step found.")}}}}});
+    } else {
+      page.sections.push_back({0, {changes(series)}});
+    }
   }
-  return text;
+  return page;
 }
 
 Table history_table(const std::vector<HistorySeries>& all) {
