@@ -14,17 +14,16 @@ WITH measured AS (
          json_array(params ->> 'tokens', params ->> 'topk', params ->> 'hidden', params ->> 'launch', params ->> 'cache') AS rows_of,
          json_array(params ->> 'experts', params ->> 'inter') AS weights_of,
          CASE op WHEN 'moe_down' THEN json_array(section, params ->> 'routing') WHEN 'dense_fc2' THEN params ->> 'scales' END AS kind
-  FROM result r JOIN process USING (process_id) JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND r.status IN ('ok', 'noisy') AND samples > 0 AND variant <> 'cublaslt_plain'
+  FROM level WHERE run_id = :run AND variant <> 'cublaslt_plain'
     AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND params ->> 'dtype' = 'fp8')
-), level AS (
+), spans AS (
   SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant
 ), ranked AS (
   SELECT *, row_number() OVER (PARTITION BY op, rows_of, weights_of, kind ORDER BY ns, variant, case_id) AS place
-  FROM level WHERE variant <> 'sparse_rows'
+  FROM spans WHERE variant <> 'sparse_rows'
 ), sparse_rows AS (
   SELECT rows_of, weights_of, kind AS scales, params ->> 'routing' AS routing, min(ns) AS ns
-  FROM level WHERE variant = 'sparse_rows' GROUP BY 1, 2, 3, 4
+  FROM spans WHERE variant = 'sparse_rows' GROUP BY 1, 2, 3, 4
 ), layer AS (
   SELECT down.case_id, down.section, down.facts, down.params, dense.params AS dense_params,
          rows_of, down.weights_of, dense.case_id AS dense_case, dense.variant AS dense_variant, dense.ns AS dense_ns,
@@ -35,7 +34,7 @@ WITH measured AS (
     AND down.place = 1 AND dense.place = 1 AND total.place = 1
 ), ratio AS (
   SELECT l.case_id, dense_case, avg(ln(a.span_ns / (b.span_ns + c.span_ns))) AS x,
-         t975(count(*) - 1) * sd(ln(a.span_ns / (b.span_ns + c.span_ns))) / sqrt(count(*)) AS reach
+         reach95(ln(a.span_ns / (b.span_ns + c.span_ns))) AS reach
   FROM layer l JOIN measured a ON a.case_id = dense_case AND a.variant = dense_variant
   JOIN measured b ON b.case_id = l.case_id AND b.variant = down_variant AND b.round = a.round
   JOIN measured c ON c.case_id = sum_case AND c.variant = sum_variant AND c.round = a.round
@@ -54,7 +53,7 @@ SELECT replace(section, '-down', '') AS model,
        round((down_ns + sum_ns) / 1000, 2) AS "sparse us",
        round(s.ns / 1000, 2) AS "sparse_rows us",
        printf('%.2f', exp(x)) AS "dense / sparse",
-       CASE WHEN reach IS NOT NULL THEN printf('%.2f–%.2f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
+       interval_text(x, reach, 2) AS "95 % CI",
        CASE WHEN x + reach < 0 THEN 'dense' WHEN x - reach > 0 THEN 'sparse' ELSE '~' END AS faster
 FROM layer l JOIN ratio USING (case_id, dense_case)
 LEFT JOIN sparse_rows s ON s.rows_of = l.rows_of AND s.weights_of = l.weights_of

@@ -10,7 +10,7 @@ WITH results AS (
   WHERE run_id = :run
 ), grouped AS (
   SELECT case_id, variant, min(result_id) AS result_id, count(*) AS processes, count(span) AS n,
-         exp(avg(ln(span))) AS level, t975(count(span) - 1) * sd(ln(span)) / sqrt(count(span)) AS reach,
+         exp(avg(ln(span))) AS level, reach95(ln(span)) AS reach,
          avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
          avg(CASE WHEN span THEN busy_ns END) AS busy, max(launches) AS launches,
          sum(samples) AS samples, group_concat(DISTINCT status) AS status, max(why) AS why, max(path) AS path,

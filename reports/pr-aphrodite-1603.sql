@@ -14,59 +14,46 @@ WITH published (experts, hidden, inter, variant, gain) AS (
   VALUES ('128', '2048', '384', 'gather_split_k1', '~0.4 % end to end')
 ), measured AS (
   SELECT result_id, case_id, section AS model, json_remove(params, '$.block') AS shape, params ->> 'block' AS block, variant,
-         round, span_ns, CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged,
-         (SELECT sum(ns) FROM kernel k WHERE k.result_id = r.result_id AND name GLOB '*zero_kernel*') AS zero_ns,
-         (SELECT sum(ns) FROM kernel k WHERE k.result_id = r.result_id AND name NOT GLOB '*zero_kernel*') AS gemm_ns
-  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
-  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND op = 'moe_gate_up' AND r.status IN ('ok', 'noisy') AND samples > 0
-), level AS (
+         round, span_ns, judged,
+         (SELECT sum(ns) FROM kernel k WHERE k.result_id = l.result_id AND name GLOB '*zero_kernel*') AS zero_ns,
+         (SELECT sum(ns) FROM kernel k WHERE k.result_id = l.result_id AND name NOT GLOB '*zero_kernel*') AS gemm_ns
+  FROM level l WHERE run_id = :run AND op = 'moe_gate_up'
+), placed AS (
   SELECT model, shape, variant, block, case_id, exp(avg(ln(span_ns))) AS ns, avg(zero_ns) AS zero_ns, avg(gemm_ns) AS gemm_ns,
          row_number() OVER (PARTITION BY model, shape, variant ORDER BY avg(ln(span_ns)), block) AS place
   FROM measured GROUP BY case_id, variant
 ), best AS (
-  SELECT m.* FROM measured m JOIN level USING (case_id, variant) WHERE place = 1
+  SELECT m.* FROM measured m JOIN placed USING (case_id, variant) WHERE place = 1
 ), change AS (
   SELECT a.case_id, a.variant, avg(ln(b.judged / a.judged)) AS x,
-         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach,
-         avg(ln(b.gemm_ns / a.gemm_ns)) AS gemm_x,
-         t975(count(*) - 1) * sd(ln(b.gemm_ns / a.gemm_ns)) / sqrt(count(*)) AS gemm_reach
+         reach95(ln(b.judged / a.judged)) AS reach,
+         avg(ln(b.gemm_ns / a.gemm_ns)) AS gemm_x, reach95(ln(b.gemm_ns / a.gemm_ns)) AS gemm_reach
   FROM best a JOIN best b USING (model, shape, round)
   WHERE b.variant = 'gather' AND a.variant <> 'gather' AND a.judged > 0 AND b.judged > 0
   GROUP BY a.case_id, a.variant
-), ceilings AS (
-  SELECT max(value) FILTER (WHERE name = 'read_bytes_per_s') AS bandwidth,
-         max(value) FILTER (WHERE name = 'fp8_flops') AS fp8, max(value) FILTER (WHERE name = 'bf16_flops') AS bf16
-  FROM ceiling WHERE device_id = (SELECT device_id FROM run WHERE run_id = :run)
-), roof AS (
-  SELECT case_id, 1e9 * (read_bytes + max(0, write_bytes - cache_bytes)) / bandwidth AS memory_ns,
-         1e9 * flops / iif(params ->> 'dtype' = 'bf16', bf16, fp8) AS products_ns
-  FROM bench_case, ceilings, (SELECT cache_bytes FROM device JOIN run USING (device_id) WHERE run_id = :run)
 ), varying AS (
-  SELECT model, j.key AS name FROM level, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
+  SELECT model, j.key AS name FROM placed, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 )
 SELECT model,
        CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
-        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = level.model AND v.name = j.key)) AS other,
-       level.variant,
+        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = placed.model AND v.name = j.key)) AS other,
+       placed.variant,
        block,
        round(ns / 1000, 2) AS us,
        round(zero_ns / 1000, 2) AS "zeroing us",
        CASE WHEN zero_ns THEN round(gemm_ns / 1000, 2) END AS "GEMM us",
-       CASE WHEN x - reach > 0 OR x + reach < 0 THEN printf('%.3fx', exp(x)) WHEN x IS NOT NULL THEN '~' END AS "speed-up",
-       CASE WHEN reach IS NOT NULL THEN printf('%.3f–%.3f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
-       CASE WHEN zero_ns IS NULL THEN NULL
-            WHEN gemm_x - gemm_reach > 0 OR gemm_x + gemm_reach < 0 THEN printf('%.3fx', exp(gemm_x))
-            WHEN gemm_x IS NOT NULL THEN '~' END AS "speed-up without zeroing",
+       speedup_text(x, reach, 3) AS "speed-up",
+       interval_text(x, reach, 3) AS "95 % CI",
+       CASE WHEN zero_ns IS NOT NULL THEN speedup_text(gemm_x, gemm_reach, 3) END AS "speed-up without zeroing",
        round(memory_ns / 1000, 2) AS "floor us: memory",
        round(products_ns / 1000, 2) AS "floor us: products",
        round(100 * max(memory_ns, coalesce(products_ns, 0)) / ns, 1) AS "% of floor",
-       iif(level.variant = 'gather_split_k1', '1.00', NULL) AS "expected speed-up",
+       iif(placed.variant = 'gather_split_k1', '1.00', NULL) AS "expected speed-up",
        gain AS "published gain"
-FROM level LEFT JOIN change USING (case_id, variant) JOIN roof USING (case_id)
-LEFT JOIN published p ON p.variant = level.variant AND experts = shape ->> 'experts' AND hidden = shape ->> 'hidden'
+FROM placed LEFT JOIN change USING (case_id, variant) JOIN roof USING (case_id)
+LEFT JOIN published p ON p.variant = placed.variant AND experts = shape ->> 'experts' AND hidden = shape ->> 'hidden'
      AND inter = shape ->> 'inter'
-WHERE place = 1
-ORDER BY model, tokens, shape, level.variant <> 'gather', level.variant <> 'gather_split_k1', level.variant NOT GLOB 'split_k*',
-         level.variant
+WHERE place = 1 AND roof.run_id = :run
+ORDER BY model, tokens, shape, placed.variant <> 'gather', placed.variant <> 'gather_split_k1', placed.variant NOT GLOB 'split_k*',
+         placed.variant

@@ -16,15 +16,13 @@ WITH published (hidden, inter, block, variant, fc1, fc2) AS (
          ('2816', '704', '64', 'single_fp16_acc', '7.52', '4.59')
 ), measured AS (
   SELECT result_id, case_id, op, variant, round, span_ns, params ->> 'cache' AS cache,
-         CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged,
+         judged,
          substr(section, 1, instr(section || '-fc', '-fc') - 1) AS model,
          json_remove(params, '$.alpha', '$.beta', '$.limit', '$.cache') AS layer,  -- the same for FC1 and FC2
          CASE WHEN backend = 'host' THEN 'single'
               WHEN variant GLOB '*_fp32_acc' OR params ->> 'dtype' = 'bf16' THEN 'single_fp32_acc'
               ELSE 'single_fp16_acc' END AS before
-  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
-  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND op GLOB 'qmoe_*' AND r.status IN ('ok', 'noisy') AND samples > 0
+  FROM level WHERE run_id = :run AND op GLOB 'qmoe_*'
 ), parts AS (
   SELECT case_id, variant, group_concat(us, ' + ') AS launches
   FROM (SELECT case_id, variant, ordinal, printf('%.2f', avg(ns) / 1000) AS us
@@ -33,21 +31,20 @@ WITH published (hidden, inter, block, variant, fc1, fc2) AS (
   GROUP BY case_id, variant HAVING count(*) > 1
 ), change AS (
   SELECT a.case_id, a.variant, avg(ln(b.judged / a.judged)) AS x,
-         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach
+         reach95(ln(b.judged / a.judged)) AS reach
   FROM measured a JOIN measured b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = a.before
   WHERE a.variant <> a.before AND a.judged > 0 AND b.judged > 0
   GROUP BY a.case_id, a.variant
-), cell AS (
+), layer_cell AS (
   SELECT model, layer, op = 'qmoe_fc1_swiglu' AS is_fc1, cache, m.variant, before, launches,
          round(exp(avg(ln(span_ns))) / 1000, 2) AS us,
-         CASE WHEN x - reach > 0 OR x + reach < 0
-              THEN printf('%.2fx (%.2f–%.2f)', exp(x), exp(x - reach), exp(x + reach))
-              WHEN m.variant <> before THEN '~' END AS speedup
+         CASE WHEN m.variant <> before
+              THEN coalesce(speedup_with_interval(x, reach, 2), '~') END AS speedup
   FROM measured m LEFT JOIN parts USING (case_id, variant) LEFT JOIN change USING (case_id, variant)
   GROUP BY case_id, m.variant
 ), route AS (
   SELECT DISTINCT model, layer, variant, before, iif(variant GLOB 'split_k*', before, variant) AS fc2_variant
-  FROM cell
+  FROM layer_cell
 ), varying AS (
   SELECT model, j.key AS name FROM route, json_each(layer) j
   GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
@@ -69,9 +66,9 @@ SELECT model,
        p.fc1 AS "published FC1 us, hot",
        p.fc2 AS "published FC2 us, hot"
 FROM route
-JOIN cell USING (model, layer)
+JOIN layer_cell USING (model, layer)
 LEFT JOIN published p ON p.variant = route.variant AND hidden = layer ->> 'hidden' AND inter = layer ->> 'inter'
      AND block = layer ->> 'scale-block' AND layer ->> 'tokens' = '1' AND layer ->> 'dtype' = 'fp16'
-WHERE cell.variant = iif(is_fc1, route.variant, fc2_variant)
+WHERE layer_cell.variant = iif(is_fc1, route.variant, fc2_variant)
 GROUP BY model, layer, route.variant
 ORDER BY model, CAST(layer ->> 'tokens' AS INTEGER), layer, route.before, route.variant <> route.before, route.variant

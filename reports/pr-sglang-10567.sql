@@ -21,18 +21,16 @@ WITH published (tokens, route, gate_up, down, layer) AS (
 ), measured AS (
   SELECT case_id, op = 'moe_down' AS is_down, replace(replace(section, '-gate-up', ''), '-down', '') AS model,
          json_remove(params, '$.block') AS shape, params ->> 'block' AS block, round, span_ns, backend,
-         CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged,
+         judged,
          iif(backend = 'cuda' AND variant IN ('sorted_rows', 'tma_down'), 'sorted_rows + tma_down', variant) AS route
-  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
-  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND op IN ('moe_gate_up', 'moe_down') AND r.status IN ('ok', 'noisy') AND samples > 0
-), cell AS (
+  FROM level WHERE run_id = :run AND op IN ('moe_gate_up', 'moe_down')
+), gemm AS (
   SELECT model, shape, route, block, is_down, case_id, exp(avg(ln(span_ns))) AS ns
   FROM measured GROUP BY model, shape, route, block, is_down
 ), best AS (  -- the block of a route; one with both GEMMs before one without
   SELECT model, shape, route, block,
          row_number() OVER (PARTITION BY model, shape, route ORDER BY count(*) DESC, sum(ns), block) AS place
-  FROM cell GROUP BY model, shape, route, block
+  FROM gemm GROUP BY model, shape, route, block
 ), layer AS (  -- per process; is_down 2: both
   SELECT m.model, m.shape, m.route, m.round, is_down, judged
   FROM measured m JOIN best USING (model, shape, route, block) WHERE place = 1
@@ -42,31 +40,22 @@ WITH published (tokens, route, gate_up, down, layer) AS (
   GROUP BY m.model, m.shape, m.route, m.round HAVING count(*) = 2
 ), change AS (
   SELECT a.model, a.shape, a.route, a.is_down, avg(ln(b.judged / a.judged)) AS x,
-         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach
+         reach95(ln(b.judged / a.judged)) AS reach
   FROM layer a JOIN layer b USING (model, shape, round, is_down)
   WHERE b.route = 'gather' AND a.route <> 'gather' AND a.judged > 0 AND b.judged > 0
   GROUP BY a.model, a.shape, a.route, a.is_down
 ), speedup AS (
   SELECT model, shape, route, is_down,
-         CASE WHEN x - reach > 0 OR x + reach < 0
-              THEN printf('%.2fx (%.2f–%.2f)', exp(x), exp(x - reach), exp(x + reach)) ELSE '~' END AS text
+         speedup_with_interval(x, reach, 2) AS text
   FROM change
-), ceilings AS (
-  SELECT max(value) FILTER (WHERE name = 'read_bytes_per_s') AS bandwidth,
-         max(value) FILTER (WHERE name = 'fp8_flops') AS fp8, max(value) FILTER (WHERE name = 'bf16_flops') AS bf16
-  FROM ceiling WHERE device_id = (SELECT device_id FROM run WHERE run_id = :run)
-), roof AS (
-  SELECT case_id, 1e9 * (read_bytes + max(0, write_bytes - cache_bytes)) / bandwidth AS memory_ns,
-         1e9 * flops / iif(params ->> 'dtype' = 'bf16', bf16, fp8) AS products_ns,
-         (read_bytes + write_bytes) / 4.0e3 AS h20_memory_ns,
-         flops / iif(params ->> 'dtype' = 'bf16', 148e3, 296e3) AS h20_products_ns
-  FROM bench_case, ceilings, (SELECT cache_bytes FROM device JOIN run USING (device_id) WHERE run_id = :run)
 ), varying AS (
   SELECT model, j.key AS name FROM best, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 ), placed AS (
-  SELECT cell.*, memory_ns, products_ns, h20_memory_ns, h20_products_ns, text,
-         100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent
-  FROM cell JOIN best USING (model, shape, route, block) JOIN roof USING (case_id)
+  SELECT gemm.*, memory_ns, products_ns, text, 100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent,
+         memory_ns(read_bytes, write_bytes, 0, 4.0e12) AS h20_memory_ns,
+         products_ns(flops, iif(params ->> 'dtype' = 'bf16', 148e12, 296e12)) AS h20_products_ns
+  FROM gemm JOIN best USING (model, shape, route, block) JOIN bench_case USING (case_id)
+  JOIN roof ON roof.case_id = gemm.case_id AND roof.run_id = :run
   LEFT JOIN speedup USING (model, shape, route, is_down)
   WHERE place = 1
 )

@@ -37,65 +37,59 @@ WITH what (place, variant, role, tile, before) AS (
          ('288', '256x128 of two blocks', NULL, 133.01),
          ('384', '256x128 of two blocks', NULL, 135.64)
 ), measured AS (
-  SELECT case_id, section AS model, variant, round, span_ns, backend,
-         CASE backend WHEN 'host' THEN ratio ELSE span_ns END AS judged
-  FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
-  JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND op = 'dense_fc2' AND r.status IN ('ok', 'noisy') AND samples > 0
-), level AS (  -- tiles are those of the CUDA variants
+  SELECT case_id, section AS model, variant, round, span_ns, backend, judged
+  FROM level WHERE run_id = :run AND op = 'dense_fc2'
+), placed AS (  -- tiles are those of the CUDA variants
   SELECT case_id, model, m.variant, exp(avg(ln(span_ns))) AS ns, coalesce(place, 7) AS place,
          role, iif(backend = 'cuda', tile, NULL) AS tile, iif(place IS NULL, 'alpha_per_k_tile', before) AS before
   FROM measured m LEFT JOIN what USING (variant) GROUP BY case_id, m.variant
 ), change AS (
   SELECT a.case_id, a.variant, avg(ln(b.judged / a.judged)) AS x,
-         t975(count(*) - 1) * sd(ln(b.judged / a.judged)) / sqrt(count(*)) AS reach
-  FROM measured a JOIN level l USING (case_id, variant)
+         reach95(ln(b.judged / a.judged)) AS reach
+  FROM measured a JOIN placed l USING (case_id, variant)
   JOIN measured b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = l.before
   WHERE a.judged > 0 AND b.judged > 0
   GROUP BY a.case_id, a.variant
-), ceilings AS (
-  SELECT max(value) FILTER (WHERE name = 'read_bytes_per_s') AS bandwidth, max(value) FILTER (WHERE name = 'fp8_flops') AS fp8
-  FROM ceiling WHERE device_id = (SELECT device_id FROM run WHERE run_id = :run)
 ), dense AS (  -- what every dense launch does; a scale factor has 4 bytes
   SELECT case_id, 2.0 * m * h * k AS flops,
          (m + h) * k + 4 * iif(params ->> 'scales' = 'block', (m + (h + 127) / 128) * k / 128, 2) + 4 * m * e AS read_bytes
   FROM (SELECT case_id, params, CAST(params ->> 'tokens' AS INTEGER) AS m, CAST(params ->> 'hidden' AS INTEGER) AS h,
                CAST(params ->> 'experts' AS INTEGER) AS e, (params ->> 'experts') * (params ->> 'inter') AS k
         FROM bench_case WHERE op = 'dense_fc2')
-), roof AS (
+), floors AS (
   SELECT case_id, params, dense.flops AS issued,
-         1e9 * (dense.read_bytes + written) / bandwidth AS dense_memory_ns, 1e9 * dense.flops / fp8 AS dense_products_ns,
-         max(1e9 * (c.read_bytes + written) / bandwidth, coalesce(1e9 * c.flops / fp8, 0)) AS sparse_ns
-  FROM (SELECT *, max(0, write_bytes - cache_bytes) AS written
-        FROM bench_case, (SELECT cache_bytes FROM device JOIN run USING (device_id) WHERE run_id = :run)) c
-  JOIN dense USING (case_id), ceilings
+         memory_ns(dense.read_bytes, write_bytes, cache_bytes, bandwidth) AS dense_memory_ns,
+         products_ns(dense.flops, fp8) AS dense_products_ns,
+         max(memory_ns, coalesce(products_ns(bench_case.flops, fp8), 0)) AS sparse_ns
+  FROM roof JOIN ceilings USING (run_id) JOIN dense USING (case_id) JOIN bench_case USING (case_id)
+  WHERE run_id = :run
 ), varying AS (
-  SELECT model, j.key AS name FROM level JOIN bench_case USING (case_id), json_each(params) j
+  SELECT model, j.key AS name FROM placed JOIN bench_case USING (case_id), json_each(params) j
   GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 ), claimed AS (
   SELECT case_id, variant, CASE role WHEN 'before' THEN p.before ELSE p.after END AS us,
          CASE role WHEN 'after' THEN p.before / p.after END AS speedup
-  FROM level l JOIN bench_case USING (case_id) JOIN published p USING (tile)
+  FROM placed l JOIN bench_case USING (case_id) JOIN published p USING (tile)
   WHERE p.tokens = params ->> 'tokens' AND params ->> 'hidden' = '7168' AND (params ->> 'experts') * (params ->> 'inter') = 65536
 )
 SELECT model,
        CAST(params ->> 'tokens' AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
-        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = level.model AND v.name = j.key)) AS other,
-       level.variant,
+        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = placed.model AND v.name = j.key)) AS other,
+       placed.variant,
        role || coalesce(', ' || tile, '') AS "what it is",
        round(ns / 1000, 2) AS us,
-       CASE WHEN x - reach > 0 OR x + reach < 0 THEN printf('%.3fx', exp(x)) WHEN x IS NOT NULL THEN '~' END AS "speed-up",
-       CASE WHEN reach IS NOT NULL THEN printf('%.3f–%.3f', exp(x - reach), exp(x + reach)) END AS "95 % CI",
+       speedup_text(x, reach, 3) AS "speed-up",
+       interval_text(x, reach, 3) AS "95 % CI",
        CASE WHEN x IS NOT NULL THEN before END AS against,
-       CASE WHEN level.variant <> 'sparse_rows' THEN round(issued / ns / 1000, 1) END AS "TFLOP/s issued",
+       CASE WHEN placed.variant <> 'sparse_rows' THEN round(issued / ns / 1000, 1) END AS "TFLOP/s issued",
        round(dense_memory_ns / 1000, 2) AS "dense floor us: memory",
        round(dense_products_ns / 1000, 2) AS "dense floor us: products",
        round(sparse_ns / 1000, 2) AS "sparse floor us",
-       round(100 * iif(level.variant = 'sparse_rows', sparse_ns, max(dense_memory_ns, coalesce(dense_products_ns, 0))) / ns, 1)
+       round(100 * iif(placed.variant = 'sparse_rows', sparse_ns, max(dense_memory_ns, coalesce(dense_products_ns, 0))) / ns, 1)
          AS "% of floor",
        claimed.us AS "published us, B200",
        CASE WHEN speedup IS NOT NULL THEN printf('%.2fx', speedup) END AS "published speed-up",
        round(issued / 1e6 / claimed.us, 0) AS "published TFLOP/s"
-FROM level JOIN roof USING (case_id) LEFT JOIN change USING (case_id, variant) LEFT JOIN claimed USING (case_id, variant)
-ORDER BY model, tokens, params, place, level.variant
+FROM placed JOIN floors USING (case_id) LEFT JOIN change USING (case_id, variant) LEFT JOIN claimed USING (case_id, variant)
+ORDER BY model, tokens, params, place, placed.variant

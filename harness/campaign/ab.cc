@@ -61,7 +61,7 @@ class AbSession {
 
 Sides AbSession::sides_of(const Recording& side) const {
   Sides sides;
-  for (auto& [id, s] : collect(store_.levels(side.run()), backend_)) {
+  for (auto& [id, s] : collect(store_.levels(side.run()))) {
     sides[{id.suite, id.key, shown(id.variant)}] = s;
   }
   return sides;
@@ -121,7 +121,7 @@ std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
-    if (head.yardstick && !is_pair()) continue;
+    if (head.judged == Judged::is_yardstick && !is_pair()) continue;
     if (options_.trust_code && same_code(base->second, head)) {
       result_.decided.identical.insert(id);
     } else {

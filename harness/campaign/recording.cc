@@ -52,6 +52,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();
+  info.operators = own_operator_facts(hello.device.backend);
   info.tags = options.tags;
   return info;
 }

@@ -62,7 +62,7 @@ int cmd_bless(const std::vector<std::string>& args) {
                             : home() / "baselines";
   Store store = Store::open((*values)["db"].as<std::string>(), Store::Mode::read);
   const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
-  const Sides sides = collect(store.levels(run.id), run.device.backend);
+  const Sides sides = collect(store.levels(run.id));
   fmt::print("{}", bless(run, sides, options));
   return 0;
 }

@@ -59,12 +59,11 @@ int cmd_compare(const std::vector<std::string>& args) {
   GateReport report;
   report.limits = read_limits(*values, head.device.backend);
   const bool host = head.device.backend == Backend::host;
-  const Sides sides = collect(store.levels(head.id), head.device.backend);
+  const Sides sides = collect(store.levels(head.id));
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
-  report.result = judge(
-      sides, expectations(base, head, collect(store.levels(base.id), base.device.backend), sides),
-      setting);
+  report.result =
+      judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
   report.exit = decide_exit(report.result, fail_on, false);
   report.run = head;
   report.db = db;

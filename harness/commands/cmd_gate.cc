@@ -122,7 +122,7 @@ int cmd_gate(const std::vector<std::string>& args) {
       own_waivers ? read_waivers((*values)["waivers"].as<std::string>()) : waivers_of_home();
   Store store = open_for_verdict(db);
   const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
-  const Sides sides = collect(store.levels(run.id), run.device.backend);
+  const Sides sides = collect(store.levels(run.id));
 
   GateReport report;
   report.limits = read_limits(*values, run.device.backend);

@@ -97,6 +97,11 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   h.timer = take("timer");
   h.flush = take("flush");
   h.gpu = take("gpu");
+  const std::string older = h.gpu == "-" ? "ratio" : "span";
+  const std::string judged = fields.count("judged") > 0 ? take("judged") : older;
+  if (judged != "span" && judged != "ratio")
+    place.fail("judged is '{}', not span or ratio", judged);
+  parse_name(judged, h.judged);
   if (fields.count("program") > 0) h.program = take("program");
   if (fields.count("commit") > 0) h.git_sha = take("commit");
   if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
@@ -238,6 +243,7 @@ std::string format_baseline(const Baseline& baseline) {
   const BaselineHeader& h = baseline.header;
   std::string text = fmt::format("{}\n#class {}  suite {}  protocol {}  timer {}  flush {}  gpu {}",
                                  kMagic, h.klass, h.suite, h.protocol, h.timer, h.flush, h.gpu);
+  if (h.judged != Judged::none) text += fmt::format("  judged {}", name_of(h.judged));
   if (!h.program.empty()) text += "  program " + h.program;
   if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
   text += "\n";
@@ -254,13 +260,17 @@ void write_baseline(const fs::path& path, const Baseline& baseline) {
 }
 
 std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now) {
+  const auto levels = [](const BaselineHeader& h, const BaselineHeader& other) -> std::string {
+    return name_of(h.judged == Judged::none ? other.judged : h.judged);
+  };
   const auto differ = [](const char* what, const auto& a, const auto& b) {
     return a == b ? "" : fmt::format("{} is '{}', the run's is '{}'", what, a, b);
   };
   for (const std::string& text :
        {differ("class", before.klass, now.klass), differ("protocol", before.protocol, now.protocol),
         differ("timer", before.timer, now.timer), differ("flush", before.flush, now.flush),
-        differ("gpu", before.gpu, now.gpu)}) {
+        differ("gpu", before.gpu, now.gpu),
+        differ("judged", levels(before, now), levels(now, before))}) {
     if (!text.empty()) return text;
   }
   return "";

@@ -4,10 +4,11 @@
 // line and an indented value line: edits of neighbouring cases merge.
 //
 //   #moegate-baseline 1
-//   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c
+//   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f  judged span
 //   topk_sort/experts=128,tokens=8 chain3
 //   <TAB>span_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001
 //
+// A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`.
 #pragma once
@@ -17,6 +18,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "harness/values/sample.h"
 
 namespace moegate {
 
@@ -46,13 +49,14 @@ struct BaselineHeader {
   std::string gpu;  // uuid; "-" on a host, whose class says it all
   // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
   std::string program, git_sha;
+  Judged judged = Judged::none;  // what levels are: span or ratio; none only without rows
 };
 
 struct Baseline {
   BaselineHeader header;
   std::map<std::pair<std::string, std::string>, BaselineRow, NaturalLess> rows;  // key, variant
 
-  bool ratios() const { return header.gpu == "-"; }
+  bool ratios() const { return header.judged == Judged::ratio; }
 };
 
 /// Throws Error(usage) naming file and line for anything that it does not know.

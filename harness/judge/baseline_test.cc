@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 const char* const kText =
     "#moegate-baseline 1\n"
-    "#class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c\n"
+    "#class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f2c  judged "
+    "span\n"
     "topk_sort/experts=128,tokens=8 chain3\n"
     "\tspan_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001\n"
     "topk_sort/experts=128,tokens=16 chain3\n"
@@ -78,7 +79,7 @@ TEST_F(BaselineTest, WhatIsReadIsWrittenAgain) {
 }
 
 TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
-  const std::string text = replaced("gpu GPU-3f2c", "gpu GPU-3f2c  program 9f31  commit abc123");
+  const std::string text = replaced("judged span", "judged span  program 9f31  commit abc123");
   const Baseline plain = read_baseline(file(kText));
   EXPECT_EQ(plain.header.program, "");
   EXPECT_EQ(plain.rows.begin()->second.anchor, 5.123) << "the first recorded level";
@@ -99,14 +100,24 @@ TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
             std::string::npos);
 }
 
-TEST_F(BaselineTest, HostRowsAreRatios) {
-  std::string text = replaced("GPU-3f2c", "-");
+TEST_F(BaselineTest, TheHeaderSaysThatRowsAreRatios) {
+  std::string text = replaced("judged span", "judged ratio");
   for (size_t at; (at = text.find("span_us")) != std::string::npos;) text.replace(at, 7, "ratio");
   const Baseline b = read_baseline(file(text));
-  EXPECT_TRUE(b.ratios());
+  EXPECT_TRUE(b.ratios()) << "though it names a gpu";
   EXPECT_EQ(format_baseline(b), text);
-  EXPECT_NE(refusal(replaced("GPU-3f2c", "-")).find("b.tsv:4: 'span_us' is unknown here"),
+  EXPECT_NE(
+      refusal(replaced("judged span", "judged ratio")).find("b.tsv:4: 'span_us' is unknown here"),
+      std::string::npos);
+  EXPECT_NE(refusal(replaced("judged span", "judged cycles")).find("b.tsv:2: judged is 'cycles', not"),
             std::string::npos);
+}
+
+TEST_F(BaselineTest, AFileOfAnOlderProgramHasRatiosWhereItNamesNoGpu) {
+  EXPECT_FALSE(read_baseline(file(replaced("  judged span", ""))).ratios());
+  std::string host = replaced("GPU-3f2c  judged span", "-");
+  for (size_t at; (at = host.find("span_us")) != std::string::npos;) host.replace(at, 7, "ratio");
+  EXPECT_TRUE(read_baseline(file(host)).ratios());
 }
 
 TEST_F(BaselineTest, ErrorsNameFileAndLine) {

@@ -132,7 +132,7 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   const std::string first = text_of(baseline());
   EXPECT_EQ(first.rfind(
                 "#moegate-baseline 1\n#class nvidia-h200  suite nightly  protocol 1  timer cupti  "
-                "flush read  gpu GPU-1  commit abc123\n"
+                "flush read  gpu GPU-1  judged span  commit abc123\n"
                 "topk_sort/tokens=8 chain\n\tspan_us=10 sd=0.2% n=3 error=0.001 det=1 by=B0001\n",
                 0),
             0u)
@@ -200,6 +200,7 @@ TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
         Result r;
         r.variant = "fused";
         r.timer = info_.timer;
+        r.judged = Judged::span;
         r.tick_ns = 32;
         r.samples = 100;
         r.span_ns = span_ns;

@@ -37,6 +37,20 @@ int rank(Status s) {
   return 6;
 }
 
+/// Microseconds, or a ratio; 0: nothing was timed.
+double judged_level(const Result& r) {
+  switch (r.judged) {
+    case Judged::none:
+      return 0;
+    case Judged::span:
+      return r.span_ns / 1000;
+    case Judged::ratio:
+    case Judged::is_yardstick:
+      return r.ratio;
+  }
+  return 0;
+}
+
 double worst_error(const Result& r) {
   double worst = 0;
   for (const Accuracy& a : r.accuracy) {
@@ -95,7 +109,7 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
   return less(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
 }
 
-Sides collect(const std::vector<Level>& levels, Backend backend) {
+Sides collect(const std::vector<Level>& levels) {
   Sides sides;
   struct Levels {
     std::map<int, double> all, quiet;  // by round
@@ -112,14 +126,13 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
     side.deterministic = side.deterministic && r.deterministic;
     add_seeds(side, r);
     add_code(side, r.code);
-    const double level = backend == Backend::cuda ? r.span_ns / 1000 : r.ratio;
+    const double level = judged_level(r);
     if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
     side.timer = r.timer;
     if (r.span_ns - r.min_ns < kDitherTicks * r.tick_ns) {
       side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
     }
-    side.yardstick =
-        backend == Backend::host && r.ratio == 1 && r.ratio_low == 1 && r.ratio_high == 1;
+    side.judged = r.judged;
     measured[id].all[l.round] = level;
     if (r.status == Status::ok) measured[id].quiet[l.round] = level;
   }
@@ -128,8 +141,9 @@ Sides collect(const std::vector<Level>& levels, Backend backend) {
   constexpr size_t kFewest = 2;
   for (const auto& [id, levels] : measured) {
     Side& side = sides[id];
-    side.disturbed = backend == Backend::host && levels.quiet.size() < kFewest;
-    const bool quiet_only = backend == Backend::host && !side.disturbed;
+    const bool ratios = side.judged != Judged::span;
+    side.disturbed = ratios && levels.quiet.size() < kFewest;
+    const bool quiet_only = ratios && !side.disturbed;
     side.by_round = quiet_only ? levels.quiet : levels.all;
     std::vector<double> values;
     for (const auto& [round, level] : side.by_round) values.push_back(level);
@@ -150,6 +164,7 @@ Sides collect(const Baseline& baseline) {
     side.code = row.code;
     side.out = row.out;
     side.anchor = row.anchor;
+    side.judged = baseline.header.judged;
     sides[{baseline.header.suite, key.first, key.second}] = side;
   }
   return sides;
@@ -169,6 +184,7 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   baseline.header = header_of(run, suite);
   for (const auto& [id, side] : sides) {
     if (id.suite != suite || !side.fit()) continue;
+    baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
     const double level = side.level.level();
     baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
                                            side.error, side.deterministic, by,

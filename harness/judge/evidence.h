@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run, or a baseline, says about every case and variant: the rows of its processes
-// summarised to one Side. The judged level is the span on a GPU and the paired ratio to the
-// yardstick on a host.
+// summarised to one Side. Which of their numbers is judged, the rows say (Judged).
 #pragma once
 
 #include <map>
@@ -26,7 +25,7 @@ struct Side {
   double tick = 0;   // of the timer, as a share of the level, where it limits what can be seen
   double error = 0;  // largest rel_l2 over outputs and processes
   bool deterministic = true;
-  bool yardstick = false;  // what the ratios are to; has none of its own
+  Judged judged = Judged::none;  // what `level` is
   /// Host: too few processes had the machine to themselves, so the level says nothing about the
   /// kernel.
   bool disturbed = false;
@@ -48,7 +47,7 @@ struct Side {
 
 using Sides = std::map<CaseId, Side, CaseIdLess>;
 
-Sides collect(const std::vector<Level>& levels, Backend backend);
+Sides collect(const std::vector<Level>& levels);
 Sides collect(const Baseline& baseline);
 
 /// The conditions a run was measured under, as a baseline of one of its suites states them.

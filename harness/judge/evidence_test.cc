@@ -17,6 +17,7 @@ Level level(int round, const std::string& code = "c0de") {
   l.variant = l.result.variant = "fused";
   l.result.timer = "cupti";
   l.result.samples = 200;
+  l.result.judged = Judged::span;
   l.result.tick_ns = 32;
   l.result.span_ns = 10000 + 10 * round;
   l.result.min_ns = 9800;
@@ -25,7 +26,7 @@ Level level(int round, const std::string& code = "c0de") {
 }
 
 Side side_of(const std::vector<Level>& levels) {
-  const Sides sides = collect(levels, Backend::cuda);
+  const Sides sides = collect(levels);
   EXPECT_EQ(sides.size(), 1u);
   return sides.begin()->second;
 }
@@ -47,6 +48,30 @@ TEST(Evidence, CodeIsKnownOnlyWhenEveryProcessSaysTheSame) {
   EXPECT_EQ(side_of({level(0), level(1)}).code, "c0de");
   EXPECT_EQ(side_of({level(0), level(1, "0ther")}).code, "");
   EXPECT_EQ(side_of({level(0), level(1, "")}).code, "");
+}
+
+TEST(Evidence, TheRowSaysWhatIsJudged) {
+  // Numbers that look like another kind's do not make it one.
+  Level l = level(0);
+  l.result.ratio = l.result.ratio_low = l.result.ratio_high = 1;
+  EXPECT_DOUBLE_EQ(side_of({l}).level.level(), 10);
+  l.result.judged = Judged::ratio;
+  EXPECT_DOUBLE_EQ(side_of({l}).level.level(), 1) << "a variant as fast as its yardstick";
+  EXPECT_EQ(side_of({l}).judged, Judged::ratio);
+  l.result.judged = Judged::is_yardstick;
+  EXPECT_EQ(side_of({l}).judged, Judged::is_yardstick);
+  l.result.judged = Judged::none;
+  EXPECT_EQ(side_of({l}).level.n, 0) << "nothing was timed";
+}
+
+TEST(Evidence, ABaselineStatesWhatItsRowsAre) {
+  Level one = level(0);
+  EXPECT_EQ(to_baseline({}, "nightly", collect({one}), "B0001").header.judged, Judged::span);
+  one.result.judged = Judged::ratio;
+  one.result.ratio = 0.8;
+  Level two = one;
+  two.round = 1;
+  EXPECT_EQ(to_baseline({}, "nightly", collect({one, two}), "B0001").header.judged, Judged::ratio);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Triage triage(const CaseId& id, const Side* base, const Side& head, const std::s
     v.drift = !worse.empty();
     if (worse.empty() && bit_identical(*base, head)) v.why = "output bit-identical";
     const bool identical = setting.trust_code && same_code(*base, head);
-    const bool yardstick = head.yardstick && !setting.pair;
+    const bool yardstick = head.judged == Judged::is_yardstick && !setting.pair;
     const bool disturbed = head.disturbed || base->disturbed;
     t.judged = !yardstick && !disturbed && !identical;
     if (!worse.empty()) return t;

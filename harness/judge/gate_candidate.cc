@@ -92,8 +92,10 @@ Expectation expect_candidate(const fs::path& path, const RunInfo& run, const std
 
   const std::string why_not = unfit(run, suite, sides);
   const Baseline now = to_baseline(run, suite, sides, own);
+  if (candidate.rows.empty()) candidate.header = now.header;
   int added = 0;
-  if (why_not.empty() && candidate.header.gpu == now.header.gpu) {
+  if (why_not.empty() && candidate.header.gpu == now.header.gpu &&
+      candidate.header.judged == now.header.judged) {
     for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
   }
   if (added > 0) write_baseline(path, candidate);

@@ -107,7 +107,7 @@ Level level_of(std::vector<SeedError> seeds, bool deterministic = true) {
 
 /// The output hash of a side whose processes are these.
 std::string out_of(const std::vector<Level>& levels) {
-  return collect(levels, Backend::cuda).begin()->second.out;
+  return collect(levels).begin()->second.out;
 }
 
 TEST(Ratchet, BitIdenticalNeedsEveryProcessOfBothSides) {

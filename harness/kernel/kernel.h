@@ -21,6 +21,7 @@
 #include "harness/kernel/tensor.h"
 #include "harness/values/accuracy.h"
 #include "harness/values/case.h"
+#include "harness/values/operator_facts.h"
 
 namespace moegate {
 
@@ -119,6 +120,7 @@ struct OpEntry {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;  // host variant that the others are timed against, interleaved
+  Befores before;
   std::vector<std::string> parts;
   std::function<void(const Case&)> validate;  // throws Error(usage) for parameters that do not fit
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
@@ -148,6 +150,8 @@ struct OpSpec {
   std::string help;
   std::vector<Param> params;
   std::string yardstick;
+  /// What its variants are compared with in the report `speedup`.
+  Befores before = {};
   /// Operators whose kernels its variants launch: their code counts as its own.
   std::vector<std::string> parts = {};
   /// Puts values in place of words that mean one for each device (block = tuned). What validate()
@@ -190,7 +194,7 @@ class Op {
  public:
   explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
-                 std::move(spec.parts), P::validate,
+                 std::move(spec.before), std::move(spec.parts), P::validate,
                  [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }, file,
                  spec.resolve});
   }
@@ -213,9 +217,11 @@ class Kernel {
 };
 
 /// All operators and variants, sorted by name. Throws Error(internal) when the registrations do not
-/// fit together (duplicate name, variant of an unknown operator, missing yardstick).
+/// fit together (duplicate name, variant of an unknown operator, missing yardstick or before).
 const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
+/// What this program's operators state about runs on a backend.
+std::vector<OperatorFacts> own_operator_facts(Backend backend);
 /// The variants of this program for a backend.
 std::vector<VariantName> own_variants(Backend backend);
 /// Throws Error(internal) when there is none: names come from this program's own lists.

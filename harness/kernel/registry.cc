@@ -32,6 +32,22 @@ bool has_variant(const std::string& op, Backend backend, const std::string& name
   });
 }
 
+/// A build without a backend has none of its variants, and no use for its befores.
+bool has_any_variant(const std::string& op, Backend backend) {
+  return std::any_of(registry().variants.begin(), registry().variants.end(),
+                     [&](const Variant& v) { return v.op == op && v.backend == backend; });
+}
+
+void check_befores(const OpEntry& op, Backend backend, const std::vector<Before>& befores) {
+  if (!has_any_variant(op.name, backend)) return;
+  for (const Before& before : befores) {
+    if (has_variant(op.name, backend, before.variant)) continue;
+    throw Error(Exit::internal,
+                fmt::format("operator '{}' names before '{}', but has no {} variant of that name",
+                            op.name, before.variant, name_of(backend)));
+  }
+}
+
 void check_registrations() {
   Registry& r = registry();
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
@@ -66,6 +82,8 @@ void check_registrations() {
       fail(fmt::format("operator '{}' names yardstick '{}', but has no host variant of that name",
                        op.name, op.yardstick));
     }
+    check_befores(op, Backend::host, op.before.host);
+    check_befores(op, Backend::cuda, op.before.cuda);
   }
 }
 
@@ -89,6 +107,17 @@ const std::vector<OpEntry>& all_ops() {
 }
 const std::vector<Variant>& all_variants() {
   return checked().variants;
+}
+
+std::vector<OperatorFacts> own_operator_facts(Backend backend) {
+  std::vector<OperatorFacts> all;
+  for (const OpEntry& op : all_ops()) {
+    const bool host = backend == Backend::host;
+    OperatorFacts facts{op.name, host ? op.yardstick : "", host ? op.before.host : op.before.cuda};
+    if (facts.before.empty() && !facts.yardstick.empty()) facts.before = {{facts.yardstick}};
+    all.push_back(std::move(facts));
+  }
+  return all;
 }
 
 std::vector<VariantName> own_variants(Backend backend) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "harness/base/pattern.h"
+#include "harness/store/rows.h"
 
 namespace moegate {
 namespace {
@@ -50,28 +51,20 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
 /// The rows of one case and variant, by run.
 std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name) {
   Statement q(store.database(),
-              "SELECT run_id, round, r.status, r.timer, tick_ns, span_ns, ratio, ratio_low, "
-              "ratio_high, code FROM result r JOIN process USING (process_id) "
-              "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
-              "AND run.status = 'complete' "
-              "AND run_id NOT IN (SELECT run_id FROM tag WHERE name = 'ab') "
-              "ORDER BY run_id, round, result_id");
+              fmt::format("SELECT run_id, round, {} FROM result r JOIN process USING (process_id) "
+                          "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
+                          "AND run.status = 'complete' "
+                          "AND run_id NOT IN (SELECT run_id FROM tag WHERE name = 'ab') "
+                          "ORDER BY run_id, round, result_id",
+                          columns_of<Result>("r")));
   q.bind(name.case_id, name.variant);
+  const Columns columns(q);
   std::map<int64_t, std::vector<Level>> runs;
   while (q.step()) {
-    Level l;
-    l.key = name.key;
-    l.variant = l.result.variant = name.variant;
-    l.round = static_cast<int>(q.integer(1));
-    l.result.status = parse_status(q.text(2));
-    l.result.timer = q.text(3);
-    l.result.tick_ns = q.real(4);
-    l.result.span_ns = q.real(5);
-    l.result.ratio = q.real(6);
-    l.result.ratio_low = q.real(7);
-    l.result.ratio_high = q.real(8);
-    l.result.code = q.text(9);
-    runs[q.integer(0)].push_back(std::move(l));
+    runs[columns.integer("run_id")].push_back({.key = name.key,
+                                               .variant = name.variant,
+                                               .round = static_cast<int>(columns.integer("round")),
+                                               .result = columns.row<Result>()});
   }
   return runs;
 }
@@ -88,9 +81,9 @@ void add_series(Store& store, const Name& name, const std::string& klass,
     const RunInfo& run = runs[id];
     const bool host = run.device.backend == Backend::host;
     if (!klass.empty() && run.device.klass != klass) continue;
-    const Sides sides = collect(levels, run.device.backend);
+    const Sides sides = collect(levels);
     const Side& side = sides.begin()->second;
-    if (!side.measured() || side.disturbed || side.yardstick) continue;
+    if (!side.measured() || side.disturbed || side.judged == Judged::is_yardstick) continue;
     const std::string uuid = host ? "" : run.device.uuid;
     HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
     if (series.points.empty()) {

@@ -50,7 +50,7 @@ OneSide read_side(Store& store, const RunInfo& run, const std::string& only,
   const auto called = [&](const CaseId& id) {
     return CaseId{id.suite, id.key, shown.empty() ? id.variant : shown};
   };
-  for (const auto& [id, s] : collect(levels, run.device.backend)) {
+  for (const auto& [id, s] : collect(levels)) {
     if (only.empty() || id.variant == only) side.sides[called(id)] = s;
   }
   std::map<CaseId, std::vector<double>, CaseIdLess> spans;

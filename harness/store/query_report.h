@@ -14,12 +14,12 @@ namespace moegate {
 std::filesystem::path find_report(const std::string& name);
 
 /// Runs the report's one read-only SELECT with :run bound where it occurs. NULL becomes an empty
-/// cell. Beside SQLite's own functions it may use sd(x), the sample standard deviation, and
-/// t975(df), the factor of a two-sided 95 % interval. Throws Error(usage) naming the file for
-/// anything else.
+/// cell. Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
+/// Throws Error(usage) naming the file for anything else.
 Table run_report(Store& store, const std::filesystem::path& sql, int64_t run);
 
-/// Adds sd and t975 to a connection.
+/// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
+/// Not to the store: it may be open for reading only.
 void add_sql_functions(Database& db);
 
 }  // namespace moegate

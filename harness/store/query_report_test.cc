@@ -84,6 +84,25 @@ TEST_F(ReportTest, SpeedupIsPairedAndSaysWhenItIsNotOne) {
   }
 }
 
+TEST_F(ReportTest, AnOperatorOfSomebodyElseHasItsSpeedupToo) {
+  Store store = Store::open(db_, Store::Mode::write);
+  RunInfo run = info(Backend::cuda);
+  run.operators.push_back({"mine", "", {{"slow_and_old", "new_?"}, {"old"}}});
+  const int64_t process = store.begin_process(store.begin_run(run), 0, 1);
+  const Case c{"s", "gpt", "mine", {{"tokens", "8"}}, {}};
+  const std::pair<const char*, double> rows[] = {
+      {"slow_and_old", 20000}, {"old", 10000}, {"new_a", 5000}, {"other", 8000}};
+  for (const auto& [variant, ns] : rows) add(store, process, c, variant, {ns}, 1);
+  std::map<std::string, std::string> before;
+  const Table t = report("speedup");
+  for (size_t row = 0; row < t.rows.size(); ++row) {
+    before[at(t, row, "variant")] = at(t, row, "before");
+  }
+  EXPECT_EQ(before,
+            (std::map<std::string, std::string>{{"new_a", "slow_and_old"}, {"other", "old"}}))
+      << "a before is no after";
+}
+
 TEST_F(ReportTest, OneProcessHasNoSpeedup) {
   add_run(Backend::cuda, 1);
   EXPECT_EQ(at(report("speedup"), 1, "Speedup"), "~");
@@ -146,10 +165,19 @@ TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
   std::ofstream(dir_ / "own.sql")
       << "SELECT NULL AS a, 12345678901 AS b, 1.0/3 AS c, 'x' AS d, 2.0 AS e, "
          "(SELECT sd(value) FROM json_each('[1,2,null,4]')) AS s, "
-         "(SELECT sd(value) FROM json_each('[1]')) AS s1, t975(2) AS t, t975(0) AS t0";
+         "(SELECT sd(value) FROM json_each('[1]')) AS s1, t975(2) AS t, t975(0) AS t0, "
+         "(SELECT reach95(value) FROM json_each('[1,2,4]')) AS r, "
+         "(SELECT reach95(value) FROM json_each('[1]')) AS r1, "
+         "speedup_text(ln(1.25), 0.1, 2) AS up, speedup_text(ln(1.25), NULL, 2) AS none, "
+         "speedup_text(ln(1.25), 0.3, 2) AS same, speedup_text(NULL, 0.1, 2) AS unknown, "
+         "interval_text(ln(2), ln(2), 1) AS i, interval_text(ln(2), NULL, 1) AS i0, "
+         "speedup_with_interval(ln(4), ln(2), 1) AS u, memory_ns(6, 5, 3, 2e9) AS m, "
+         "memory_ns(6, 5, 3, NULL) AS m0, products_ns(8, 2e9) AS p";
   const Table t = report((dir_ / "own.sql").string());
-  const char* const expected[] = {"", "12345678901", "0.333333", "x", "2", "1.52753",
-                                  "", "4.30265",     ""};
+  const char* const expected[] = {
+      "", "12345678901",    "0.333333", "x",     "2", "1.52753", "", "4.30265",
+      "", "3.79458",        "",         "1.25x", "~", "~",       "", "1.0–4.0",
+      "", "4.0x (2.0–8.0)", "4",        "",      "4"};
   for (size_t i = 0; i < std::size(expected); ++i)
     EXPECT_EQ(t.rows[0][i].text, expected[i]) << t.columns[i];
   EXPECT_TRUE(t.rows[0][1].number);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/kernel/kernel.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
@@ -38,8 +39,10 @@ class ReportTest : public ::testing::Test {
   }
 
   RunInfo info(Backend backend) {
+    backend_ = backend;
     RunInfo info;
     info.label = "x";
+    info.operators = own_operator_facts(backend);
     info.device = {backend, "device", "class", backend == Backend::cuda ? "GPU-1" : "a-host",
                    132,     60 << 20, 1,       1,
                    "driver"};
@@ -198,6 +201,9 @@ class ReportTest : public ::testing::Test {
     Result r;
     r.variant = variant;
     r.timer = "cupti";
+    r.judged = backend_ == Backend::cuda ? Judged::span
+               : ratio == 1              ? Judged::is_yardstick
+                                         : Judged::ratio;
     r.samples = 100;
     r.span_ns = r.low_ns = r.high_ns = r.busy_ns = total(launches_ns);
     r.ratio = ratio;
@@ -240,6 +246,7 @@ class ReportTest : public ::testing::Test {
 
   fs::path dir_;
   std::string db_;
+  Backend backend_ = Backend::cuda;  // of the run that is being added
 };
 
 }  // namespace moegate

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports need of statistics and SQLite lacks: sd(x) and t975(df).
+// What reports share: statistics that SQLite lacks, the roofline, the wording of speed-ups, and
+// views of a run's levels. reports/README.md lists them.
+#include <algorithm>
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "harness/store/query_report.h"
+#include "harness/values/roofline.h"
 
 namespace moegate {
 namespace {
@@ -25,30 +30,172 @@ void sd_step(sqlite3_context* context, int, sqlite3_value** values) {
   m->squares += delta * (x - m->mean);
 }
 
+/// Nothing: fewer than two rows.
+std::optional<double> sd_of(const Moments* m) {
+  if (!m || m->n < 2) return std::nullopt;
+  return std::sqrt(m->squares / static_cast<double>(m->n - 1));
+}
+
+double t975_of(double df) {
+  return boost::math::quantile(boost::math::students_t(df), 0.975);
+}
+
+void answer(sqlite3_context* context, std::optional<double> value) {
+  if (!value) return sqlite3_result_null(context);
+  sqlite3_result_double(context, *value);
+}
+
+const Moments* moments(sqlite3_context* context) {
+  return static_cast<const Moments*>(sqlite3_aggregate_context(context, 0));
+}
+
 void sd_final(sqlite3_context* context) {
-  const auto* m = static_cast<Moments*>(sqlite3_aggregate_context(context, 0));
-  if (!m || m->n < 2) return sqlite3_result_null(context);
-  sqlite3_result_double(context, std::sqrt(m->squares / static_cast<double>(m->n - 1)));
+  answer(context, sd_of(moments(context)));
+}
+
+void reach95_final(sqlite3_context* context) {
+  const Moments* m = moments(context);
+  const auto sd = sd_of(m);
+  if (!sd) return sqlite3_result_null(context);
+  const auto n = static_cast<double>(m->n);
+  answer(context, t975_of(n - 1) * *sd / std::sqrt(n));
+}
+
+bool any_null(int count, sqlite3_value** values) {
+  return std::any_of(values, values + count,
+                     [](sqlite3_value* value) { return sqlite3_value_type(value) == SQLITE_NULL; });
 }
 
 /// NULL below one degree of freedom: an interval that does not exist.
 void t975(sqlite3_context* context, int, sqlite3_value** values) {
   const double df = sqlite3_value_double(values[0]);
-  if (sqlite3_value_type(values[0]) == SQLITE_NULL || !(df >= 1) || !std::isfinite(df)) {
-    return sqlite3_result_null(context);
-  }
-  sqlite3_result_double(context, boost::math::quantile(boost::math::students_t(df), 0.975));
+  if (any_null(1, values) || !(df >= 1) || !std::isfinite(df)) return sqlite3_result_null(context);
+  answer(context, t975_of(df));
 }
+
+void memory_ns(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  const Cost cost{.read_bytes = sqlite3_value_double(values[0]),
+                  .write_bytes = sqlite3_value_double(values[1])};
+  answer(context,
+         1e9 * memory_s(cost, sqlite3_value_int64(values[2]), sqlite3_value_double(values[3])));
+}
+
+void products_ns(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  answer(context, 1e9 * products_s({.flops = sqlite3_value_double(values[0])},
+                                   sqlite3_value_double(values[1])));
+}
+
+/// SQLite's own digits, as its printf() writes them.
+void answer(sqlite3_context* context, char* text) {
+  if (!text) return sqlite3_result_error_nomem(context);
+  sqlite3_result_text(context, text, -1, sqlite3_free);
+}
+
+bool is_change(double x, double reach) {
+  return x - reach > 0 || x + reach < 0;
+}
+
+void answer_none(sqlite3_context* context) {
+  sqlite3_result_text(context, "~", -1, SQLITE_STATIC);
+}
+
+/// "1.25x", or "~" where the interval of the log x includes 0 or does not exist.
+void speedup_text(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(1, values)) return sqlite3_result_null(context);
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  if (any_null(count, values) || !is_change(x, reach)) return answer_none(context);
+  answer(context, sqlite3_mprintf("%.*fx", sqlite3_value_int(values[2]), std::exp(x)));
+}
+
+/// "1.25x (1.20–1.30)"
+void speedup_with_interval(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(1, values)) return sqlite3_result_null(context);
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  if (any_null(count, values) || !is_change(x, reach)) return answer_none(context);
+  const int digits = sqlite3_value_int(values[2]);
+  answer(context, sqlite3_mprintf("%.*fx (%.*f–%.*f)", digits, std::exp(x), digits,
+                                  std::exp(x - reach), digits, std::exp(x + reach)));
+}
+
+void interval_text(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  const int digits = sqlite3_value_int(values[2]);
+  answer(context,
+         sqlite3_mprintf("%.*f–%.*f", digits, std::exp(x - reach), digits, std::exp(x + reach)));
+}
+
+using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
+struct Scalar {
+  const char* name;
+  int arguments;
+  Function does;
+};
+constexpr std::array kScalars = {
+    Scalar{"t975", 1, t975},
+    Scalar{"memory_ns", 4, memory_ns},
+    Scalar{"products_ns", 2, products_ns},
+    Scalar{"speedup_text", 3, speedup_text},
+    Scalar{"speedup_with_interval", 3, speedup_with_interval},
+    Scalar{"interval_text", 3, interval_text},
+};
+struct Aggregate {
+  const char* name;
+  void (*final)(sqlite3_context*);
+};
+constexpr std::array kAggregates = {Aggregate{"sd", sd_final}, Aggregate{"reach95", reach95_final}};
+
+constexpr const char* kViews = R"sql(
+-- One row per process, case and variant that has a latency; judged: what the gate would judge.
+CREATE TEMP VIEW IF NOT EXISTS level AS
+SELECT run_id, result_id, case_id, suite, section, op, params, facts, variant, round, path, backend,
+       span_ns, CASE judged WHEN 'span' THEN span_ns WHEN 'none' THEN NULL ELSE ratio END AS judged
+FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
+JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
+WHERE r.status IN ('ok', 'noisy') AND samples > 0;
+
+-- One row per case and variant: the level of its processes.
+CREATE TEMP VIEW IF NOT EXISTS cell AS
+SELECT run_id, case_id, suite, section, op, params, facts, variant, exp(avg(ln(span_ns))) AS ns
+FROM level GROUP BY run_id, case_id, variant;
+
+-- One row per run: what `moegate doctor --db` measured on its device. rate: the higher of two.
+CREATE TEMP VIEW IF NOT EXISTS ceilings AS
+SELECT run_id, cache_bytes, max(value) FILTER (WHERE c.name = 'read_bytes_per_s') AS bandwidth,
+       max(value) FILTER (WHERE c.name = 'fp8_flops') AS fp8,
+       max(value) FILTER (WHERE c.name = 'bf16_flops') AS bf16,
+       max(value) FILTER (WHERE c.name IN ('fp8_flops', 'bf16_flops')) AS rate
+FROM run JOIN device USING (device_id) LEFT JOIN ceiling c USING (device_id) GROUP BY run_id;
+
+-- One row per case of a run: the least time of a cold launch by its bytes, and by its operations at
+-- the rate of its dtype.
+CREATE TEMP VIEW IF NOT EXISTS roof AS
+SELECT run_id, case_id, memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth) AS memory_ns,
+       products_ns(flops, iif(params ->> 'dtype' = 'bf16', bf16, fp8)) AS products_ns
+FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
+)sql";
 
 }  // namespace
 
 void add_sql_functions(Database& db) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-  const int sd = sqlite3_create_function_v2(db.handle(), "sd", 1, kFlags, nullptr, nullptr, sd_step,
-                                            sd_final, nullptr);
-  const int t = sqlite3_create_function_v2(db.handle(), "t975", 1, kFlags, nullptr, t975, nullptr,
-                                           nullptr, nullptr);
-  if (sd != SQLITE_OK || t != SQLITE_OK) db.fail("cannot add the functions of reports");
+  int failures = 0;
+  for (const Scalar& f : kScalars) {
+    failures += SQLITE_OK != sqlite3_create_function_v2(db.handle(), f.name, f.arguments, kFlags,
+                                                        nullptr, f.does, nullptr, nullptr, nullptr);
+  }
+  for (const Aggregate& f : kAggregates) {
+    failures += SQLITE_OK != sqlite3_create_function_v2(db.handle(), f.name, 1, kFlags, nullptr,
+                                                        nullptr, sd_step, f.final, nullptr);
+  }
+  if (failures > 0) db.fail("cannot add the functions of reports");
+  // Temporary views are the connection's own; the store stays as it is.
+  const int64_t only_reads = db.integer("PRAGMA query_only");
+  db.execute("PRAGMA query_only = 0");
+  db.execute(kViews);
+  db.execute(only_reads != 0 ? "PRAGMA query_only = 1" : "PRAGMA query_only = 0");
 }
 
 }  // namespace moegate

@@ -29,6 +29,11 @@ class Statement {
     (bind_one(++i, args), ...);
     return *this;
   }
+  /// Binds one argument to ?i, counted from 1.
+  template <class Arg>
+  void bind_at(int i, const Arg& arg) {
+    bind_one(i, arg);
+  }
   /// Binds a parameter written :name; false when the statement has none of that name.
   bool bind_named(const char* name, int64_t value);
   bool readonly() const;

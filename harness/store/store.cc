@@ -8,12 +8,21 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/store/rows.h"
+
 namespace moegate {
 namespace {
 
 std::string now_utc() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+/// 32 hex digits that no other store has.
+std::string random_id(Database& db) {
+  Statement q(db, "SELECT lower(hex(randomblob(16)))");
+  q.step();
+  return q.text(0);
 }
 
 std::string list_runs(Database& db) {
@@ -29,36 +38,34 @@ std::string list_runs(Database& db) {
 }  // namespace
 
 int64_t Store::device_id(const DeviceFacts& d) {
-  // Not name_of(Backend): judging links no device.
-  const char* backend = d.backend == Backend::cuda ? "cuda" : "host";
-  Statement(db_,
-            "INSERT INTO device (backend, name, class, uuid, driver, processors, cache_bytes, "
-            "memory_bytes, shared_per_block) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
-            "ON CONFLICT (uuid, class, driver) DO NOTHING")
-      .bind(backend, d.name, d.klass, d.uuid, d.driver, d.processors, d.cache_bytes, d.memory_bytes,
-            d.shared_per_block)
-      .run();
-  Statement q(db_, "SELECT device_id FROM device WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
-  q.bind(d.uuid, d.klass, d.driver).step();
-  return q.integer(0);
+  const auto find = [&] {
+    Statement q(db_, "SELECT device_id FROM device WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
+    return q.bind(d.uuid, d.klass, d.driver).step() ? q.integer(0) : 0;
+  };
+  if (find() == 0) insert_row(db_, "device", d);
+  return find();
 }
 
-int64_t Store::begin_run(const RunInfo& info) {
+int64_t Store::begin_run(RunInfo info) {
   Transaction transaction(db_);
-  const int64_t device = device_id(info.device);
-  Statement(db_,
-            "INSERT INTO run (label, started, device_id, protocol, timer, flush, rounds, git_sha, "
-            "dirty, build, host, command, options, program) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)")
-      .bind(info.label, now_utc(), device, info.protocol, info.timer, info.flush, info.rounds,
-            info.git_sha, info.dirty, info.build, info.host, info.command, info.options,
-            info.program)
-      .run();
+  info.started = now_utc();
+  info.finished.clear();
+  info.status = "running";
+  if (info.uuid.empty()) info.uuid = random_id(db_);
+  if (info.campaign.empty()) info.campaign = info.uuid;
+  insert_row(db_, "run", info, std::pair("device_id", device_id(info.device)));
   const int64_t run = db_.last_id();
   for (const auto& [name, value] : info.tags) {
     Statement(db_, "INSERT INTO tag (run_id, name, value) VALUES (?1, ?2, ?3)")
         .bind(run, name, value)
         .run();
+  }
+  for (const OperatorFacts& op : info.operators) {
+    insert_row(db_, "operator", op, std::pair("run_id", run));
+    for (size_t rank = 0; rank < op.before.size(); ++rank) {
+      insert_row(db_, "before", op.before[rank], std::pair("run_id", run), std::pair("op", op.name),
+                 std::pair("rank", static_cast<int64_t>(rank)));
+    }
   }
   transaction.commit();
   return run;
@@ -111,41 +118,37 @@ int64_t Store::find_run(const std::string& which) {
               list_runs(db_));
 }
 
+std::vector<OperatorFacts> Store::operators(int64_t run) {
+  std::vector<OperatorFacts> all;
+  std::map<std::string, size_t> index;
+  Statement q(db_, fmt::format("SELECT {} FROM operator o WHERE run_id = ?1 ORDER BY op",
+                               columns_of<OperatorFacts>("o")));
+  q.bind(run);
+  const Columns columns(q);
+  while (q.step()) {
+    index[columns.text("op")] = all.size();
+    all.push_back(columns.row<OperatorFacts>());
+  }
+  Statement b(db_, fmt::format("SELECT op, {} FROM before b WHERE run_id = ?1 ORDER BY op, rank",
+                               columns_of<Before>("b")));
+  b.bind(run);
+  const Columns of_before(b);
+  while (b.step()) all[index.at(of_before.text("op"))].before.push_back(of_before.row<Before>());
+  return all;
+}
+
 RunInfo Store::run_info(int64_t run) {
-  Statement q(
-      db_,
-      "SELECT label, started, coalesce(finished, ''), status, protocol, timer, flush, rounds,"
-      " git_sha, dirty, build, host, command, options, backend, d.name, class, uuid, driver,"
-      " processors, cache_bytes, memory_bytes, shared_per_block, program "
-      "FROM run JOIN device d USING (device_id) WHERE run_id = ?1");
+  Statement q(db_, fmt::format("SELECT device_id, {} FROM run WHERE run_id = ?1",
+                               columns_of<RunInfo>("run")));
   if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
-  RunInfo info;
+  const Columns columns(q);
+  auto info = columns.row<RunInfo>();
   info.id = run;
-  info.label = q.text(0);
-  info.started = q.text(1);
-  info.finished = q.text(2);
-  info.status = q.text(3);
-  info.protocol = static_cast<int>(q.integer(4));
-  info.timer = q.text(5);
-  info.flush = q.text(6);
-  info.rounds = static_cast<int>(q.integer(7));
-  info.git_sha = q.text(8);
-  info.dirty = q.integer(9) != 0;
-  info.build = q.text(10);
-  info.host = q.text(11);
-  info.command = q.text(12);
-  info.options = q.text(13);
-  DeviceFacts& d = info.device;
-  d.backend = q.text(14) == "cuda" ? Backend::cuda : Backend::host;
-  d.name = q.text(15);
-  d.klass = q.text(16);
-  d.uuid = q.text(17);
-  d.driver = q.text(18);
-  d.processors = static_cast<int>(q.integer(19));
-  d.cache_bytes = q.integer(20);
-  d.memory_bytes = q.integer(21);
-  d.shared_per_block = q.integer(22);
-  info.program = q.text(23);
+  Statement device(db_, fmt::format("SELECT {} FROM device WHERE device_id = ?1",
+                                    columns_of<DeviceFacts>("device")));
+  device.bind(columns.integer("device_id")).step();
+  info.device = Columns(device).row<DeviceFacts>();
+  info.operators = operators(run);
   Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
   tags.bind(run);
   while (tags.step()) info.tags[tags.text(0)] = tags.text(1);

@@ -27,12 +27,13 @@ class Store {
   /// `read`.
   static Store open(const std::string& path, Mode mode);
 
-  int64_t begin_run(const RunInfo& info);  // returns run_id
+  /// Stores what a run states, but for its id, start, end and status, which the store sets; so it
+  /// does uuid and campaign where they are empty. Returns run_id.
+  int64_t begin_run(RunInfo info);
   int64_t begin_process(int64_t run, int round, int pid);
   void end_process(int64_t process, const std::string& throttle);
-  /// One transaction: case, run_case, result, accuracy, kernels, samples. A second result of the
-  /// same process, case and variant replaces the first (a launch is recorded as crashed until it
-  /// returned).
+  /// One transaction: case, run_case, result, accuracy, seeds, kernels, metrics, samples. Throws
+  /// Error(store) for a second result of the same process, case and variant.
   void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
                   const Result& result);
   void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);
@@ -44,7 +45,7 @@ class Store {
   /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage) naming what there is.
   int64_t find_run(const std::string& which);
   RunInfo run_info(int64_t run);
-  /// Every result of a run, ordered by key, variant, round.
+  /// Every result of a run, ordered by key, variant, round, but for its kernels and samples.
   std::vector<Level> levels(int64_t run);
 
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
@@ -55,6 +56,7 @@ class Store {
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
   int64_t device_id(const DeviceFacts& device);
+  std::vector<OperatorFacts> operators(int64_t run);
   Database db_;
 };
 

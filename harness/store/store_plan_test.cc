@@ -45,8 +45,8 @@ class StorePlanTest : public ReportTest {
     EXPECT_TRUE(by_run) << what << ": " << sql;
   }
 
-  static inline const std::set<std::string> kGrowing = {"process",    "result", "accuracy",
-                                                        "seed_error", "kernel", "sample"};
+  static inline const std::set<std::string> kGrowing = {
+      "process", "result", "accuracy", "seed_error", "kernel", "sample", "metric"};
   CrashVfs vfs_;  // for its speed
   std::unique_ptr<Store> store_;
   std::map<int64_t, std::string> name_of_, table_of_;  // of a root page
@@ -64,13 +64,15 @@ TEST_F(StorePlanTest, TheStoresOwnQuestions) {
   EXPECT_FALSE(store_->levels(7).empty());
   EXPECT_FALSE(store_->done(7).empty());
   sqlite3_trace_v2(db, 0, nullptr, nullptr);
-  EXPECT_EQ(asked.size(), 4u);
+  EXPECT_EQ(asked.size(), 5u);
   for (const std::string& sql : asked) expect_one_run("the store", sql);
 }
 
 TEST_F(StorePlanTest, TheReportsOfOneRun) {
   add_sql_functions(store_->database());
-  for (const char* name : {"latency", "accuracy", "kernels", "roofline", "speedup"}) {
+  for (const char* name :
+       {"latency", "accuracy", "kernels", "roofline", "speedup", "dense-crossover",
+        "pr-aphrodite-1603", "pr-onnxruntime-29167", "pr-sglang-10567", "pr-tensorrt-llm-12686"}) {
     std::ifstream in(find_report(name));
     expect_one_run(name, {std::istreambuf_iterator<char>(in), {}});
   }
@@ -104,7 +106,7 @@ TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
   sqlite3_busy_timeout(intruder.store.database().handle(), 0);
   sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
   EXPECT_EQ(store_->levels(1).size(), before);
-  EXPECT_EQ(intruder.statements, 3);
+  EXPECT_EQ(intruder.statements, 4);
 }
 
 }  // namespace

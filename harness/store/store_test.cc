@@ -59,6 +59,7 @@ RunInfo some_run(const std::string& label = "nightly") {
   info.timer = "cupti";
   info.flush = "read";
   info.dirty = true;
+  info.operators = {{"topk_sort", "", {{"chain3"}}}};
   info.tags = {{"why", "test"}};
   return info;
 }
@@ -83,13 +84,16 @@ Result some_result(const std::string& variant = "chain3", double span_ns = 5000)
   Result r;
   r.variant = variant;
   r.timer = "cupti";
+  r.judged = Judged::span;
   r.tick_ns = 32;
   r.samples = 3;
+  r.slow = 7;
   r.flags = kSlowClock;
   r.span_ns = r.median_ns = span_ns;
   r.ratio = 1.5;
   r.accuracy = {some_accuracy("weights", 1e-6)};
   r.kernels = {some_kernel("a"), some_kernel("b")};
+  r.metrics = {{"core_wait", "share", 0.25}};
   r.spans_ns = {5000.f, 5001.5f, 4999.f};
   return r;
 }
@@ -121,6 +125,7 @@ TEST_F(StoreTest, KeepsEverythingThatAResultSays) {
   const Result& back = levels[0].result;
   EXPECT_EQ(back.status, Status::ok);
   EXPECT_EQ(back.span_ns, 5000);
+  EXPECT_EQ(back.slow, 7);
   EXPECT_EQ(back.flags, kSlowClock);
   ASSERT_EQ(back.accuracy.size(), 2u);
   EXPECT_EQ(back.accuracy[0].output, "broken");
@@ -131,19 +136,25 @@ TEST_F(StoreTest, KeepsEverythingThatAResultSays) {
   EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
 }
 
-TEST_F(StoreTest, ASecondResultOfAProcessReplacesTheFirst) {
+TEST_F(StoreTest, AProcessHasOneResultOfACaseAndVariant) {
   Store store = Store::open(path_, Store::Mode::write);
   const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
-  store.add_result(process, some_case(), {1, 2, 3}, {{"active_experts", 57}}, some_result());
+  store.add_result(process, some_case(), {}, {}, some_result());
+  EXPECT_THROW(store.add_result(process, some_case(), {}, {}, some_result()), Error);
+}
+
+TEST_F(StoreTest, ACrashDoesNotEraseWhatIsKnownOfTheCase) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(some_run());
+  store.add_result(store.begin_process(run, 0, 1), some_case(), {1, 2, 3}, {{"active_experts", 57}},
+                   some_result());
   Result crashed;
   crashed.variant = "chain3";
   crashed.status = Status::crashed;
-  store.add_result(process, some_case(), {}, {}, crashed);
-  EXPECT_EQ(store.levels(1).at(0).result.status, Status::crashed);
-  EXPECT_EQ(store.database().integer("SELECT count(*) FROM kernel"), 0);
+  store.add_result(store.begin_process(run, 1, 2), some_case(), {}, {}, crashed);
   EXPECT_EQ(store.database().integer("SELECT flops FROM bench_case"), 1) << "cost is kept";
   EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
-  EXPECT_EQ(store.done(1).count({0, some_case().key(), "chain3"}), 1u);
+  EXPECT_EQ(store.done(run).count({1, some_case().key(), "chain3"}), 1u);
 }
 
 TEST_F(StoreTest, AResultIsStoredWholeOrNotAtAll) {
@@ -283,7 +294,8 @@ TEST_F(StoreTest, ADeletedRunTakesItsRowsAlong) {
   const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
   store.add_result(process, some_case(), {}, {}, some_result());
   store.database().execute("DELETE FROM run");
-  for (const char* table : {"process", "result", "accuracy", "kernel", "sample", "run_case"}) {
+  for (const char* table : {"process", "result", "accuracy", "kernel", "sample", "run_case",
+                            "metric", "operator", "before"}) {
     EXPECT_EQ(store.database().integer(std::string("SELECT count(*) FROM ") + table), 0) << table;
   }
 }

@@ -24,6 +24,8 @@ class Session {
   /// The launch's kernels, over every valid sample collected so far; empty when the timer sees
   /// none.
   virtual std::vector<KernelRow> kernels() const { return {}; }
+  /// Which number of the samples is judged.
+  virtual Judged judged() const { return Judged::span; }
   /// Hash of the machine code launched and of how it is launched, over every problem; equal in two
   /// programs that do the same. Empty: unknown.
   virtual std::string code() const { return {}; }

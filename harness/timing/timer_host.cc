@@ -55,6 +55,10 @@ class HostSession : public Session {
 
   std::vector<Sample> collect() override { return std::exchange(samples_, {}); }
 
+  Judged judged() const override {
+    return yardstick_.variant ? Judged::ratio : Judged::is_yardstick;
+  }
+
   std::string code() const override { return host_code(*subject_.variant); }
 
  private:

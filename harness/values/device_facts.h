@@ -9,6 +9,7 @@ namespace moegate {
 
 enum class Backend { host, cuda };
 const char* name_of(Backend b);
+void parse_name(const std::string& name, Backend& b);  // throws std::invalid_argument
 
 /// "NVIDIA H200" -> "nvidia-h200": a device class that can be a folder.
 std::string class_name(const std::string& text);

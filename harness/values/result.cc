@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of a Status in the store, on the wire and in reports.
+// The spelling of enumerators in the store, on the wire and in reports.
 #include "harness/values/result.h"
 
 #include <array>
@@ -8,20 +8,35 @@
 namespace moegate {
 namespace {
 
-constexpr std::array<const char*, 7> kNames = {"ok",      "unsupported", "wrong", "crashed",
-                                               "timeout", "bad_timer",   "noisy"};
+constexpr std::array<const char*, 7> kStatuses = {"ok",      "unsupported", "wrong", "crashed",
+                                                  "timeout", "bad_timer",   "noisy"};
+
+constexpr std::array<const char*, 4> kJudged = {"none", "span", "ratio", "is_yardstick"};
+
+template <class E, size_t n>
+E parse(const std::string& name, const std::array<const char*, n>& names, const char* what) {
+  for (size_t i = 0; i < n; ++i) {
+    if (name == names.at(i)) return static_cast<E>(i);
+  }
+  throw std::invalid_argument("'" + name + "' is no " + what + " of a result");
+}
 
 }  // namespace
 
 const char* name_of(Status s) {
-  return kNames.at(static_cast<size_t>(s));
+  return kStatuses.at(static_cast<size_t>(s));
 }
 
-Status parse_status(const std::string& name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (name == kNames[i]) return static_cast<Status>(i);
-  }
-  throw std::invalid_argument("'" + name + "' is no status of a result");
+void parse_name(const std::string& name, Status& s) {
+  s = parse<Status>(name, kStatuses, "status");
+}
+
+const char* name_of(Judged j) {
+  return kJudged.at(static_cast<size_t>(j));
+}
+
+void parse_name(const std::string& name, Judged& j) {
+  j = parse<Judged>(name, kJudged, "judged number");
 }
 
 std::string describe_flags(uint32_t flags) {

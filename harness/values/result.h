@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process found out about one variant on one case. Plain data: measured by measure.cc,
-// carried by wire.cc, stored by store.cc, judged by gate.cc.
+// carried by wire.cc, stored by store.cc, judged by gate.cc. A field that is added here is added to
+// result_fields.h, which is all that wire and store need.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace moegate {
 
 enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy };
 const char* name_of(Status s);
-Status parse_status(const std::string& name);  // throws std::invalid_argument
+void parse_name(const std::string& name, Status& s);  // throws std::invalid_argument
 
 /// The reasons in a set of SampleFlags, for a sentence: "slow clock, preempted thread".
 std::string describe_flags(uint32_t flags);
@@ -33,17 +34,19 @@ struct Result {
   double tick_ns = 0;  // the timer's resolution
   int samples = 0;     // valid ones
   int invalid = 0;
-  int slow = 0;                                   // of these, those with a slow clock alone
-  uint32_t flags = 0;                             // every SampleFlag seen
-  double span_ns = 0;                             // 10 % trimmed mean: the judged quantity on a GPU
+  int slow = 0;        // of these, those with a slow clock alone
+  uint32_t flags = 0;  // every SampleFlag seen
+  Judged judged = Judged::none;
+  double span_ns = 0;                             // 10 % trimmed mean
   double median_ns = 0, low_ns = 0, high_ns = 0;  // median and its 95 % interval
   double min_ns = 0, busy_ns = 0, sum_ns = 0;     // busy and sum: trimmed means
-  double ratio = 0;  // host: median of span over yardstick, paired; the judged quantity there
-  double ratio_low = 0, ratio_high = 0;  // its 95 % interval
-  double sm_mhz = 0;                     // median
-  bool impossible = false;               // span below the roofline floor of this device
+  double ratio = 0;                               // host: median of span over yardstick, paired
+  double ratio_low = 0, ratio_high = 0;           // its 95 % interval
+  double sm_mhz = 0;                              // median
+  bool impossible = false;                        // span below the roofline floor of this device
   bool suspect_warm = false;  // cold about equal to warm though the footprint fits in the cache
   std::vector<KernelRow> kernels;
+  std::vector<Metric> metrics;
   std::vector<float> spans_ns;  // valid samples in order of collection
   double wall_s = 0;            // what this variant cost in all
 

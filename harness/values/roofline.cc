@@ -5,6 +5,15 @@
 
 namespace moegate {
 
+double memory_s(const Cost& cost, int64_t cache_bytes, double bandwidth) {
+  const double writes = std::max(0.0, cost.write_bytes - static_cast<double>(cache_bytes));
+  return (cost.read_bytes + writes) / bandwidth;
+}
+
+double products_s(const Cost& cost, double rate) {
+  return cost.flops / rate;
+}
+
 Roofline roofline(const Cost& cost, const std::map<std::string, double>& ceilings,
                   int64_t cache_bytes) {
   const auto at = [&](const char* name) {
@@ -13,9 +22,8 @@ Roofline roofline(const Cost& cost, const std::map<std::string, double>& ceiling
   };
   const double bandwidth = at("read_bytes_per_s");
   const double rate = std::max(at("fp8_flops"), at("bf16_flops"));
-  const double writes = std::max(0.0, cost.write_bytes - static_cast<double>(cache_bytes));
-  return {bandwidth > 0 ? (cost.read_bytes + writes) / bandwidth : 0,
-          rate > 0 ? cost.flops / rate : 0};
+  return {bandwidth > 0 ? memory_s(cost, cache_bytes, bandwidth) : 0,
+          rate > 0 ? products_s(cost, rate) : 0};
 }
 
 bool is_impossible(double cold_ns, const Cost& cost, const std::map<std::string, double>& ceilings,

@@ -11,10 +11,14 @@
 
 namespace moegate {
 
-/// The least time of a cold launch: its compulsory bytes and operations at the ceilings measured on
-/// the device (read_bytes_per_s, fp8_flops, bf16_flops). Writes that fit in the cache need not
-/// reach memory in time and are left out. 0 where no ceiling was measured. reports/roofline.sql has
-/// the same.
+/// The least seconds of a cold launch by its compulsory bytes, at `bandwidth` bytes per second.
+/// Writes that fit in the cache need not reach memory in time and are left out.
+double memory_s(const Cost& cost, int64_t cache_bytes, double bandwidth);
+/// The least seconds by its operations, at `rate` per second.
+double products_s(const Cost& cost, double rate);
+
+/// Both at the ceilings measured on the device (read_bytes_per_s, and the higher of fp8_flops and
+/// bf16_flops). 0 where no ceiling was measured. Reports have the same in the view `roof`.
 struct Roofline {
   double bytes_s = 0, flops_s = 0;  // seconds
   double floor_s() const { return bytes_s > flops_s ? bytes_s : flops_s; }

@@ -7,13 +7,17 @@
 #include <string>
 
 #include "harness/values/device_facts.h"
+#include "harness/values/operator_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {
 
-/// Everything a run states about itself before the first sample.
+/// Everything a run states about itself before the first sample. Each field is listed in
+/// run_fields.h, which is all that the store needs.
 struct RunInfo {
-  int64_t id = 0;
+  int64_t id = 0;        // in its store
+  std::string uuid;      // in every store; empty: the store makes one
+  std::string campaign;  // uuid of what it is one run of; empty: its own
   std::string label;
   std::string started, finished, status;  // filled in by the store
   DeviceFacts device;
@@ -26,6 +30,7 @@ struct RunInfo {
   std::string build, host, command;
   std::string program;         // content hash of the program that measured; empty: unknown
   std::string options = "{}";  // JSON
+  std::vector<OperatorFacts> operators;
   std::map<std::string, std::string> tags;
 };
 
@@ -33,7 +38,7 @@ struct RunInfo {
 struct Level {
   std::string key, op, suite, section, variant;
   int round = 0;
-  Result result;  // without samples, kernels
+  Result result;  // without samples, kernels, controls
 };
 
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.

@@ -18,6 +18,16 @@ enum SampleFlag : uint32_t {
   kPreempted = 1u << 5,      // host: the scheduler took a timed thread off its core
 };
 
+/// Which number of a Result is judged. Stated by what took the samples, stored, never inferred.
+enum class Judged {
+  none,         // nothing was timed
+  span,         // span_ns
+  ratio,        // `ratio`, to the operator's yardstick
+  is_yardstick  // none of its own: the others' ratios are to it
+};
+const char* name_of(Judged j);
+void parse_name(const std::string& name, Judged& j);  // throws std::invalid_argument
+
 struct Sample {
   double span_ns = 0;  // last end minus first start, over every kernel and memory operation
   double busy_ns = 0;  // union of the intervals
@@ -38,6 +48,15 @@ struct KernelRow {
   int64_t static_shared = 0, dynamic_shared = 0;  // bytes
   double ns = 0;                                  // trimmed mean duration
   double gap_ns = 0;  // trimmed mean of (start - previous end); 0 for the first
+};
+
+/// One more number about a launch, for what has no field: a counter, a share of time.
+struct Metric {
+  std::string name;            // "core_wait"; unique per result and kernel
+  std::string unit;            // "share", "bytes", "1/s"
+  double value = 0;            // not finite: stored as unknown
+  int ordinal = kWholeLaunch;  // of the kernel it is about, from 0
+  static constexpr int kWholeLaunch = -1;
 };
 
 }  // namespace moegate

@@ -169,6 +169,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   sample_until_precise(*session, sampling, start, result);
+  result.judged = session->judged();
   result.kernels = session->kernels();
   result.code = session->code();
   doubt(interference, result);
@@ -217,6 +218,7 @@ void Bench::doubt(const Interference& interference, Result& result) const {
   // process's life does not.
   static const Interference since_first_case;
   const double disturbed = std::max(interference.share(), since_first_case.share());
+  result.metrics.push_back({.name = "core_wait", .unit = "share", .value = disturbed});
   if (disturbed <= kMaxInterference) return;
   result.status = Status::noisy;
   result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",

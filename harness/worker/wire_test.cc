@@ -8,6 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "harness/values/fields_fixture.h"
+
 namespace moegate {
 namespace {
 
@@ -26,6 +28,7 @@ TEST_F(WireTest, AResultArrivesAsItWas) {
   result.variant = "chain";
   result.status = Status::wrong;
   result.why = "off";
+  result.slow = 7;
   result.accuracy.resize(1);
   result.accuracy[0].rel_l2 = std::numeric_limits<double>::quiet_NaN();
   result.accuracy[0].max_abs = std::numeric_limits<double>::infinity();
@@ -37,10 +40,27 @@ TEST_F(WireTest, AResultArrivesAsItWas) {
   writer.join();
   const Result back = message;
   EXPECT_EQ(back.status, Status::wrong);
+  EXPECT_EQ(back.slow, 7);
   EXPECT_TRUE(std::isnan(back.accuracy[0].rel_l2));
   EXPECT_TRUE(std::isinf(back.accuracy[0].max_abs));
   EXPECT_EQ(back.kernels[0].dynamic_shared, 1024);
   EXPECT_EQ(back.spans_ns, result.spans_ns);
+}
+
+TEST_F(WireTest, EveryFieldOfAResultSurvives) {
+  const auto result = Distinct().make<Result>();
+  ASSERT_TRUE(send(ends_[1], result));
+  nlohmann::json message;
+  ASSERT_EQ(receive(ends_[0], 10, message), Arrival::message);
+  EXPECT_EQ(message["judged"], "span") << "enumerators have names";
+  message["added later"] = 1;
+  const Result back = message;
+  expect_same(back, result, kFields<Result>);
+  expect_same(back, result, kParts<Result>);
+  message.erase("judged");
+  EXPECT_EQ(message.get<Result>().judged, Judged::none) << "a field that was not sent";
+  message["status"] = "unheard of";
+  EXPECT_THROW(message.get<Result>(), std::invalid_argument);
 }
 
 TEST_F(WireTest, TellsSilenceFromTheEnd) {

@@ -42,6 +42,7 @@ const Op<FusedMoe> op({
                 "gate-up's tile configuration (suites/tiles)"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "chain",
+    .before = {.cuda = {{"chain_gather"}}},
     .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
     .resolve = resolve,
 });

@@ -22,6 +22,7 @@ const Op<MoeAlign> op({
                {"ids", "valid", "valid, or some_skipped: one in eight is -1, E or beyond"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "counting_sort",
+    .before = {.cuda = {{"count_scan_scatter"}}},
 });
 
 /// Never the first row, so that something is left to group.

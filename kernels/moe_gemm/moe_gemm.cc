@@ -44,6 +44,7 @@ const Op<MoeGateUp> gate_up({
     .help = "grouped GEMM x * W1 per routed row, fp8 block-scaled or bf16 (Triton fused MoE)",
     .params = params(),
     .yardstick = "gather",
+    .before = {.cuda = {{"gather"}}},
     .resolve = resolve<MoeGateUp>,
 });
 
@@ -51,6 +52,7 @@ const Op<MoeDown> down({
     .help = "grouped GEMM activations * W2 per routed row, times its routing weight",
     .params = params(),
     .yardstick = "gather",
+    .before = {.cuda = {{"gather"}}},
     .resolve = resolve<MoeDown>,
 });
 

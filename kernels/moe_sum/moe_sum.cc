@@ -18,6 +18,7 @@ const Op<MoeSum> op({
                {"hidden", "", "H"},
                {"scale", "1", "factor on the sum (DeepSeek-R1: 2.5)"}},
     .yardstick = "per_token",
+    .before = {.cuda = {{"sum_per_token"}}},
 });
 
 /// Rows of y that belong to the tokens.

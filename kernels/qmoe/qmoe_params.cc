@@ -28,18 +28,26 @@ std::vector<Param> params(std::vector<Param> own) {
   return all;
 }
 
+/// The single pass that accumulates alike; bf16 is never accumulated in fp16.
+Befores befores() {
+  return {
+      .cuda = {{"single_fp32_acc", "split_k?_fp32_acc"}, {"single_fp16_acc"}, {"single_fp32_acc"}}};
+}
+
 const Op<QmoeFc1> fc1({
     .help = "int4 MoE at decode: x * W1 per routed row, interleaved SwiGLU (ONNX Runtime QMoE)",
     .params = params({{"alpha", "1.702", "factor inside the sigmoid"},
                       {"beta", "1", "added to the up half"},
                       {"limit", "7", "clamp of gate (above) and up (both sides); 0: none"}}),
     .yardstick = "single",
+    .before = befores(),
 });
 
 const Op<QmoeFc2> fc2({
     .help = "int4 MoE at decode: activations * W2 per routed row (ONNX Runtime QMoE)",
     .params = params({}),
     .yardstick = "single",
+    .before = befores(),
 });
 
 QmoeShape common_shape(const Case& c) {

@@ -22,6 +22,7 @@ const Op<SiluMulQuant> op({
                {"values", "normal",
                 "normal, or edges: groups of zeros, of tiny, equal, far apart and huge values"}},
     .yardstick = "two_passes",
+    .before = {.cuda = {{"two_kernels"}}},
 });
 
 /// Column i of a group whose values are of kind `kind`; `x` is uniform in (-3, 3).

@@ -34,6 +34,7 @@ const Op<TopkSort> op({
                {"logits", "normal", "normal, ties, few_finite or nan"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "chain",
+    .before = {.cuda = {{"chain3"}}},
 });
 
 float through(DType dtype, float value) {

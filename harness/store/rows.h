@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the store by the field lists of values (values/fields.h): INSERT, SELECT and reading back
+// name the columns that a list names, so that a field is written once and none is lost.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "harness/store/sqlite.h"
+#include "harness/values/result_fields.h"
+#include "harness/values/run_fields.h"
+
+namespace moegate {
+
+/// The columns of a statement's current row by their names. Throws Error(internal) for a name that
+/// the statement does not have.
+class Columns {
+ public:
+  explicit Columns(const Statement& q) : q_(q) {
+    for (int i = 0; i < q.columns(); ++i) at_[q.column_name(i)] = i;
+  }
+  int64_t integer(const std::string& name) const { return q_.integer(at(name)); }
+  double real(const std::string& name) const { return q_.real(at(name)); }
+  std::string text(const std::string& name) const { return q_.text(at(name)); }
+  bool is_null(const std::string& name) const { return q_.is_null(at(name)); }
+
+  /// A value whose fields are columns.
+  template <class T>
+  T row() const {
+    T value;
+    for_each_field(kFields<T>, [&](const auto& f) { read(f.column, value.*f.member); });
+    return value;
+  }
+
+ private:
+  int at(const std::string& name) const {
+    const auto found = at_.find(name);
+    if (found == at_.end()) throw Error(Exit::internal, "no column '" + name + "' was selected");
+    return found->second;
+  }
+  template <class V>
+  void read(const char* name, V& value) const {
+    if constexpr (std::is_same_v<V, std::string>) {
+      value = text(name);
+    } else if constexpr (std::is_enum_v<V>) {
+      parse_name(text(name), value);
+    } else if constexpr (std::is_same_v<V, uint64_t>) {
+      value = std::stoull(text(name), nullptr, 16);
+    } else if constexpr (std::is_floating_point_v<V>) {
+      value = real(name);
+    } else if constexpr (std::is_same_v<V, bool>) {
+      value = integer(name) != 0;
+    } else {
+      value = static_cast<V>(integer(name));
+    }
+  }
+
+  const Statement& q_;
+  std::map<std::string, int, std::less<>> at_;
+};
+
+/// "r.variant, r.status, …": every column of a T, of the table called `table` in the statement.
+template <class T>
+std::string columns_of(const std::string& table) {
+  std::string list;
+  for_each_field(kFields<T>, [&](const auto& f) {
+    list += fmt::format("{}{}.{}", list.empty() ? "" : ", ", table, f.column);
+  });
+  return list;
+}
+
+/// How a field is stored: enumerators by name, hashes as 16 hex digits, what is not finite as NULL.
+template <class V>
+auto stored(const V& value) {
+  if constexpr (std::is_enum_v<V>) {
+    return name_of(value);
+  } else if constexpr (std::is_same_v<V, uint64_t>) {
+    return fmt::format("{:016x}", value);
+  } else {
+    return value;
+  }
+}
+
+/// Inserts a row: `keys`, which are pairs of a column and its value, and every field of `value`.
+template <class T, class... Keys>
+void insert_row(Database& db, const std::string& table, const T& value,
+                const std::pair<const char*, Keys>&... keys) {
+  std::string columns, places;
+  int count = 0;
+  const auto name = [&](const char* column) {
+    columns += fmt::format("{}{}", count == 0 ? "" : ", ", column);
+    places += fmt::format("{}?{}", count == 0 ? "" : ", ", count + 1);
+    ++count;
+  };
+  (name(keys.first), ...);
+  for_each_field(kFields<T>, [&](const auto& f) { name(f.column); });
+  Statement insert(db, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, columns, places));
+  int i = 0;
+  (insert.bind_at(++i, keys.second), ...);
+  for_each_field(kFields<T>, [&](const auto& f) { insert.bind_at(++i, stored(value.*f.member)); });
+  insert.run();
+}
+
+}  // namespace moegate

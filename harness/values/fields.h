@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value described once: the list of its fields, from which the wire's JSON and the store's INSERT
+// and SELECT follow. The lists are in result_fields.h and run_fields.h; to add a field is one line
+// there and a column in the newest schema.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace moegate {
+
+/// One field of T: its name on the wire, where it is, and its column in the store, which is called
+/// like it unless stated.
+template <class T, class V>
+struct Field {
+  constexpr Field(const char* the_name, V T::*the_member) : Field(the_name, the_member, the_name) {}
+  constexpr Field(const char* the_name, V T::*the_member, const char* the_column)
+      : name(the_name), member(the_member), column(the_column) {}
+
+  const char* name;
+  V T::*member;
+  const char* column;
+};
+
+/// The fields of T that are one number or text each: columns of its table.
+template <class T>
+inline constexpr auto kFields = std::tuple<>();
+/// The fields of T that are lists: tables of their own. On the wire they stand beside the others.
+template <class T>
+inline constexpr auto kParts = std::tuple<>();
+
+/// Calls `does` with every Field of a list.
+template <class Fields, class F>
+constexpr void for_each_field(const Fields& fields, F&& does) {
+  std::apply([&](const auto&... field) { (does(field), ...); }, fields);
+}
+
+template <class Fields>
+constexpr size_t count_fields(const Fields&) {
+  return std::tuple_size_v<Fields>;
+}
+
+/// Converts to anything, so that the members of an aggregate can be counted.
+struct Anything {
+  template <class V>
+  operator V() const;  // NOLINT: implicit is what it is for
+};
+
+/// How many members an aggregate has: a list that leaves one out does not compile.
+template <class T, class... Members>
+consteval size_t count_members() {
+  if constexpr (requires { T{std::declval<Members>()..., Anything{}}; }) {
+    return count_members<T, Members..., Anything>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+}  // namespace moegate

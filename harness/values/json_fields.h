@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values on the wire as JSON objects, by their field lists (fields.h). A field that the other side
+// does not name keeps its default; one that this side does not know is ignored.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <type_traits>
+
+#include "harness/values/fields.h"
+#include "harness/values/result_fields.h"
+#include "harness/values/run_fields.h"
+
+namespace moegate {
+
+/// Whether a value has a list of its fields.
+template <class T>
+concept Described = count_fields(kFields<T>)
+> 0;
+
+/// Enumerators travel by name: two builds may number them differently.
+template <class E>
+concept Named = std::is_enum_v<E> && requires(E e) {
+  name_of(e);
+  parse_name(std::string(), e);
+};
+
+template <Named E>
+void to_json(nlohmann::json& json, const E& value) {
+  json = name_of(value);
+}
+/// Throws std::invalid_argument for a name that this build does not know.
+template <Named E>
+void from_json(const nlohmann::json& json, E& value) {
+  parse_name(json.get<std::string>(), value);
+}
+
+template <Described T>
+void to_json(nlohmann::json& json, const T& value) {
+  json = nlohmann::json::object();
+  const auto put = [&](const auto& field) { json[field.name] = value.*field.member; };
+  for_each_field(kFields<T>, put);
+  for_each_field(kParts<T>, put);
+}
+
+template <Described T>
+void from_json(const nlohmann::json& json, T& value) {
+  const auto take = [&](const auto& field) {
+    const auto found = json.find(field.name);
+    if (found != json.end()) found->get_to(value.*field.member);
+  };
+  for_each_field(kFields<T>, take);
+  for_each_field(kParts<T>, take);
+}
+
+}  // namespace moegate

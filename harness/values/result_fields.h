@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Result and its lists are made of, once: see fields.h.
+#pragma once
+
+#include "harness/values/fields.h"
+#include "harness/values/result.h"
+
+namespace moegate {
+
+template <>
+inline constexpr auto kFields<Result> = std::tuple(
+    Field("variant", &Result::variant), Field("status", &Result::status),
+    Field("why", &Result::why), Field("path", &Result::path), Field("code", &Result::code),
+    Field("deterministic", &Result::deterministic), Field("timer", &Result::timer),
+    Field("tick_ns", &Result::tick_ns), Field("samples", &Result::samples),
+    Field("invalid", &Result::invalid), Field("slow", &Result::slow),
+    Field("flags", &Result::flags), Field("judged", &Result::judged),
+    Field("span_ns", &Result::span_ns), Field("median_ns", &Result::median_ns),
+    Field("low_ns", &Result::low_ns), Field("high_ns", &Result::high_ns),
+    Field("min_ns", &Result::min_ns), Field("busy_ns", &Result::busy_ns),
+    Field("sum_ns", &Result::sum_ns), Field("ratio", &Result::ratio),
+    Field("ratio_low", &Result::ratio_low), Field("ratio_high", &Result::ratio_high),
+    Field("sm_mhz", &Result::sm_mhz), Field("impossible", &Result::impossible),
+    Field("suspect_warm", &Result::suspect_warm), Field("wall_s", &Result::wall_s));
+/// Controls are not stored: a run that spoils outputs on purpose has no store.
+template <>
+inline constexpr auto kParts<Result> = std::tuple(Field("accuracy", &Result::accuracy),
+                                                  Field("seeds", &Result::seeds),
+                                                  Field("controls", &Result::controls),
+                                                  Field("kernels", &Result::kernels),
+                                                  Field("metrics", &Result::metrics),
+                                                  Field("spans_ns", &Result::spans_ns));
+static_assert(count_fields(kFields<Result>) + count_fields(kParts<Result>) ==
+              count_members<Result>());
+
+template <>
+inline constexpr auto kFields<Accuracy> = std::tuple(
+    Field("output", &Accuracy::output), Field("ok", &Accuracy::ok), Field("why", &Accuracy::why),
+    Field("elements", &Accuracy::elements), Field("mismatches", &Accuracy::mismatches),
+    Field("nonfinite", &Accuracy::nonfinite), Field("rel_l2", &Accuracy::rel_l2),
+    Field("cosine", &Accuracy::cosine), Field("scale", &Accuracy::scale),
+    Field("max_abs", &Accuracy::max_abs), Field("max_rel", &Accuracy::max_rel),
+    Field("worst_row", &Accuracy::worst_row), Field("row_p999", &Accuracy::row_p999),
+    Field("worst_index", &Accuracy::worst_index));
+static_assert(count_fields(kFields<Accuracy>) == count_members<Accuracy>());
+
+template <>
+inline constexpr auto kFields<SeedError> = std::tuple(Field("seed", &SeedError::seed),
+                                                      Field("hash", &SeedError::hash),
+                                                      Field("rel_l2", &SeedError::rel_l2),
+                                                      Field("worst_row", &SeedError::worst_row),
+                                                      Field("bias", &SeedError::bias));
+static_assert(count_fields(kFields<SeedError>) == count_members<SeedError>());
+
+template <>
+inline constexpr auto kFields<Control> = std::tuple(Field("name", &Control::name),
+                                                    Field("output", &Control::output),
+                                                    Field("outcome", &Control::outcome),
+                                                    Field("why", &Control::why));
+static_assert(count_fields(kFields<Control>) == count_members<Control>());
+
+template <>
+inline constexpr auto kFields<KernelRow> = std::tuple(
+    Field("name", &KernelRow::name), Field("grid", &KernelRow::grid),
+    Field("block", &KernelRow::block), Field("cluster", &KernelRow::cluster),
+    Field("registers", &KernelRow::registers), Field("static_shared", &KernelRow::static_shared),
+    Field("dynamic_shared", &KernelRow::dynamic_shared), Field("ns", &KernelRow::ns),
+    Field("gap_ns", &KernelRow::gap_ns));
+static_assert(count_fields(kFields<KernelRow>) == count_members<KernelRow>());
+
+template <>
+inline constexpr auto kFields<Metric> = std::tuple(Field("name", &Metric::name),
+                                                   Field("unit", &Metric::unit),
+                                                   Field("value", &Metric::value),
+                                                   Field("ordinal", &Metric::ordinal));
+static_assert(count_fields(kFields<Metric>) == count_members<Metric>());
+
+}  // namespace moegate
