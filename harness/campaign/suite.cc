@@ -14,6 +14,7 @@
 #include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/base/ini_file.h"
+#include "harness/base/text.h"
 #include "harness/kernel/kernel.h"
 
 namespace moegate {
