@@ -1,46 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate tune: measures every tile configuration at the shapes and token counts of a suite, into a
-// store of its own, and writes the fastest into files that variant `tuned` reads.
+#include "harness/campaign/tuning.h"
+
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <filesystem>
+#include <limits>
 
 #include "harness/base/files.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
-#include "harness/campaign/runner.h"
-#include "harness/campaign/tune.h"
-#include "harness/commands/cli.h"
-#include "harness/commands/commands.h"
-#include "harness/commands/run_flags.h"
+#include "harness/judge/exit.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
 
 /// After the first process only what is within this share of the best is measured again: more than
 /// processes differ by, on a GPU and, quiet, on a host.
 constexpr double kSlack = 0.1;
-
-po::options_description tune_flags() {
-  po::options_description flags("What to tune");
-  flags.add_options()  //
-      ("op", po::value<std::string>()->default_value("")->value_name("OP,OP"),
-       "operators to tune; together they get one block (default: all that can be)")  //
-      ("routing", po::value<std::string>()->default_value("")->value_name("R"),
-       "replaces the suite's; of several, the mean time decides")  //
-      ("rounds", po::value<int>()->default_value(3)->value_name("N"),
-       "worker processes; the first measures every candidate, the others those within 10 % of the "
-       "best")  //
-      ("out", po::value<std::string>()->default_value("out/tiles")->value_name("DIR"),
-       "folder of the files: DIR/CLASS/SHAPE.ini, written anew")  //
-      ("db", po::value<std::string>()->default_value("out/tune.sqlite")->value_name("PATH"),
-       "the store of the candidates; keep it apart from measurements")  //
-      ("resume", po::value<std::string>()->value_name("RUN"),
-       "finish an interrupted tuning; options come from the run");
-  return flags;
-}
 
 std::set<std::string> tunable_ops() {
   std::set<std::string> ops;
@@ -51,38 +30,17 @@ std::set<std::string> tunable_ops() {
 }
 
 /// The user's filter, and that the case is one of these operators'.
-std::string filter_of(const std::string& ops, const std::string& filter) {
+std::string filter_of(const std::vector<std::string>& ops, const std::string& filter) {
   compile_pattern("--filter", filter);
   if (ops.empty()) return filter;
-  const auto known = tunable_ops(), asked = [&] {
-    const auto list = split_list("--op", ops);
-    return std::set<std::string>(list.begin(), list.end());
-  }();
+  const auto known = tunable_ops();
+  const std::set<std::string> asked(ops.begin(), ops.end());
   for (const std::string& op : asked) {
     if (known.contains(op)) continue;
     usage_error("--op {}: has no tile configurations to tune; those that have: {}", op,
                 fmt::join(known, ", "));
   }
   return fmt::format("^(?=(?:{})/)(?=.*(?:{}))", fmt::join(asked, "|"), filter);
-}
-
-RunOptions read_options(const po::variables_map& values, const Args& args) {
-  RunOptions options = read_selection(values);
-  read_measuring(values, options);
-  options.rounds = values["rounds"].as<int>();
-  at_least("--rounds", options.rounds, 1);
-  options.command = command_line("tune", args);
-  options.label = "tune";
-  compile_pattern("--kernel", options.kernel);
-  options.kernel = fmt::format("^{}.*(?:{})", kTilePrefix, options.kernel);
-  options.filter = filter_of(values["op"].as<std::string>(), options.filter);
-  const auto routing = values["routing"].as<std::string>();
-  if (!routing.empty() && !options.axes.emplace("routing", Axes::mapped_type{routing}).second) {
-    usage_error("--routing and --axis routing are both given; keep one");
-  }
-  options.axes.try_emplace("block", Axes::mapped_type{"16", "32", "64", "128"});
-  options.axes.try_emplace("cache", Axes::mapped_type{"cold"});
-  return options;
 }
 
 /// The run's candidates and their cases.
@@ -184,11 +142,22 @@ void make_folder(const fs::path& folder, const char* flag) {
     usage_error("{} {}: cannot make this folder: {}", flag, folder.string(), error.message());
 }
 
-/// One file and one table per shape.
-void publish(Tuning& tuning, const std::vector<TilePick>& picks, const fs::path& out) {
+std::vector<std::string> about_tiles(const RunInfo& run, const std::string& conditions) {
+  return {"Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md",
+          fmt::format("{} ({}), {}, {}, commit {}{}, protocol {}, {}, at most {} processes",
+                      run.device.name, run.device.uuid, run.device.driver,
+                      run.started.substr(0, 10), run.git_sha.empty() ? "unknown" : run.git_sha,
+                      run.dirty ? " (dirty)" : "", run.protocol, run.timer, run.rounds),
+          conditions, run.command};
+}
+
+/// One file per shape.
+std::vector<TunedFile> write_tiles(Tuning& tuning, const std::vector<TilePick>& picks,
+                                   const fs::path& out) {
   const RunInfo run = tuning.info();
   std::map<std::string, std::vector<TilePick>> shapes;
   for (const TilePick& pick : picks) shapes[pick.best.task.shape].push_back(pick);
+  std::vector<TunedFile> files;
   for (const auto& [shape, its] : shapes) {
     std::vector<TunedTile> tiles;
     for (const TilePick& pick : its) {
@@ -196,64 +165,52 @@ void publish(Tuning& tuning, const std::vector<TilePick>& picks, const fs::path&
           {pick.best.task.op, pick.best.task.tokens, pick.best.config, pick.best.us, ""});
     }
     std::ranges::stable_sort(tiles, {}, &TunedTile::op);
-    const std::vector<std::string> about = {
-        "Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md",
-        fmt::format("{} ({}), {}, {}, commit {}{}, protocol {}, {}, at most {} processes",
-                    run.device.name, run.device.uuid, run.device.driver, run.started.substr(0, 10),
-                    run.git_sha.empty() ? "unknown" : run.git_sha, run.dirty ? " (dirty)" : "",
-                    run.protocol, run.timer, run.rounds),
-        tuning.conditions(shape), run.command};
     const fs::path path = out / run.device.klass / (shape + ".ini");
     make_folder(path.parent_path(), "--out");
-    write_file_atomically(path, format_tiles(about, tiles));
-    fmt::print("{}\n{}\n", path.string(), render(tune_table(its), Format::md));
+    write_file_atomically(path, format_tiles(about_tiles(run, tuning.conditions(shape)), tiles));
+    files.push_back({path, its});
   }
+  return files;
 }
 
-/// Says which tasks got no configuration; whether there are any.
-bool report_missing(const std::vector<TileRow>& rows, const std::vector<TilePick>& picks) {
+std::vector<TileTask> missing_of(const std::vector<TileRow>& rows,
+                                 const std::vector<TilePick>& picks) {
   std::set<TileTask> missing;
   for (const TileRow& row : rows) missing.insert(row.task);
   for (const TilePick& pick : picks) missing.erase(pick.best.task);
-  for (const TileTask& task : missing) {
-    fmt::print(stderr, "no configuration for {} at {} tokens of {}\n", task.op, task.tokens,
-               task.shape);
-  }
-  return !missing.empty();
+  return {missing.begin(), missing.end()};
 }
 
 }  // namespace
 
-int cmd_tune(const std::vector<std::string>& args) {
-  po::options_description flags = tune_flags();
-  flags.add(selection_flags()).add(measuring_flags());
-  const auto values = parse("moegate tune --suite S [options]", flags, args);
-  if (!values) return 0;
-  const auto db = (*values)["db"].as<std::string>();
-  const fs::path out = (*values)["out"].as<std::string>();
-  RunOptions options;
-  int64_t resume = 0;
-  if (values->count("resume") != 0) {
-    Store store = Store::open(db, Store::Mode::read);
-    resume = store.find_run((*values)["resume"].as<std::string>());
-    options.from_json(store.run_info(resume).options);
-  } else {
-    options = read_options(*values, args);
-    load_cases(options);  // a bad suite must leave nothing behind
-  }
-  options.db = db;
-  make_folder(out, "--out");  // not only when hours have been measured
-  if (fs::path(db).has_parent_path()) make_folder(fs::path(db).parent_path(), "--db");
-  Tuning tuning(options, resume);
-  const Tally tally = tuning.measure();
-  fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
-  if (tally.interrupted) return static_cast<int>(Exit::interrupted);
+RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
+  run.label = "tune";
+  compile_pattern("--kernel", run.kernel);
+  run.kernel = fmt::format("^{}.*(?:{})", kTilePrefix, run.kernel);
+  run.filter = filter_of(ops, run.filter);
+  run.axes.try_emplace("block", Axes::mapped_type{"16", "32", "64", "128"});
+  run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
+  return run;
+}
+
+Tuned tune(const TuneOptions& options) {
+  if (options.resume == 0) load_cases(options.run);  // a bad suite must leave nothing behind
+  make_folder(options.out, "--out");                 // not only when hours have been measured
+  const fs::path db = options.run.db;
+  if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
+  Tuning tuning(options.run, options.resume);
+  Tuned tuned;
+  tuned.tally = tuning.measure();
+  if (tuned.tally.interrupted) return tuned;
   const std::vector<TileRow> rows = tuning.rows();
   const std::vector<TilePick> picks = pick_tiles(candidate_times(rows));
-  publish(tuning, picks, out);
-  const bool missing = report_missing(rows, picks);
-  const Exit exit = tally.exit();
-  return static_cast<int>(exit == Exit::ok && missing ? Exit::coverage : exit);
+  tuned.files = write_tiles(tuning, picks, options.out);
+  tuned.missing = missing_of(rows, picks);
+  return tuned;
+}
+
+Exit tune_exit(const Tuned& tuned) {
+  return gravest({tuned.tally.exit(), tuned.missing.empty() ? Exit::ok : Exit::coverage});
 }
 
 }  // namespace moegate

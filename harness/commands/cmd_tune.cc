@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate tune: find the fastest tile configurations.
+#include "harness/campaign/runner.h"
+#include "harness/campaign/tuning.h"
+#include "harness/commands/cli.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
+
+namespace moegate {
+namespace {
+
+namespace po = boost::program_options;
+
+std::optional<TuneOptions> read_tune(const Args& args) {
+  RunOptions run;
+  run.db = "out/tune.sqlite";
+  std::string ops, routing, out;
+  std::optional<std::string> resume;
+  po::options_description flags("What to tune");
+  flags.add_options()  //
+      ("op", po::value(&ops)->default_value("")->value_name("OP,OP"),
+       "operators to tune; together they get one block (default: all that can be)")  //
+      ("routing", po::value(&routing)->default_value("")->value_name("R"),
+       "replaces the suite's; of several, the mean time decides")  //
+      ("out", po::value(&out)->default_value("out/tiles")->value_name("DIR"),
+       "folder of the files: DIR/CLASS/SHAPE.ini, written anew");
+  flags.add(rounds_flag(run.rounds,
+                        "worker processes; the first measures every candidate, the others those "
+                        "within 10 % of the best"));
+  flags.add(db_flag(run.db, "the store of the candidates; keep it apart from measurements"));
+  flags.add(resume_flag(resume, "finish an interrupted tuning; options come from the run"));
+  flags.add(selection_flags(run)).add(measuring_flags(run));
+  if (!parse("moegate tune --suite S [options]", flags, args)) return std::nullopt;
+  if (resume) {
+    Store store = Store::open(run.db, Store::Mode::read);
+    const int64_t id = store.find_run(*resume);
+    RunOptions stored;
+    stored.from_json(store.run_info(id).options);
+    stored.db = run.db;
+    return TuneOptions{stored, id, out};
+  }
+  require_suite(run);
+  check_measuring(run);
+  at_least("--rounds", run.rounds, 1);
+  run.command = command_line("tune", args);
+  if (!routing.empty()) set_axis(run, "--routing", "routing", {routing});
+  return TuneOptions{tuning_run(run, ops.empty() ? Args{} : parse_list("--op", ops)), 0, out};
+}
+
+void print(const Tuned& tuned, const std::string& db) {
+  const Tally& tally = tuned.tally;
+  fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+  for (const TunedFile& file : tuned.files) {
+    fmt::print("{}\n{}\n", file.path.string(), render(tune_table(file.picks), Format::md));
+  }
+  for (const TileTask& task : tuned.missing) {
+    fmt::print(stderr, "no configuration for {} at {} tokens of {}\n", task.op, task.tokens,
+               task.shape);
+  }
+}
+
+}  // namespace
+
+int cmd_tune(const Args& args) {
+  const auto options = read_tune(args);
+  if (!options) return 0;
+  const Tuned tuned = tune(*options);
+  print(tuned, options->run.db);
+  return static_cast<int>(tune_exit(tuned));
+}
+
+}  // namespace moegate
