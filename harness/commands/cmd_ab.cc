@@ -90,10 +90,10 @@ int cmd_ab(const std::vector<std::string>& args) {
   // Set by ci/ab, whose commits are what a reader can repeat.
   const char* command = std::getenv("MOEGATE_COMMAND");
   ab.run.command = command ? command : command_line("ab", args);
-  load_cases(ab.run);  // a bad suite must leave no new store behind
+  PreparedAb prepared = prepare_ab(ab, worker_processes());  // first: a bad suite leaves no store
   const auto limits = [&](Backend backend) { return read_limits(*values, backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
-  const Comparison result = run_ab(store, ab, limits);
+  const Comparison result = run_ab(store, std::move(prepared), limits);
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = result.interrupted ? Exit::interrupted : decide_exit(report.result, fail_on, false);
   publish(store, report, *values);

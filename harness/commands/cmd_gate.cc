@@ -98,11 +98,13 @@ Replayed replay(Store& store, const GateReport& first, const std::string& progra
   ab.base.program = program;
   ab.base.label = "baseline's program";
   ab.head.label = fmt::format("replay of {}", describe(first.run));
-  for (const CaseId& id : ids) ab.rows.insert({id.key, id.variant});
+  ab.rows.emplace();
+  for (const CaseId& id : ids) ab.rows->insert({id.key, id.variant});
   fmt::print(stderr, "replaying {} of {} cases against {}\n", ids.size(), first.result.judged,
              program);
   const Comparison result =
-      run_ab(store, ab, [&](Backend backend) { return read_limits(values, backend); });
+      run_ab(store, prepare_ab(ab, worker_processes()),
+             [&](Backend backend) { return read_limits(values, backend); });
   if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
   return result.decided;
 }

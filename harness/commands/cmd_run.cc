@@ -7,7 +7,6 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/run_flags.h"
-#include "harness/device/open.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
@@ -37,16 +36,13 @@ po::options_description recording_flags() {
 }
 
 void print_plan(const RunOptions& options) {
-  const Backend backend = open_device(options.worker.device)->facts().backend;
-  const auto cases = adapt(load_cases(options), backend);
-  const auto planned = plan(options, cases, backend, own_variants(backend));
-  size_t variants = 0;
-  for (const Planned& p : planned) {
-    for (const std::string& v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v);
-    variants += p.variants.size();
-  }
+  RunOptions untimed = options;
+  untimed.worker.task = Task::verify;  // a plan needs no timer
+  const Plan plan = prepare(untimed, worker_processes()).plan;
+  const std::vector<RowName> rows = plan.rows();
+  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
   fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",
-             planned.size(), variants, options.rounds, name_of(backend));
+             plan.cases.size(), rows.size(), options.rounds, name_of(plan.hello.device.backend));
 }
 
 }  // namespace
@@ -85,11 +81,11 @@ int cmd_run(const std::vector<std::string>& args) {
   }
   if ((*values)["profile"].as<bool>()) {
     options.worker.task = Task::profile;
-    const Tally tally = check_suites(options);
+    const Tally tally = check_suites(options, worker_processes());
     fmt::print("{}\n", summary(tally, "launched for the profiler"));
     return static_cast<int>(tally.exit());
   }
-  const Tally tally = run_suites(options, resume);
+  const Tally tally = run_suites(options, resume, worker_processes());
   if ((*values)["keep-artifact"].as<bool>()) {
     keep_program((std::filesystem::path(options.db).parent_path() / "artifacts").string());
   }

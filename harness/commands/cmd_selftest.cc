@@ -58,7 +58,8 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
 
 Comparison measured(Store& store, const AbOptions& ab, const po::variables_map& values) {
   Comparison result =
-      run_ab(store, ab, [&](Backend backend) { return read_limits(values, backend); });
+      run_ab(store, prepare_ab(ab, worker_processes()),
+             [&](Backend backend) { return read_limits(values, backend); });
   if (result.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
   return result;
 }
@@ -106,10 +107,16 @@ bool catches_slow(Store& store, const RunOptions& run, const po::variables_map& 
   return seeing > 0 && 2 * c.failed >= seeing;
 }
 
+/// A bad suite must leave no new store behind.
+void check_plan(RunOptions run) {
+  run.worker.task = Task::verify;  // a plan needs no timer
+  prepare(run, worker_processes());
+}
+
 bool catches_scale(RunOptions run) {
   run.worker.task = Task::verify;
   run.canary_scale = kScaleCanary;
-  const Tally tally = check_suites(run);
+  const Tally tally = check_suites(run, worker_processes());
   int wrong = 0, all = 0;
   for (const auto& [status, n] : tally.counts) {
     all += status == Status::unsupported ? 0 : n;
@@ -137,7 +144,7 @@ int cmd_selftest(const std::vector<std::string>& args) {
   run.db = (*values)["db"].as<std::string>();
   run.command = command_line("selftest", args);
   run.tags["selftest"] = "1";
-  load_cases(run);  // a bad suite must leave no new store behind
+  check_plan(run);
   Store store = Store::open(run.db, Store::Mode::write);
   if (canaries) {
     const bool slow = catches_slow(store, run, *values);

@@ -40,7 +40,7 @@ int cmd_verify(const std::vector<std::string>& args) {
   const bool controls = values->count("controls") > 0;
   RunOptions options = read_selection(*values);
   options.worker.task = controls ? Task::controls : Task::verify;
-  const Tally tally = check_suites(options);
+  const Tally tally = check_suites(options, worker_processes());
   if (controls) fmt::print("{}", render(table_of(tally), Format::md));
   fmt::print("{}\n", summary(tally, controls ? "negative controls" : "verified"));
   return static_cast<int>(tally.exit());
