@@ -12,12 +12,13 @@ namespace {
 constexpr double kSlowCuda = 0.05, kSlowHost = 1.0;
 constexpr double kScale = 1.05;
 
-void fly_slow(Store& store, const SelftestOptions& options, Canaries& canaries) {
+void fly_slow(Store& store, const SelftestOptions& options, WorkerSource& source,
+              Canaries& canaries) {
   canaries.host = options.backend == Backend::host;
   canaries.slow_by = canaries.host ? kSlowHost : kSlowCuda;
   AbOptions ab = self_against_self(options.run, {canaries.slow_by});
   ab.plan = {2, 6, 0};
-  const Comparison result = measure_self(store, ab, options);
+  const Comparison result = measure_self(store, ab, options, source);
   canaries.slow = calibrate(result, {canaries.slow_by})[0];
   store_calibration(store, result.head_run, {canaries.slow});
   for (const auto& [id, j] : result.decided.judged) {
@@ -25,10 +26,10 @@ void fly_slow(Store& store, const SelftestOptions& options, Canaries& canaries) 
   }
 }
 
-void fly_scaled(RunOptions run, Canaries& canaries) {
+void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
   run.worker.task = Task::verify;
   run.canary_scale = canaries.scale = kScale;
-  const Tally tally = check_suites(run);
+  const Tally tally = check_suites(run, source);
   if (tally.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
   for (const auto& [status, n] : tally.counts) {
     canaries.scaled_rows += status == Status::unsupported ? 0 : n;
@@ -57,8 +58,9 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
   return ab;
 }
 
-Comparison measure_self(Store& store, const AbOptions& ab, const SelftestOptions& options) {
-  Comparison result = run_ab(store, ab, options.limits);
+Comparison measure_self(Store& store, const AbOptions& ab, const SelftestOptions& options,
+                        WorkerSource& source) {
+  Comparison result = run_ab(store, prepare_ab(ab, source), options.limits);
   if (result.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
   return result;
 }
@@ -76,10 +78,10 @@ std::string Canaries::text() const {
   return lines;
 }
 
-Canaries fly_canaries(Store& store, const SelftestOptions& options) {
+Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource& source) {
   Canaries canaries;
-  fly_slow(store, options, canaries);
-  fly_scaled(options.run, canaries);
+  fly_slow(store, options, source, canaries);
+  fly_scaled(options.run, source, canaries);
   return canaries;
 }
 

@@ -22,7 +22,8 @@ struct SelftestOptions {
 AbOptions self_against_self(const RunOptions& run, const std::vector<double>& injected);
 
 /// run_ab(), where an interruption is an Error.
-Comparison measure_self(Store& store, const AbOptions& ab, const SelftestOptions& options);
+Comparison measure_self(Store& store, const AbOptions& ab, const SelftestOptions& options,
+                        WorkerSource& source);
 
 struct Canaries {
   double slow_by = 0;   // the built-in slow-down, as a share
@@ -40,6 +41,6 @@ struct Canaries {
 
 /// A slow-down (5 % on a GPU, a factor of 2 on a host) and outputs times 1.05. Stores the
 /// calibration of the first.
-Canaries fly_canaries(Store& store, const SelftestOptions& options);
+Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource& source);
 
 }  // namespace moegate

@@ -69,28 +69,33 @@ Exit exit_of(const NightCalls& calls, Phase phase) {
   }
 }
 
-Exit check(const RunOptions& options, const std::function<void(const Tally&)>& tell) {
-  const Tally tally = check_suites(options);
+Exit check(const RunOptions& options, WorkerSource& source,
+           const std::function<void(const Tally&)>& tell) {
+  const Tally tally = check_suites(options, source);
   tell(tally);
   return tally.exit();
 }
 
 /// The correctness suite. A tolerance that accepts outputs spoilt on purpose says nothing about the
 /// others.
-void verify(const NightOptions& options, const NightCalls& calls, NightExits& exits) {
-  exits.verify = exit_of(
-      calls, [&] { return check(verify_options(options, Task::verify), calls.verified); });
+void verify(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
+            NightExits& exits) {
+  exits.verify = exit_of(calls, [&] {
+    return check(verify_options(options, Task::verify), source, calls.verified);
+  });
   if (exits.verify == Exit::interrupted) return;
-  exits.controls = exit_of(
-      calls, [&] { return check(verify_options(options, Task::controls), calls.spoilt); });
+  exits.controls = exit_of(calls, [&] {
+    return check(verify_options(options, Task::controls), source, calls.spoilt);
+  });
 }
 
-void measure(const NightOptions& options, const NightCalls& calls, Night& night) {
+void measure(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
+             Night& night) {
   night.exits.run = exit_of(calls, [&] {
     const auto now = std::chrono::system_clock::now();
     const std::string stamp =
         fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-    const Tally tally = run_suites(run_options(options, stamp), 0);
+    const Tally tally = run_suites(run_options(options, stamp), 0, source);
     keep_program(options.artifacts());
     night.run = tally.run;
     calls.measured(tally);
@@ -99,11 +104,11 @@ void measure(const NightOptions& options, const NightCalls& calls, Night& night)
 }
 
 /// Faults of a known size, which the gate has to catch before its silence means anything.
-Exit fly(const NightOptions& options, const NightCalls& calls) {
+Exit fly(const NightOptions& options, const NightCalls& calls, WorkerSource& source) {
   return exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::write);
-    const Canaries canaries =
-        fly_canaries(store, {canary_options(options), options.backend, options.rules.limits});
+    const SelftestOptions test{canary_options(options), options.backend, options.rules.limits};
+    const Canaries canaries = fly_canaries(store, test, source);
     calls.flown(canaries);
     return canaries.caught() ? Exit::ok : Exit::environment;
   });
@@ -127,7 +132,7 @@ std::vector<CaseId> screen(const GateInput& input) {
 }
 
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
-                const ProgramOf& program_of, const GateRules& rules) {
+                const ProgramOf& program_of, const GateRules& rules, WorkerSource& source) {
   Replayed all;
   const Replays replays = by_program(input, suspects, program_of);
   if (!replays.empty() && program_hash("/proc/self/exe") != input.run.program) {
@@ -143,7 +148,8 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   for (const auto& [program, rows] : replays) {
     fmt::print(stderr, "replaying {} suspects of {} cases against {}\n", rows.size(),
                input.sides.size(), program);
-    Comparison result = run_ab(store, replay_options(input, program, rows), limits);
+    PreparedAb prepared = prepare_ab(replay_options(input, program, rows), source);
+    Comparison result = run_ab(store, std::move(prepared), limits);
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
@@ -165,10 +171,10 @@ Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRul
 }
 
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
-             const ProgramOf& program_of) {
+             const ProgramOf& program_of, WorkerSource& source) {
   const GateInput input = find_input(store, db, run, rules);
   const std::vector<CaseId> suspects = screen(input);
-  const Replayed replayed = replay(store, input, suspects, program_of, rules);
+  const Replayed replayed = replay(store, input, suspects, program_of, rules, source);
   return conclude(input, replayed, rules);
 }
 
@@ -207,15 +213,15 @@ RunOptions canary_options(const NightOptions& options) {
   return run;
 }
 
-Night night(const NightOptions& options, const NightCalls& calls) {
+Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& source) {
   Night night;
-  verify(options, calls, night.exits);
+  verify(options, calls, source, night.exits);
   if (night.exit() == Exit::interrupted) return night;
 
-  measure(options, calls, night);
+  measure(options, calls, source, night);
   if (night.run == 0 || !can_be_judged(night.exits.run)) return night;
 
-  night.exits.canaries = fly(options, calls);
+  night.exits.canaries = fly(options, calls, source);
   if (night.exits.canaries == Exit::interrupted) return night;
 
   const auto its_program = [&](const BaselineHeader& baseline) {
@@ -223,7 +229,8 @@ Night night(const NightOptions& options, const NightCalls& calls) {
   };
   night.exits.gate = exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::update);
-    night.verdict = gate(store, options.db(), night.run, options.rules, its_program);
+    night.verdict = gate(store, options.db(), night.run, options.rules, its_program,
+                         source);
     return night.verdict->exit;
   });
   return night;

@@ -60,14 +60,14 @@ std::vector<CaseId> screen(const GateInput& input);
 /// together. The error rate is that of one family: it is shared out over the programs. Throws
 /// Error(usage) where another program than this one measured the run, Error(interrupted).
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
-                const ProgramOf& program_of, const GateRules& rules);
+                const ProgramOf& program_of, const GateRules& rules, WorkerSource& source);
 
 /// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
 Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules);
 
 /// Find, screen, replay, conclude: `moegate gate`.
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
-             const ProgramOf& program_of);
+             const ProgramOf& program_of, WorkerSource& source);
 
 struct NightOptions {
   std::vector<std::string> suites;  // empty: `nightly` on a GPU, `smoke` on a host
@@ -106,6 +106,6 @@ RunOptions canary_options(const NightOptions& options);
 
 /// The whole night. Only an interruption and a run without rows to judge end it early; what a
 /// phase's Error means is for Night::exit() to say.
-Night night(const NightOptions& options, const NightCalls& calls);
+Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& source);
 
 }  // namespace moegate

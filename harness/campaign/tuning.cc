@@ -46,8 +46,13 @@ std::string filter_of(const std::vector<std::string>& ops, const std::string& fi
 /// The run's candidates and their cases.
 class Tuning {
  public:
-  Tuning(const RunOptions& options, int64_t resume)
-      : options_(options), store_(Store::open(options.db, Store::Mode::write)), resume_(resume) {}
+  Tuning(Prepared prepared, int64_t resume)
+      : prepared_(std::move(prepared)),
+        options_(prepared_.options),
+        store_(Store::open(options_.db, Store::Mode::write)),
+        resume_(resume) {
+    for (const PlannedCase& c : prepared_.plan.cases) cases_.emplace(c.spec.key(), c.spec);
+  }
 
   Tally measure();
   RunInfo info() { return store_.run_info(run_); }
@@ -57,23 +62,16 @@ class Tuning {
   std::string conditions(const std::string& shape) const;
 
  private:
-  void load_cases_for(Backend backend);
   TileRow row_of(const Case& c, const std::string& variant) const;
   std::set<RowName> contending(const std::vector<RowName>& planned);
 
+  Prepared prepared_;
   const RunOptions options_;
   Store store_;
   const int64_t resume_;
   int64_t run_ = 0;
   std::map<std::string, Case> cases_;  // by key
 };
-
-void Tuning::load_cases_for(Backend backend) {
-  for (Case& c : adapt(load_cases(options_), backend)) {
-    std::string key = c.key();
-    cases_.emplace(std::move(key), std::move(c));
-  }
-}
 
 TileRow Tuning::row_of(const Case& c, const std::string& variant) const {
   const auto block = static_cast<int>(c.get_int("block", 1, std::numeric_limits<int>::max()));
@@ -109,14 +107,15 @@ std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
 
 Tally Tuning::measure() {
   const InterruptGuard guard;
-  Recording recording(store_, options_, resume_);
+  Recording recording(store_, std::move(prepared_));
+  recording.begin(resume_);
   run_ = recording.run();
-  load_cases_for(recording.hello().device.backend);
-  std::set<RowName> names(recording.rows().begin(), recording.rows().end());
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
   for (int round = 0; round < options_.rounds && !InterruptGuard::interrupted(); ++round) {
     Progress progress(names.size());
-    recording.round(round, &names, progress);
-    if (round == 0) names = contending(recording.rows());
+    recording.round(round, names, progress);
+    if (round == 0) names = contending(rows);
   }
   recording.finish(InterruptGuard::interrupted());
   return recording.tally();
@@ -193,12 +192,12 @@ RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   return run;
 }
 
-Tuned tune(const TuneOptions& options) {
-  if (options.resume == 0) load_cases(options.run);  // a bad suite must leave nothing behind
+Tuned tune(const TuneOptions& options, WorkerSource& source) {
+  Prepared prepared = prepare(options.run, source);  // a bad suite must leave nothing behind
   make_folder(options.out, "--out");                 // not only when hours have been measured
   const fs::path db = options.run.db;
   if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
-  Tuning tuning(options.run, options.resume);
+  Tuning tuning(std::move(prepared), options.resume);
   Tuned tuned;
   tuned.tally = tuning.measure();
   if (tuned.tally.interrupted) return tuned;

@@ -36,7 +36,7 @@ struct Tuned {
 };
 
 /// Measures and writes the files. Throws Error(usage) for folders that cannot be made.
-Tuned tune(const TuneOptions& options);
+Tuned tune(const TuneOptions& options, WorkerSource& source);
 
 /// A task without a configuration is Exit::coverage.
 Exit tune_exit(const Tuned& tuned);

@@ -93,10 +93,10 @@ int cmd_ab(const Args& args) {
   const auto command = read_ab(args);
   if (!command) return 0;
   const AbOptions& ab = command->ab;
-  load_cases(ab.run);  // a bad suite must leave no new store behind
+  PreparedAb prepared = prepare_ab(ab, worker_processes());  // first: a bad suite leaves no store
   const auto limits = [&](Backend backend) { return command->judging.limits.of(backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
-  const Comparison result = run_ab(store, ab, limits);
+  const Comparison result = run_ab(store, std::move(prepared), limits);
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = result.interrupted
                     ? Exit::interrupted

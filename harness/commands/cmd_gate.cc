@@ -62,7 +62,7 @@ int cmd_gate(const Args& args) {
   Store store = open_for_verdict(command->db);
   const Verdict verdict =
       gate(store, command->db, store.find_run(command->run), command->rules,
-           [&](const BaselineHeader&) { return command->replay_program; });
+           [&](const BaselineHeader&) { return command->replay_program; }, worker_processes());
   publish(store, report_of(store, command->db, verdict), command->publish);
   return static_cast<int>(verdict.exit);
 }

@@ -6,6 +6,7 @@
 
 #include "harness/base/home.h"
 #include "harness/base/table.h"
+#include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -33,15 +34,14 @@ Table list_kernels_table() {
   return table;
 }
 
-Table list_cases_table(const RunOptions& options) {
+Table list_cases_table(RunOptions options) {
   require_suite(options);
-  const Backend backend = open_device(options.worker.device)->facts().backend;
-  const auto cases = adapt(load_cases(options), backend);
+  options.worker.task = Task::verify;  // a plan needs no timer
+  const Plan plan = prepare(options, worker_processes()).plan;
   Table table{{"suite", "section", "case", "variants"}, {}};
-  for (const Planned& p : plan(options, cases, backend, own_variants(backend))) {
-    const Case& c = cases[p.index];
+  for (const auto& [c, variants] : plan.cases) {
     std::string names;
-    for (const std::string& v : p.variants) names += (names.empty() ? "" : " ") + v;
+    for (const std::string& v : variants) names += (names.empty() ? "" : " ") + v;
     table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names}});
   }
   return table;

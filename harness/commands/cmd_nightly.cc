@@ -120,7 +120,7 @@ int cmd_nightly(const Args& args) {
   if (!command) return 0;
   prepare(*command);
   if (const int failed = write_doctor(command->night); failed != 0) return failed;
-  const Night result = night(command->night, calls_of(command->night));
+  const Night result = night(command->night, calls_of(command->night), worker_processes());
   if (result.exits.gate) print_night(*command, result);
   prune_programs(command->night.artifacts(), kKeptPrograms);
   return static_cast<int>(result.exit());

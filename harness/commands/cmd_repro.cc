@@ -105,7 +105,7 @@ int cmd_repro(const Args& args) {
                provenance().git_sha);
   }
   row.options.command = command_of(row);
-  const Tally tally = run_suites(row.options, 0);
+  const Tally tally = run_suites(row.options, 0, worker_processes());
   fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   return static_cast<int>(tally.exit());
 }

@@ -7,7 +7,6 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/device/open.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
@@ -71,17 +70,13 @@ std::optional<RunCommand> read_run(const Args& args) {
   return command;
 }
 
-void print_plan(const RunOptions& options) {
-  const Backend backend = open_device(options.worker.device)->facts().backend;
-  const auto cases = adapt(load_cases(options), backend);
-  const auto planned = plan(options, cases, backend, own_variants(backend));
-  size_t variants = 0;
-  for (const Planned& p : planned) {
-    for (const std::string& v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v);
-    variants += p.variants.size();
-  }
+void print_plan(RunOptions options) {
+  options.worker.task = Task::verify;  // a plan needs no timer
+  const Plan plan = prepare(options, worker_processes()).plan;
+  const std::vector<RowName> rows = plan.rows();
+  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
   fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",
-             planned.size(), variants, options.rounds, name_of(backend));
+             plan.cases.size(), rows.size(), options.rounds, name_of(plan.hello.device.backend));
 }
 
 }  // namespace
@@ -97,11 +92,11 @@ int cmd_run(const Args& args) {
   if (command->profile) {
     RunOptions profiled = run;
     profiled.worker.task = Task::profile;
-    const Tally tally = check_suites(profiled);
+    const Tally tally = check_suites(profiled, worker_processes());
     fmt::print("{}\n", summary(tally, "launched for the profiler"));
     return static_cast<int>(tally.exit());
   }
-  const Tally tally = run_suites(run, command->resume);
+  const Tally tally = run_suites(run, command->resume, worker_processes());
   if (command->keep_artifact) {
     keep_program((std::filesystem::path(run.db).parent_path() / "artifacts").string());
   }

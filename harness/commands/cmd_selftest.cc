@@ -66,11 +66,17 @@ int calibrate_gate(Store& store, const SelftestCommand& command) {
   const auto& injected = command.injected;
   AbOptions ab = self_against_self(command.test.run, injected);
   ab.least_rounds = command.aa.value_or(0);
-  const Comparison result = measure_self(store, ab, command.test);
+  const Comparison result = measure_self(store, ab, command.test, worker_processes());
   const auto calibrations = calibrate(result, injected.empty() ? std::vector<double>{0} : injected);
   store_calibration(store, result.head_run, calibrations);
   print_calibration(result, calibrations);
   return injected.empty() ? calibrations[0].failed : 0;
+}
+
+/// A bad suite must leave no new store behind.
+void check_plan(RunOptions run) {
+  run.worker.task = Task::verify;  // a plan needs no timer
+  prepare(run, worker_processes());
 }
 
 }  // namespace
@@ -78,10 +84,10 @@ int calibrate_gate(Store& store, const SelftestCommand& command) {
 int cmd_selftest(const Args& args) {
   const auto command = read_selftest(args);
   if (!command) return 0;
-  load_cases(command->test.run);  // a bad suite must leave no new store behind
+  check_plan(command->test.run);
   Store store = Store::open(command->test.run.db, Store::Mode::write);
   if (command->canaries) {
-    const Canaries canaries = fly_canaries(store, command->test);
+    const Canaries canaries = fly_canaries(store, command->test, worker_processes());
     fmt::print("{}", canaries.text());
     if (!canaries.caught()) return static_cast<int>(Exit::environment);
   }

@@ -64,7 +64,7 @@ void print(const Tuned& tuned, const std::string& db) {
 int cmd_tune(const Args& args) {
   const auto options = read_tune(args);
   if (!options) return 0;
-  const Tuned tuned = tune(*options);
+  const Tuned tuned = tune(*options, worker_processes());
   print(tuned, options->run.db);
   return static_cast<int>(tune_exit(tuned));
 }

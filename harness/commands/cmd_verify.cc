@@ -28,7 +28,7 @@ std::optional<RunOptions> read_verify(const Args& args) {
 int cmd_verify(const Args& args) {
   const auto options = read_verify(args);
   if (!options) return 0;
-  const Tally tally = check_suites(*options);
+  const Tally tally = check_suites(*options, worker_processes());
   fmt::print("{}", summary_of_check(tally, options->worker.task));
   return static_cast<int>(tally.exit());
 }

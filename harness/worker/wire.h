@@ -33,7 +33,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Result, variant, status, why, pa
                                                 kernels, spans_ns, wall_s)
 
 /// Version of the conversation; programs of different versions do not talk.
-constexpr int kWire = 1;
+constexpr int kWire = 2;
 
 /// Writes one message; false when the other end is gone.
 bool send(int fd, const nlohmann::json& message);
