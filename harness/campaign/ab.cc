@@ -38,11 +38,11 @@ class AbSession {
  private:
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
-  std::vector<CaseId> judgeable(const std::set<RowName>& rows);
+  std::vector<CaseId> questions(const std::set<RowName>& rows);
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
-  void decide(const std::vector<CaseId>& ids, int first);
+  void replay(const std::vector<CaseId>& suspects, int first);
 
   bool is_pair() const { return !options_.base.variant.empty(); }
   std::string shown(const std::string& variant) const {
@@ -115,7 +115,7 @@ void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
 }
 
 /// Cases that both sides measured and whose latency is a question; notes those where it is none.
-std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
+std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
   for (const auto& [id, head] : result_.head) {
     const auto base = result_.base.find(id);
@@ -140,29 +140,29 @@ std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int
   return family;
 }
 
-/// Judges the screening rounds and returns what has to be measured again. What goes on has no
-/// verdict yet.
+/// Judges the screening rounds and returns the suspects, which have no verdict yet.
 std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
   const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
-  std::vector<CaseId> next;
-  for (const size_t i : needs_replay(judged)) next.push_back(ids[i]);
-  for (const CaseId& id : next) result_.decided.judged.erase(id);
-  result_.screened.insert(next.begin(), next.end());
-  return next;
+  std::vector<CaseId> found;
+  for (const size_t i : suspects(judged)) found.push_back(ids[i]);
+  for (const CaseId& suspect : found) result_.decided.judged.erase(suspect);
+  result_.suspects.insert(found.begin(), found.end());
+  return found;
 }
 
-void AbSession::decide(const std::vector<CaseId>& ids, int first) {
+/// New rounds of the suspects, which decide.
+void AbSession::replay(const std::vector<CaseId>& suspects, int first) {
   const ReplayPlan& plan = options_.plan;
-  measure(first, plan.rounds, names(ids));
+  measure(first, plan.rounds, names(suspects));
   const int last = first + plan.rounds;
-  Confirmed confirmed = confirm(pairs(ids, first, last), limits_, plan);
+  Confirmed confirmed = confirm(pairs(suspects, first, last), limits_, plan);
   std::vector<CaseId> undecided;
-  for (const size_t i : confirmed.undecided) undecided.push_back(ids[i]);
+  for (const size_t i : confirmed.undecided) undecided.push_back(suspects[i]);
   if (!undecided.empty()) measure(last, plan.extra_rounds, names(undecided));
   const auto judged =
       extend(std::move(confirmed), pairs(undecided, last, last + plan.extra_rounds), limits_);
-  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
+  for (size_t i = 0; i < suspects.size(); ++i) result_.decided.judged[suspects[i]] = judged[i];
 }
 
 Comparison AbSession::run() {
@@ -172,16 +172,16 @@ Comparison AbSession::run() {
   result_.head_run = head_.run();
   if (is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
   result_.trust_code = options_.trust_code;
-  const int screening = options_.rows ? 0 : options_.plan.screen_rounds;
-  const std::set<RowName> rows = options_.rows ? *options_.rows : everything();
+  const int screening = options_.suspects ? 0 : options_.plan.screen_rounds;
+  const std::set<RowName> rows = options_.suspects ? *options_.suspects : everything();
   result_.least_rounds = std::max(options_.least_rounds, screening);
   measure(0, std::max(1, options_.least_rounds), rows);
-  std::vector<CaseId> ids = judgeable(rows);
+  std::vector<CaseId> suspects = questions(rows);
   if (screening > 0) {
-    measure(0, screening, names(ids));
-    ids = screen(judgeable(names(ids)), screening);
+    measure(0, screening, names(suspects));
+    suspects = screen(questions(names(suspects)), screening);
   }
-  if (!ids.empty() && !InterruptGuard::interrupted()) decide(ids, screening);
+  if (!suspects.empty() && !InterruptGuard::interrupted()) replay(suspects, screening);
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);
   head_.finish(result_.interrupted);

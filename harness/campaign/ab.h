@@ -30,8 +30,8 @@ struct AbOptions {
   /// Every row is measured for so many rounds, whatever the rule asks for.
   int least_rounds = 0;
   bool trust_code = true;  // leave out what launches the same machine code
-  /// Only these, suspects of a screen already made; absent: screens all.
-  std::optional<std::set<RowName>> rows;
+  /// The suspects of a screen already made; absent: screens everything.
+  std::optional<std::set<RowName>> suspects;
 };
 
 /// Both sides' programs have answered, and what is to be measured is known.

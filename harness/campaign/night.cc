@@ -44,7 +44,7 @@ AbOptions replay_options(const GateInput& input, const std::string& program,
   ab.base.program = program;
   ab.base.label = "baseline's program";
   ab.head.label = fmt::format("replay of {}", describe(input.run));
-  ab.rows = suspects;
+  ab.suspects = suspects;
   return ab;
 }
 

@@ -184,7 +184,7 @@ std::vector<CaseId> suspects(const GateResult& result) {
     judged.push_back(v.id);
     judgements.push_back(*v.latency);
   }
-  for (const size_t i : needs_replay(judgements)) ids.push_back(judged[i]);
+  for (const size_t i : suspects(judgements)) ids.push_back(judged[i]);
   return ids;
 }
 

@@ -27,7 +27,7 @@ struct ReplayPlan {
 /// Indices of the cases that go on after the screen: all but those shown equal and unsuspicious in
 /// both directions, p >= .05 each. No correction: a screen is no verdict. Cases that were not
 /// judged by their time (wrong, missing, new, identical, …) stay.
-std::vector<size_t> needs_replay(std::span<const Judgement> screened);
+std::vector<size_t> suspects(std::span<const Judgement> screened);
 
 struct Confirmed {
   std::vector<Judgement> judgements;  // as the family
