@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate: the table of subcommands, the only try/catch, the exit codes.
+// moegate: the table of subcommands, the last try/catch, the exit codes.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,13 +19,14 @@ namespace {
 struct Command {
   const char* name;
   int (*run)(const std::vector<std::string>& args);
-  const char* help;
+  const char* help;  // null: not listed
 };
 
 constexpr auto kCommands = std::to_array<Command>({
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
+    {"nightly", cmd_nightly, "the perf gate: verify, measure, judge, replay, report"},
     {"compare", cmd_compare, "judge one run against another"},
     {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
@@ -39,11 +40,16 @@ constexpr auto kCommands = std::to_array<Command>({
      "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
     {"repro", cmd_repro, "print or run the command that repeats a row"},
+    // Not for people, so without help: a step of `git bisect run`, and the process that measures.
+    {"bisect-step", cmd_bisect_step, nullptr},
+    {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }, nullptr},
 });
 
 void print_usage(FILE* to) {
   fmt::print(to, "usage: moegate COMMAND [options]\n\n");
-  for (const Command& c : kCommands) fmt::print(to, "  {:8} {}\n", c.name, c.help);
+  for (const Command& c : kCommands) {
+    if (c.help) fmt::print(to, "  {:8} {}\n", c.name, c.help);
+  }
   fmt::print(
       to, "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n");
 }
@@ -64,8 +70,6 @@ int dispatch(const std::vector<std::string>& args) {
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
-  if (name == "bisect-step") return cmd_bisect_step({args.begin() + 1, args.end()});
-  if (name == "worker") serve_runner();
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
   }

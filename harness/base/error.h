@@ -19,11 +19,11 @@ enum class Exit : int {
   latency = 10,       // confirmed latency regression
   accuracy = 11,      // wrong output or accuracy regression
   both = 12,          // 10 and 11
-  coverage = 13,      // missing case, crash, time-out, nothing matched
+  coverage = 13,      // missing case, crash, time-out, nothing matched; exit.h: who says it
   inconclusive = 20,  // only when asked for by --fail-on
   environment = 21,   // this machine cannot measure (profiler in the way, device gone)
   no_baseline = 22,   // with --require-baseline
-  waiver = 24,        // expired or unused waiver
+  waiver = 24,        // waiver that expired or covers too much; an unused one is only noted
   store = 30,         // database unusable, foreign, or newer than this program
   interrupted = 130,  // what was measured is kept
 };

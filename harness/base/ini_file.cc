@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -84,13 +85,6 @@ class Scanner {
   int line_ = 0;
 };
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> values;
-  std::istringstream in(text + ',');
-  for (std::string value; std::getline(in, value, ',');) values.push_back(trimmed(value));
-  return values;
-}
-
 /// Boost returns one option per line in file order, so the n-th is the scan's n-th entry.
 void read_values(const std::string& text, IniFile& file) {
   std::istringstream in(text);
@@ -117,13 +111,6 @@ void read_values(const std::string& text, IniFile& file) {
 }
 
 }  // namespace
-
-std::string trimmed(const std::string& text) {
-  constexpr const char* kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 IniFile parse_ini(const std::string& path, const std::string& text) {
   IniFile file{path, Scanner(path).scan(text)};

@@ -36,7 +36,4 @@ struct IniFile {
 /// empty value list, and a file without sections.
 IniFile parse_ini(const std::string& path, const std::string& text);
 
-/// Without blanks at either end.
-std::string trimmed(const std::string& text);
-
 }  // namespace moegate

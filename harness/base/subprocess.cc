@@ -88,7 +88,9 @@ Finished run_program(const std::vector<std::string>& command, Output output) {
                                                std::strerror(errno)));
   }
   posix_spawn_file_actions_adddup2(&actions.files, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  if (output == Output::capture) {
+    posix_spawn_file_actions_addopen(&actions.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   pid_t pid = 0;
   try {
     pid = spawn(command, actions);

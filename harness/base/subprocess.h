@@ -8,8 +8,9 @@
 namespace moegate {
 
 enum class Output {
-  capture,  // stdout is returned, stderr dropped
-  show,     // both go to stderr, where progress belongs
+  capture,         // stdout is returned, stderr dropped
+  capture_stdout,  // stdout is returned, stderr goes to stderr
+  show,            // both go to stderr, where progress belongs
 };
 
 struct Finished {

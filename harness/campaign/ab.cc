@@ -25,12 +25,12 @@ RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role)
 /// Measures and judges; every method that measures says which cases.
 class AbSession {
  public:
-  AbSession(Store& store, const AbOptions& options, const std::function<Limits(Backend)>& limits)
-      : options_(options),
+  AbSession(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits)
+      : options_(std::move(prepared.options)),
         store_(store),
-        base_(store, options_of(options, options.base, "base"), 0),
-        head_(store, options_of(options, options.head, "head"), 0),
-        backend_(head_.hello().device.backend),
+        base_(store, std::move(prepared.base)),
+        head_(store, std::move(prepared.head)),
+        backend_(head_.plan().hello.device.backend),
         limits_(limits(backend_)) {}
 
   Comparison run();
@@ -38,11 +38,11 @@ class AbSession {
  private:
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
-  std::vector<CaseId> judgeable(const std::set<RowName>& rows);
+  std::vector<CaseId> questions(const std::set<RowName>& rows);
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
-  void decide(const std::vector<CaseId>& ids, int first);
+  void replay(const std::vector<CaseId>& suspects, int first);
 
   bool is_pair() const { return !options_.base.variant.empty(); }
   std::string shown(const std::string& variant) const {
@@ -51,7 +51,7 @@ class AbSession {
   Sides sides_of(const Recording& side) const;
   std::set<RowName> everything() const;
 
-  const AbOptions& options_;
+  const AbOptions options_;
   Store& store_;
   Recording base_, head_;
   const Backend backend_;
@@ -71,8 +71,8 @@ Sides AbSession::sides_of(const Recording& side) const {
 /// operators that share a suite may share one of the names.
 std::set<RowName> AbSession::everything() const {
   std::set<RowName> base, head, both;
-  for (const auto& [key, variant] : base_.rows()) base.insert({key, shown(variant)});
-  for (const auto& [key, variant] : head_.rows()) head.insert({key, shown(variant)});
+  for (const auto& [key, variant] : base_.plan().rows()) base.insert({key, shown(variant)});
+  for (const auto& [key, variant] : head_.plan().rows()) head.insert({key, shown(variant)});
   if (!is_pair()) {
     base.merge(head);
     return base;
@@ -95,10 +95,10 @@ std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {
 void AbSession::one_round(Recording& side, int round, const std::set<RowName>& rows,
                           Progress& progress) {
   std::set<RowName> own;
-  for (const RowName& row : side.rows()) {
+  for (const RowName& row : side.plan().rows()) {
     if (rows.count({row.first, shown(row.second)}) > 0) own.insert(row);
   }
-  side.round(round, &own, progress);
+  side.round(round, own, progress);
 }
 
 void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
@@ -115,7 +115,7 @@ void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
 }
 
 /// Cases that both sides measured and whose latency is a question; notes those where it is none.
-std::vector<CaseId> AbSession::judgeable(const std::set<RowName>& rows) {
+std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
   for (const auto& [id, head] : result_.head) {
     const auto base = result_.base.find(id);
@@ -140,58 +140,111 @@ std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int
   return family;
 }
 
-/// Judges the screening rounds and returns what has to be measured again. What goes on has no
-/// verdict yet.
+/// Judges the screening rounds and returns the suspects, which have no verdict yet.
 std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
   const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
-  std::vector<CaseId> next;
-  for (const size_t i : needs_replay(judged)) next.push_back(ids[i]);
-  for (const CaseId& id : next) result_.decided.judged.erase(id);
-  result_.screened.insert(next.begin(), next.end());
-  return next;
+  std::vector<CaseId> found;
+  for (const size_t i : suspects(judged)) found.push_back(ids[i]);
+  for (const CaseId& suspect : found) result_.decided.judged.erase(suspect);
+  result_.suspects.insert(found.begin(), found.end());
+  return found;
 }
 
-void AbSession::decide(const std::vector<CaseId>& ids, int first) {
+/// New rounds of the suspects, which decide.
+void AbSession::replay(const std::vector<CaseId>& suspects, int first) {
   const ReplayPlan& plan = options_.plan;
-  measure(first, plan.rounds, names(ids));
+  measure(first, plan.rounds, names(suspects));
   const int last = first + plan.rounds;
-  Confirmed confirmed = confirm(pairs(ids, first, last), limits_, plan);
+  Confirmed confirmed = confirm(pairs(suspects, first, last), limits_, plan);
   std::vector<CaseId> undecided;
-  for (const size_t i : confirmed.undecided) undecided.push_back(ids[i]);
+  for (const size_t i : confirmed.undecided) undecided.push_back(suspects[i]);
   if (!undecided.empty()) measure(last, plan.extra_rounds, names(undecided));
   const auto judged =
       extend(std::move(confirmed), pairs(undecided, last, last + plan.extra_rounds), limits_);
-  for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
+  for (size_t i = 0; i < suspects.size(); ++i) result_.decided.judged[suspects[i]] = judged[i];
 }
 
 Comparison AbSession::run() {
+  base_.begin(0);
+  head_.begin(0);
   result_.base_run = base_.run();
   result_.head_run = head_.run();
   if (is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
   result_.trust_code = options_.trust_code;
-  const int screening = options_.rows.empty() ? options_.plan.screen_rounds : 0;
-  std::set<RowName> rows = options_.rows.empty() ? everything() : options_.rows;
+  const int screening = options_.suspects ? 0 : options_.plan.screen_rounds;
+  const std::set<RowName> rows = options_.suspects ? *options_.suspects : everything();
   result_.least_rounds = std::max(options_.least_rounds, screening);
   measure(0, std::max(1, options_.least_rounds), rows);
-  std::vector<CaseId> ids = judgeable(rows);
+  std::vector<CaseId> suspects = questions(rows);
   if (screening > 0) {
-    measure(0, screening, names(ids));
-    ids = screen(judgeable(names(ids)), screening);
+    measure(0, screening, names(suspects));
+    suspects = screen(questions(names(suspects)), screening);
   }
-  if (!ids.empty() && !InterruptGuard::interrupted()) decide(ids, screening);
+  if (!suspects.empty() && !InterruptGuard::interrupted()) replay(suspects, screening);
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);
   head_.finish(result_.interrupted);
   return std::move(result_);
 }
 
+/// The head's operators, and what only the base has: an operator, a parameter with a default.
+std::vector<OpDescription> merged(std::vector<OpDescription> head,
+                                  const std::vector<OpDescription>& base) {
+  for (const OpDescription& op : base) {
+    const auto at = std::ranges::find(head, op.name, &OpDescription::name);
+    if (at == head.end()) {
+      head.push_back(op);
+      continue;
+    }
+    for (const Param& param : op.params) {
+      const bool known = std::ranges::find(at->params, param.name, &Param::name) != at->params.end();
+      if (!known && !param.default_value.empty()) at->params.push_back(param);
+    }
+  }
+  return head;
+}
+
 }  // namespace
 
-Comparison run_ab(Store& store, const AbOptions& options,
-                  const std::function<Limits(Backend)>& limits) {
+PreparedAb prepare_ab(const AbOptions& options, WorkerSource& source) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  return AbSession(store, options, limits).run();
+  RunOptions base = options_of(options, options.base, "base");
+  RunOptions head = options_of(options, options.head, "head");
+  WorkerSeat base_seat(source, base.worker), head_seat(source, head.worker);
+  const Hello base_hello = base_seat.worker().hello();
+  const Hello head_hello = head_seat.worker().hello();
+  Hello both = head_hello;
+  both.operators = merged(head_hello.operators, base_hello.operators);
+  const std::vector<Case> cases = load_cases(options.run, both);
+  const auto known_to = [](const Hello& hello) {
+    return [&hello](const Case& c) {
+      return std::ranges::find(hello.operators, c.op, &OpDescription::name) !=
+             hello.operators.end();
+    };
+  };
+  std::vector<Case> heads, bases_only;
+  std::ranges::partition_copy(cases, std::back_inserter(heads), std::back_inserter(bases_only),
+                              known_to(head_hello));
+  check_cases(heads, head_seat.worker());
+  check_cases(bases_only, base_seat.worker());
+  Plan base_plan = select_rows(base, cases, base_hello);
+  Plan head_plan = select_rows(head, cases, head_hello);
+  // Not the base's: what an older program cannot resolve is unsupported there.
+  check_on_device(head_plan, head_seat.worker());
+  note_timer(base_hello);
+  note_timer(head_hello);
+  if (InterruptGuard::interrupted()) {
+    throw Error(Exit::interrupted, "interrupted before anything was measured");
+  }
+  return {options,
+          {std::move(base), std::move(base_seat), std::move(base_plan)},
+          {std::move(head), std::move(head_seat), std::move(head_plan)}};
+}
+
+Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits) {
+  const InterruptGuard guard;
+  return AbSession(store, std::move(prepared), limits).run();
 }
 
 }  // namespace moegate

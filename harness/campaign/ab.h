@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,12 +30,23 @@ struct AbOptions {
   /// Every row is measured for so many rounds, whatever the rule asks for.
   int least_rounds = 0;
   bool trust_code = true;  // leave out what launches the same machine code
-  std::set<RowName> rows;  // only these, suspects of a screen already made; empty: screen all
+  /// The suspects of a screen already made; absent: screens everything.
+  std::optional<std::set<RowName>> suspects;
 };
+
+/// Both sides' programs have answered, and what is to be measured is known.
+struct PreparedAb {
+  AbOptions options;
+  Prepared base, head;
+};
+
+/// Starts a worker of each side and plans. No store is needed for it, so that a bad suite leaves
+/// none behind. Both sides get the cases that the head's operators describe, those that only the
+/// base has included. Throws Error(usage, coverage, environment, interrupted).
+PreparedAb prepare_ab(const AbOptions& options, WorkerSource& source);
 
 /// Measures and decides by the limits of the backend that the device turns out to be. Throws
 /// Error(usage, coverage, environment).
-Comparison run_ab(Store& store, const AbOptions& options,
-                  const std::function<Limits(Backend)>& limits);
+Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits);
 
 }  // namespace moegate

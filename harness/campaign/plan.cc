@@ -58,35 +58,64 @@ void RunOptions::from_json(const std::string& text) {
   canary_scale = j.value("canary_scale", 1.0);
 }
 
-std::vector<Case> load_cases(const RunOptions& options) {
+std::vector<RowName> Plan::rows() const {
+  std::vector<RowName> rows;
+  for (const PlannedCase& c : cases) {
+    const std::string key = c.spec.key();
+    for (const std::string& variant : c.variants) rows.emplace_back(key, variant);
+  }
+  return rows;
+}
+
+std::vector<Case> load_cases(const RunOptions& options, const Hello& hello) {
   std::vector<Case> cases;
   std::set<std::string> seen;
   for (const std::string& suite : options.suites) {
-    for (Case& c : load_suite(suite, options.axes)) {
+    for (Case& c : load_suite(suite, options.axes, hello.operators)) {
       c.get_int("seed", 0, std::numeric_limits<int64_t>::max());
       cache_of(c);
       launch_of(c);
-      find_op(c.op).validate(c);
       if (seen.insert(c.key()).second) cases.push_back(std::move(c));
     }
   }
-  return cases;
+  return adapt(std::move(cases), hello.device.backend);
 }
 
-std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
-                          Backend backend, const std::vector<VariantName>& variants) {
+namespace {
+
+std::vector<CaseAnswer> ask(Worker& worker, const std::vector<CaseQuestion>& questions) {
+  std::vector<CaseAnswer> answers = worker.check(questions);
+  for (const CaseAnswer& answer : answers) {
+    if (!answer.error.empty()) throw Error(Exit::usage, answer.error);
+  }
+  return answers;
+}
+
+std::string yardstick_of(const Hello& hello, const std::string& op) {
+  const auto at = std::ranges::find(hello.operators, op, &OpDescription::name);
+  return at == hello.operators.end() ? "" : at->yardstick;
+}
+
+}  // namespace
+
+void check_cases(const std::vector<Case>& cases, Worker& worker) {
+  std::vector<CaseQuestion> questions;
+  for (const Case& c : cases) questions.push_back({.spec = c, .resolve = false, .variants = {}});
+  ask(worker, questions);
+}
+
+Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
   const std::regex filter = compile_pattern("--filter", options.filter);
   const std::regex kernel = compile_pattern("--kernel", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
-  std::vector<Planned> planned;
+  std::vector<PlannedCase> planned;
   std::set<std::string> seen;
   size_t matching_cases = 0;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const Case& c = cases[i];
+  for (const Case& c : cases) {
     if (!std::regex_search(c.key(), filter) || !seen.insert(c.key()).second) continue;
     ++matching_cases;
-    Planned p{i, {}};
-    for (const VariantName& v : variants) {
+    PlannedCase p{c, {}};
+    for (const VariantDescription& v : hello.variants) {
       if (is_tile_variant(v.name) && !asks_for_tiles) continue;
       if (v.op == c.op && std::regex_search(v.name, kernel)) p.variants.push_back(v.name);
     }
@@ -97,36 +126,55 @@ std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& ca
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
                             "--kernel '{}'); see 'moegate list cases'",
-                            hint, fmt::join(options.suites, ", "), name_of(backend), options.filter,
-                            options.kernel));
+                            hint, fmt::join(options.suites, ", "),
+                            name_of(hello.device.backend), options.filter, options.kernel));
   }
-  std::vector<Planned> mine;
+  Plan mine{hello, {}};
   for (size_t i = 0; i < planned.size(); ++i) {
     if (static_cast<int>(i % static_cast<size_t>(options.shards)) == options.shard) {
-      mine.push_back(planned[i]);
+      mine.cases.push_back(std::move(planned[i]));
     }
   }
-  if (mine.empty()) {
+  if (mine.cases.empty()) {
     throw Error(Exit::coverage, fmt::format("nothing to run: --shard {}/{} of {} cases is empty",
                                             options.shard + 1, options.shards, planned.size()));
   }
   return mine;
 }
 
-std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::vector<Case>& cases,
-                                      const DeviceFacts& device) {
-  for (Planned& p : planned) {
-    const Case c = resolved(cases[p.index], device);
-    auto& variants = p.variants;
-    std::stable_partition(variants.begin(), variants.end(),
-                          [&](const std::string& name) { return name == find_op(c.op).yardstick; });
-    const auto fit = std::find_if(variants.begin(), variants.end(), [&](const std::string& name) {
-      const Variant& v = find_variant(c.op, device.backend, name);
-      return !v.unsupported || v.unsupported(c, device).empty();
+void check_on_device(const Plan& plan, Worker& worker) {
+  std::vector<CaseQuestion> questions;
+  for (const PlannedCase& c : plan.cases) {
+    questions.push_back({.spec = c.spec, .resolve = true, .variants = {}});
+  }
+  ask(worker, questions);
+}
+
+Plan make_plan(const RunOptions& options, Worker& worker) {
+  const std::vector<Case> cases = load_cases(options, worker.hello());
+  check_cases(cases, worker);
+  Plan plan = select_rows(options, cases, worker.hello());
+  check_on_device(plan, worker);
+  return plan;
+}
+
+Plan one_variant_each(Plan plan, Worker& worker) {
+  std::vector<CaseQuestion> questions;
+  for (const PlannedCase& c : plan.cases) {
+    questions.push_back({.spec = c.spec, .resolve = true, .variants = c.variants});
+  }
+  const std::vector<CaseAnswer> answers = ask(worker, questions);
+  for (size_t i = 0; i < plan.cases.size(); ++i) {
+    const std::string yardstick = yardstick_of(plan.hello, plan.cases[i].spec.op);
+    auto& variants = plan.cases[i].variants;
+    std::ranges::stable_partition(variants,
+                                  [&](const std::string& name) { return name == yardstick; });
+    const auto fit = std::ranges::find_if(variants, [&](const std::string& name) {
+      return !answers.at(i).unsupported.contains(name);
     });
     variants = {fit == variants.end() ? variants.front() : *fit};
   }
-  return planned;
+  return plan;
 }
 
 }  // namespace moegate

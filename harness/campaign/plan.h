@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/campaign/suite.h"
@@ -42,22 +43,38 @@ struct RunOptions {
   void from_json(const std::string& text);
 };
 
-/// One case with the variants to run on it.
-struct Planned {
-  size_t index;  // into the loaded cases
+/// Key of a case, and a variant.
+using RowName = std::pair<std::string, std::string>;
+
+/// One case, as the device runs it, with the variants to run on it.
+struct PlannedCase {
+  Case spec;
   std::vector<std::string> variants;
 };
 
-/// All cases of the suites, with axes applied and parameters checked. Throws Error(usage).
-std::vector<Case> load_cases(const RunOptions& options);
-/// Which of the adapted cases and of a program's variants run: filter, kernel and shard applied,
-/// equal keys once.
-/// Throws Error(coverage) when nothing is left, naming what matched nothing.
-std::vector<Planned> plan(const RunOptions& options, const std::vector<Case>& cases,
-                          Backend backend, const std::vector<VariantName>& variants);
+/// What one program is to measure.
+struct Plan {
+  Hello hello;  // of the program
+  std::vector<PlannedCase> cases;
+
+  std::vector<RowName> rows() const;
+};
+
+/// All cases of the suites, with axes applied, as a backend can run them. Throws Error(usage) for
+/// what load_suite() refuses, and for a common parameter that has no such value.
+std::vector<Case> load_cases(const RunOptions& options, const Hello& hello);
+/// Has the worker's operators look at the cases. Throws Error(usage) for the first that cannot be.
+void check_cases(const std::vector<Case>& cases, Worker& worker);
+/// Which of the cases and of a program's variants run: filter, kernel and shard applied, equal keys
+/// once. Throws Error(coverage) when nothing is left, naming what matched nothing.
+Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello);
+/// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
+/// Throws Error(usage) for the first that cannot be there.
+void check_on_device(const Plan& plan, Worker& worker);
+/// All of these in their order: what a program is to measure. Throws Error(usage, coverage).
+Plan make_plan(const RunOptions& options, Worker& worker);
 /// The plan with one variant per case, for what asks about the case rather than its variants: the
 /// operator's yardstick, else the first that supports the case.
-std::vector<Planned> one_variant_each(std::vector<Planned> planned, const std::vector<Case>& cases,
-                                      const DeviceFacts& device);
+Plan one_variant_each(Plan plan, Worker& worker);
 
 }  // namespace moegate

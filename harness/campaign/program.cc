@@ -5,8 +5,9 @@
 
 #include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -50,6 +51,33 @@ std::string keep_program(const std::string& folder) {
   std::error_code ignored;
   fs::remove_all(filling, ignored);
   return copy.string();
+}
+
+std::string program_of(const BaselineHeader& baseline, const fs::path& artifacts,
+                       const BuildCommit& build) {
+  const fs::path kept = artifacts / baseline.program / "bin" / "moegate";
+  if (!baseline.program.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
+  std::string built;
+  if (!baseline.git_sha.empty()) {
+    fmt::print(stderr, "suite {}: the baseline's program is not in {}; building it from {}\n",
+               baseline.suite, artifacts.string(), baseline.git_sha);
+    built = build(baseline.git_sha);
+  }
+  if (built.empty()) {
+    fmt::print(stderr, "suite {}: without its baseline's program, the stored numbers decide\n",
+               baseline.suite);
+  }
+  return built;
+}
+
+void prune_programs(const fs::path& artifacts, size_t keep) {
+  std::error_code ignored;  // what is gone already need not be removed
+  std::vector<std::pair<fs::file_time_type, fs::path>> kept;
+  for (const auto& entry : fs::directory_iterator(artifacts, ignored)) {
+    if (entry.is_directory(ignored)) kept.emplace_back(entry.last_write_time(ignored), entry);
+  }
+  std::sort(kept.rbegin(), kept.rend());
+  for (size_t i = keep; i < kept.size(); ++i) fs::remove_all(kept[i].second, ignored);
 }
 
 }  // namespace moegate

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program file as an artifact: what its content is called.
+// Program files as artifacts: what their content is called, where they are kept and found.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string>
+
+#include "harness/judge/baseline.h"
 
 namespace moegate {
 
@@ -14,5 +18,16 @@ std::string program_hash(const std::string& path);
 /// FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed later. Throws
 /// Error(usage) when the folder cannot be written.
 std::string keep_program(const std::string& folder);
+
+/// Builds the program of a commit; returns its path, or nothing when that cannot be done.
+using BuildCommit = std::function<std::string(const std::string& commit)>;
+
+/// The program that a baseline was measured with: kept in `artifacts` by its hash, else built again
+/// from its commit. Says on stderr what it lacks; empty when it is not to be had.
+std::string program_of(const BaselineHeader& baseline, const std::filesystem::path& artifacts,
+                       const BuildCommit& build);
+
+/// Removes all but the `keep` programs that were kept last.
+void prune_programs(const std::filesystem::path& artifacts, size_t keep);
 
 }  // namespace moegate

@@ -54,5 +54,61 @@ TEST(KeepProgram, CopiesItselfOnceUnderItsHash) {
   EXPECT_THROW(keep_program("/proc/no/such"), Error);
 }
 
+class ProgramOfTest : public testing::Test {
+ protected:
+  ProgramOfTest() { std::filesystem::remove_all(folder_); }
+  ~ProgramOfTest() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path keep(const std::string& name) const {
+    const auto path = folder_ / name / "bin" / "moegate";
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << name;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+  std::string find(const std::string& program, const std::string& commit) {
+    BaselineHeader baseline;
+    baseline.suite = "s";
+    baseline.program = program;
+    baseline.git_sha = commit;
+    return program_of(baseline, folder_, [this](const std::string& asked) {
+      built_.push_back(asked);
+      return asked == "broken" ? "" : "/built/" + asked;
+    });
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / "program_of" /
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::vector<std::string> built_;
+};
+
+TEST_F(ProgramOfTest, TheKeptOneElseOneBuiltAgain) {
+  const std::string kept = keep("aaaa");
+  EXPECT_EQ(find("aaaa", "commit"), kept);
+  EXPECT_TRUE(built_.empty());
+  EXPECT_EQ(find("bbbb", "commit"), "/built/commit");
+  EXPECT_EQ(find("", "commit"), "/built/commit") << "the folder of all programs is none";
+  EXPECT_EQ(find("bbbb", "broken"), "");
+  EXPECT_EQ(find("bbbb", ""), "") << "nobody knows the commit";
+  EXPECT_EQ(built_.size(), 3u);
+  std::filesystem::permissions(kept, std::filesystem::perms::owner_read);
+  EXPECT_EQ(find("aaaa", ""), "") << "not executable";
+}
+
+TEST_F(ProgramOfTest, TheNewestAreKept) {
+  using Clock = std::filesystem::file_time_type::clock;
+  for (int day = 0; day < 5; ++day) {
+    const std::string name(1, static_cast<char>('a' + day));
+    keep(name);
+    std::filesystem::last_write_time(folder_ / name,
+                                     Clock::now() - std::chrono::hours(24 * (4 - day)));
+  }
+  prune_programs(folder_, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "c"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "d" / "bin" / "moegate"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "e"));
+  prune_programs(folder_ / "none", 2);
+}
+
 }  // namespace
 }  // namespace moegate

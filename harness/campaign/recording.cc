@@ -8,7 +8,6 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/rng.h"
 #include "harness/campaign/program.h"
-#include "harness/kernel/tile_file.h"
 #include "harness/values/roofline.h"
 
 namespace moegate {
@@ -21,12 +20,12 @@ bool is_failure(Status s) {
 
 /// The plan in another order every round, and the variants rotated, so that no case always follows
 /// the same neighbour. Both sides of an A/B get the same order.
-std::vector<Planned> reorder(std::vector<Planned> planned, int round) {
+std::vector<PlannedCase> reorder(std::vector<PlannedCase> planned, int round) {
   const auto stream = static_cast<uint64_t>(round);
   for (size_t i = planned.size(); i > 1; --i) {
     std::swap(planned[i - 1], planned[random_bits(0, stream, i) % i]);
   }
-  for (Planned& p : planned) {
+  for (PlannedCase& p : planned) {
     const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
     std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
   }
@@ -101,39 +100,40 @@ Canary canary_of(const RunOptions& options, const RowName& row) {
   return canary;
 }
 
-Recording::Recording(Store& store, RunOptions options, int64_t resume)
-    : store_(store),
-      options_(std::move(options)),
-      loaded_(load_cases(options_)),
-      seat_(options_.worker, loaded_),
-      hello_(seat_.worker().hello()),
-      cases_(adapt(loaded_, hello_.device.backend)),
-      planned_(plan(options_, cases_, hello_.device.backend, hello_.variants)),
-      ceilings_(store.ceilings(hello_.device)) {
-  if (!hello_.timer_note.empty()) fmt::print(stderr, "{}\n", hello_.timer_note);
-  use_tile_folder(options_.worker.tiles);
-  for (const Planned& p : planned_) {
-    resolved(cases_[p.index], hello_.device);  // what cannot be must not begin a run
-    for (const std::string& variant : p.variants) {
-      rows_.emplace_back(cases_[p.index].key(), variant);
-    }
+void note_timer(const Hello& hello) {
+  if (!hello.timer_note.empty()) fmt::print(stderr, "{}\n", hello.timer_note);
+}
+
+Prepared prepare(const RunOptions& options, WorkerSource& source) {
+  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
+  WorkerSeat seat(source, options.worker);
+  Plan plan = make_plan(options, seat.worker());
+  note_timer(plan.hello);
+  if (InterruptGuard::interrupted()) {
+    throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
-  const RunInfo info = describe(options_, hello_);
+  return {options, std::move(seat), std::move(plan)};
+}
+
+void Recording::begin(int64_t resume) {
+  const RunInfo info = describe(options_, plan_.hello);
   if (resume > 0) check_same_setting(store_.run_info(resume), info);
   tally_.run = resume > 0 ? resume : store_.begin_run(info);
-  tally_.device = hello_.device;
+  tally_.device = plan_.hello.device;
+  ceilings_ = store_.ceilings(tally_.device);
   done_ = store_.done(tally_.run);
 }
 
-void Recording::round(int round, const std::set<RowName>* only, Progress& progress) {
+void Recording::round(int round, const std::optional<std::set<RowName>>& only,
+                      Progress& progress) {
   process_ = 0;
-  for (const Planned& p : reorder(planned_, round)) {
-    const std::string key = cases_[p.index].key();
-    for (const std::string& variant : p.variants) {
+  for (const PlannedCase& planned : reorder(plan_.cases, round)) {
+    const std::string key = planned.spec.key();
+    for (const std::string& variant : planned.variants) {
       if (InterruptGuard::interrupted()) break;
       if (only && only->count({key, variant}) == 0) continue;
       progress.step(key + " " + variant);
-      if (done_.count({round, key, variant}) == 0) one(round, p, variant, progress);
+      if (done_.count({round, key, variant}) == 0) one(round, planned.spec, variant, progress);
     }
   }
   if (process_ == 0) return;  // the store had it all
@@ -141,20 +141,18 @@ void Recording::round(int round, const std::set<RowName>* only, Progress& progre
   seat_.retire();
 }
 
-void Recording::one(int round, const Planned& planned, const std::string& variant,
-                    Progress& progress) {
-  const Case& c = cases_[planned.index];
+void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
   Worker& worker = seat_.worker();
   if (process_ == 0 || worker.pid() != pid_) {
     pid_ = worker.pid();
     process_ = store_.begin_process(tally_.run, round, pid_);
   }
   CaseData data;
-  Result result = worker.run(planned.index, variant, canary_of(options_, {c.key(), variant}),
-                             options_.case_timeout_s, data);
+  const Request request{c, variant, canary_of(options_, {c.key(), variant})};
+  Result result = worker.run(request, options_.case_timeout_s, data);
   result.impossible =
       result.measured() && cache_of(c) == Cache::cold &&
-      is_impossible(result.span_ns, data.cost, ceilings_, hello_.device.cache_bytes);
+      is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
   store_.add_result(process_, c, data.cost, data.facts, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);
@@ -169,7 +167,7 @@ void Recording::note_cache_pair(const Case& c, const Result& result, const CaseD
   auto& [cold_ns, warm_ns] = cache_pairs_[{cold.key(), result.variant}];
   (cache_of(c) == Cache::cold ? cold_ns : warm_ns) = result.span_ns;
   const bool both = cold_ns > 0 && warm_ns > 0;
-  if (both && looks_warm(cold_ns, warm_ns, data.cost, hello_.device.cache_bytes)) {
+  if (both && looks_warm(cold_ns, warm_ns, data.cost, tally_.device.cache_bytes)) {
     store_.mark_suspect_warm(tally_.run, cold.key(), result.variant);
   }
 }

@@ -40,10 +40,13 @@ struct Tally {
 /// A worker that is started when it is needed: at first, after it died, and after it was retired.
 class WorkerSeat {
  public:
-  WorkerSeat(const WorkerOptions& options, const std::vector<Case>& cases)
-      : options_(options), cases_(cases) {}
+  WorkerSeat(WorkerSource& source, const WorkerOptions& options)
+      : source_(&source), options_(options) {}
   Worker& worker() {
-    if (!worker_ || !worker_->alive()) worker_.emplace(options_, cases_);
+    if (!worker_ || !worker_->alive()) {
+      worker_.reset();  // frees the device before the next one opens it
+      worker_ = source_->start(options_);
+    }
     return *worker_;
   }
   /// The next use gets a fresh process.
@@ -52,13 +55,24 @@ class WorkerSeat {
   std::string throttle() { return worker_ ? worker_->throttle() : ""; }
 
  private:
-  const WorkerOptions& options_;
-  const std::vector<Case>& cases_;
-  std::optional<Worker> worker_;
+  WorkerSource* source_;
+  WorkerOptions options_;
+  std::unique_ptr<Worker> worker_;
 };
 
-/// Key of a case, and a variant.
-using RowName = std::pair<std::string, std::string>;
+/// A program that has answered, and what it is to measure. No store is needed for it, so that a bad
+/// suite leaves none behind.
+struct Prepared {
+  RunOptions options;
+  WorkerSeat seat;
+  Plan plan;
+};
+
+/// Starts a worker, plans with what it says, and says on stderr why its timer is not the one asked
+/// for. Throws Error(usage, coverage, environment, interrupted).
+Prepared prepare(const RunOptions& options, WorkerSource& source);
+/// Says on stderr why the timer is not the one asked for.
+void note_timer(const Hello& hello);
 
 /// Which of `slots` canaries a row gets.
 size_t canary_slot(const RowName& row, size_t slots);
@@ -67,35 +81,36 @@ Canary canary_of(const RunOptions& options, const RowName& row);
 
 class Recording {
  public:
-  /// Starts a worker to learn device and variants, and begins a run; with `resume` > 0 continues
-  /// that one. Throws Error(usage, coverage, environment).
-  Recording(Store& store, RunOptions options, int64_t resume);
+  Recording(Store& store, Prepared prepared)
+      : store_(store),
+        options_(std::move(prepared.options)),
+        seat_(std::move(prepared.seat)),
+        plan_(std::move(prepared.plan)) {}
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
+  /// Begins a run; with `resume` > 0 continues that one. Once, before everything else. Throws
+  /// Error(usage) when that run was measured in another setting.
+  void begin(int64_t resume);
+
   int64_t run() const { return tally_.run; }
-  const Hello& hello() const { return hello_; }
-  const std::vector<RowName>& rows() const { return rows_; }
+  const Plan& plan() const { return plan_; }
   const Tally& tally() const { return tally_; }
 
   /// Measures one round in a fresh process: every row, or those in `only`. What the store has of
   /// this round already is left out.
-  void round(int round, const std::set<RowName>* only, Progress& progress);
+  void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
   /// Says in the store how the run ended.
   void finish(bool interrupted);
 
  private:
-  void one(int round, const Planned& planned, const std::string& variant, Progress& progress);
+  void one(int round, const Case& c, const std::string& variant, Progress& progress);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
 
   Store& store_;
   const RunOptions options_;
-  const std::vector<Case> loaded_;
   WorkerSeat seat_;
-  const Hello hello_;
-  const std::vector<Case> cases_;
-  const std::vector<Planned> planned_;
-  std::vector<RowName> rows_;
+  const Plan plan_;
   Tally tally_;
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;

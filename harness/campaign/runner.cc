@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/runner.h"
 
-#include <numeric>
-
 #include "harness/base/interrupt.h"
-#include "harness/kernel/tile_file.h"
 
 namespace moegate {
-namespace {
-
-size_t total_variants(const std::vector<Planned>& planned) {
-  return std::accumulate(planned.begin(), planned.end(), size_t{0},
-                         [](size_t n, const Planned& p) { return n + p.variants.size(); });
-}
-
-}  // namespace
-
 std::string summary(const Tally& tally, const std::string& what) {
   std::string counts;
   for (const auto& [status, n] : tally.counts) {
@@ -25,49 +13,48 @@ std::string summary(const Tally& tally, const std::string& what) {
                      tally.interrupted ? " (interrupted; --resume finishes it)" : "");
 }
 
-Tally check_suites(const RunOptions& options) {
-  use_tile_folder(options.worker.tiles);
-  const auto loaded = load_cases(options);
+Tally check_suites(const RunOptions& options, WorkerSource& source) {
   const InterruptGuard guard;
-  WorkerSeat seat(options.worker, loaded);
-  const Hello hello = seat.worker().hello();
-  Tally tally;
-  tally.device = hello.device;
-  const auto cases = adapt(loaded, tally.device.backend);
-  auto planned = plan(options, cases, tally.device.backend, hello.variants);
+  Prepared prepared = prepare(options, source);
+  Plan plan = std::move(prepared.plan);
   if (options.worker.task == Task::controls) {
-    planned = one_variant_each(std::move(planned), cases, tally.device);
+    plan = one_variant_each(std::move(plan), prepared.seat.worker());
   }
-  Progress progress(total_variants(planned));
-  for (const Planned& p : planned) {
-    for (const std::string& variant : p.variants) {
+  Tally tally;
+  tally.device = plan.hello.device;
+  Progress progress(plan.rows().size());
+  for (const PlannedCase& c : plan.cases) {
+    const std::string key = c.spec.key();
+    for (const std::string& variant : c.variants) {
       if (InterruptGuard::interrupted()) break;
-      const std::string key = cases[p.index].key();
       progress.step(key + " " + variant);
       CaseData data;
-      const Canary canary = canary_of(options, {key, variant});
-      const Result result =
-          seat.worker().run(p.index, variant, canary, options.case_timeout_s, data);
-      if (canary.asked()) {
+      const Request request{c.spec, variant, canary_of(options, {key, variant})};
+      const Result result = prepared.seat.worker().run(request, options.case_timeout_s, data);
+      if (request.canary.asked()) {
         ++tally.counts[result.status];  // a failure is what was asked for
       } else {
         tally.count(key, result, progress);
       }
-      for (const Control& c : result.controls) ++tally.controls[c.name][c.outcome];
+      for (const Control& control : result.controls) {
+        ++tally.controls[control.name][control.outcome];
+      }
     }
   }
   tally.interrupted = InterruptGuard::interrupted();
   return tally;
 }
 
-Tally run_suites(const RunOptions& options, int64_t resume) {
-  load_cases(options);  // a bad suite must leave no new store behind
-  Store store = Store::open(options.db, Store::Mode::write);
+Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source) {
   const InterruptGuard guard;
-  Recording recording(store, options, resume);
-  Progress progress(recording.rows().size() * static_cast<size_t>(options.rounds));
+  Prepared prepared = prepare(options, source);  // a bad suite must leave no new store behind
+  Store store = Store::open(options.db, Store::Mode::write);
+  Recording recording(store, std::move(prepared));
+  recording.begin(resume);
+  const size_t rows = recording.plan().rows().size();
+  Progress progress(rows * static_cast<size_t>(options.rounds));
   for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
-    recording.round(round, nullptr, progress);
+    recording.round(round, std::nullopt, progress);
   }
   recording.finish(InterruptGuard::interrupted());
   return recording.tally();

@@ -55,7 +55,7 @@ std::vector<Calibration> calibrate(const Comparison& result, const std::vector<d
   for (const auto& [id, j] : result.decided.judged) {
     const size_t slot = canary_slot({id.key, id.variant}, injected.size());
     add(all[slot], columns[slot], j, result.base.at(id), result.head.at(id));
-    all[slot].screened += result.screened.count(id) > 0;
+    all[slot].screened += result.suspects.count(id) > 0;
   }
   for (size_t i = 0; i < all.size(); ++i) {
     Calibration& c = all[i];

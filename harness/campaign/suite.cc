@@ -14,7 +14,7 @@
 #include "harness/base/error.h"
 #include "harness/base/home.h"
 #include "harness/base/ini_file.h"
-#include "harness/kernel/kernel.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace fs = std::filesystem;
@@ -47,7 +47,8 @@ IniFile read_suite(const std::string& name) {
 /// One section with the file's global keys merged in.
 class SectionCases {
  public:
-  SectionCases(const IniFile& file, const IniSection& section)
+  SectionCases(const IniFile& file, const IniSection& section,
+               const std::vector<OpDescription>& operators)
       : file_(file), section_(section) {
     for (const IniEntry& entry : file.sections.front().entries) {
       const IniEntry* own = section.find(entry.key);
@@ -57,7 +58,7 @@ class SectionCases {
       if (file.sections.front().find(entry.key) == nullptr) entries_.push_back(entry);
     }
     take_op();
-    collect_params();
+    collect_params(operators);
   }
 
   const std::string& op() const { return op_; }
@@ -98,14 +99,15 @@ class SectionCases {
     entries_.erase(at);
   }
 
-  void collect_params() {
-    std::vector<std::string> known;
-    for (const OpEntry& op : all_ops()) known.push_back(op.name);
-    if (std::find(known.begin(), known.end(), op_) == known.end()) {
+  void collect_params(const std::vector<OpDescription>& operators) {
+    const auto at = std::ranges::find(operators, op_, &OpDescription::name);
+    if (at == operators.end()) {
+      std::vector<std::string> known;
+      for (const OpDescription& op : operators) known.push_back(op.name);
       usage_error("{}:{}: [{}] op = {} is no operator; known: {}", file_.path, op_line_,
                   section_.name, op_, fmt::join(known, ", "));
     }
-    params_ = find_op(op_).params;
+    params_ = at->params;
     params_.insert(params_.end(), common_params().begin(), common_params().end());
     for (const IniEntry& entry : entries_) {
       if (has(entry.key)) continue;
@@ -179,10 +181,13 @@ void check_axes(const IniFile& file, const std::vector<SectionCases>& sections,
 
 }  // namespace
 
-std::vector<Case> load_suite(const std::string& name, const Axes& axes) {
+std::vector<Case> load_suite(const std::string& name, const Axes& axes,
+                             const std::vector<OpDescription>& operators) {
   const IniFile file = read_suite(name);
   std::vector<SectionCases> sections;
-  for (size_t i = 1; i < file.sections.size(); ++i) sections.emplace_back(file, file.sections[i]);
+  for (size_t i = 1; i < file.sections.size(); ++i) {
+    sections.emplace_back(file, file.sections[i], operators);
+  }
   check_axes(file, sections, axes);
   std::vector<Case> all;
   std::set<std::string> keys;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/values/case.h"
+#include "harness/kernel/description.h"
 
 namespace moegate {
 
@@ -15,11 +15,12 @@ using Axes = std::map<std::string, std::vector<std::string>>;
 
 /// Loads a suite by name (looked up in the suites folder) or by path (contains '/' or ends in
 /// .suite) and returns the product of its axes, section by section, first axis slowest. Cases with
-/// the same key are listed once.
+/// the same key are listed once. Which operators there are, and their parameters, `operators` says.
 /// Throws Error(usage) naming file, section and parameter for: an unreadable file, a malformed
 /// line, a section without op, an unknown operator, a parameter the operator does not have, a
 /// missing one, a value list that is empty, an axis no case has, a repeated section or key.
-std::vector<Case> load_suite(const std::string& name, const Axes& axes);
+std::vector<Case> load_suite(const std::string& name, const Axes& axes,
+                             const std::vector<OpDescription>& operators);
 
 /// Names of the suites in the suites folder, sorted, and the comment on the first line of each.
 std::vector<std::pair<std::string, std::string>> list_suites();

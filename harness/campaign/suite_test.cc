@@ -8,27 +8,20 @@
 #include <fstream>
 
 #include "harness/base/error.h"
-#include "harness/kernel/kernel.h"
 
 namespace moegate {
 namespace {
 namespace fs = std::filesystem;
 
-// Operators without a Problem: a suite needs only their parameters.
-void register_fake(const std::string& name, const std::vector<Param>& params) {
-  OpEntry op;
-  op.name = name;
-  op.help = "for suite_test";
-  op.params = params;
-  register_op(op);
-}
-
-const bool kRegistered = [] {
-  register_fake("suite_test_op",
-                {{"rows", "", "rows"}, {"width", "", "width"}, {"unit", "32", "unit"}});
-  register_fake("suite_test_other", {{"rows", "", "rows"}, {"depth", "3", "depth"}});
-  return true;
-}();
+const std::vector<OpDescription> kOperators = {
+    {.name = "suite_test_op",
+     .help = "for suite_test",
+     .params = {{"rows", "", "rows"}, {"width", "", "width"}, {"unit", "32", "unit"}},
+     .yardstick = ""},
+    {.name = "suite_test_other",
+     .help = "for suite_test",
+     .params = {{"rows", "", "rows"}, {"depth", "3", "depth"}},
+     .yardstick = ""}};
 
 /// A folder with suites/ and reports/ that is MOEGATE_HOME for the test.
 class SuiteTest : public testing::Test {
@@ -57,7 +50,7 @@ class SuiteTest : public testing::Test {
   std::vector<std::string> keys(const std::string& text, const Axes& axes = {}) {
     write("s", text);
     std::vector<std::string> keys;
-    for (const Case& c : load_suite("s", axes)) keys.push_back(c.key());
+    for (const Case& c : load_suite("s", axes, kOperators)) keys.push_back(c.key());
     return keys;
   }
 
@@ -71,7 +64,7 @@ class SuiteTest : public testing::Test {
   void expect_load_refused(const std::string& name, const std::vector<std::string>& parts,
                            const Axes& axes = {}) {
     try {
-      load_suite(name, axes);
+      load_suite(name, axes, kOperators);
       ADD_FAILURE() << "accepted " << name;
     } catch (const Error& e) {
       const std::string message = e.what();
@@ -102,7 +95,7 @@ TEST_F(SuiteTest, SectionOverridesAGlobalInItsPlace) {
 
 TEST_F(SuiteTest, FillsInDefaultsAndNamesThePlace) {
   write("s", "op = suite_test_op\n[gpt-oss-120b]  # comment\nrows = 1  # comment\nwidth = 2\n");
-  const std::vector<Case> cases = load_suite("s", {});
+  const std::vector<Case> cases = load_suite("s", {}, kOperators);
   ASSERT_EQ(cases.size(), 1u);
   EXPECT_EQ(cases[0].get("unit"), "32");
   EXPECT_EQ(cases[0].get("launch"), "stream");
@@ -119,7 +112,7 @@ TEST_F(SuiteTest, ReadsEachSectionOfItsOwnOperator) {
 
 TEST_F(SuiteTest, ListsEqualKeysOnceAndTheFirstWins) {
   write("s", "op = suite_test_op\nrows = 1, 1\nwidth = 2\n[a]\n[b]\nunit = 32, 16\n");
-  const std::vector<Case> cases = load_suite("s", {});
+  const std::vector<Case> cases = load_suite("s", {}, kOperators);
   ASSERT_EQ(cases.size(), 2u);
   EXPECT_EQ(cases[0].section, "a");
   EXPECT_EQ(cases[1].key(), "suite_test_op/rows=1,unit=16,width=2");
@@ -202,7 +195,7 @@ TEST_F(SuiteTest, KeepsColonsSlashesAndEqualsInValues) {
 TEST_F(SuiteTest, FindsByNameOrPath) {
   write("s", "op = suite_test_op\n[a]\nrows = 1\nwidth = 2\n");
   const std::string path = (home_ / "suites/s.suite").string();
-  EXPECT_EQ(load_suite(path, {}).at(0).suite, "s");
+  EXPECT_EQ(load_suite(path, {}, kOperators).at(0).suite, "s");
   expect_load_refused("t", {"no suite 't'", "known: s"});
   expect_load_refused("./nowhere/t", {"'./nowhere/t'", "cannot be read"});
   expect_load_refused("t.suite", {"'t.suite'", "cannot be read"});

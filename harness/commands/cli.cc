@@ -10,9 +10,8 @@ namespace moegate {
 
 namespace po = boost::program_options;
 
-std::optional<po::variables_map> parse(const std::string& usage, po::options_description options,
-                                       const Args& args,
-                                       const std::vector<std::string>& positional) {
+bool parse(const std::string& usage, po::options_description options, const Args& args,
+           const std::vector<std::string>& positional) {
   options.add_options()("help,h", "this text");
   po::positional_options_description places;
   for (const std::string& name : positional) {
@@ -28,13 +27,13 @@ std::optional<po::variables_map> parse(const std::string& usage, po::options_des
               values);
     if (values.count("help") != 0) {
       std::cout << "usage: " << usage << "\n\n" << options;
-      return std::nullopt;
+      return false;
     }
     po::notify(values);
   } catch (const po::error& e) {
     usage_error("{}: {}; see --help", command, e.what());
   }
-  return values;
+  return true;
 }
 
 double parse_seconds(const std::string& flag, const std::string& text) {
@@ -50,6 +49,12 @@ double parse_seconds(const std::string& flag, const std::string& text) {
   return number->value * factor;
 }
 
+double parse_share(const std::string& flag, const std::string& text) {
+  const auto share = parse_percent(text);
+  if (!share) usage_error("{} '{}' is not a share; write it in percent, like 1%", flag, text);
+  return *share;
+}
+
 std::pair<std::string, std::string> split_assignment(const std::string& flag,
                                                      const std::string& text) {
   const size_t at = text.find('=');
@@ -59,16 +64,22 @@ std::pair<std::string, std::string> split_assignment(const std::string& flag,
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-std::vector<std::string> split_list(const std::string& flag, const std::string& text) {
-  std::vector<std::string> parts;
-  size_t start = 0;
-  for (;;) {
-    const size_t comma = text.find(',', start);
-    parts.push_back(text.substr(start, comma - start));
-    if (parts.back().empty()) usage_error("{} '{}' has an empty part", flag, text);
-    if (comma == std::string::npos) return parts;
-    start = comma + 1;
+std::vector<std::string> parse_list(const std::string& flag, const std::string& text) {
+  std::vector<std::string> parts = split_list(text);
+  for (const std::string& part : parts) {
+    if (part.empty()) usage_error("{} '{}' has an empty part", flag, text);
   }
+  return parts;
+}
+
+void at_least(const char* flag, double value, double least) {
+  if (!(value >= least)) usage_error("{} {}; use at least {}", flag, value, least);
+}
+
+std::string command_line(const std::string& command, const Args& args) {
+  std::string line = "moegate " + command;
+  for (const std::string& arg : args) line += " " + shell_word(arg);
+  return line;
 }
 
 }  // namespace moegate

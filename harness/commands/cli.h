@@ -7,28 +7,43 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace moegate {
 
 using Args = std::vector<std::string>;
 
-/// Parses `args`; the positional ones go to the options named in `positional`, one each, the last
-/// one taking the rest when it holds a vector. Returns nothing after printing `usage` and the
-/// options for
-/// --help. Throws Error(usage) naming the command and the flag.
-std::optional<boost::program_options::variables_map> parse(
-    const std::string& usage, boost::program_options::options_description options, const Args& args,
-    const std::vector<std::string>& positional = {});
+/// Parses `args` into the fields that `options` are bound to. Positional arguments go to the
+/// options named in `positional`, one each; the last one takes the rest when it holds a vector.
+/// Returns false after printing `usage` and the options for --help. Throws Error(usage) naming the
+/// command and the flag.
+bool parse(const std::string& usage, boost::program_options::options_description options,
+           const Args& args, const std::vector<std::string>& positional = {});
+
+/// A flag that may be left out: the field stays empty.
+template <class T>
+boost::program_options::typed_value<T>* into(std::optional<T>& field) {
+  return boost::program_options::value<T>()->notifier([&field](const T& value) { field = value; });
+}
 
 /// "500ms", "2s", "1.5min" or a plain number of seconds. Throws Error(usage) naming the flag.
 double parse_seconds(const std::string& flag, const std::string& text);
+
+/// "1%" -> 0.01. Throws Error(usage) naming the flag.
+double parse_share(const std::string& flag, const std::string& text);
 
 /// Splits "a=b" for --axis and --tag. Throws Error(usage) naming the flag.
 std::pair<std::string, std::string> split_assignment(const std::string& flag,
                                                      const std::string& text);
 
 /// Splits at commas; empty parts are an Error(usage) naming the flag.
-std::vector<std::string> split_list(const std::string& flag, const std::string& text);
+std::vector<std::string> parse_list(const std::string& flag, const std::string& text);
+
+/// Throws Error(usage) naming the flag when its value is below `least`.
+void at_least(const char* flag, double value, double least);
+
+/// What the user typed, quoted for a shell: "moegate run --suite tiny".
+std::string command_line(const std::string& command, const Args& args);
 
 }  // namespace moegate

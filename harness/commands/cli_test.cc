@@ -23,15 +23,27 @@ TEST(Cli, AssignmentsAndLists) {
             std::make_pair(std::string("a"), std::string("b=c")));
   EXPECT_THROW(split_assignment("--axis", "=b"), Error);
   EXPECT_THROW(split_assignment("--axis", "a="), Error);
-  EXPECT_EQ(split_list("--axis", "1,2"), (std::vector<std::string>{"1", "2"}));
-  EXPECT_THROW(split_list("--axis", "1,,2"), Error);
+  EXPECT_EQ(parse_list("--axis", "1,2"), (std::vector<std::string>{"1", "2"}));
+  EXPECT_THROW(parse_list("--axis", "1,,2"), Error);
 }
 
 TEST(Cli, FlagsAreNotGuessed) {
+  int rounds = 0;
   boost::program_options::options_description flags("Options");
-  flags.add_options()("rounds", boost::program_options::value<int>(), "");
+  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
   EXPECT_THROW(parse("moegate run [options]", flags, {"--round", "3"}), Error);
-  EXPECT_EQ((*parse("moegate run [options]", flags, {"--rounds", "3"}))["rounds"].as<int>(), 3);
+  EXPECT_TRUE(parse("moegate run [options]", flags, {"--rounds", "3"}));
+  EXPECT_EQ(rounds, 3);
+}
+
+TEST(Cli, AFlagThatIsLeftOutLeavesItsFieldEmpty) {
+  std::optional<std::string> report;
+  boost::program_options::options_description flags("Options");
+  flags.add_options()("report", into(report), "");
+  EXPECT_TRUE(parse("moegate gate [options]", flags, {}));
+  EXPECT_FALSE(report);
+  EXPECT_TRUE(parse("moegate gate [options]", flags, {"--report", ""}));
+  EXPECT_EQ(report, "");
 }
 
 }  // namespace

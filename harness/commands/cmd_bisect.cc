@@ -8,84 +8,100 @@
 #include "harness/base/subprocess.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
 
 namespace moegate {
 namespace {
 
 namespace po = boost::program_options;
 
-po::options_description bisect_flags() {
-  po::options_description flags("Options");
-  const auto text = [] { return po::value<std::string>(); };
-  flags.add_options()  //
-      ("case", text()->value_name("REGEX"),
-       "the cases that became slower, by key; best a single one")             //
-      ("variant", text()->value_name("V"), "name of the variant")             //
-      ("good", text()->value_name("COMMIT"), "a commit where it was faster")  //
-      ("bad", text()->default_value("HEAD")->value_name("COMMIT"),
-       "a commit where it is slower")                                                      //
-      ("suite", text()->value_name("S"), "suite that holds the case (default: of ci/ab)")  //
-      ("rounds", po::value<int>()->value_name("N"),
-       "process pairs that decide a step (default: of ci/ab)")           //
-      ("device", text()->value_name("D"), "auto, host, cuda or cuda:N")  //
-      ("ab", text()->default_value("")->value_name("PATH"),
-       "script that compares two commits (default: ci/ab of the repository)");
-  return flags;
-}
-
-const std::string& required(const po::variables_map& values, const char* name) {
-  if (values.count(name) == 0) {
-    usage_error(
-        "moegate bisect: --{} is missing: moegate bisect --case REGEX --variant V --good COMMIT",
-        name);
-  }
-  return values[name].as<std::string>();
-}
-
 /// A step fails for more than latency and accuracy, so that a commit where the case crashed is
 /// skipped and not taken for a good one.
 constexpr const char* kFailOn = "latency,accuracy,coverage,environment,inconclusive";
 
-std::vector<std::string> flags_of_ab(const po::variables_map& values) {
-  const std::string& cases = required(values, "case");
+/// What the user typed; what is passed on to ci/ab has ci/ab's defaults.
+struct BisectFlags {
+  std::optional<std::string> cases, variant, good, device;
+  std::string bad = "HEAD", ab;
+  std::vector<std::string> suites;
+  std::optional<int> rounds;
+};
+
+po::options_description bisect_flags(BisectFlags& typed) {
+  po::options_description flags("Options");
+  flags.add_options()  //
+      ("case", into(typed.cases)->value_name("REGEX"),
+       "the cases that became slower, by key; best a single one")                    //
+      ("variant", into(typed.variant)->value_name("V"), "name of the variant")       //
+      ("good", into(typed.good)->value_name("COMMIT"), "a commit where it was faster")  //
+      ("bad", po::value(&typed.bad)->default_value("HEAD")->value_name("COMMIT"),
+       "a commit where it is slower");
+  flags.add(suite_flag(typed.suites));
+  flags.add_options()  //
+      ("rounds", into(typed.rounds)->value_name("N"),
+       "process pairs that decide a step (default: of ci/ab)")  //
+      ("device", into(typed.device)->value_name("D"),
+       "auto, host, cuda or cuda:N (default: of ci/ab)")  //
+      ("ab", po::value(&typed.ab)->default_value("")->value_name("PATH"),
+       "script that compares two commits (default: ci/ab of the repository)");
+  return flags;
+}
+
+const std::string& required(const std::optional<std::string>& value, const char* name) {
+  if (!value) {
+    usage_error(
+        "moegate bisect: --{} is missing: moegate bisect --case REGEX --variant V --good COMMIT",
+        name);
+  }
+  return *value;
+}
+
+std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
+  const std::string& cases = required(typed.cases, "case");
   compile_pattern("--case", cases);
   std::vector<std::string> flags = {
-      "--filter", cases, "--kernel", exactly(required(values, "variant")), "--fail-on", kFailOn};
-  if (values.count("suite") != 0) {
-    const auto suite = values["suite"].as<std::string>();
+      "--filter", cases, "--kernel", exactly(required(typed.variant, "variant")), "--fail-on",
+      kFailOn};
+  for (const std::string& suite : typed.suites) {
     // A path, where it is one, is the user's; steps run in another folder.
     const bool path = suite.find('/') != std::string::npos;
     flags.insert(flags.end(),
                  {"--suite", path ? std::filesystem::absolute(suite).string() : suite});
   }
-  if (values.count("device") != 0)
-    flags.insert(flags.end(), {"--device", values["device"].as<std::string>()});
-  if (values.count("rounds") != 0) {
-    const int rounds = values["rounds"].as<int>();
-    if (rounds < 2) usage_error("--rounds {} is too few; give 2 or more", rounds);
-    flags.insert(flags.end(), {"--rounds", std::to_string(rounds)});
+  if (typed.device) flags.insert(flags.end(), {"--device", *typed.device});
+  if (typed.rounds) {
+    if (*typed.rounds < 2) usage_error("--rounds {} is too few; give 2 or more", *typed.rounds);
+    flags.insert(flags.end(), {"--rounds", std::to_string(*typed.rounds)});
   }
   return flags;
 }
 
+std::optional<BisectQuery> read_bisect(const Args& args) {
+  BisectFlags typed;
+  if (!parse("moegate bisect --case REGEX --variant V --good COMMIT [options]", bisect_flags(typed),
+             args)) {
+    return std::nullopt;
+  }
+  BisectQuery query;
+  query.ab_flags = flags_of_ab(typed);
+  query.good = required(typed.good, "good");
+  query.bad = typed.bad;
+  query.ab = typed.ab;
+  return query;
+}
+
 }  // namespace
 
-int cmd_bisect(const std::vector<std::string>& args) {
-  const auto values = parse("moegate bisect --case REGEX --variant V --good COMMIT [options]",
-                            bisect_flags(), args);
-  if (!values) return 0;
-  BisectQuery query;
-  query.ab_flags = flags_of_ab(*values);
-  query.good = required(*values, "good");
-  query.bad = (*values)["bad"].as<std::string>();
-  query.ab = (*values)["ab"].as<std::string>();
+int cmd_bisect(const Args& args) {
+  const auto query = read_bisect(args);
+  if (!query) return 0;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const Culprit culprit = bisect(query, {self, "bisect-step"});
+  const Culprit culprit = bisect(*query, {self, "bisect-step"});
   fmt::print("first bad commit: {}\n{}\n\n{}\n", culprit.commit, culprit.details, culprit.log);
   return 0;
 }
 
-int cmd_bisect_step(const std::vector<std::string>& args) try {
+int cmd_bisect_step(const Args& args) try {
   if (args.size() < 2) usage_error("bisect-step is run by `moegate bisect`, not by hand");
   forget_git_environment();
   const Finished head = run_program({"git", "rev-parse", "HEAD"}, Output::capture);

@@ -10,6 +10,7 @@
 #include "harness/base/home.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
 #include "harness/judge/bless.h"
 #include "harness/store/store.h"
 
@@ -30,40 +31,45 @@ std::string author() {
   return user ? user : "unknown";
 }
 
-}  // namespace
+struct BlessCommand {
+  std::string db = kDefaultStore, run;
+  BlessOptions options;
+};
 
-int cmd_bless(const std::vector<std::string>& args) {
+std::optional<BlessCommand> read_bless(const Args& args) {
+  BlessCommand command;
+  BlessOptions& options = command.options;
+  std::optional<std::string> baselines;
   po::options_description flags("Options");
+  flags.add(db_flag(command.db));
+  flags.add(run_flag(command.run));
   flags.add_options()  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store")  //
-      ("run", po::value<std::string>()->default_value("latest")->value_name("R"),
-       "latest, a number or a label")  //
-      ("reason", po::value<std::string>()->default_value("")->value_name("TEXT"),
+      ("reason", po::value(&options.reason)->default_value("")->value_name("TEXT"),
        "why the baseline moves; goes into the ledger")  //
-      ("baselines", po::value<std::string>()->value_name("DIR"),
-       "default: baselines/ of the tool's home")                                    //
-      ("allow-dirty", po::bool_switch(), "bless a build with uncommitted changes")  //
-      ("accept-creep", po::bool_switch(),
+      ("baselines", into(baselines)->value_name("DIR"),
+       "default: baselines/ of the tool's home")  //
+      ("allow-dirty", po::bool_switch(&options.allow_dirty),
+       "bless a build with uncommitted changes")  //
+      ("accept-creep", po::bool_switch(&options.accept_creep),
        "bless rows that are slower than their best by more than 3% (host: 20%), or a suite by 1% "
        "(10%)")  //
-      ("new-conditions", po::bool_switch(),
+      ("new-conditions", po::bool_switch(&options.new_conditions),
        "replace a baseline of another GPU, timer, protocol or flush; its anchors are forgotten");
-  const auto values = parse("moegate bless [options]", flags, args);
-  if (!values) return 0;
-  BlessOptions options;
-  options.reason = (*values)["reason"].as<std::string>();
-  options.allow_dirty = (*values)["allow-dirty"].as<bool>();
-  options.accept_creep = (*values)["accept-creep"].as<bool>();
-  options.new_conditions = (*values)["new-conditions"].as<bool>();
+  if (!parse("moegate bless [options]", flags, args)) return std::nullopt;
   options.author = author();
-  const bool given = values->count("baselines") != 0;
-  options.baselines = given ? std::filesystem::path((*values)["baselines"].as<std::string>())
-                            : home() / "baselines";
-  Store store = Store::open((*values)["db"].as<std::string>(), Store::Mode::read);
-  const RunInfo run = store.run_info(store.find_run((*values)["run"].as<std::string>()));
+  options.baselines = baselines ? std::filesystem::path(*baselines) : home() / "baselines";
+  return command;
+}
+
+}  // namespace
+
+int cmd_bless(const Args& args) {
+  const auto command = read_bless(args);
+  if (!command) return 0;
+  Store store = Store::open(command->db, Store::Mode::read);
+  const RunInfo run = store.run_info(store.find_run(command->run));
   const Sides sides = collect(store.levels(run.id));
-  fmt::print("{}", bless(run, sides, options));
+  fmt::print("{}", bless(run, sides, command->options));
   return 0;
 }
 

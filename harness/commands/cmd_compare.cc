@@ -2,7 +2,7 @@
 // moegate compare: judge one run against another.
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/gate_flags.h"
+#include "harness/commands/flags.h"
 
 namespace moegate {
 namespace {
@@ -30,45 +30,55 @@ bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
   return is_partial(head) && (head.status != "complete" || base.options != head.options);
 }
 
-}  // namespace
+struct CompareCommand {
+  std::string db = kDefaultStore, base, head;
+  JudgingOptions judging;
+};
 
-int cmd_compare(const std::vector<std::string>& args) {
+std::optional<CompareCommand> read_compare(const Args& args) {
+  CompareCommand command;
   po::options_description flags("What to compare");
+  flags.add(db_flag(command.db));
   flags.add_options()  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store")  //
-      ("base", po::value<std::string>()->value_name("RUN"),
+      ("base", po::value(&command.base)->value_name("RUN"),
        "the run before: latest, a number or a label")  //
-      ("head", po::value<std::string>()->value_name("RUN"), "the run after");
-  flags.add(judging_flags());
-  const auto values = parse("moegate compare BASE HEAD [options]", flags, args, {"base", "head"});
-  if (!values) return 0;
-  if (values->count("base") == 0 || values->count("head") == 0) {
+      ("head", po::value(&command.head)->value_name("RUN"), "the run after");
+  flags.add(judging_flags(command.judging));
+  if (!parse("moegate compare BASE HEAD [options]", flags, args, {"base", "head"})) {
+    return std::nullopt;
+  }
+  if (command.base.empty() || command.head.empty()) {
     usage_error(
         "compare needs two runs: moegate compare BASE HEAD ('moegate list runs' shows them)");
   }
-  const auto db = (*values)["db"].as<std::string>();
-  const FailOn fail_on = parse_fail_on((*values)["fail-on"].as<std::string>());
-  parse_format((*values)["format"].as<std::string>());
-  Store store = open_for_verdict(db);
-  const RunInfo base = store.run_info(store.find_run((*values)["base"].as<std::string>()));
-  const RunInfo head = store.run_info(store.find_run((*values)["head"].as<std::string>()));
+  return command;
+}
+
+}  // namespace
+
+int cmd_compare(const Args& args) {
+  const auto command = read_compare(args);
+  if (!command) return 0;
+  Store store = open_for_verdict(command->db);
+  const RunInfo base = store.run_info(store.find_run(command->base));
+  const RunInfo head = store.run_info(store.find_run(command->head));
   if (base.id == head.id) usage_error("compare: BASE and HEAD are both {}", describe(base));
   check_comparable(header_of(base, ""), header_of(head, ""), describe(base));
 
   GateReport report;
-  report.limits = read_limits(*values, head.device.backend);
+  report.limits = command->judging.limits.of(head.device.backend);
   const bool host = head.device.backend == Backend::host;
   const Sides sides = collect(store.levels(head.id));
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
-  report.result =
-      judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
-  report.exit = decide_exit(report.result, fail_on, false);
+  report.result = judge(
+      sides, expectations(base, head, collect(store.levels(base.id)), sides),
+      setting);
+  report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;
-  report.db = db;
+  report.db = command->db;
   report.throttle = throttle_summary(store, head.id);
-  publish(store, report, *values);
+  publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }
 

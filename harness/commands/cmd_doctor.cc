@@ -4,6 +4,7 @@
 #include "harness/base/table.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
 #include "harness/device/open.h"
 #include "harness/store/store.h"
 #include "harness/timing/probe.h"
@@ -48,28 +49,25 @@ Table table_of(const std::vector<Probe>& probes) {
 
 }  // namespace
 
-int cmd_doctor(const std::vector<std::string>& args) {
-  po::options_description options("options");
-  options.add_options()                                                                          //
-      ("device", po::value<std::string>()->default_value("auto"), "auto, host, cuda or cuda:N")  //
-      ("format", po::value<std::string>()->default_value("md"), "md or json")                    //
-      ("db", po::value<std::string>(), "store the measured ceilings here, for percent of peak");
-  const auto values = parse("moegate doctor [options]", options, args);
-  if (!values) return 0;
-  const Format format = parse_format((*values)["format"].as<std::string>());
+int cmd_doctor(const Args& args) {
+  std::string device = "auto";
+  Format format = Format::md;
+  std::optional<std::string> db;
+  po::options_description flags("Options");
+  flags.add(device_flag(device));
+  flags.add(format_flag(format));
+  flags.add_options()("db", into(db)->value_name("PATH"),
+                      "store the measured ceilings here, for percent of peak");
+  if (!parse("moegate doctor [options]", flags, args)) return 0;
   std::vector<Probe> probes;
-  const std::unique_ptr<Device> device =
-      open_for_probes((*values)["device"].as<std::string>(), probes);
-  for (Probe& probe : probe_device(*device)) probes.push_back(std::move(probe));
-  const std::map<std::string, double> ceilings = measure_ceilings(*device);
+  const std::unique_ptr<Device> opened = open_for_probes(device, probes);
+  for (Probe& probe : probe_device(*opened)) probes.push_back(std::move(probe));
+  const std::map<std::string, double> ceilings = measure_ceilings(*opened);
   for (const auto& [name, rate] : ceilings) probes.push_back(ceiling_row(name, rate));
   if (ceilings.empty()) {
     probes.push_back({"ceilings", "unavailable", "", "nothing could be measured", false});
   }
-  if (values->count("db") != 0) {
-    Store::open((*values)["db"].as<std::string>(), Store::Mode::write)
-        .set_ceilings(device->facts(), ceilings);
-  }
+  if (db) Store::open(*db, Store::Mode::write).set_ceilings(opened->facts(), ceilings);
   fmt::print("{}", render(table_of(probes), format));
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "harness/base/error.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
 #include "harness/report/history.h"
 #include "harness/report/page_markdown.h"
 #include "harness/store/store.h"
@@ -11,34 +12,46 @@ namespace moegate {
 
 namespace po = boost::program_options;
 
-int cmd_history(const std::vector<std::string>& args) {
+namespace {
+
+struct HistoryCommand {
+  std::string db = kDefaultStore;
+  HistoryQuery query;
+  Format format = Format::md;
+};
+
+std::optional<HistoryCommand> read_history_flags(const Args& args) {
+  HistoryCommand command;
+  HistoryQuery& query = command.query;
   po::options_description flags("Options");
   flags.add_options()  //
-      ("case", po::value<std::string>()->value_name("REGEX"),
+      ("case", po::value(&query.case_pattern)->value_name("REGEX"),
        "cases by key, for example 'tokens=8(,|$)'")  //
-      ("variant", po::value<std::string>()->default_value("")->value_name("REGEX"),
+      ("variant", po::value(&query.variant_pattern)->default_value("")->value_name("REGEX"),
        "variants by name")  //
-      ("class", po::value<std::string>()->default_value("")->value_name("C"),
+      ("class", po::value(&query.klass)->default_value("")->value_name("C"),
        "one device class, for example nvidia-h200")  //
-      ("last", po::value<int>()->default_value(100)->value_name("N"),
-       "newest runs of each series; 0: all")  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store")  //
-      ("format", po::value<std::string>()->default_value("md")->value_name("F"), "md, csv or json");
-  const auto values = parse("moegate history --case REGEX [options]", flags, args);
-  if (!values) return 0;
-  if (values->count("case") == 0) {
+      ("last", po::value(&query.last)->default_value(100)->value_name("N"),
+       "newest runs of each series; 0: all");
+  flags.add(db_flag(command.db));
+  flags.add(format_flag(command.format));
+  if (!parse("moegate history --case REGEX [options]", flags, args)) return std::nullopt;
+  if (query.case_pattern.empty()) {
     usage_error("moegate history: which case? give --case REGEX ('moegate list cases' shows them)");
   }
-  const Format format = parse_format((*values)["format"].as<std::string>());
-  const HistoryQuery query{(*values)["case"].as<std::string>(),
-                           (*values)["variant"].as<std::string>(),
-                           (*values)["class"].as<std::string>(), (*values)["last"].as<int>()};
   if (query.last < 0) usage_error("--last {} is negative; give a number of runs, or 0", query.last);
-  Store store = Store::open((*values)["db"].as<std::string>(), Store::Mode::read);
-  const auto all = read_history(store, query);
-  fmt::print("{}", format == Format::md ? to_markdown(history_page(all), kAnyBytes)
-                                        : render(history_table(all), format));
+  return command;
+}
+
+}  // namespace
+
+int cmd_history(const Args& args) {
+  const auto command = read_history_flags(args);
+  if (!command) return 0;
+  Store store = Store::open(command->db, Store::Mode::read);
+  const auto all = read_history(store, command->query);
+  fmt::print("{}", command->format == Format::md ? to_markdown(history_page(all), kAnyBytes)
+                                                 : render(history_table(all), command->format));
   return 0;
 }
 

@@ -6,9 +6,10 @@
 
 #include "harness/base/home.h"
 #include "harness/base/table.h"
+#include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/run_flags.h"
+#include "harness/commands/flags.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/store/store.h"
@@ -33,15 +34,14 @@ Table list_kernels_table() {
   return table;
 }
 
-Table list_cases_table(const po::variables_map& values) {
-  const RunOptions options = read_selection(values);
-  const Backend backend = open_device(options.worker.device)->facts().backend;
-  const auto cases = adapt(load_cases(options), backend);
+Table list_cases_table(RunOptions options) {
+  require_suite(options);
+  options.worker.task = Task::verify;  // a plan needs no timer
+  const Plan plan = prepare(options, worker_processes()).plan;
   Table table{{"suite", "section", "case", "variants"}, {}};
-  for (const Planned& p : plan(options, cases, backend, own_variants(backend))) {
-    const Case& c = cases[p.index];
+  for (const auto& [c, variants] : plan.cases) {
     std::string names;
-    for (const std::string& v : p.variants) names += (names.empty() ? "" : " ") + v;
+    for (const std::string& v : variants) names += (names.empty() ? "" : " ") + v;
     table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names}});
   }
   return table;
@@ -107,12 +107,12 @@ Table list_reports_table() {
   return table;
 }
 
-Table list(const std::string& what, const po::variables_map& values) {
+Table list(const std::string& what, const RunOptions& options) {
   if (what == "suites") return list_suites_table();
   if (what == "kernels") return list_kernels_table();
-  if (what == "cases") return list_cases_table(values);
+  if (what == "cases") return list_cases_table(options);
   if (what == "devices") return list_devices_table();
-  if (what == "runs") return list_runs_table(values["db"].as<std::string>());
+  if (what == "runs") return list_runs_table(options.db);
   if (what == "reports") return list_reports_table();
   usage_error(
       "moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
@@ -121,18 +121,19 @@ Table list(const std::string& what, const po::variables_map& values) {
 
 }  // namespace
 
-int cmd_list(const std::vector<std::string>& args) {
-  po::options_description flags = selection_flags();
-  flags.add_options()                                                                     //
-      ("what", po::value<std::string>()->default_value(""), "what to list (positional)")  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store, for runs")  //
-      ("format", po::value<std::string>()->default_value("md")->value_name("F"), "md, csv or json");
-  const auto values = parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]",
-                            flags, args, {"what"});
-  if (!values) return 0;
-  const Format format = parse_format((*values)["format"].as<std::string>());
-  fmt::print("{}", render(list((*values)["what"].as<std::string>(), *values), format));
+int cmd_list(const Args& args) {
+  RunOptions options;
+  std::string what;
+  Format format = Format::md;
+  po::options_description flags = selection_flags(options);
+  flags.add_options()("what", po::value(&what)->default_value(""), "what to list (positional)");
+  flags.add(db_flag(options.db, "the store, for runs"));
+  flags.add(format_flag(format));
+  if (!parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]", flags, args,
+             {"what"})) {
+    return 0;
+  }
+  fmt::print("{}", render(list(what, options), format));
   return 0;
 }
 

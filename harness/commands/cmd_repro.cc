@@ -6,6 +6,7 @@
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
 #include "harness/values/provenance.h"
 
 namespace moegate {
@@ -78,34 +79,33 @@ std::string command_of(const Row& row) {
 
 }  // namespace
 
-int cmd_repro(const std::vector<std::string>& args) {
+int cmd_repro(const Args& args) {
+  std::optional<int64_t> id;
+  std::string db = kDefaultStore;
+  bool runs = false;
   po::options_description flags("Options");
-  flags.add_options()                                                                     //
-      ("row", po::value<int64_t>()->value_name("ROW"), "number of the row (positional)")  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store the row is in; --run adds the repeat to it")  //
-      ("run", po::bool_switch(), "also run it");
-  const auto values = parse("moegate repro [ROW] [options]", flags, args, {"row"});
-  if (!values) return 0;
-  if (values->count("row") == 0) usage_error("moegate repro: which row? give its number");
-  const auto db = (*values)["db"].as<std::string>();
+  flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");
+  flags.add(db_flag(db, "the store the row is in; --run adds the repeat to it"));
+  flags.add_options()("run", po::bool_switch(&runs), "also run it");
+  if (!parse("moegate repro [ROW] [options]", flags, args, {"row"})) return 0;
+  if (!id) usage_error("moegate repro: which row? give its number");
   Store store = Store::open(db, Store::Mode::read);
-  Row row = find_row(store, (*values)["row"].as<int64_t>());
+  Row row = find_row(store, *id);
   narrow(row, db);
   fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
              row.git_sha.empty() ? "unknown" : row.git_sha, command_of(row));
-  if (!(*values)["run"].as<bool>()) return 0;
+  if (!runs) return 0;
   if (row.protocol != kProtocol) {
     usage_error(
         "row {} was measured by protocol {}, this program measures by {}; check out its commit",
-        (*values)["row"].as<int64_t>(), row.protocol, kProtocol);
+        *id, row.protocol, kProtocol);
   }
   if (row.git_sha != provenance().git_sha) {
     fmt::print(stderr, "note: the row's commit is {}, this program's {}\n", row.git_sha,
                provenance().git_sha);
   }
   row.options.command = command_of(row);
-  const Tally tally = run_suites(row.options, 0);
+  const Tally tally = run_suites(row.options, 0, worker_processes());
   fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   return static_cast<int>(tally.exit());
 }

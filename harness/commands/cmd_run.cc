@@ -6,8 +6,7 @@
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/run_flags.h"
-#include "harness/device/open.h"
+#include "harness/commands/flags.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
@@ -15,88 +14,94 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description recording_flags() {
+struct RunCommand {
+  RunOptions run;
+  int64_t resume = 0;  // the run to finish; 0: a new one
+  bool dry_run = false, profile = false, keep_artifact = false;
+  std::optional<std::string> benchmark_out;
+};
+
+po::options_description recording_flags(RunCommand& command, std::optional<std::string>& resume) {
+  RunOptions& run = command.run;
+  const auto tags = [&](const std::vector<std::string>& given) {
+    for (const std::string& tag : given) run.tags.insert(split_assignment("--tag", tag));
+  };
   po::options_description flags("What to keep");
+  flags.add(
+      rounds_flag(run.rounds, "worker processes, each measuring every case: the unit of evidence"));
+  flags.add(db_flag(run.db, kStoreMade));
   flags.add_options()  //
-      ("rounds", po::value<int>()->default_value(3)->value_name("N"),
-       "worker processes, each measuring every case: the unit of evidence")  //
-      ("db", po::value<std::string>()->default_value("results.sqlite")->value_name("PATH"),
-       "the store; made when missing")                                                            //
-      ("label", po::value<std::string>()->default_value("")->value_name("L"), "name of the run")  //
-      ("tag", po::value<std::vector<std::string>>()->value_name("K=V"), "may be repeated")        //
-      ("resume", po::value<std::string>()->value_name("RUN"),
-       "finish an interrupted run: only what has no row yet; options come from the run")  //
-      ("benchmark-out", po::value<std::string>()->value_name("FILE"),
+      ("label", po::value(&run.label)->default_value("")->value_name("L"), "name of the run")  //
+      ("tag", po::value<std::vector<std::string>>()->notifier(tags)->value_name("K=V"),
+       "may be repeated");
+  flags.add(resume_flag(
+      resume, "finish an interrupted run: only what has no row yet; options come from the run"));
+  flags.add_options()  //
+      ("benchmark-out", into(command.benchmark_out)->value_name("FILE"),
        "also write Google Benchmark JSON, which its compare.py reads")  //
-      ("keep-artifact", po::bool_switch(),
+      ("keep-artifact", po::bool_switch(&command.keep_artifact),
        "keep this program in artifacts/ beside the store, so that a later gate can replay it")  //
-      ("dry-run", po::bool_switch(), "list what would run, and stop")                           //
-      ("profile", po::bool_switch(),
+      ("dry-run", po::bool_switch(&command.dry_run), "list what would run, and stop")           //
+      ("profile", po::bool_switch(&command.profile),
        "launch every variant a few times inside NVTX ranges, without CUPTI; store nothing");
   return flags;
 }
 
-void print_plan(const RunOptions& options) {
-  const Backend backend = open_device(options.worker.device)->facts().backend;
-  const auto cases = adapt(load_cases(options), backend);
-  const auto planned = plan(options, cases, backend, own_variants(backend));
-  size_t variants = 0;
-  for (const Planned& p : planned) {
-    for (const std::string& v : p.variants) fmt::print("{} {}\n", cases[p.index].key(), v);
-    variants += p.variants.size();
+std::optional<RunCommand> read_run(const Args& args) {
+  RunCommand command;
+  RunOptions& run = command.run;
+  std::optional<std::string> resume;
+  po::options_description flags = selection_flags(run);
+  flags.add(measuring_flags(run)).add(recording_flags(command, resume));
+  if (!parse("moegate run --suite S [options]", flags, args)) return std::nullopt;
+  if (resume) {
+    Store store = Store::open(run.db, Store::Mode::read);
+    command.resume = store.find_run(*resume);
+    RunOptions stored;
+    stored.from_json(store.run_info(command.resume).options);
+    stored.db = run.db;
+    run = stored;
+    return command;
   }
+  require_suite(run);
+  check_measuring(run);
+  at_least("--rounds", run.rounds, 1);
+  run.command = command_line("run", args);
+  return command;
+}
+
+void print_plan(RunOptions options) {
+  options.worker.task = Task::verify;  // a plan needs no timer
+  const Plan plan = prepare(options, worker_processes()).plan;
+  const std::vector<RowName> rows = plan.rows();
+  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
   fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",
-             planned.size(), variants, options.rounds, name_of(backend));
+             plan.cases.size(), rows.size(), options.rounds, name_of(plan.hello.device.backend));
 }
 
 }  // namespace
 
-int cmd_run(const std::vector<std::string>& args) {
-  po::options_description flags = selection_flags();
-  flags.add(measuring_flags()).add(recording_flags());
-  const auto values = parse("moegate run --suite S [options]", flags, args);
-  if (!values) return 0;
-
-  RunOptions options;
-  int64_t resume = 0;
-  if (values->count("resume") != 0) {
-    const auto db = (*values)["db"].as<std::string>();
-    Store store = Store::open(db, Store::Mode::read);
-    resume = store.find_run((*values)["resume"].as<std::string>());
-    options.from_json(store.run_info(resume).options);
-    options.db = db;
-  } else {
-    options = read_selection(*values);
-    read_measuring(*values, options);
-    options.rounds = (*values)["rounds"].as<int>();
-    at_least("--rounds", options.rounds, 1);
-    options.db = (*values)["db"].as<std::string>();
-    options.label = (*values)["label"].as<std::string>();
-    options.command = command_line("run", args);
-    if (values->count("tag") != 0) {
-      for (const std::string& tag : (*values)["tag"].as<std::vector<std::string>>()) {
-        options.tags.insert(split_assignment("--tag", tag));
-      }
-    }
-  }
-  if ((*values)["dry-run"].as<bool>()) {
-    print_plan(options);
+int cmd_run(const Args& args) {
+  const auto command = read_run(args);
+  if (!command) return 0;
+  const RunOptions& run = command->run;
+  if (command->dry_run) {
+    print_plan(run);
     return 0;
   }
-  if ((*values)["profile"].as<bool>()) {
-    options.worker.task = Task::profile;
-    const Tally tally = check_suites(options);
+  if (command->profile) {
+    RunOptions profiled = run;
+    profiled.worker.task = Task::profile;
+    const Tally tally = check_suites(profiled, worker_processes());
     fmt::print("{}\n", summary(tally, "launched for the profiler"));
     return static_cast<int>(tally.exit());
   }
-  const Tally tally = run_suites(options, resume);
-  if ((*values)["keep-artifact"].as<bool>()) {
-    keep_program((std::filesystem::path(options.db).parent_path() / "artifacts").string());
+  const Tally tally = run_suites(run, command->resume, worker_processes());
+  if (command->keep_artifact) {
+    keep_program((std::filesystem::path(run.db).parent_path() / "artifacts").string());
   }
-  if (values->count("benchmark-out") != 0) {
-    write_benchmark_json(options.db, tally.run, (*values)["benchmark-out"].as<std::string>());
-  }
-  fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, options.db)));
+  if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
+  fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));
   return static_cast<int>(tally.exit());
 }
 

@@ -12,20 +12,17 @@ namespace moegate {
 
 namespace po = boost::program_options;
 
-int cmd_waivers(const std::vector<std::string>& args) {
+int cmd_waivers(const Args& args) {
+  std::string action;
+  std::optional<std::string> file;
   po::options_description flags("Options");
   flags.add_options()  //
-      ("action", po::value<std::string>()->value_name("lint"),
+      ("action", po::value(&action)->value_name("lint"),
        "what to do (positional): lint checks every waiver; one that expired is exit 24")  //
-      ("file", po::value<std::string>()->value_name("FILE"),
-       "default: ci/waivers.ini of the tool's home");
-  const auto values = parse("moegate waivers lint [options]", flags, args, {"action"});
-  if (!values) return 0;
-  const std::string action = values->count("action") ? (*values)["action"].as<std::string>() : "";
+      ("file", into(file)->value_name("FILE"), "default: ci/waivers.ini of the tool's home");
+  if (!parse("moegate waivers lint [options]", flags, args, {"action"})) return 0;
   if (action != "lint") usage_error("waivers: action '{}' is unknown; use lint", action);
-  const auto path = values->count("file")
-                        ? std::filesystem::path((*values)["file"].as<std::string>())
-                        : home() / "ci" / "waivers.ini";
+  const auto path = file ? std::filesystem::path(*file) : home() / "ci" / "waivers.ini";
   const std::vector<Waiver> waivers = read_waivers(path);
   const auto day = today();
   bool expired = false;

@@ -61,16 +61,16 @@ struct Place {
   }
 };
 
-double parse_number(const Place& place, const std::string& name, const std::string& text) {
-  const auto number = leading_number(text);
-  if (!number || !number->rest.empty() || !(number->value >= 0) || !std::isfinite(number->value)) {
+double parse_amount(const Place& place, const std::string& name, const std::string& text) {
+  const auto number = parse_number<double>(text);
+  if (!number || !(*number >= 0) || !std::isfinite(*number)) {
     place.fail("{}={} is not a number of 0 or more", name, text);
   }
-  return number->value;
+  return *number;
 }
 
 int parse_count(const Place& place, const std::string& name, const std::string& text) {
-  const double value = parse_number(place, name, text);
+  const double value = parse_amount(place, name, text);
   if (value != std::floor(value) || value > 1e6) place.fail("{}={} is not a count", name, text);
   return static_cast<int>(value);
 }
@@ -126,17 +126,17 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
           "anchor, code, out",
           name, ratios ? "ratio" : "span_us");
     }
-    if (is_level) row.level = parse_number(place, name, value);
+    if (is_level) row.level = parse_amount(place, name, value);
     if (name == "sd") {
       if (value.empty() || value.back() != '%') place.fail("sd={} is not in percent", value);
       value.pop_back();
-      row.sd = parse_number(place, name, value) / 100;
+      row.sd = parse_amount(place, name, value) / 100;
     }
     if (name == "n") row.n = parse_count(place, name, value);
-    if (name == "error") row.error = parse_number(place, name, value);
+    if (name == "error") row.error = parse_amount(place, name, value);
     if (name == "det") row.deterministic = parse_count(place, name, value) != 0;
     if (name == "by") row.by = value;
-    if (name == "anchor") row.anchor = parse_number(place, name, value);
+    if (name == "anchor") row.anchor = parse_amount(place, name, value);
     if (name == "code") row.code = value;
     if (name == "out") row.out = value;
   }

@@ -10,6 +10,7 @@
 
 #include "harness/judge/creep.h"
 #include "harness/judge/evidence.h"
+#include "harness/judge/find_baseline.h"
 
 namespace moegate {
 namespace {
@@ -109,7 +110,7 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
           const BlessOptions& options) {
   const bool host = run.device.backend == Backend::host;
   Plan p;
-  p.path = options.baselines / run.device.klass / (suite + ".tsv");
+  p.path = baseline_path(options.baselines, run.device.klass, suite);
   std::error_code ignored;
   p.exists = fs::exists(p.path, ignored);
   const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};

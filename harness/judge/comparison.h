@@ -24,7 +24,7 @@ struct Comparison {
   bool trust_code = true;           // the same machine code was not judged for latency
   Sides base, head;                 // of all rounds
   Replayed decided;
-  std::set<CaseId, CaseIdLess> screened;  // that a screen sent on
+  std::set<CaseId, CaseIdLess> suspects;  // of the screen
   int least_rounds = 0;                   // of every row
   bool interrupted = false;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
@@ -23,66 +24,84 @@ std::string what_happened(const Side& side) {
   return side.why.empty() ? text : text + ": " + side.why;
 }
 
-void say_identical(CaseVerdict& v) {
-  if (v.drift) return;  // its outputs differ all the same
-  v.outcome = Outcome::identical;
-  v.why = "the same machine code, launched alike";
-}
+constexpr const char* kIdentical = "the same machine code, launched alike";
 
-/// What is known about a case before latency is judged; `judged` when it goes into the family.
-struct Triage {
-  CaseVerdict verdict;
-  bool counted = true;  // false: not a verdict (unsupported, expected by nobody)
-  bool judged = false;
+/// A case of the run beside what it is judged against.
+struct Look {
+  const Side* base;  // measured; null: there is none
+  const Side& head;
+  const std::string& against;
+  const Setting& setting;
+  std::string worse;  // how its outputs are worse than the base's; empty: they are not
+
+  bool comparable() const { return base && head.measured() && head.timer == base->timer; }
+  bool identical() const { return setting.trust_code && same_code(*base, head); }
+  bool is_yardstick() const { return head.judged == Judged::is_yardstick && !setting.pair; }
+  bool disturbed() const { return head.disturbed || base->disturbed; }
 };
 
-Triage triage(const CaseId& id, const Side* base, const Side& head, const std::string& against,
-              const Setting& setting) {
-  Triage t;
-  CaseVerdict& v = t.verdict;
+/// A case that no line of the triage is about has Outcome::pass until its latency is judged.
+struct Line {
+  bool (*holds)(const Look&);
+  Outcome outcome;
+  std::string (*why)(const Look&);
+};
+
+/// What a case comes to before, or without, its latency: the first line that holds. The order is
+/// the policy.
+constexpr Line kTriage[] = {
+    {[](const Look& l) { return l.head.status == Status::wrong; }, Outcome::wrong,
+     [](const Look& l) { return what_happened(l.head); }},
+    {[](const Look& l) { return is_broken(l.head.status); }, Outcome::missing,
+     [](const Look& l) { return what_happened(l.head); }},
+    {[](const Look& l) { return !l.head.measured(); }, Outcome::missing,
+     [](const Look& l) { return "has no latency any more: " + what_happened(l.head); }},
+    {[](const Look& l) { return l.base == nullptr; }, Outcome::fresh,
+     [](const Look& l) {
+       return std::string(l.against.empty() ? "no baseline" : "nothing to compare with there");
+     }},
+    {[](const Look& l) { return !l.comparable(); }, Outcome::environment,
+     [](const Look& l) {
+       return fmt::format("timed by '{}', the baseline by '{}': not comparable", l.head.timer,
+                          l.base->timer);
+     }},
+    {[](const Look& l) { return !l.worse.empty(); }, Outcome::wrong,
+     [](const Look& l) { return l.worse; }},
+    {[](const Look& l) { return l.identical(); }, Outcome::identical,
+     [](const Look&) { return std::string(kIdentical); }},
+    {[](const Look& l) { return l.is_yardstick(); }, Outcome::pass,
+     [](const Look&) { return std::string("yardstick: judged for accuracy only"); }},
+    {[](const Look& l) { return l.disturbed(); }, Outcome::inconclusive,
+     [](const Look& l) { return what_happened(l.head.disturbed ? l.head : *l.base); }},
+    {[](const Look& l) { return bit_identical(*l.base, l.head); }, Outcome::pass,
+     [](const Look&) { return std::string("output bit-identical"); }},
+};
+
+/// A variant that states that it does not support a case which no baseline has either.
+bool expected_by_nobody(const Look& l) {
+  return !l.base && !l.head.measured() && l.head.status != Status::wrong &&
+         !is_broken(l.head.status);
+}
+
+/// Whether the case's latency is a question; that of a case with worse outputs is one too.
+bool is_judged(const Look& l) {
+  return l.comparable() && !l.identical() && !l.is_yardstick() && !l.disturbed();
+}
+
+CaseVerdict triage(const CaseId& id, const Look& look) {
+  CaseVerdict v;
   v.id = id;
-  v.against = against;
-  v.base = base ? base->level.level() : 0;
-  v.head = head.level.level();
-  v.status = head.status;
-  const auto say = [&](Outcome outcome, std::string why) {
-    v.outcome = outcome;
-    v.why = std::move(why);
-  };
-  if (head.status == Status::wrong) {
-    say(Outcome::wrong, what_happened(head));
-  } else if (is_broken(head.status)) {
-    say(Outcome::missing, what_happened(head));
-  } else if (!head.measured()) {
-    if (base) {
-      say(Outcome::missing, "has no latency any more: " + what_happened(head));
-    } else {
-      t.counted = false;
-    }
-  } else if (!base) {
-    say(Outcome::fresh, against.empty() ? "no baseline" : "nothing to compare with there");
-  } else if (head.timer != base->timer) {
-    say(Outcome::environment, fmt::format("timed by '{}', the baseline by '{}': not comparable",
-                                          head.timer, base->timer));
-  } else {
-    const std::string worse = worse_output(*base, head);
-    if (!worse.empty()) say(Outcome::wrong, worse);
-    v.drift = !worse.empty();
-    if (worse.empty() && bit_identical(*base, head)) v.why = "output bit-identical";
-    const bool identical = setting.trust_code && same_code(*base, head);
-    const bool yardstick = head.judged == Judged::is_yardstick && !setting.pair;
-    const bool disturbed = head.disturbed || base->disturbed;
-    t.judged = !yardstick && !disturbed && !identical;
-    if (!worse.empty()) return t;
-    if (identical) {
-      say_identical(v);
-    } else if (yardstick) {
-      say(Outcome::pass, "yardstick: judged for accuracy only");
-    } else if (disturbed) {
-      say(Outcome::inconclusive, what_happened(head.disturbed ? head : *base));
-    }
-  }
-  return t;
+  v.against = look.against;
+  v.base = look.base ? look.base->level.level() : 0;
+  v.head = look.head.level.level();
+  v.status = look.head.status;
+  v.drift = !look.worse.empty();
+  const auto line = std::find_if(std::begin(kTriage), std::end(kTriage),
+                                 [&](const Line& l) { return l.holds(look); });
+  if (line == std::end(kTriage)) return v;
+  v.outcome = line->outcome;
+  v.why = line->why(look);
+  return v;
 }
 
 CaseVerdict absent(const CaseId& id, const Side& base, const std::string& against) {
@@ -93,6 +112,13 @@ CaseVerdict absent(const CaseId& id, const Side& base, const std::string& agains
   v.why = "in the baseline, not in the run; if it was removed on purpose, bless a run without it";
   v.base = base.level.level();
   return v;
+}
+
+/// After a replay in which both sides launched the same code.
+void say_identical(CaseVerdict& v) {
+  if (v.drift) return;  // its outputs differ all the same
+  v.outcome = Outcome::identical;
+  v.why = kIdentical;
 }
 
 void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
@@ -158,7 +184,7 @@ std::vector<CaseId> suspects(const GateResult& result) {
     judged.push_back(v.id);
     judgements.push_back(*v.latency);
   }
-  for (const size_t i : needs_replay(judgements)) ids.push_back(judged[i]);
+  for (const size_t i : suspects(judgements)) ids.push_back(judged[i]);
   return ids;
 }
 
@@ -171,23 +197,25 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   for (const auto& [id, side] : head) {
     const auto it = expected.find(id.suite);
     const Expectation& e = it == expected.end() ? none : it->second;
-    const Side* base = find_measured(e.sides, id);
-    Triage t = triage(id, base, side, e.against, setting);
-    if (!t.counted) {
+    Look look{find_measured(e.sides, id), side, e.against, setting, ""};
+    if (look.comparable()) look.worse = worse_output(*look.base, side);
+    if (expected_by_nobody(look)) {
       ++result.unsupported;
       continue;
     }
+    CaseVerdict v = triage(id, look);
+    const bool judged = is_judged(look);
     const auto again = replayed.judged.find(id);
-    if (t.judged && replayed.identical.count(id) > 0) {
-      say_identical(t.verdict);
-    } else if (t.judged && again != replayed.judged.end()) {
-      apply_latency(t.verdict, again->second, 2);
-    } else if (t.judged) {
+    if (judged && replayed.identical.count(id) > 0) {
+      say_identical(v);
+    } else if (judged && again != replayed.judged.end()) {
+      apply_latency(v, again->second, 2);
+    } else if (judged) {
       rows.push_back(result.cases.size());
-      family.push_back({base->level, side.level, setting.host ? 0 : side.tick,
+      family.push_back({look.base->level, side.level, setting.host ? 0 : side.tick,
                         e.other_device && !setting.host ? kBetweenDevicesSd : 0});
     }
-    result.cases.push_back(std::move(t.verdict));
+    result.cases.push_back(std::move(v));
   }
   judge_latency(result, rows, family, setting.limits);
   summarise_latency(result);

@@ -89,7 +89,7 @@ struct FailOn {
 /// "latency,accuracy"; throws Error(usage) listing the choices.
 FailOn parse_fail_on(const std::string& list);
 
-/// The one exit code, by priority: 21, 12, 11, 10, 13, 24, 20, 22, 0. A wrong output fails always.
+/// The one exit code: the gravest (exit.h) of what is due. A wrong output fails always.
 /// `lacks_baseline`: a blessed baseline was demanded and is not there. FailOn::inconclusive means
 /// new cases that were not judged, and undecided() results, too.
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
+#include "harness/judge/exit.h"
 #include "harness/judge/gate.h"
 
 namespace moegate {
@@ -62,9 +64,7 @@ FailOn parse_fail_on(const std::string& list) {
                                               {"coverage", &f.coverage},
                                               {"environment", &f.environment},
                                               {"inconclusive", &f.inconclusive}};
-  for (size_t start = 0; start <= list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    const std::string name = list.substr(start, comma - start);
+  for (const std::string& name : split_list(list)) {
     const auto it = names.find(name);
     if (it == names.end()) {
       usage_error(
@@ -72,7 +72,6 @@ FailOn parse_fail_on(const std::string& list) {
           name);
     }
     *it->second = true;
-    start = comma + 1;
   }
   return f;
 }
@@ -86,17 +85,18 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   for (const CaseVerdict& v : result.cases) {
     wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
   }
-  const bool latency = fail_on.latency && slower(result);
-
-  if (fail_on.environment && count(Outcome::environment) > 0) return Exit::environment;
-  if (wrong) return latency ? Exit::both : Exit::accuracy;
-  if (latency) return Exit::latency;
-  const bool nothing = result.cases.empty();
-  if (fail_on.coverage && (nothing || count(Outcome::missing) > 0)) return Exit::coverage;
-  if (!result.waiver_problems.empty()) return Exit::waiver;
+  const bool uncovered = result.cases.empty() || count(Outcome::missing) > 0;
   const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
-  if (fail_on.inconclusive && open) return Exit::inconclusive;
-  return lacks_baseline ? Exit::no_baseline : Exit::ok;
+  const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
+  return gravest({
+      due(Exit::environment, fail_on.environment && count(Outcome::environment) > 0),
+      due(Exit::accuracy, wrong),
+      due(Exit::latency, fail_on.latency && slower(result)),
+      due(Exit::coverage, fail_on.coverage && uncovered),
+      due(Exit::waiver, !result.waiver_problems.empty()),
+      due(Exit::inconclusive, fail_on.inconclusive && open),
+      due(Exit::no_baseline, lacks_baseline),
+  });
 }
 
 std::string sentence(const GateResult& result, Exit exit) {

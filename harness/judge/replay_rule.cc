@@ -32,7 +32,7 @@ Limits one_look(Limits limits) {
 
 }  // namespace
 
-std::vector<size_t> needs_replay(std::span<const Judgement> screened) {
+std::vector<size_t> suspects(std::span<const Judgement> screened) {
   std::vector<size_t> go_on;
   for (size_t i = 0; i < screened.size(); ++i) {
     if (suspicious(screened[i])) go_on.push_back(i);

@@ -28,7 +28,7 @@ struct ReplayPlan {
 /// Indices of the cases that the screen sends on. It keeps back a case that is shown equal and
 /// unsuspicious in both directions (p >= .05 each), and one that was not judged by its time (wrong,
 /// missing, new, identical, …). There is no correction, because a screen is no verdict.
-std::vector<size_t> needs_replay(std::span<const Judgement> screened);
+std::vector<size_t> suspects(std::span<const Judgement> screened);
 
 struct Confirmed {
   std::vector<Judgement> judgements;  // as the family

@@ -32,8 +32,8 @@ TEST(ReplayRule, WhatGoesOnAfterTheScreen) {
       screened(Outcome::missing),     screened(Outcome::inconclusive),
       screened(Outcome::identical),   screened(Outcome::wrong, 0.001),
       screened(Outcome::environment), screened(Outcome::fresh)};
-  EXPECT_EQ(needs_replay(all), (std::vector<size_t>{1, 3, 4, 5, 7}));
-  EXPECT_TRUE(needs_replay({}).empty());
+  EXPECT_EQ(suspects(all), (std::vector<size_t>{1, 3, 4, 5, 7}));
+  EXPECT_TRUE(suspects({}).empty());
 }
 
 TEST(ReplayRule, EachLookSpendsHalfOfAlpha) {

@@ -42,12 +42,6 @@ struct Section {
   }
 };
 
-std::string trimmed(const std::string& line) {
-  const size_t first = line.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// What the parser below would lose without a word: it cuts a line at any '#' and joins sections of
 /// one name and fields given twice.
 void refuse_what_would_be_lost(const std::string& text, const std::string& name) {
@@ -99,18 +93,15 @@ Waiver::Metric parse_metric(const Section& s, const std::string& text) {
 }
 
 double parse_bound(const Section& s, const std::string& text) {
-  const auto number = leading_number(text);
-  if (!number || number->rest != "%" || !(number->value > 0) || !(number->value <= 1000))
-    s.fail("max_regression '{}' is not a share; write it in percent, like 6%", text);
-  return number->value / 100;
+  const auto share = parse_percent(text);
+  if (!share) s.fail("max_regression '{}' is not a share; write it in percent, like 6%", text);
+  return *share;
 }
 
 int parse_max_cases(const Section& s, const std::string& text) {
-  const auto number = leading_number(text);
-  const bool count = number && number->rest.empty() && number->value >= 1 && number->value <= 1e6;
-  if (!count || number->value != static_cast<int>(number->value))
-    s.fail("max_cases '{}' is not a count of 1 or more", text);
-  return static_cast<int>(number->value);
+  const auto count = parse_number<int>(text);
+  if (!count || *count < 1) s.fail("max_cases '{}' is not a count of 1 or more", text);
+  return *count;
 }
 
 void check_life(const Section& s, const Waiver& w) {

@@ -182,10 +182,6 @@ struct KernelSpec {
   double tolerance = 1;
 };
 
-struct VariantName {
-  std::string op, name;
-};
-
 void register_op(OpEntry entry);
 void register_variant(Variant variant);
 
@@ -222,8 +218,6 @@ const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
 /// What this program's operators state about runs on a backend.
 std::vector<OperatorFacts> own_operator_facts(Backend backend);
-/// The variants of this program for a backend.
-std::vector<VariantName> own_variants(Backend backend);
 /// Throws Error(internal) when there is none: names come from this program's own lists.
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.

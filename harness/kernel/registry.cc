@@ -3,6 +3,7 @@
 // pieces fit together is checked on first use, so that a mistake is an error message, not an abort.
 #include <algorithm>
 
+#include "harness/kernel/description.h"
 #include "harness/kernel/kernel.h"
 
 namespace moegate {
@@ -120,12 +121,26 @@ std::vector<OperatorFacts> own_operator_facts(Backend backend) {
   return all;
 }
 
-std::vector<VariantName> own_variants(Backend backend) {
-  std::vector<VariantName> names;
-  for (const Variant& v : all_variants()) {
-    if (v.backend == backend) names.push_back({v.op, v.name});
+std::vector<OpDescription> own_operators() {
+  std::vector<OpDescription> all;
+  for (const OpEntry& op : all_ops()) {
+    all.push_back({.name = op.name, .help = op.help, .params = op.params,
+                   .yardstick = op.yardstick});
   }
-  return names;
+  return all;
+}
+
+std::vector<VariantDescription> own_variants(Backend backend) {
+  std::vector<VariantDescription> all;
+  for (const Variant& v : all_variants()) {
+    if (v.backend != backend) continue;
+    all.push_back({.op = v.op,
+                   .name = v.name,
+                   .backend = backend,
+                   .language = backend == Backend::cuda ? "CUDA" : "C++",
+                   .help = v.help});
+  }
+  return all;
 }
 
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name) {

@@ -4,7 +4,6 @@
 #include "harness/kernel/routing.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -14,6 +13,7 @@
 #include "harness/base/home.h"
 #include "harness/base/npy.h"
 #include "harness/base/rng.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -48,14 +48,11 @@ std::vector<std::string> split_spec(const std::string& spec) {
   }
 }
 
-double parse_number(const std::string& spec, const std::string& text, double low, double high) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  const bool inside =
-      result.ec == std::errc() && result.ptr == end && value >= low && value <= high;
+double number_in(const std::string& spec, const std::string& text, double low, double high) {
+  const auto value = parse_number<double>(text);
+  const bool inside = value && *value >= low && *value <= high;
   if (!inside) bad_spec(spec, fmt::format("'{}' is not a number in [{}, {}]", text, low, high));
-  return value;
+  return *value;
 }
 
 /// One spec applied to one shape.
@@ -72,13 +69,13 @@ class Router {
     } else if (name == "balanced" && parts.size() == 1) {
       balanced();
     } else if (name == "zipf" && parts.size() == 2) {
-      zipf(parse_number(spec_, parts[1], 0, 10));
+      zipf(number_in(spec_, parts[1], 0, 10));
     } else if (name == "hot" && parts.size() == 3) {
-      const double experts = parse_number(spec_, parts[1], 1, shape_.experts);
+      const double experts = number_in(spec_, parts[1], 1, shape_.experts);
       if (experts != std::floor(experts)) {
         bad_spec(spec_, fmt::format("'{}' is not a whole number of experts", parts[1]));
       }
-      hot(static_cast<int>(experts), parse_number(spec_, parts[2], 0, 1));
+      hot(static_cast<int>(experts), number_in(spec_, parts[2], 0, 1));
     } else if (name == "replay" && parts.size() == 2 && !parts[1].empty()) {
       replay(parts[1]);
     } else if (name == "shared" && parts.size() == 2) {

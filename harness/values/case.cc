@@ -4,24 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 
 namespace moegate {
-namespace {
-
-/// Parses all of `text`; from_chars, because strtod would accept leading blanks and a locale's
-/// comma.
-template <class T>
-bool parse_number(const std::string& text, T* value) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, *value);
-  return result.ec == std::errc() && result.ptr == end;
-}
-
-}  // namespace
 
 const std::vector<Param>& common_params() {
   static const std::vector<Param> params = {
@@ -59,24 +47,24 @@ const std::string& Case::get(const std::string& name) const {
 
 int64_t Case::get_int(const std::string& name, int64_t low, int64_t high) const {
   const std::string& text = get(name);
-  int64_t value = 0;
-  if (!parse_number(text, &value) || value < low || value > high) {
+  const auto value = parse_number<int64_t>(text);
+  if (!value || *value < low || *value > high) {
     usage_error("{}: {} = '{}' is not an integer in [{}, {}]; change it there", where(), name, text,
                 low, high);
   }
-  return value;
+  return *value;
 }
 
 double Case::get_double(const std::string& name, double low, double high) const {
   const std::string& text = get(name);
-  double value = 0;
-  // Written so that NaN, which from_chars accepts, fails.
-  const bool inside = parse_number(text, &value) && value >= low && value <= high;
+  const auto value = parse_number<double>(text);
+  // Written so that NaN, which is a number to parse_number, fails.
+  const bool inside = value && *value >= low && *value <= high;
   if (!inside) {
     usage_error("{}: {} = '{}' is not a number in [{}, {}]; change it there", where(), name, text,
                 low, high);
   }
-  return value;
+  return *value;
 }
 
 size_t Case::get_choice(const std::string& name, const std::vector<std::string>& choices) const {

@@ -17,8 +17,7 @@ using nlohmann::json;
 
 class Server {
  public:
-  Server(const WorkerOptions& options, std::vector<Case> cases)
-      : options_(options), cases_(std::move(cases)) {}
+  explicit Server(const WorkerOptions& options) : options_(options) {}
 
   void serve() {
     open();
@@ -26,8 +25,10 @@ class Server {
     while (receive(kRequests, -1, request) == Arrival::message) {
       if (request.contains("throttle")) {
         send(kReplies, {{"throttle", throttle()}});
+      } else if (request.contains("check")) {
+        send(kReplies, {{"answers", answers(request.at("check"))}});
       } else {
-        run(request.at("case"), request.at("variant"), request.value("canary", Canary{}));
+        run(request.at("run"));
       }
     }
   }
@@ -42,11 +43,11 @@ class Server {
     std::string cupti_fault = "not asked for";
     if (wants_cuda && times && options_.timer != "event") cupti_fault = prepare_cupti(ordinal);
     device_ = open_device(options_.device);
-    cases_ = adapt(std::move(cases_), device_->facts().backend);
     Hello hello;
     hello.device = device_->facts();
     if (times) hello.timer_note = open_timer(cupti_fault);
     if (timer_) hello.timer = timer_->name();
+    hello.operators = own_operators();
     hello.variants = own_variants(hello.device.backend);
     hello.git_sha = provenance().git_sha;
     hello.build = provenance().build;
@@ -78,15 +79,42 @@ class Server {
         "CUPTI cannot time here ({}); timing with CUDA events, and every row says so", cupti_fault);
   }
 
-  void run(size_t index, const std::string& name, const Canary& canary) {
-    const Case& c = cases_.at(index);
-    if (!bench_ || bench_case_ != index) {
+  std::vector<CaseAnswer> answers(const std::vector<CaseQuestion>& questions) const {
+    std::vector<CaseAnswer> all;
+    for (const CaseQuestion& question : questions) all.push_back(answer(question));
+    return all;
+  }
+
+  CaseAnswer answer(const CaseQuestion& question) const {
+    const DeviceFacts& device = device_->facts();
+    CaseAnswer answer;
+    try {
+      find_op(question.spec.op).validate(question.spec);
+      if (!question.resolve) return answer;
+      const Case c = resolved(question.spec, device);
+      for (const std::string& name : question.variants) {
+        const Variant& v = find_variant(c.op, device.backend, name);
+        std::string why = v.unsupported ? v.unsupported(c, device) : "";
+        if (!why.empty()) answer.unsupported[name] = std::move(why);
+      }
+    } catch (const Error& e) {
+      if (e.code() != Exit::usage) throw;
+      answer.error = e.what();
+    }
+    return answer;
+  }
+
+  void run(const Request& request) {
+    const Case& c = request.spec;
+    if (!bench_ || bench_params_ != c.params || bench_op_ != c.op) {
       bench_.reset();  // frees the last case's memory before the next one's is taken
       bench_ = std::make_unique<Bench>(*device_, c);
-      bench_case_ = index;
+      bench_op_ = c.op;
+      bench_params_ = c.params;
     }
     json reply = {{"cost", bench_->cost()}, {"facts", bench_->facts()}};
-    const Variant& plain = find_variant(c.op, device_->facts().backend, name);
+    const Variant& plain = find_variant(c.op, device_->facts().backend, request.variant);
+    const Canary& canary = request.canary;
     CanaryVariant wrapped(plain, canary, device_->facts());
     const Variant& variant = canary.asked() ? wrapped.variant() : plain;
     Result result = bench_->verify(variant);
@@ -124,11 +152,12 @@ class Server {
   }
 
   const WorkerOptions options_;
-  std::vector<Case> cases_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<Bench> bench_;
-  size_t bench_case_ = 0;
+  // The case of bench_.
+  std::string bench_op_;
+  std::map<std::string, std::string> bench_params_;
 };
 
 void serve() {
@@ -141,7 +170,7 @@ void serve() {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",
                 kWire, start.value("wire", 0));
   }
-  Server(start.at("options"), start.at("cases")).serve();
+  Server(start.at("options")).serve();
 }
 
 }  // namespace

@@ -38,10 +38,30 @@ constexpr int kNoProgram = 127;       // exit code of a child that could not bec
   _exit(kNoProgram);
 }
 
-}  // namespace
+class Process : public Worker {
+ public:
+  explicit Process(const WorkerOptions& options);
+  ~Process() override;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
 
-Worker::Worker(const WorkerOptions& options, const std::vector<Case>& cases)
-    : program_(options.program) {
+  const Hello& hello() const override { return hello_; }
+  pid_t pid() const override { return pid_; }
+  bool alive() const override { return pid_ > 0; }
+  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override;
+  Result run(const Request& request, double timeout_s, CaseData& data) override;
+  std::string throttle() override;
+
+ private:
+  std::string bury(bool kill_first);  // reaps the process and says how it ended
+
+  const std::string program_;
+  pid_t pid_ = -1;
+  int to_ = -1, from_ = -1;
+  Hello hello_;
+};
+
+Process::Process(const WorkerOptions& options) : program_(options.program) {
   int down[2], up[2];
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -57,7 +77,7 @@ Worker::Worker(const WorkerOptions& options, const std::vector<Case>& cases)
   close(up[1]);
   to_ = down[1];
   from_ = up[0];
-  send(to_, {{"wire", kWire}, {"options", options}, {"cases", cases}});
+  send(to_, {{"wire", kWire}, {"options", options}});
   json message;
   const Arrival arrival = receive(from_, kStartSeconds, message);
   if (arrival == Arrival::message && !message.contains("fault")) {
@@ -75,21 +95,31 @@ Worker::Worker(const WorkerOptions& options, const std::vector<Case>& cases)
               fmt::format("the worker did not open device '{}': {}", options.device, end));
 }
 
-Worker::~Worker() {
+Process::~Process() {
   if (to_ >= 0) close(to_);
   to_ = -1;
   if (pid_ > 0) bury(true);
   if (from_ >= 0) close(from_);
 }
 
-Result Worker::run(size_t case_index, const std::string& variant, const Canary& canary,
-                   double timeout_s, CaseData& data) {
+std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& questions) {
+  json reply;
+  Arrival arrival = Arrival::closed;
+  if (send(to_, {{"check", questions}})) arrival = receive(from_, kStartSeconds, reply);
+  if (arrival == Arrival::message && reply.contains("answers")) return reply.at("answers");
+  const std::string end = bury(arrival == Arrival::timeout);
+  throw Error(Exit::environment,
+              fmt::format("the worker did not check the cases: {}",
+                          arrival == Arrival::message ? reply.value("fault", end) : end));
+}
+
+Result Process::run(const Request& request, double timeout_s, CaseData& data) {
   Result result;
-  result.variant = variant;
+  result.variant = request.variant;
   result.deterministic = false;
   json reply;
   Arrival arrival = Arrival::closed;
-  if (send(to_, {{"case", case_index}, {"variant", variant}, {"canary", canary}})) {
+  if (send(to_, {{"run", request}})) {
     arrival = receive(from_, timeout_s, reply);
   }
   if (arrival == Arrival::timeout) {
@@ -117,14 +147,14 @@ Result Worker::run(size_t case_index, const std::string& variant, const Canary& 
   return result;
 }
 
-std::string Worker::throttle() {
+std::string Process::throttle() {
   json reply;
   constexpr double kSeconds = 5;
   if (!alive() || !send(to_, {{"throttle", true}})) return {};
   return receive(from_, kSeconds, reply) == Arrival::message ? reply.value("throttle", "") : "";
 }
 
-std::string Worker::bury(bool kill_first) {
+std::string Process::bury(bool kill_first) {
   if (kill_first) kill(pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -136,6 +166,20 @@ std::string Worker::bury(bool kill_first) {
   }
   if (WEXITSTATUS(status) == kNoProgram) return "it cannot be started";
   return fmt::format("the process ended with code {}", WEXITSTATUS(status));
+}
+
+class Processes : public WorkerSource {
+ public:
+  std::unique_ptr<Worker> start(const WorkerOptions& options) override {
+    return std::make_unique<Process>(options);
+  }
+};
+
+}  // namespace
+
+WorkerSource& worker_processes() {
+  static Processes source;
+  return source;
 }
 
 }  // namespace moegate

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process that holds the device and runs cases. A variant that aborts, corrupts the device
-// or hangs takes its worker with it and costs one row, never the night. The child is a program of
-// its own (`moegate worker`), this one or another build, so that both sides of an A/B are measured
-// by one runner, in fresh address spaces.
+// A worker holds the device and runs cases; a worker source starts one. The real source starts a
+// child process: a variant that aborts, corrupts the device or hangs takes its worker with it and
+// costs one row, never the night. The child is a program of its own (`moegate worker`), this one or
+// another build, so that both sides of an A/B are measured by one runner, in fresh address spaces.
+// Tests of the campaign bring a source of their own (campaign/fake_worker_fixture.h).
 #pragma once
 
 #include <sys/types.h>
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "harness/kernel/description.h"
 #include "harness/worker/canary.h"
 #include "harness/worker/measure.h"
 
@@ -34,7 +38,8 @@ struct Hello {
   DeviceFacts device;
   std::string timer;                  // "cupti", "event", "clock"
   std::string timer_note;             // why it is not the one asked for; empty when it is
-  std::vector<VariantName> variants;  // that it can run on its device
+  std::vector<OpDescription> operators;
+  std::vector<VariantDescription> variants;  // that it can run on its device
   std::string git_sha, build;         // what it was built from and with
   bool dirty = false;
 };
@@ -45,36 +50,58 @@ struct CaseData {
   std::vector<Fact> facts;
 };
 
+/// One variant to run on one case.
+struct Request {
+  Case spec;
+  std::string variant;
+  Canary canary;
+};
+
+/// What only an operator's own code knows of a case before it runs.
+struct CaseQuestion {
+  Case spec;
+  bool resolve = false;               // also: can it be what it is to be on this device?
+  std::vector<std::string> variants;  // also: which of these cannot run it?
+};
+
+struct CaseAnswer {
+  std::string error;                               // why the case cannot be; empty when it can
+  std::map<std::string, std::string> unsupported;  // why, by variant; those that can run it are not
+                                                   // in it
+};
+
 class Worker {
  public:
-  /// Starts the process and waits for its device. Throws what the worker died of:
-  /// Error(environment) for a device or timer that is not there, Error(usage) for a program that is
-  /// no moegate or one that this one cannot talk to.
-  Worker(const WorkerOptions& options, const std::vector<Case>& cases);
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  virtual ~Worker() = default;
 
-  const Hello& hello() const { return hello_; }
-  pid_t pid() const { return pid_; }
-  bool alive() const { return pid_ > 0; }
+  virtual const Hello& hello() const = 0;
+  /// Tells one worker from the next. No process need have it.
+  virtual pid_t pid() const = 0;
+  virtual bool alive() const = 0;
+
+  /// One answer per question, in their order. Throws Error(environment) when the worker dies of it.
+  virtual std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) = 0;
 
   /// Runs one variant. Returns a result in every event: what the worker measured, or `crashed` with
   /// how it died, or `timeout`; in the last two the worker is gone. `data` is set when it got that
   /// far.
-  Result run(size_t case_index, const std::string& variant, const Canary& canary, double timeout_s,
-             CaseData& data);
+  virtual Result run(const Request& request, double timeout_s, CaseData& data) = 0;
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.
-  std::string throttle();
-
- private:
-  std::string bury(bool kill_first);  // reaps the process and says how it ended
-
-  std::string program_;
-  pid_t pid_ = -1;
-  int to_ = -1, from_ = -1;
-  Hello hello_;
+  virtual std::string throttle() = 0;
 };
+
+class WorkerSource {
+ public:
+  virtual ~WorkerSource() = default;
+
+  /// Starts a worker and waits for its device. Throws what the worker died of: Error(environment)
+  /// for a device or timer that is not there, Error(usage) for a program that is no moegate or one
+  /// that this one cannot talk to.
+  virtual std::unique_ptr<Worker> start(const WorkerOptions& options) = 0;
+};
+
+/// The source of child processes.
+WorkerSource& worker_processes();
 
 }  // namespace moegate

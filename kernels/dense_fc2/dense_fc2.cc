@@ -35,7 +35,6 @@ const Op<DenseFc2> op({
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "alpha_per_k_tile",
     .before = {.cuda = {{"alpha_per_k_tile_n64", "alpha_per_expert_n64"}, {"alpha_per_k_tile"}}},
-    .parts = {"moe_gate_up"},
 });
 
 /// Of the tensor that holds an operand's scale factors.

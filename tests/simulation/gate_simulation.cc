@@ -85,7 +85,7 @@ struct Replayed {
 Replayed replay(SimWorld& world, const std::vector<SimCase>& suite,
                 const std::vector<Judgement>& screened, const Limits& limits,
                 const ReplayPlan& plan) {
-  const auto rows = needs_replay(screened);
+  const auto rows = suspects(screened);
   std::vector<double> differences;
   std::vector<PairedQuestion> family, again;
   for (const size_t i : rows) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder with one suite of the fake operator and options that measure it with fake workers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "harness/campaign/fake_worker_fixture.h"
+#include "harness/campaign/plan.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+
+class CampaignTest : public testing::Test {
+ protected:
+  CampaignTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              fmt::format("moegate_{}_{}", test->test_suite_name(), test->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    write_suite("op = fake\n[a]\nrows = 1, 2\n");
+    options_.suites = {suite().string()};
+    options_.db = (folder_ / "results.sqlite").string();
+  }
+  ~CampaignTest() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path suite() const { return folder_ / "s.suite"; }
+  void write_suite(const std::string& text) { std::ofstream(suite()) << text; }
+  Store store() { return Store::open(options_.db, Store::Mode::write); }
+  /// How often something was asked of the fake.
+  long count(const std::string& entry) const {
+    return std::ranges::count(fake_.journal, entry);
+  }
+
+  std::filesystem::path folder_;
+  RunOptions options_;
+  FakePrograms fake_;
+};
+
+}  // namespace moegate

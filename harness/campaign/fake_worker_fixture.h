@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker source without processes, devices or kernels, for tests of the campaign: what its
+// workers say and measure is a script, and what they were asked is a journal.
+//
+//   FakePrograms fake;
+//   fake.program("head.out").spans["fused"] = 1100;               // ns; 1000 where none is given
+//   fake.program("").at("fused", 2) = Status::timeout;            // in its third process
+//   run_suites(options, 0, fake);
+//   EXPECT_EQ(fake.journal, ...);                                 // "start", "run op/rows=1 fused"
+#pragma once
+
+#include <sys/types.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/base/rng.h"
+#include "harness/worker/worker.h"
+
+namespace moegate {
+
+/// What a program does: one of its workers per process, counted from 0 at its first start.
+struct FakeProgram {
+  Hello hello;
+  std::map<std::string, double> spans;  // ns, by variant
+  std::map<std::string, std::string> codes;  // of what a variant launches; others have none
+  double noise = 0;                          // standard deviation of a process's log span
+  std::map<std::pair<std::string, int>, Status> statuses;  // by variant and process
+  std::function<void(const Request&, Result&)> touch;      // the last word on a result
+  std::function<CaseAnswer(const CaseQuestion&)> answer;   // absent: every case is all right
+  std::optional<std::string> dies_at_start;  // Error(environment) with this text
+  int processes = 0;                         // started so far
+
+  Status& at(const std::string& variant, int process) { return statuses[{variant, process}]; }
+};
+
+/// One operator "fake" with the parameters rows (required) and unit (default 32), and the variants
+/// "plain" and "fused", on a GPU that is none.
+inline Hello fake_hello() {
+  Hello hello;
+  hello.device.backend = Backend::cuda;
+  hello.device.name = "fake GPU";
+  hello.device.klass = "fake-gpu";
+  hello.device.uuid = "GPU-fake";
+  hello.device.processors = 100;
+  hello.timer = "fake";
+  hello.git_sha = "0123abc";
+  hello.build = "fake build";
+  hello.operators = {{.name = "fake",
+                      .help = "no operator at all",
+                      .params = {{"rows", "", "rows"}, {"unit", "32", "unit"}},
+                      .yardstick = ""}};
+  for (const char* name : {"fused", "plain"}) {
+    hello.variants.push_back({.op = "fake",
+                              .name = name,
+                              .backend = Backend::cuda,
+                              .language = "CUDA",
+                              .help = "launches nothing"});
+  }
+  return hello;
+}
+
+class FakeWorker : public Worker {
+ public:
+  FakeWorker(FakeProgram& program, std::string name, std::vector<std::string>& journal)
+      : program_(program),
+        name_(std::move(name)),
+        journal_(journal),
+        process_(program.processes++),
+        pid_(next_pid()) {}
+
+  const Hello& hello() const override { return program_.hello; }
+  pid_t pid() const override { return pid_; }
+  bool alive() const override { return alive_; }
+
+  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override {
+    std::vector<CaseAnswer> answers;
+    for (const CaseQuestion& question : questions) {
+      answers.push_back(program_.answer ? program_.answer(question) : CaseAnswer{});
+    }
+    return answers;
+  }
+
+  Result run(const Request& request, double, CaseData& data) override {
+    journal_.push_back(fmt::format("{}run {} {}", name_.empty() ? "" : name_ + ": ",
+                                   request.spec.key(), request.variant));
+    data.cost = {.flops = 1e6, .read_bytes = 1e3, .write_bytes = 1e3};
+    Result result = measured(request);
+    const auto scripted = program_.statuses.find({request.variant, process_});
+    if (scripted != program_.statuses.end()) result = ended(request, scripted->second);
+    if (program_.touch) program_.touch(request, result);
+    alive_ = result.status != Status::crashed && result.status != Status::timeout;
+    return result;
+  }
+
+  std::string throttle() override { return ""; }
+
+ private:
+  static pid_t next_pid() {
+    static pid_t last = 0;
+    return ++last;
+  }
+
+  static Result ended(const Request& request, Status status) {
+    Result result;
+    result.variant = request.variant;
+    result.status = status;
+    if (status != Status::ok) result.why = fmt::format("{} by the script", name_of(status));
+    return result;
+  }
+
+  Result measured(const Request& request) const {
+    Result result = ended(request, Status::ok);
+    const auto span = program_.spans.find(request.variant);
+    const auto code = program_.codes.find(request.variant);
+    const double slow = request.canary.delays() ? 1 + request.canary.slow_by : 1;
+    const double level = span == program_.spans.end() ? 1000 : span->second;
+    result.span_ns = level * slow * std::exp(program_.noise * deviate(request));
+    result.median_ns = result.low_ns = result.high_ns = result.min_ns = result.span_ns;
+    result.busy_ns = result.sum_ns = result.span_ns;
+    result.timer = program_.hello.timer;
+    result.samples = 200;
+    result.code = code == program_.codes.end() ? "" : code->second;
+    if (program_.hello.device.backend == Backend::host) {
+      result.ratio = result.ratio_low = result.ratio_high = result.span_ns / 1000;
+    }
+    return result;
+  }
+
+  /// About normal, the same for the same program, row and process.
+  double deviate(const Request& request) const {
+    const std::string row = name_ + " " + request.spec.key() + " " + request.variant;
+    const uint64_t seed = hash_bytes(row.data(), row.size());
+    double sum = 0;
+    for (uint64_t i = 0; i < 12; ++i) {
+      sum += static_cast<double>(random_bits(seed, static_cast<uint64_t>(process_), i) >> 11) *
+             0x1p-53;
+    }
+    return sum - 6;
+  }
+
+  FakeProgram& program_;
+  const std::string name_;
+  std::vector<std::string>& journal_;
+  const int process_;
+  const pid_t pid_;
+  bool alive_ = true;
+};
+
+class FakePrograms : public WorkerSource {
+ public:
+  /// The script of a program, by the path that options name; "" is this program.
+  FakeProgram& program(const std::string& path) {
+    return programs_.try_emplace(path, FakeProgram{.hello = fake_hello()}).first->second;
+  }
+
+  std::unique_ptr<Worker> start(const WorkerOptions& options) override {
+    FakeProgram& started = program(options.program);
+    journal.push_back(options.program.empty() ? "start" : options.program + ": start");
+    if (started.dies_at_start) throw Error(Exit::environment, *started.dies_at_start);
+    return std::make_unique<FakeWorker>(started, options.program, journal);
+  }
+
+  /// What was asked, in order: "start", "run fake/rows=1 plain"; another program than "" comes
+  /// first: "base.out: start".
+  std::vector<std::string> journal;
+
+ private:
+  std::map<std::string, FakeProgram> programs_;
+};
+
+}  // namespace moegate

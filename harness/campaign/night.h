@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The night: verify, measure, let the canaries fly; then find the baselines and their programs,
+// screen the stored numbers, replay the suspects, conclude. The functions stand here and in
+// night.cc in that order, and night() calls them in it. A suspect is a case whose latency the
+// stored numbers do not settle. Publishing is the caller's.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/campaign/canaries.h"
+#include "harness/campaign/program.h"
+#include "harness/campaign/recording.h"
+#include "harness/judge/exit.h"
+#include "harness/judge/find_baseline.h"
+#include "harness/judge/waivers.h"
+
+namespace moegate {
+
+/// How a stored run is judged.
+struct GateRules {
+  BaselinePlaces baselines;
+  std::vector<Waiver> waivers;
+  std::function<Limits(Backend)> limits;
+  FailOn fail_on;
+  bool require_baseline = false;
+};
+
+/// The program that a suite's baseline was measured with: its path, or nothing where there is none
+/// to be had and the stored numbers have to decide.
+using ProgramOf = std::function<std::string(const BaselineHeader&)>;
+
+/// A stored run and the baselines that it meets.
+struct GateInput {
+  RunInfo run;
+  std::string db;
+  Sides sides;
+  Expected expected;
+  Setting setting;
+};
+
+/// A run's verdict.
+struct Verdict {
+  RunInfo run;
+  Limits limits = Limits::cuda();
+  GateResult result;
+  Exit exit = Exit::ok;
+};
+
+/// Find: the run's rows and the baselines that its suites meet. Throws Error when one does not
+/// compare.
+GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules);
+
+/// Screen: the suspects, judged by the stored numbers.
+std::vector<CaseId> screen(const GateInput& input);
+
+/// Replay: measures the suspects side by side with their baselines' programs, those of one program
+/// together. The error rate is that of one family: it is shared out over the programs. Throws
+/// Error(usage) where another program than this one measured the run, Error(interrupted).
+Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
+                const ProgramOf& program_of, const GateRules& rules, WorkerSource& source);
+
+/// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
+Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules);
+
+/// Find, screen, replay, conclude: `moegate gate`.
+Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
+             const ProgramOf& program_of, WorkerSource& source);
+
+struct NightOptions {
+  std::vector<std::string> suites;  // empty: `nightly` on a GPU, `smoke` on a host
+  std::string device;               // host, cuda or cuda:N
+  Backend backend = Backend::host;  // of the device
+  int rounds = 0;                   // 0: 5 on a GPU, where they decide what can be seen; else 3
+  std::string out = "out";          // folder of the store and of the kept programs
+  GateRules rules;
+
+  std::string db() const { return out + "/results.sqlite"; }
+  std::string artifacts() const { return out + "/artifacts"; }
+};
+
+/// What the caller hears while a night goes on, and does for it.
+struct NightCalls {
+  std::function<void(const Tally&)> verified, spoilt, measured;
+  std::function<void(const Canaries&)> flown;
+  /// A phase ended with an Error; the night may go on.
+  std::function<void(const Error&)> failed;
+  /// The program built from a commit; empty where that cannot be done.
+  BuildCommit build;
+};
+
+struct Night {
+  NightExits exits;
+  int64_t run = 0;                 // 0: nothing was stored
+  std::optional<Verdict> verdict;  // absent: nothing could be judged
+
+  Exit exit() const { return night_exit(exits); }
+};
+
+/// What each phase is to do.
+RunOptions verify_options(const NightOptions& options, Task task);
+RunOptions run_options(const NightOptions& options, const std::string& now);
+RunOptions canary_options(const NightOptions& options);
+
+/// The whole night. Only an interruption and a run without rows to judge end it early; what a
+/// phase's Error means is for Night::exit() to say.
+Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& source);
+
+}  // namespace moegate

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/tuning.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "harness/base/files.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/pattern.h"
+#include "harness/judge/exit.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// After the first process only what is within this share of the best is measured again: more than
+/// processes differ by, on a GPU and, quiet, on a host.
+constexpr double kSlack = 0.1;
+
+std::set<std::string> tunable_ops() {
+  std::set<std::string> ops;
+  for (const Variant& v : all_variants()) {
+    if (is_tile_variant(v.name)) ops.insert(v.op);
+  }
+  return ops;
+}
+
+/// The user's filter, and that the case is one of these operators'.
+std::string filter_of(const std::vector<std::string>& ops, const std::string& filter) {
+  compile_pattern("--filter", filter);
+  if (ops.empty()) return filter;
+  const auto known = tunable_ops();
+  const std::set<std::string> asked(ops.begin(), ops.end());
+  for (const std::string& op : asked) {
+    if (known.contains(op)) continue;
+    usage_error("--op {}: has no tile configurations to tune; those that have: {}", op,
+                fmt::join(known, ", "));
+  }
+  return fmt::format("^(?=(?:{})/)(?=.*(?:{}))", fmt::join(asked, "|"), filter);
+}
+
+/// The run's candidates and their cases.
+class Tuning {
+ public:
+  Tuning(Prepared prepared, int64_t resume)
+      : prepared_(std::move(prepared)),
+        options_(prepared_.options),
+        store_(Store::open(options_.db, Store::Mode::write)),
+        resume_(resume) {
+    for (const PlannedCase& c : prepared_.plan.cases) cases_.emplace(c.spec.key(), c.spec);
+  }
+
+  Tally measure();
+  RunInfo info() { return store_.run_info(run_); }
+  /// All results so far.
+  std::vector<TileRow> rows();
+  /// "routing: uniform; launch: graph": what the cases of a shape have in common.
+  std::string conditions(const std::string& shape) const;
+
+ private:
+  TileRow row_of(const Case& c, const std::string& variant) const;
+  std::set<RowName> contending(const std::vector<RowName>& planned);
+
+  Prepared prepared_;
+  const RunOptions options_;
+  Store store_;
+  const int64_t resume_;
+  int64_t run_ = 0;
+  std::map<std::string, Case> cases_;  // by key
+};
+
+TileRow Tuning::row_of(const Case& c, const std::string& variant) const {
+  const auto block = static_cast<int>(c.get_int("block", 1, std::numeric_limits<int>::max()));
+  const auto tokens = static_cast<int>(c.get_int("tokens", 1, std::numeric_limits<int>::max()));
+  Case base = c;
+  base.params.erase("block");
+  return {{tile_shape(c).name(), tokens, c.op}, base.key(), config_of_variant(variant, block)};
+}
+
+std::vector<TileRow> Tuning::rows() {
+  std::vector<TileRow> rows;
+  for (const Level& level : store_.levels(run_)) {
+    TileRow row = row_of(cases_.at(level.key), level.variant);
+    row.measured = level.result.measured();
+    row.us = level.result.span_ns / 1e3;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
+  std::set<std::pair<TileTask, std::string>> left;
+  for (const TileTime& time : contenders(candidate_times(rows()), kSlack)) {
+    left.insert({time.task, time.config.text()});
+  }
+  std::set<RowName> again;
+  for (const RowName& name : planned) {
+    const TileRow row = row_of(cases_.at(name.first), name.second);
+    if (left.contains({row.task, row.config.text()})) again.insert(name);
+  }
+  return again;
+}
+
+Tally Tuning::measure() {
+  const InterruptGuard guard;
+  Recording recording(store_, std::move(prepared_));
+  recording.begin(resume_);
+  run_ = recording.run();
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
+  for (int round = 0; round < options_.rounds && !InterruptGuard::interrupted(); ++round) {
+    Progress progress(names.size());
+    recording.round(round, names, progress);
+    if (round == 0) names = contending(rows);
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
+}
+
+std::string Tuning::conditions(const std::string& shape) const {
+  std::map<std::string, std::set<std::string>> values;
+  for (const auto& [key, c] : cases_) {
+    if (!tunable_ops().contains(c.op) || tile_shape(c).name() != shape) continue;
+    for (const char* name : {"routing", "launch", "cache"}) values[name].insert(c.get(name));
+  }
+  std::string text;
+  for (const auto& [name, all] : values) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, fmt::join(all, ", "));
+  }
+  return text;
+}
+
+void make_folder(const fs::path& folder, const char* flag) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    usage_error("{} {}: cannot make this folder: {}", flag, folder.string(), error.message());
+}
+
+std::vector<std::string> about_tiles(const RunInfo& run, const std::string& conditions) {
+  return {"Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md",
+          fmt::format("{} ({}), {}, {}, commit {}{}, protocol {}, {}, at most {} processes",
+                      run.device.name, run.device.uuid, run.device.driver,
+                      run.started.substr(0, 10), run.git_sha.empty() ? "unknown" : run.git_sha,
+                      run.dirty ? " (dirty)" : "", run.protocol, run.timer, run.rounds),
+          conditions, run.command};
+}
+
+/// One file per shape.
+std::vector<TunedFile> write_tiles(Tuning& tuning, const std::vector<TilePick>& picks,
+                                   const fs::path& out) {
+  const RunInfo run = tuning.info();
+  std::map<std::string, std::vector<TilePick>> shapes;
+  for (const TilePick& pick : picks) shapes[pick.best.task.shape].push_back(pick);
+  std::vector<TunedFile> files;
+  for (const auto& [shape, its] : shapes) {
+    std::vector<TunedTile> tiles;
+    for (const TilePick& pick : its) {
+      tiles.push_back(
+          {pick.best.task.op, pick.best.task.tokens, pick.best.config, pick.best.us, ""});
+    }
+    std::ranges::stable_sort(tiles, {}, &TunedTile::op);
+    const fs::path path = out / run.device.klass / (shape + ".ini");
+    make_folder(path.parent_path(), "--out");
+    write_file_atomically(path, format_tiles(about_tiles(run, tuning.conditions(shape)), tiles));
+    files.push_back({path, its});
+  }
+  return files;
+}
+
+std::vector<TileTask> missing_of(const std::vector<TileRow>& rows,
+                                 const std::vector<TilePick>& picks) {
+  std::set<TileTask> missing;
+  for (const TileRow& row : rows) missing.insert(row.task);
+  for (const TilePick& pick : picks) missing.erase(pick.best.task);
+  return {missing.begin(), missing.end()};
+}
+
+}  // namespace
+
+RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
+  run.label = "tune";
+  compile_pattern("--kernel", run.kernel);
+  run.kernel = fmt::format("^{}.*(?:{})", kTilePrefix, run.kernel);
+  run.filter = filter_of(ops, run.filter);
+  run.axes.try_emplace("block", Axes::mapped_type{"16", "32", "64", "128"});
+  run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
+  return run;
+}
+
+Tuned tune(const TuneOptions& options, WorkerSource& source) {
+  Prepared prepared = prepare(options.run, source);  // a bad suite must leave nothing behind
+  make_folder(options.out, "--out");                 // not only when hours have been measured
+  const fs::path db = options.run.db;
+  if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
+  Tuning tuning(std::move(prepared), options.resume);
+  Tuned tuned;
+  tuned.tally = tuning.measure();
+  if (tuned.tally.interrupted) return tuned;
+  const std::vector<TileRow> rows = tuning.rows();
+  const std::vector<TilePick> picks = pick_tiles(candidate_times(rows));
+  tuned.files = write_tiles(tuning, picks, options.out);
+  tuned.missing = missing_of(rows, picks);
+  return tuned;
+}
+
+Exit tune_exit(const Tuned& tuned) {
+  return gravest({tuned.tally.exit(), tuned.missing.empty() ? Exit::ok : Exit::coverage});
+}
+
+}  // namespace moegate

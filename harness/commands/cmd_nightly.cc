@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate nightly: the perf gate. What a night is stands in campaign/night.cc; here its files and
+// its lines are written.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "harness/base/files.h"
+#include "harness/base/home.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "harness/campaign/night.h"
+#include "harness/campaign/runner.h"
+#include "harness/commands/cli.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/flags.h"
+#include "harness/store/query_report.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+constexpr size_t kKeptPrograms = 30;  // a baseline's own is built again when it is needed and gone
+
+struct NightlyCommand {
+  NightOptions night;
+  PublishOptions publish;
+};
+
+std::optional<NightlyCommand> read_nightly(const Args& args) {
+  NightlyCommand command;
+  NightOptions& night = command.night;
+  std::optional<std::string> out;
+  std::optional<int> rounds;
+  night.device = "auto";
+  po::options_description flags("Options");
+  flags.add(suite_flag(night.suites));
+  flags.add(device_flag(night.device));
+  flags.add_options()  //
+      ("out", into(out)->value_name("DIR"),
+       "folder of the results (default: out/ of the tool's home)")  //
+      ("rounds", into(rounds)->value_name("N"),
+       "worker processes (default: 5 on a GPU, 3 on a host)")  //
+      ("require-baseline", po::bool_switch(&night.rules.require_baseline),
+       "a suite without a blessed baseline fails (exit 22)")  //
+      ("github", po::bool_switch(&command.publish.github),
+       "annotate the GitHub Actions job and append the report to its summary");
+  if (!parse("moegate nightly [options]", flags, args)) return std::nullopt;
+  if (rounds) at_least("--rounds", *rounds, 1);
+  night.rounds = rounds.value_or(0);
+  night.out = out.value_or((home() / "out").string());
+  night.backend = backend_of(night.device);
+  if (night.device == "auto") night.device = night.backend == Backend::host ? "host" : "cuda:0";
+  night.rules.baselines = {home() / "baselines", night.out + "/candidate"};
+  night.rules.waivers = waivers_of_home();
+  night.rules.limits = [](Backend backend) { return LimitOptions().of(backend); };
+  command.publish.report = night.out + "/report.md";
+  command.publish.junit = night.out + "/junit.xml";
+  command.publish.verdict = night.out + "/verdict.json";
+  return command;
+}
+
+/// An earlier night's verdict must not be taken for this one's.
+void prepare(const NightlyCommand& command) {
+  std::error_code error;
+  fs::create_directories(command.night.out, error);
+  if (!error) fs::remove(*command.publish.verdict, error);
+  if (error) usage_error("--out {}: {}", command.night.out, error.message());
+}
+
+/// In a process of its own, because opening a device pins the one that does. Returns its exit code.
+int write_doctor(const NightOptions& night) {
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  const Finished doctor = run_program({self, "doctor", "--device", night.device, "--db", night.db()},
+                                      Output::capture_stdout);
+  write_output(night.out + "/doctor.md", doctor.out);
+  return doctor.exit;
+}
+
+std::string build_commit(const std::string& commit) {
+  const fs::path script = home() / "ci" / "build-commit";
+  if (access(script.c_str(), X_OK) != 0) return "";
+  const Finished build = run_program({script.string(), commit}, Output::capture_stdout);
+  return build.exit == 0 ? trimmed(build.out) : "";
+}
+
+NightCalls calls_of(const NightOptions& night) {
+  NightCalls calls;
+  calls.verified = [](const Tally& tally) {
+    fmt::print(stderr, "{}", summary_of_check(tally, Task::verify));
+  };
+  calls.spoilt = [](const Tally& tally) {
+    fmt::print(stderr, "{}", summary_of_check(tally, Task::controls));
+  };
+  calls.measured = [db = night.db()](const Tally& tally) {
+    fmt::print(stderr, "{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+  };
+  calls.flown = [](const Canaries& canaries) {
+    fmt::print("{}", canaries.text());
+    std::fflush(stdout);
+  };
+  calls.failed = [](const Error& error) { fmt::print(stderr, "moegate: {}\n", error.what()); };
+  calls.build = build_commit;
+  return calls;
+}
+
+void print_night(const NightlyCommand& command, const Night& night) {
+  const std::string db = command.night.db();
+  Store store = open_for_verdict(db);
+  fmt::print("{}\n", render(run_report(store, find_report("speedup"), night.run), Format::md));
+  if (night.verdict) publish(store, report_of(store, db, *night.verdict), command.publish);
+}
+
+}  // namespace
+
+int cmd_nightly(const Args& args) {
+  const auto command = read_nightly(args);
+  if (!command) return 0;
+  prepare(*command);
+  if (const int failed = write_doctor(command->night); failed != 0) return failed;
+  const Night result = night(command->night, calls_of(command->night), worker_processes());
+  if (result.exits.gate) print_night(*command, result);
+  prune_programs(command->night.artifacts(), kKeptPrograms);
+  return static_cast<int>(result.exit());
+}
+
+}  // namespace moegate

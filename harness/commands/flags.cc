@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/flags.h"
+
+#include <boost/make_shared.hpp>
+
+#include <cstdio>
+
+#include "harness/base/error.h"
+#include "harness/commands/cli.h"
+#include "harness/device/open.h"
+
+namespace moegate {
+namespace {
+
+namespace po = boost::program_options;
+
+Flag flag(const char* name, const po::value_semantic* value, const char* about) {
+  return boost::make_shared<po::option_description>(name, value, about);
+}
+
+template <class T>
+po::typed_value<T>* bound(T& field) {
+  return po::value(&field)->default_value(field);
+}
+
+/// A text that is read by `read`, which throws Error(usage).
+template <class Read>
+po::typed_value<std::string>* read_by(Read read) {
+  return po::value<std::string>()->notifier(read);
+}
+
+void read_shard(const std::string& text, RunOptions& run) {
+  char rest = 0;
+  const int read = std::sscanf(text.c_str(), "%d/%d%c", &run.shard, &run.shards, &rest);
+  if (read != 2 || run.shard < 1 || run.shards < run.shard) {
+    usage_error("--shard '{}' is not I/N with 1 <= I <= N", text);
+  }
+  --run.shard;
+}
+
+void read_timer(const std::string& text, RunOptions& run) {
+  run.worker.timer = text;
+  if (text != "auto" && text != "cupti" && text != "event") {
+    usage_error("--timer '{}'; use auto, cupti or event", text);
+  }
+}
+
+}  // namespace
+
+Flag db_flag(std::string& db, const char* about) {
+  return flag("db", bound(db)->value_name("PATH"), about);
+}
+
+Flag run_flag(std::string& run) {
+  run = "latest";
+  return flag("run", bound(run)->value_name("R"), "latest, a number or a label");
+}
+
+Flag resume_flag(std::optional<std::string>& run, const char* about) {
+  return flag("resume", into(run)->value_name("RUN"), about);
+}
+
+Flag format_flag(Format& format, const char* about) {
+  const auto read = [&](const std::string& text) { format = parse_format(text); };
+  return flag("format", read_by(read)->default_value("md")->value_name("F"), about);
+}
+
+Flag suite_flag(std::vector<std::string>& suites) {
+  return flag("suite", po::value(&suites)->value_name("S"),
+              "suite by name, or a path; may be repeated");
+}
+
+Flag device_flag(std::string& device) {
+  return flag("device", bound(device)->value_name("D"), "auto, host, cuda or cuda:N");
+}
+
+Backend backend_of(const std::string& device) {
+  const bool host = cuda_ordinal(device) < 0 || cuda_devices(nullptr).empty();
+  return host ? Backend::host : Backend::cuda;
+}
+
+Flag rounds_flag(int& rounds, const char* about) {
+  return flag("rounds", bound(rounds)->value_name("N"), about);
+}
+
+po::options_description selection_flags(RunOptions& run) {
+  const auto axes = [&](const std::vector<std::string>& given) {
+    for (const std::string& axis : given) {
+      const auto [name, list] = split_assignment("--axis", axis);
+      set_axis(run, "--axis", name, parse_list("--axis", list));
+    }
+  };
+  po::options_description flags("Which cases, where");
+  flags.add(suite_flag(run.suites));
+  flags.add_options()                                                                           //
+      ("filter", bound(run.filter)->value_name("RE"), "only cases whose key matches")           //
+      ("kernel", bound(run.kernel)->value_name("RE"), "only variants whose name matches")       //
+      ("axis", po::value<std::vector<std::string>>()->notifier(axes)->value_name("P=V,V"),
+       "replace a parameter's values: tokens=1,8; may be repeated")  //
+      ("seed",
+       read_by([&](const std::string& seed) { set_axis(run, "--seed", "seed", {seed}); })
+           ->value_name("N"),
+       "seed of every input");
+  flags.add(device_flag(run.worker.device));
+  flags.add_options()  //
+      ("tiles", bound(run.worker.tiles)->value_name("DIR"),
+       "folder of tile configurations (default: MOEGATE_TILES, else suites/tiles)")  //
+      ("case-timeout",
+       read_by([&](const std::string& text) {
+         run.case_timeout_s = parse_seconds("--case-timeout", text);
+       })
+           ->default_value("120s")
+           ->value_name("T"),
+       "a variant that takes longer on a case is recorded as a timeout")  //
+      ("shard",
+       read_by([&](const std::string& text) { read_shard(text, run); })->value_name("I/N"),
+       "every N-th case, starting with the I-th (I from 1)");
+  return flags;
+}
+
+void require_suite(const RunOptions& run) {
+  if (!run.suites.empty()) return;
+  usage_error("no suite; name one with --suite ('moegate list suites' shows them)");
+}
+
+void set_axis(RunOptions& run, const char* flag, const std::string& name,
+              std::vector<std::string> values) {
+  if (run.axes.emplace(name, std::move(values)).second) return;
+  usage_error("{}: '{}' is given its values twice; keep one flag, and write them in one list", flag,
+              name);
+}
+
+po::options_description measuring_flags(RunOptions& run) {
+  Sampling& sampling = run.worker.sampling;
+  const auto cache = [&](const std::string& text) {
+    using List = std::vector<std::string>;
+    set_axis(run, "--cache", "cache", text == "both" ? List{"cold", "warm"} : List{text});
+  };
+  po::options_description flags("How to measure");
+  flags.add_options()  //
+      ("cache", read_by(cache)->value_name("C"),
+       "cold, warm, both or cold-weights (default: as the suite says, else cold)")  //
+      ("launch",
+       read_by([&](const std::string& text) { set_axis(run, "--launch", "launch", {text}); })
+           ->value_name("L"),
+       "stream or graph (default: as the suite says, else stream)")  //
+      ("flush",
+       read_by([&](const std::string& text) { run.worker.flush = parse_flush(text); })
+           ->default_value("read")
+           ->value_name("F"),
+       "how L2 is made cold: read (clean lines), write (dirty lines, as other tools do) or none")  //
+      ("flush-factor", bound(run.worker.flush_factor)->value_name("X"),
+       "bytes flushed over L2 size")  //
+      ("timer",
+       read_by([&](const std::string& text) { read_timer(text, run); })
+           ->default_value("auto")
+           ->value_name("T"),
+       "cupti, event or auto (CUPTI, else events, and every row says which)")  //
+      ("min-samples", bound(sampling.min_samples)->value_name("N"), "")         //
+      ("max-samples", bound(sampling.max_samples)->value_name("N"), "")         //
+      ("precision",
+       po::value<double>()
+           ->notifier([&](double p) { sampling.precision = p / 100; })
+           ->default_value(0)
+           ->value_name("P"),
+       "stop at a 95 % interval of ± P percent (0: 0.5 on a GPU, 2 on the host)")  //
+      ("budget",
+       read_by([&](const std::string& text) { sampling.budget_s = parse_seconds("--budget", text); })
+           ->default_value("500ms")
+           ->value_name("T"),
+       "wall clock per case, variant and round");
+  return flags;
+}
+
+void check_measuring(const RunOptions& run) {
+  const Sampling& sampling = run.worker.sampling;
+  at_least("--flush-factor", run.worker.flush_factor, 1);
+  at_least("--min-samples", sampling.min_samples, 10);
+  at_least("--max-samples", sampling.max_samples, sampling.min_samples);
+  at_least("--precision", sampling.precision, 0);
+}
+
+Limits LimitOptions::of(Backend backend) const {
+  Limits limits = backend == Backend::cuda ? Limits::cuda() : Limits::host();
+  limits.margin = margin.value_or(limits.margin);
+  limits.fail_at = fail_at.value_or(limits.fail_at);
+  if (limits.fail_at < limits.margin) {
+    usage_error("--fail-at {:g}% is below --margin {:g}%; a case cannot fail inside the margin",
+                100 * limits.fail_at, 100 * limits.margin);
+  }
+  return limits;
+}
+
+po::options_description limit_flags(LimitOptions& limits) {
+  const auto share = [](const char* flag, std::optional<double>& field) {
+    return read_by([flag, &field](const std::string& text) { field = parse_share(flag, text); });
+  };
+  po::options_description flags("What counts as slower");
+  flags.add_options()  //
+      ("margin", share("--margin", limits.margin)->value_name("P%"),
+       "a case may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
+       "host)")  //
+      ("fail-at", share("--fail-at", limits.fail_at)->value_name("P%"),
+       "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)");
+  return flags;
+}
+
+po::options_description judging_flags(JudgingOptions& judging) {
+  PublishOptions& publish = judging.publish;
+  po::options_description flags("How to judge");
+  flags.add(limit_flags(judging.limits));
+  flags.add_options()(
+      "fail-on",
+      read_by([&](const std::string& list) { judging.fail_on = parse_fail_on(list); })
+          ->default_value("latency,accuracy,coverage,environment")
+          ->value_name("LIST"),
+      "what fails, of latency, accuracy, coverage, environment, inconclusive; a wrong output "
+      "always does");
+  flags.add(format_flag(publish.format, "md, csv or json on stdout"));
+  flags.add_options()  //
+      ("report", into(publish.report)->value_name("FILE"),
+       "also write the markdown report; - is standard output")                         //
+      ("junit", into(publish.junit)->value_name("FILE"), "also write JUnit XML")       //
+      ("github", po::bool_switch(&publish.github),
+       "annotate the GitHub Actions job and append the report to its summary")  //
+      ("verdict", into(publish.verdict)->value_name("FILE"),
+       "also write verdict.json, as the last act: a gate without one has failed");
+  return flags;
+}
+
+}  // namespace moegate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that several commands have, each spelled once. A flag is bound to the field that it
+// sets; the field's value before is the flag's default.
+#pragma once
+
+#include <boost/program_options.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/table.h"
+#include "harness/campaign/plan.h"
+#include "harness/commands/publish.h"
+#include "harness/judge/gate.h"
+
+namespace moegate {
+
+using Flag = boost::shared_ptr<boost::program_options::option_description>;
+
+inline constexpr const char* kDefaultStore = "results.sqlite";
+inline constexpr const char* kStore = "the store";
+inline constexpr const char* kStoreMade = "the store; made when missing";
+
+Flag db_flag(std::string& db, const char* about = kStore);
+/// Which stored run; default: latest.
+Flag run_flag(std::string& run);
+Flag resume_flag(std::optional<std::string>& run, const char* about);
+Flag format_flag(Format& format, const char* about = "md, csv or json");
+Flag suite_flag(std::vector<std::string>& suites);
+Flag device_flag(std::string& device);
+/// Of the device that a --device names, without opening it: that pins this process, and with it the
+/// workers.
+Backend backend_of(const std::string& device);
+Flag rounds_flag(int& rounds, const char* about);
+
+/// Which cases, which variants, where: --suite --filter --kernel --axis --seed --device --tiles
+/// --case-timeout --shard. Throws Error(usage) for values that cannot be.
+boost::program_options::options_description selection_flags(RunOptions& run);
+/// Throws Error(usage) when no suite was named.
+void require_suite(const RunOptions& run);
+
+/// How to measure: --cache --launch --flush --flush-factor --timer --min-samples --max-samples
+/// --precision --budget. Throws Error(usage) for values that cannot be.
+boost::program_options::options_description measuring_flags(RunOptions& run);
+/// Throws Error(usage) for limits that contradict each other.
+void check_measuring(const RunOptions& run);
+/// Gives a parameter its values. Throws Error(usage) naming the flag when it has some already.
+void set_axis(RunOptions& run, const char* flag, const std::string& name,
+              std::vector<std::string> values);
+
+/// --margin --fail-at: shares; empty for the backend's own.
+struct LimitOptions {
+  std::optional<double> margin, fail_at;
+
+  /// Throws Error(usage) for a case that would fail inside the margin.
+  Limits of(Backend backend) const;
+};
+boost::program_options::options_description limit_flags(LimitOptions& limits);
+
+/// What gate, compare and ab do with what was measured.
+struct JudgingOptions {
+  LimitOptions limits;
+  FailOn fail_on;
+  PublishOptions publish;
+};
+/// --margin --fail-at --fail-on --format --report --junit --github --verdict
+boost::program_options::options_description judging_flags(JudgingOptions& judging);
+
+}  // namespace moegate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/publish.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "harness/base/files.h"
+#include "harness/campaign/runner.h"
+#include "harness/kernel/controls.h"
+#include "harness/report/github.h"
+#include "harness/report/junit.h"
+#include "harness/report/page_markdown.h"
+
+namespace moegate {
+namespace {
+
+/// How often each control was rejected, and why where it was not.
+Table controls_table(const Tally& tally) {
+  const auto outcomes = {ControlOutcome::rejected, ControlOutcome::accepted,
+                         ControlOutcome::unchanged, ControlOutcome::not_applicable};
+  Table table{{"control"}, {}};
+  for (const ControlOutcome o : outcomes) table.columns.push_back(name_of(o));
+  for (const auto& [name, counts] : tally.controls) {
+    std::vector<Table::Cell> row = {{name}};
+    for (const ControlOutcome o : outcomes) {
+      const auto it = counts.find(o);
+      row.push_back({std::to_string(it == counts.end() ? 0 : it->second), true});
+    }
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string summary_of_check(const Tally& tally, Task task) {
+  if (task != Task::controls) return summary(tally, "verified") + "\n";
+  return render(controls_table(tally), Format::md) + summary(tally, "negative controls") + "\n";
+}
+
+Store open_for_verdict(const std::string& path) {
+  const bool exists = access(path.c_str(), F_OK) == 0;
+  if (!exists || access(path.c_str(), W_OK) == 0) return Store::open(path, Store::Mode::update);
+  fmt::print(stderr, "{} is read-only: the verdict is printed, not stored\n", path);
+  return Store::open(path, Store::Mode::read);
+}
+
+GateReport report_of(Store& store, const std::string& db, const Verdict& verdict) {
+  GateReport report;
+  report.result = verdict.result;
+  report.exit = verdict.exit;
+  report.run = verdict.run;
+  report.db = db;
+  report.limits = verdict.limits;
+  report.throttle = throttle_summary(store, verdict.run.id);
+  report.next = fmt::format("moegate bless --db {} --run {} --reason '...'", db, verdict.run.id);
+  return report;
+}
+
+void publish(Store& store, const GateReport& report, const PublishOptions& options) {
+  if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
+    store_verdicts(store, report.run.id, report.result);
+  }
+  const Page page = gate_page(report);
+  const std::string json = verdict_json(report);
+  switch (options.format) {
+    case Format::md:
+      fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
+      break;
+    case Format::csv:
+      fmt::print("{}", render(verdict_table(report.result), Format::csv));
+      break;
+    case Format::json:
+      fmt::print("{}", json);
+      break;
+  }
+  std::fflush(stdout);
+  if (options.report) write_output(*options.report, to_markdown(page, kAnyBytes));
+  if (options.junit) write_output(*options.junit, junit_xml(report));
+  if (options.github) publish_to_github(report);
+  if (options.verdict) write_output(*options.verdict, json);
+}
+
+}  // namespace moegate

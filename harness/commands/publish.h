@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gate, compare, ab and nightly do with a verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/base/table.h"
+#include "harness/campaign/night.h"
+#include "harness/report/gate_report.h"
+
+namespace moegate {
+
+/// Where a verdict goes beside standard output and the store; a file that is not named is not
+/// written.
+struct PublishOptions {
+  Format format = Format::md;  // of standard output
+  std::optional<std::string> report, junit, verdict;
+  bool github = false;
+};
+
+/// What was verified, or, of Task::controls, a table of how often each spoilt output was rejected.
+std::string summary_of_check(const Tally& tally, Task task);
+
+/// For a verdict to be stored beside its run; a store that may only be read (a CI artifact) is
+/// read.
+Store open_for_verdict(const std::string& path);
+
+/// The report of a stored run's verdict.
+GateReport report_of(Store& store, const std::string& db, const Verdict& verdict);
+
+/// Stores the verdict's rows, prints it, writes report, JUnit, GitHub's annotations and, as the
+/// last act, verdict.json.
+void publish(Store& store, const GateReport& report, const PublishOptions& options);
+
+}  // namespace moegate

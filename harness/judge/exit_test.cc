@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/exit.h"
+
+#include <gtest/gtest.h>
+
+namespace moegate {
+namespace {
+
+TEST(Exit, TheGravestWins) {
+  using enum Exit;
+  EXPECT_EQ(gravest({}), ok);
+  EXPECT_EQ(gravest({ok, no_baseline, inconclusive}), inconclusive);
+  EXPECT_EQ(gravest({coverage, latency}), latency);
+  EXPECT_EQ(gravest({latency, accuracy}), both);
+  EXPECT_EQ(gravest({environment, both}), environment);
+  EXPECT_EQ(gravest({usage, environment}), usage);
+  EXPECT_EQ(gravest({store, internal, usage}), store);
+  EXPECT_EQ(gravest({interrupted, store}), interrupted);
+}
+
+/// One line per case: verify, controls, run, canaries, gate; the night.
+struct Line {
+  const char* what;
+  NightExits exits;
+  Exit night;
+};
+
+TEST(Exit, OfANight) {
+  using enum Exit;
+  const std::optional<Exit> no_gate;
+  const Line kLines[] = {
+      {"all well", {ok, ok, ok, ok, ok}, ok},
+      {"the gate's word is the night's", {ok, ok, ok, ok, latency}, latency},
+      {"what the run met is the gate's to judge", {ok, ok, accuracy, ok, ok}, ok},
+      {"so are its crashes, which may be waived", {ok, ok, coverage, ok, ok}, ok},
+      {"a run that could not measure ends the night", {ok, ok, environment, ok, no_gate},
+       environment},
+      {"a store that fails, beside a wrong output", {accuracy, ok, Exit::store, ok, no_gate},
+       Exit::store},
+      {"interrupted while it measured", {accuracy, ok, interrupted, ok, no_gate}, interrupted},
+      {"interrupted while it verified", {interrupted, ok, ok, ok, no_gate}, interrupted},
+      {"a missed canary outweighs a regression", {ok, ok, ok, environment, latency}, environment},
+      {"a missed canary beside a silent gate", {ok, ok, ok, environment, ok}, environment},
+      {"a wrong output beside a gate that passes", {accuracy, ok, ok, ok, ok}, accuracy},
+      {"a blind tolerance beside a gate that passes", {ok, accuracy, ok, ok, ok}, accuracy},
+      {"wrong and slower are both", {accuracy, ok, ok, ok, latency}, both},
+      {"blind and slower are both", {ok, accuracy, ok, ok, latency}, both},
+      {"wrong without a baseline", {accuracy, ok, ok, ok, no_baseline}, accuracy},
+      {"wrong beside what is open", {accuracy, ok, ok, ok, inconclusive}, accuracy},
+      {"wrong beside an expired waiver", {accuracy, ok, ok, ok, waiver}, accuracy},
+      {"wrong beside a missing case", {accuracy, ok, ok, ok, coverage}, accuracy},
+      {"a crash of the correctness suite", {coverage, ok, ok, ok, ok}, coverage},
+      {"a crash of it beside a regression", {coverage, ok, ok, ok, latency}, latency},
+      {"the gate could not read its baseline", {ok, ok, ok, ok, usage}, usage},
+  };
+  for (const Line& line : kLines) EXPECT_EQ(night_exit(line.exits), line.night) << line.what;
+}
+
+TEST(Exit, OnlyWhatHasRowsIsJudged) {
+  using enum Exit;
+  for (const Exit run : {ok, accuracy, coverage}) EXPECT_TRUE(can_be_judged(run));
+  for (const Exit run : {internal, usage, environment, Exit::store, interrupted}) {
+    EXPECT_FALSE(can_be_judged(run));
+  }
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/find_baseline.h"
+
+#include "harness/judge/gate_candidate.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return fs::is_regular_file(path, ignored);
+}
+
+fs::path find_blessed(const fs::path& given, const std::string& klass, const std::string& suite) {
+  std::error_code ignored;
+  if (fs::exists(given, ignored) && !fs::is_directory(given, ignored)) return given;
+  for (const fs::path& path : {given / (suite + ".tsv"), baseline_path(given, klass, suite)}) {
+    if (is_file(path)) return path;
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
+  return folder / klass / (suite + ".tsv");
+}
+
+BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,
+                           const std::string& suite) {
+  const fs::path blessed = find_blessed(places.blessed, klass, suite);
+  if (!blessed.empty()) return {blessed, true};
+  if (places.candidates.empty()) return {};
+  return {baseline_path(places.candidates, klass, suite), false};
+}
+
+Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides) {
+  Expected expected;
+  for (const auto& [id, side] : sides) {
+    if (expected.suites.count(id.suite) > 0) continue;
+    const BaselineFile file = find_baseline(places, run.device.klass, id.suite);
+    expected.all_blessed = expected.all_blessed && file.blessed;
+    if (is_file(file.path)) expected.headers[id.suite] = read_baseline(file.path).header;
+    Expectation& e = expected.suites[id.suite];
+    if (file.blessed) {
+      e = expect_baseline(file.path, run, id.suite);
+    } else if (!file.path.empty()) {
+      e = expect_candidate(file.path, run, id.suite, sides);
+    }
+  }
+  return expected;
+}
+
+}  // namespace moegate

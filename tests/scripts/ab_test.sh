@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ci/ab with a stub for ci/build-commit: which commits it builds, what it gives to `moegate ab`, which exit code
+# comes back.
+set -euo pipefail
+# shellcheck source=tests/scripts/installed_folder.sh disable=SC1091
+. "$(dirname "$0")/installed_folder.sh"
+cp "$root/ci/ab" "$folder/ci/ab"
+# The program of a commit is built/COMMIT/moegate; a commit called broken does not build.
+cat >"$folder/ci/build-commit" <<EOF
+#!/usr/bin/env bash
+[ "\$1" != broken ] || { echo "broken does not build" >&2; exit 1; }
+echo "$folder/built/\$1/moegate"
+EOF
+chmod +x "$folder/ci/build-commit"
+for commit in main feature --worktree; do stub "$folder/built/$commit/moegate"; done
+built=$folder/built
+db=$folder/out/ab.sqlite
+doctor() { echo "<moegate><doctor><--device><$1><--db><$2>"; }
+sides() { echo "<moegate><ab><--base-program><$built/$1/moegate><--head-program><$built/$2/moegate>"; }
+
+fresh
+expect "exit code of one commit" 0 "$(code "$folder/ci/ab" main)"
+expect "the working tree, on a GPU" \
+  "$(doctor cuda:0 "$db")
+$(sides main --worktree)<--base-label><main><--head-label><working tree><--suite><nightly><--db><$db>" \
+  "$(cat "$scratch/calls")"
+expect "the command that a reader can repeat" "ci/ab main" "$(tail -n 1 "$scratch/typed")"
+
+fresh 10
+echo 'host,some CPU,x86-64' >"$scratch/device"
+mkdir -p "$folder/out"
+touch "$db"
+expect "exit code of the gate" 10 "$(code "$folder/ci/ab" main feature --filter 'a b|c')"
+expect "two commits, on a host, with ceilings in the store" \
+  "$(sides main feature)<--base-label><main><--head-label><feature><--suite><smoke><--db><$db><--filter><a b|c>" \
+  "$(cat "$scratch/calls")"
+expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c" "$(tail -n 1 "$scratch/typed")"
+
+fresh
+touch "$scratch/my store"
+expect "exit code with flags of its own" 0 \
+  "$(code "$folder/ci/ab" main feature --suite s --db "$scratch/my store" --device=cuda:2)"
+expect "what is given is not given twice" \
+  "$(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
+  "$(cat "$scratch/calls")"
+
+fresh
+expect "a base that does not build" 1 "$(code "$folder/ci/ab" broken)"
+expect "a head that does not build" 1 "$(code "$folder/ci/ab" main broken)"
+expect "nothing measured then" '' "$(cat "$scratch/calls")"
+expect "no commit" 2 "$(code "$folder/ci/ab")"
+expect "an option where the base is due" 2 "$(code "$folder/ci/ab" --suite s)"
+expect "exit code of --help" 0 "$(code "$folder/ci/ab" --help)"
+expect "--help says how it is called" 1 "$(grep -c '^  ci/ab BASE' "$scratch/printed")"
+finish

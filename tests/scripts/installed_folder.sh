@@ -1,0 +1,55 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by tests of scripts: a scratch folder laid out like an installed one, in which `moegate` is a stub
+# that notes how it was called in $scratch/calls and exits with what $scratch/exit says.
+
+# shellcheck disable=SC2034  # for the tests
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+folder="$scratch/an installed folder"
+mkdir -p "$folder/bin" "$folder/ci"
+failures=0
+
+# stub PATH: a moegate that lists one CUDA device, and otherwise does as it is told.
+stub() {
+  mkdir -p "$(dirname "$1")"
+  cat >"$1" <<EOF
+#!/usr/bin/env bash
+if [ "\$1 \$2" = "list devices" ]; then
+  printf 'device,name,class\n%s\n' "\$(cat "$scratch/device")"
+  exit 0
+fi
+{ printf '<%s>' "\${0##*/}" "\$@"; echo; } >>"$scratch/calls"
+printf '%s\n' "\${MOEGATE_COMMAND-}" >>"$scratch/typed"
+exit "\$(cat "$scratch/exit")"
+EOF
+  chmod +x "$1"
+}
+
+# fresh [EXIT]: forgets the calls; the stub exits with EXIT (default 0).
+fresh() {
+  echo "${1-0}" >"$scratch/exit"
+  echo 'cuda:0,NVIDIA H200,nvidia-h200' >"$scratch/device"
+  : >"$scratch/calls"
+  : >"$scratch/typed"
+}
+
+# expect WHAT WANTED GOT
+expect() {
+  [ "$2" = "$3" ] && return
+  printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3" >&2
+  failures=$((failures + 1))
+}
+
+# code COMMAND...: its exit code; what it prints goes to $scratch/printed.
+code() {
+  local exit=0
+  "$@" >"$scratch/printed" 2>&1 || exit=$?
+  echo "$exit"
+}
+
+finish() {
+  [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
+  echo "passed"
+}

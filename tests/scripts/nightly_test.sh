@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ci/nightly in an installed folder: what it is given goes to `moegate nightly` as it is, and so does the exit
+# code come back.
+set -euo pipefail
+# shellcheck source=tests/scripts/installed_folder.sh disable=SC1091
+. "$(dirname "$0")/installed_folder.sh"
+stub "$folder/bin/moegate"
+cp "$root/ci/nightly" "$folder/ci/nightly"
+
+fresh
+expect "exit code of no arguments" 0 "$(code "$folder/ci/nightly")"
+expect "call without arguments" '<moegate><nightly>' "$(cat "$scratch/calls")"
+
+fresh
+expect "exit code" 0 "$(code "$folder/ci/nightly" --suite a --suite './my suites/b.suite' --device cuda:1 \
+  --out "$scratch/an out" --require-baseline --github --rounds 7)"
+expect "arguments, in order and whole" \
+  "<moegate><nightly><--suite><a><--suite><./my suites/b.suite><--device><cuda:1><--out><$scratch/an out>\
+<--require-baseline><--github><--rounds><7>" "$(cat "$scratch/calls")"
+
+for exit in 2 10 12 21 22 30 130; do
+  fresh "$exit"
+  expect "exit code $exit" "$exit" "$(code "$folder/ci/nightly" --no-such-option)"
+done
+
+for help in --help -h; do
+  fresh 1
+  expect "exit code of $help" 0 "$(code "$folder/ci/nightly" "$help")"
+  expect "$help says how it is called" 1 "$(grep -c '^  ci/nightly \[--require-baseline\]' "$scratch/printed")"
+  expect "$help ends with the header" 0 "$(grep -c 'set -euo' "$scratch/printed" || true)"
+  expect "$help runs nothing" '' "$(cat "$scratch/calls")"
+done
+
+# From another folder, by a relative path; a suite's path stays the caller's.
+fresh
+cd "$scratch"
+expect "exit code from elsewhere" 0 "$(code "an installed folder/ci/nightly" --suite ./s.suite)"
+expect "call from elsewhere" '<moegate><nightly><--suite><./s.suite>' "$(cat "$scratch/calls")"
+finish
