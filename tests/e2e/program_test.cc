@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/e2e/program.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "harness/store/sqlite.h"
 
@@ -18,9 +24,49 @@ std::string from_environment(const char* name, const char* built_in) {
   return value ? std::filesystem::absolute(value).string() : built_in;
 }
 
+enum class Take { taken, busy, impossible };
+
+/// Confines this process, and what it starts, to a processor that no other test holds.
+Take take_processor(int processor) {
+  const std::string lock = (std::filesystem::temp_directory_path() /
+                            ("moegate-test-processor-" + std::to_string(processor)))
+                               .string();
+  const int file = open(lock.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0666);
+  if (file < 0) return Take::impossible;
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    close(file);
+    return Take::busy;
+  }
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  // The lock is held, and the file open, until the process ends.
+  return sched_setaffinity(0, sizeof one, &one) == 0 ? Take::taken : Take::impossible;
+}
+
+/// Waits for a processor of its own where CTest asks for it. A measurement keeps a thread awake on every processor
+/// that it may use, so that two of them on the same ones take many times as long.
+bool take_any_processor() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (!std::getenv("MOEGATE_TEST_ONE_PROCESSOR")) return false;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
+  for (;;) {
+    bool busy = false;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      const Take take = CPU_ISSET(i, &usable) ? take_processor(i) : Take::impossible;
+      if (take == Take::taken) return true;
+      busy = busy || take == Take::busy;
+    }
+    if (!busy) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 }  // namespace
 
 ProgramTest::ProgramTest() {
+  [[maybe_unused]] static const bool taken = take_any_processor();
   std::string pattern = (std::filesystem::temp_directory_path() / "moegate-XXXXXX").string();
   if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a folder for the test");
   folder_ = pattern;

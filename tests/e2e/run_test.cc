@@ -122,7 +122,7 @@ TEST_F(RunTest, ADyingVariantCostsItsRowsOnly) {
 }
 
 TEST_F(RunTest, AHangingVariantIsATimeout) {
-  const Outcome outcome = saboteur("hang", run("--case-timeout 300ms --filter tokens=3,"));
+  const Outcome outcome = saboteur("hang", run("--case-timeout 3s --filter tokens=3,"));
   EXPECT_EQ(outcome.exit, 13) << outcome.err;
   EXPECT_EQ(
       query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE status = 'timeout'"),
