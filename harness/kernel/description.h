@@ -27,9 +27,4 @@ struct VariantDescription {
   std::string help;
 };
 
-/// The operators of this program, sorted by name.
-std::vector<OpDescription> own_operators();
-/// The variants of this program for a backend, sorted by operator and name.
-std::vector<VariantDescription> own_variants(Backend backend);
-
 }  // namespace moegate

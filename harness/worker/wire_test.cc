@@ -8,6 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "harness/worker/value_json.h"
+
 namespace moegate {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "harness/campaign/suite.h"
-#include "harness/kernel/kernel.h"
+#include "harness/kernel/registry.h"
 
 namespace moegate {
 namespace {
@@ -34,7 +34,7 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
   EXPECT_FALSE(suites.empty());
   for (const auto& [name, comment] : suites) {
     EXPECT_FALSE(comment.empty()) << name << " lacks a comment on its first line";
-    for (const Case& c : load_suite(name, {}, own_operators())) {
+    for (const Case& c : load_suite(name, {}, describe_operators(own_registry()))) {
       EXPECT_NO_THROW(find_op(c.op).validate(c)) << c.key();
     }
   }
@@ -57,18 +57,18 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"pr-sglang-10567", 96},
                                                 {"pr-tensorrt-llm-12686", 54}};
   for (const auto& [name, limit] : limits) {
-    EXPECT_LE(load_suite(name, {}, own_operators()).size(), limit) << name;
+    EXPECT_LE(load_suite(name, {}, describe_operators(own_registry())).size(), limit) << name;
   }
 }
 
 TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
   std::set<std::string> sections;
-  for (const Case& c : load_suite("nightly", {}, own_operators())) sections.insert(c.section);
+  for (const Case& c : load_suite("nightly", {}, describe_operators(own_registry()))) sections.insert(c.section);
   for (const std::string model :
        {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "gpt-oss-20b", "gpt-oss-120b"}) {
     EXPECT_EQ(sections.count(model), 1u) << model;
     std::set<std::string> keys;
-    for (const Case& c : load_suite(model, {{"launch", {"graph"}}}, own_operators())) {
+    for (const Case& c : load_suite(model, {{"launch", {"graph"}}}, describe_operators(own_registry()))) {
       if (c.op == "topk_sort") keys.insert(c.key());
     }
     EXPECT_EQ(keys.size(), 51u) << model;  // 17 token counts, 3 routings
@@ -78,7 +78,7 @@ TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
 TEST_F(CommittedSuites, ModelSuitesTakeTheTunedBlock) {
   // `--axis block=tuned` replaces the block of every operator that has one, moe_align's as well.
   for (const std::string name : {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "qwen3-next"}) {
-    for (const Case& c : load_suite(name, {{"block", {"tuned"}}}, own_operators())) {
+    for (const Case& c : load_suite(name, {{"block", {"tuned"}}}, describe_operators(own_registry()))) {
       EXPECT_NO_THROW(find_op(c.op).validate(c)) << c.key();
     }
   }
@@ -90,7 +90,7 @@ TEST_F(CommittedSuites, TheNightlyRunsEveryOperatorAsAGraph) {
     if (op.file.starts_with("kernels/")) left.insert(op.name);  // the others are tests' own
   }
   EXPECT_FALSE(left.empty());
-  for (const Case& c : load_suite("nightly", {}, own_operators())) {
+  for (const Case& c : load_suite("nightly", {}, describe_operators(own_registry()))) {
     EXPECT_EQ(c.get("launch"), c.section == "gpt-oss-120b-eager" ? "stream" : "graph") << c.key();
     left.erase(c.op);
   }
