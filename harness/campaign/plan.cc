@@ -22,7 +22,7 @@ std::string RunOptions::to_json() const {
                             {"device", worker.device},
                             {"tiles", worker.tiles},
                             {"timer", worker.timer},
-                            {"flush", worker.flush},
+                            {"flush", name_of(worker.flush)},
                             {"flush_factor", worker.flush_factor},
                             {"min_samples", worker.sampling.min_samples},
                             {"max_samples", worker.sampling.max_samples},
@@ -46,7 +46,9 @@ void RunOptions::from_json(const std::string& text) {
   case_timeout_s = j.at("case_timeout_s");
   worker.device = j.at("device");
   worker.timer = j.at("timer");
-  worker.flush = j.at("flush");
+  const auto& flush = j.at("flush");  // a number in older stores
+  worker.flush = flush.is_number() ? static_cast<Flush>(flush.get<int>())
+                                   : parse_flush(flush.get<std::string>());
   worker.flush_factor = j.at("flush_factor");
   worker.sampling.min_samples = j.at("min_samples");
   worker.sampling.max_samples = j.at("max_samples");
@@ -126,8 +128,8 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
                             "--kernel '{}'); see 'moegate list cases'",
-                            hint, fmt::join(options.suites, ", "),
-                            name_of(hello.device.backend), options.filter, options.kernel));
+                            hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
+                            options.filter, options.kernel));
   }
   Plan mine{hello, {}};
   for (size_t i = 0; i < planned.size(); ++i) {

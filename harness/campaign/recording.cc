@@ -51,7 +51,9 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();
-  info.operators = own_operator_facts(hello.device.backend);
+  for (const OpDescription& op : hello.operators) {
+    info.operators.push_back(facts_of(op, hello.device.backend));
+  }
   info.tags = options.tags;
   return info;
 }
@@ -124,8 +126,7 @@ void Recording::begin(int64_t resume) {
   done_ = store_.done(tally_.run);
 }
 
-void Recording::round(int round, const std::optional<std::set<RowName>>& only,
-                      Progress& progress) {
+void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
   process_ = 0;
   for (const PlannedCase& planned : reorder(plan_.cases, round)) {
     const std::string key = planned.spec.key();

@@ -3,23 +3,191 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 
 namespace moegate {
 namespace {
 
-class RecordingTest : public CampaignTest {};
+class RecordingTest : public CampaignTest {
+ protected:
+  /// Ctrl-C while the n-th row of a run is measured, counted from 1.
+  void interrupt_at(int row) {
+    fake_.program("").touch = [row, seen = 0](const Request&, Result&) mutable {
+      if (++seen == row) raise(SIGINT);
+    };
+  }
+  std::map<std::string, int> statuses(int64_t run) {
+    std::map<std::string, int> counts;
+    for (const Level& level : store().levels(run)) ++counts[name_of(level.result.status)];
+    return counts;
+  }
+};
 
 TEST_F(RecordingTest, ARunHasEveryRowInEveryRoundAndAProcessPerRound) {
   options_.rounds = 3;
   const Tally tally = run_suites(options_, 0, fake_);
   EXPECT_EQ(tally.exit(), Exit::ok);
   EXPECT_EQ(tally.counts.at(Status::ok), 2 * 2 * 3);
-  EXPECT_EQ(count("fake: start"), 0);
   EXPECT_EQ(count("start"), 3) << "the worker that planned measures the first round";
+  std::map<int, std::set<RowName>> rounds;
+  for (const Level& level : store().levels(tally.run)) {
+    rounds[level.round].insert({level.key, level.variant});
+  }
+  ASSERT_EQ(rounds.size(), 3u);
+  for (const auto& [round, rows] : rounds) EXPECT_EQ(rows.size(), 4u) << round;
+}
+
+TEST_F(RecordingTest, ResumeLeavesOutWhatIsThere) {
+  options_.rounds = 2;
+  interrupt_at(3);
+  const Tally first = run_suites(options_, 0, fake_);
+  EXPECT_EQ(first.exit(), Exit::interrupted);
+  EXPECT_EQ(store().run_info(first.run).status, "interrupted");
+  EXPECT_EQ(store().levels(first.run).size(), 3u);
+
+  fake_.program("").touch = nullptr;
+  fake_.journal.clear();
+  const Tally second = run_suites(options_, first.run, fake_);
+  EXPECT_EQ(second.run, first.run);
+  EXPECT_EQ(second.exit(), Exit::ok);
+  EXPECT_EQ(second.counts.at(Status::ok), 5);
+  EXPECT_EQ(store().levels(first.run).size(), 8u);
+  EXPECT_EQ(store().run_info(first.run).status, "complete");
+}
+
+TEST_F(RecordingTest, ResumeRefusesAnotherProgram) {
+  interrupt_at(1);
+  const Tally first = run_suites(options_, 0, fake_);
+  fake_.program("").hello.git_sha = "fedcba9";
+  try {
+    run_suites(options_, first.run, fake_);
+    ADD_FAILURE() << "resumed";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::usage);
+    EXPECT_NE(std::string(e.what()).find("commit"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(RecordingTest, ACrashCostsOneRowAndAFreshWorkerFollows) {
+  options_.rounds = 1;
+  fake_.program("").at("fused", 0) = Status::crashed;
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::coverage);
+  EXPECT_EQ(statuses(tally.run), (std::map<std::string, int>{{"crashed", 1}, {"ok", 3}}));
+  EXPECT_EQ(count("start"), 2);
+  ASSERT_EQ(tally.failures.size(), 1u);
+  EXPECT_EQ(tally.failures[0].why, "crashed by the script");
+}
+
+TEST_F(RecordingTest, ATimeOutCostsOneRowAndAFreshWorkerFollows) {
+  options_.rounds = 1;
+  fake_.program("").at("plain", 0) = Status::timeout;
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::coverage);
+  EXPECT_EQ(statuses(tally.run), (std::map<std::string, int>{{"ok", 3}, {"timeout", 1}}));
+  EXPECT_EQ(count("start"), 2);
+}
+
+TEST_F(RecordingTest, AWrongRowIsCountedAndKeepsItsWorker) {
+  options_.rounds = 1;
+  fake_.program("").at("plain", 0) = Status::wrong;
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::accuracy);
+  EXPECT_EQ(tally.counts.at(Status::wrong), 2);
+  EXPECT_EQ(count("start"), 1);
+}
+
+TEST_F(RecordingTest, RoundsHaveAnOrderOfTheirOwn) {
+  options_.rounds = 2;
+  run_suites(options_, 0, fake_);
+  std::vector<std::vector<std::string>> rounds;
+  for (const std::string& entry : fake_.journal) {
+    if (entry == "start") {
+      rounds.emplace_back();
+    } else {
+      rounds.back().push_back(entry);
+    }
+  }
+  ASSERT_EQ(rounds.size(), 2u);
+  EXPECT_TRUE(std::ranges::is_permutation(rounds[0], rounds[1]));
+  EXPECT_NE(rounds[0], rounds[1]);
+}
+
+TEST_F(RecordingTest, ABadSuiteLeavesNoStore) {
+  write_suite("op = fake\n[a]\nrows = 1\ncolumns = 2\n");
+  EXPECT_THROW(run_suites(options_, 0, fake_), Error);
+  EXPECT_FALSE(std::filesystem::exists(options_.db));
+}
+
+TEST_F(RecordingTest, TheWorkersWordOnACaseLeavesNoStore) {
+  fake_.program("").answer = [](const CaseQuestion& question) {
+    return CaseAnswer{.error = question.spec.get("rows") == "2" ? "rows = 2 is odd" : "",
+                      .unsupported = {}};
+  };
+  try {
+    run_suites(options_, 0, fake_);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::usage);
+    EXPECT_STREQ(e.what(), "rows = 2 is odd");
+  }
+  EXPECT_FALSE(std::filesystem::exists(options_.db));
+}
+
+TEST_F(RecordingTest, AWorkerThatDoesNotStartLeavesNoStore) {
+  fake_.program("").dies_at_start = "no such device";
+  EXPECT_THROW(run_suites(options_, 0, fake_), Error);
+  EXPECT_FALSE(std::filesystem::exists(options_.db));
+}
+
+TEST_F(RecordingTest, AWorkerMayKnowOperatorsThatThisProgramDoesNot) {
+  Hello& hello = fake_.program("").hello;
+  hello.operators = {
+      {.name = "conv3d", .help = "", .params = {{"depth", "", "planes"}}, .yardstick = ""}};
+  hello.variants = {{.op = "conv3d",
+                     .name = "triton_planes",
+                     .backend = Backend::cuda,
+                     .language = "Triton",
+                     .help = ""}};
+  write_suite("op = conv3d\n[a]\ndepth = 3\n");
+  options_.rounds = 1;
+  const Tally tally = run_suites(options_, 0, fake_);
   const auto levels = store().levels(tally.run);
-  EXPECT_EQ(levels.size(), 12u);
+  ASSERT_EQ(levels.size(), 1u);
+  EXPECT_EQ(levels[0].key, "conv3d/depth=3");
+}
+
+TEST_F(RecordingTest, ChecksOneVariantOfEachCaseForControls) {
+  options_.worker.task = Task::controls;
+  FakeProgram& program = fake_.program("");
+  program.answer = [](const CaseQuestion& question) {
+    CaseAnswer answer;
+    if (question.spec.get("rows") == "2") answer.unsupported["fused"] = "not with two rows";
+    return answer;
+  };
+  check_suites(options_, fake_);
+  EXPECT_EQ(fake_.journal,
+            (std::vector<std::string>{"start", "run fake/rows=1 fused", "run fake/rows=2 plain"}));
+  fake_.journal.clear();
+  program.hello.operators[0].yardstick = "plain";
+  check_suites(options_, fake_);
+  EXPECT_EQ(count("run fake/rows=1 plain"), 1) << "the yardstick where there is one";
+}
+
+TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
+  options_.worker.flush = Flush::write;
+  std::string text = options_.to_json();
+  const std::string named = R"("flush":"write")";
+  ASSERT_NE(text.find(named), std::string::npos) << text;
+  RunOptions back;
+  back.from_json(text);
+  EXPECT_EQ(back.worker.flush, Flush::write);
+  text.replace(text.find(named), named.size(), R"("flush":2)");
+  back.from_json(text);
+  EXPECT_EQ(back.worker.flush, Flush::none);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "harness/values/case.h"
 #include "harness/values/device_facts.h"
+#include "harness/values/operator_facts.h"
 
 namespace moegate {
 
@@ -17,7 +18,13 @@ struct OpDescription {
   std::string help;
   std::vector<Param> params;  // its own; those that every operator has come on top
   std::string yardstick;      // host variant that the others are timed against; may be empty
+  std::vector<Before> before;  // for the worker's backend, by preference
 };
+
+/// What a run on a backend stores of an operator.
+inline OperatorFacts facts_of(const OpDescription& op, Backend backend) {
+  return {op.name, backend == Backend::host ? op.yardstick : "", op.before};
+}
 
 /// A variant without its code.
 struct VariantDescription {
@@ -26,10 +33,5 @@ struct VariantDescription {
   std::string language;  // "C++", "CUDA"
   std::string help;
 };
-
-/// The operators of this program, sorted by name.
-std::vector<OpDescription> own_operators();
-/// The variants of this program for a backend, sorted by operator and name.
-std::vector<VariantDescription> own_variants(Backend backend);
 
 }  // namespace moegate

@@ -216,8 +216,6 @@ class Kernel {
 /// fit together (duplicate name, variant of an unknown operator, missing yardstick or before).
 const std::vector<OpEntry>& all_ops();
 const std::vector<Variant>& all_variants();
-/// What this program's operators state about runs on a backend.
-std::vector<OperatorFacts> own_operator_facts(Backend backend);
 /// Throws Error(internal) when there is none: names come from this program's own lists.
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name);
 /// Throws Error(usage) listing the known operators.

@@ -26,6 +26,11 @@ std::vector<std::string> files_of(const OpEntry& op) {
   return files;
 }
 
+/// Whether its operator is one of own_registry(): of another registry's there are no objects.
+bool is_own(const Variant& variant) {
+  return std::ranges::find(all_ops(), variant.op, &OpEntry::name) != all_ops().end();
+}
+
 }  // namespace
 
 bool register_objects(std::initializer_list<ObjectCode> objects) {
@@ -58,6 +63,7 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 }
 
 std::string host_code(const Variant& variant, std::span<const ObjectCode> objects) {
+  if (!is_own(variant)) return "";
   const OpEntry& op = find_op(variant.op);
   std::vector<std::string> files = files_of(op);
   files.push_back(variant.file);
@@ -73,6 +79,7 @@ std::string host_code(const Variant& variant, std::span<const ObjectCode> object
 }
 
 std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
+  if (!is_own(variant)) return "";
   std::vector<std::string> files = files_of(find_op(variant.op));
   files.push_back(variant.file);
   std::vector<ObjectCode> counted(objects.begin(), objects.end());

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators and variants register themselves before main(). Registration only records; whether the
 // pieces fit together is checked on first use, so that a mistake is an error message, not an abort.
-#include <algorithm>
+#include "harness/kernel/registry.h"
 
-#include "harness/kernel/description.h"
-#include "harness/kernel/kernel.h"
+#include <algorithm>
 
 namespace moegate {
 namespace {
-
-struct Registry {
-  std::vector<OpEntry> ops;
-  std::vector<Variant> variants;
-};
 
 // A function-local static: registrations run before main() in an unspecified order.
 Registry& registry() {
@@ -88,12 +82,6 @@ void check_registrations() {
   }
 }
 
-const Registry& checked() {
-  static const bool once = (check_registrations(), true);
-  (void)once;
-  return registry();
-}
-
 }  // namespace
 
 void register_op(OpEntry entry) {
@@ -103,36 +91,37 @@ void register_variant(Variant variant) {
   registry().variants.push_back(std::move(variant));
 }
 
+const Registry& own_registry() {
+  static const bool once = (check_registrations(), true);
+  (void)once;
+  return registry();
+}
+
 const std::vector<OpEntry>& all_ops() {
-  return checked().ops;
+  return own_registry().ops;
 }
 const std::vector<Variant>& all_variants() {
-  return checked().variants;
+  return own_registry().variants;
 }
 
-std::vector<OperatorFacts> own_operator_facts(Backend backend) {
-  std::vector<OperatorFacts> all;
-  for (const OpEntry& op : all_ops()) {
-    const bool host = backend == Backend::host;
-    OperatorFacts facts{op.name, host ? op.yardstick : "", host ? op.before.host : op.before.cuda};
-    if (facts.before.empty() && !facts.yardstick.empty()) facts.before = {{facts.yardstick}};
-    all.push_back(std::move(facts));
-  }
-  return all;
-}
-
-std::vector<OpDescription> own_operators() {
+std::vector<OpDescription> describe_operators(const Registry& registry, Backend backend) {
   std::vector<OpDescription> all;
-  for (const OpEntry& op : all_ops()) {
-    all.push_back({.name = op.name, .help = op.help, .params = op.params,
-                   .yardstick = op.yardstick});
+  for (const OpEntry& op : registry.ops) {
+    OpDescription described{.name = op.name,
+                            .help = op.help,
+                            .params = op.params,
+                            .yardstick = op.yardstick,
+                            .before = backend == Backend::host ? op.before.host : op.before.cuda};
+    const bool by_yardstick = backend == Backend::host && described.before.empty();
+    if (by_yardstick && !op.yardstick.empty()) described.before = {{op.yardstick}};
+    all.push_back(std::move(described));
   }
   return all;
 }
 
-std::vector<VariantDescription> own_variants(Backend backend) {
+std::vector<VariantDescription> describe_variants(const Registry& registry, Backend backend) {
   std::vector<VariantDescription> all;
-  for (const Variant& v : all_variants()) {
+  for (const Variant& v : registry.variants) {
     if (v.backend != backend) continue;
     all.push_back({.op = v.op,
                    .name = v.name,
@@ -143,25 +132,36 @@ std::vector<VariantDescription> own_variants(Backend backend) {
   return all;
 }
 
-const Variant& find_variant(const std::string& op, Backend backend, const std::string& name) {
-  for (const Variant& v : all_variants()) {
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name,
+                            const Registry& registry) {
+  for (const Variant& v : registry.variants) {
     if (v.op == op && v.backend == backend && v.name == name) return v;
   }
   throw Error(Exit::internal,
               fmt::format("no {} variant '{}' of operator '{}'", name_of(backend), name, op));
 }
 
-const OpEntry& find_op(const std::string& name) {
-  for (const OpEntry& op : checked().ops) {
+const OpEntry& find_op(const std::string& name, const Registry& registry) {
+  for (const OpEntry& op : registry.ops) {
     if (op.name == name) return op;
   }
   std::string known;
-  for (const OpEntry& op : all_ops()) known += (known.empty() ? "" : ", ") + op.name;
+  for (const OpEntry& op : registry.ops) known += (known.empty() ? "" : ", ") + op.name;
   usage_error("unknown operator '{}'; known: {}", name, known);
 }
 
+const OpEntry& find_op(const std::string& name) {
+  return find_op(name, own_registry());
+}
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name) {
+  return find_variant(op, backend, name, own_registry());
+}
 Case resolved(Case c, const DeviceFacts& device) {
-  const OpEntry& op = find_op(c.op);
+  return resolved(std::move(c), device, own_registry());
+}
+
+Case resolved(Case c, const DeviceFacts& device, const Registry& registry) {
+  const OpEntry& op = find_op(c.op, registry);
   if (op.resolve) op.resolve(c, device);
   return c;
 }

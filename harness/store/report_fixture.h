@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/kernel/kernel.h"
+#include "harness/kernel/registry.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
@@ -42,7 +42,9 @@ class ReportTest : public ::testing::Test {
     backend_ = backend;
     RunInfo info;
     info.label = "x";
-    info.operators = own_operator_facts(backend);
+    for (const OpDescription& op : describe_operators(own_registry(), backend)) {
+      info.operators.push_back(facts_of(op, backend));
+    }
     info.device = {backend, "device", "class", backend == Backend::cuda ? "GPU-1" : "a-host",
                    132,     60 << 20, 1,       1,
                    "driver"};

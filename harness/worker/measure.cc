@@ -43,8 +43,7 @@ size_t set_count(double bytes) {
   return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
 }
 
-std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c) {
-  const OpEntry& op = find_op(c.op);
+std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, const OpEntry& op) {
   std::vector<std::unique_ptr<Problem>> sets;
   do {
     Case seeded = c;
@@ -135,9 +134,13 @@ int64_t seed_of_set(const Case& c, size_t set) {
   return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
 }
 
-Bench::Bench(Device& device, const Case& c)
-    : device_(device), case_(resolved(c, device.facts())), sets_(make_sets(device, case_)) {
-  if (device.facts().backend == Backend::host) yardstick_sets_ = make_sets(device, case_);
+Bench::Bench(Device& device, const Case& c, const Registry& registry)
+    : device_(device),
+      registry_(registry),
+      case_(resolved(c, device.facts(), registry)),
+      sets_(make_sets(device, case_, find_op(c.op, registry))) {
+  if (device.facts().backend != Backend::host) return;
+  yardstick_sets_ = make_sets(device, case_, find_op(c.op, registry));
 }
 
 Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {
@@ -178,8 +181,8 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
 }
 
 Subject Bench::yardstick() {
-  const std::string& name = find_op(case_.op).yardstick;
-  for (const Variant& v : all_variants()) {
+  const std::string& name = find_op(case_.op, registry_).yardstick;
+  for (const Variant& v : registry_.variants) {
     const bool is_it = v.op == case_.op && v.backend == Backend::host && v.name == name;
     if (is_it && !yardstick_sets_.empty()) return subject(v, yardstick_sets_);
   }

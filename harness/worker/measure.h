@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "harness/kernel/registry.h"
 #include "harness/timing/timer.h"
 #include "harness/values/result.h"
 #include "harness/worker/interference.h"
@@ -30,7 +31,7 @@ class Bench {
  public:
   /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on
   /// the host as many again for the yardstick, whose outputs must not mix with the variant's.
-  Bench(Device& device, const Case& c);
+  Bench(Device& device, const Case& c, const Registry& registry = own_registry());
 
   /// Cost and facts of the first problem.
   Cost cost() const { return sets_[0]->cost(); }
@@ -64,6 +65,7 @@ class Bench {
   void check_again(Result& result);
 
   Device& device_;
+  const Registry& registry_;
   const Case case_;  // resolved
   std::vector<std::unique_ptr<Problem>> sets_;
   std::vector<std::unique_ptr<Problem>> yardstick_sets_;

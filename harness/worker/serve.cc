@@ -3,12 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/values/conditions.h"
 #include "harness/values/provenance.h"
-#include "harness/worker/worker_wire.h"
+#include "harness/worker/protocol.h"
 
 namespace moegate {
 namespace {
@@ -17,20 +19,13 @@ using nlohmann::json;
 
 class Server {
  public:
-  explicit Server(const WorkerOptions& options) : options_(options) {}
+  Server(const WorkerOptions& options, int in_fd, int out_fd, const Registry& registry)
+      : options_(options), in_(in_fd), out_(out_fd), registry_(registry) {}
 
   void serve() {
     open();
     json request;
-    while (receive(kRequests, -1, request) == Arrival::message) {
-      if (request.contains("throttle")) {
-        send(kReplies, {{"throttle", throttle()}});
-      } else if (request.contains("check")) {
-        send(kReplies, {{"answers", answers(request.at("check"))}});
-      } else {
-        run(request.at("run"));
-      }
-    }
+    while (receive(in_, -1, request) == Arrival::message) answer(request);
   }
 
  private:
@@ -44,15 +39,30 @@ class Server {
     if (wants_cuda && times && options_.timer != "event") cupti_fault = prepare_cupti(ordinal);
     device_ = open_device(options_.device);
     Hello hello;
+    hello.wire = kWire;
+    hello.features = own_features();
+    hello.language = "C++";
+    hello.version = provenance().version;
     hello.device = device_->facts();
     if (times) hello.timer_note = open_timer(cupti_fault);
     if (timer_) hello.timer = timer_->name();
-    hello.operators = own_operators();
-    hello.variants = own_variants(hello.device.backend);
+    hello.operators = describe_operators(registry_, hello.device.backend);
+    hello.variants = describe_variants(registry_, hello.device.backend);
     hello.git_sha = provenance().git_sha;
     hello.build = provenance().build;
     hello.dirty = provenance().dirty;
-    send(kReplies, hello);
+    send(out_, encode(hello));
+  }
+
+  void answer(const json& request) {
+    const std::string kind = kind_of(request);
+    if (kind == Throttle::kKind) {
+      send(out_, encode(Throttled{throttle()}));
+    } else if (kind == Check::kKind) {
+      send(out_, encode(Answers{answers(decode<Check>(request).questions)}));
+    } else {
+      send(out_, encode(run(decode<Request>(request))));
+    }
   }
 
   std::string open_timer(const std::string& cupti_fault) {
@@ -89,11 +99,11 @@ class Server {
     const DeviceFacts& device = device_->facts();
     CaseAnswer answer;
     try {
-      find_op(question.spec.op).validate(question.spec);
+      validate(question.spec);
       if (!question.resolve) return answer;
-      const Case c = resolved(question.spec, device);
+      const Case c = resolved(question.spec, device, registry_);
       for (const std::string& name : question.variants) {
-        const Variant& v = find_variant(c.op, device.backend, name);
+        const Variant& v = find_variant(c.op, device.backend, name, registry_);
         std::string why = v.unsupported ? v.unsupported(c, device) : "";
         if (!why.empty()) answer.unsupported[name] = std::move(why);
       }
@@ -104,16 +114,30 @@ class Server {
     return answer;
   }
 
-  void run(const Request& request) {
+  /// Throws Error(usage) for parameters that the operator does not have or that do not fit.
+  void validate(const Case& c) const {
+    const OpEntry& op = find_op(c.op, registry_);
+    for (const auto& [name, value] : c.params) {
+      const auto is_it = [&](const Param& param) { return param.name == name; };
+      const auto at_default = c.defaults.find(name);
+      if (at_default != c.defaults.end() && at_default->second == value) continue;
+      if (std::ranges::any_of(op.params, is_it)) continue;
+      if (std::ranges::any_of(common_params(), is_it)) continue;
+      usage_error("{}: operator {} of this program has no parameter '{}'", c.where(), c.op, name);
+    }
+    if (op.validate) op.validate(c);
+  }
+
+  Measured run(const Request& request) {
     const Case& c = request.spec;
     if (!bench_ || bench_params_ != c.params || bench_op_ != c.op) {
       bench_.reset();  // frees the last case's memory before the next one's is taken
-      bench_ = std::make_unique<Bench>(*device_, c);
+      validate(c);
+      bench_ = std::make_unique<Bench>(*device_, c, registry_);
       bench_op_ = c.op;
       bench_params_ = c.params;
     }
-    json reply = {{"cost", bench_->cost()}, {"facts", bench_->facts()}};
-    const Variant& plain = find_variant(c.op, device_->facts().backend, request.variant);
+    const Variant& plain = find_variant(c.op, device_->facts().backend, request.variant, registry_);
     const Canary& canary = request.canary;
     CanaryVariant wrapped(plain, canary, device_->facts());
     const Variant& variant = canary.asked() ? wrapped.variant() : plain;
@@ -126,8 +150,7 @@ class Server {
     } else if (result.status == Status::ok && options_.task == Task::controls) {
       bench_->control(result);
     }
-    reply["result"] = result;
-    send(kReplies, reply);
+    return {.result = std::move(result), .cost = bench_->cost(), .facts = bench_->facts()};
   }
 
   /// A delay is a share of the launch's own time, so that is measured first.
@@ -152,6 +175,8 @@ class Server {
   }
 
   const WorkerOptions options_;
+  const int in_, out_;
+  const Registry& registry_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<Bench> bench_;
@@ -160,35 +185,41 @@ class Server {
   std::map<std::string, std::string> bench_params_;
 };
 
-void serve() {
-  json start;
+void serve_requests(int in_fd, int out_fd, const Registry& registry) {
+  json message;
   constexpr double kSeconds = 10;
-  if (receive(kRequests, kSeconds, start) != Arrival::message) {
+  if (receive(in_fd, kSeconds, message) != Arrival::message) {
     usage_error("moegate worker: is started by `moegate run` and its like, not by hand");
   }
-  if (start.value("wire", 0) != kWire) {
+  // Of any version: it may have no kind.
+  const int wire = message.is_object() ? message.value("wire", 0) : 0;
+  if (wire != kWire) {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",
-                kWire, start.value("wire", 0));
+                kWire, wire);
   }
-  Server(start.at("options")).serve();
+  Server(decode<Start>(message).options, in_fd, out_fd, registry).serve();
 }
 
 }  // namespace
 
-void serve_runner() {
-  json fault;
+bool serve(int in_fd, int out_fd, const Registry& registry) {
+  Fault fault;
   try {
-    serve();
-    // Not through exit(): a variant may have left threads or a broken context behind.
-    _exit(0);
+    serve_requests(in_fd, out_fd, registry);
+    return true;
   } catch (const Error& e) {
-    fault = {{"fault", e.what()}, {"exit", static_cast<int>(e.code())}};
+    fault = {.fault = e.what(), .exit = static_cast<int>(e.code())};
   } catch (const std::exception& e) {
-    fault = {{"fault", e.what()}, {"exit", static_cast<int>(Exit::internal)}};
+    fault = {.fault = e.what(), .exit = static_cast<int>(Exit::internal)};
   }
-  if (!send(kReplies, fault))
-    fmt::print(stderr, "moegate: {}\n", fault["fault"].get<std::string>());
-  _exit(1);
+  if (!send(out_fd, encode(fault))) fmt::print(stderr, "moegate: {}\n", fault.fault);
+  return false;
+}
+
+void serve_runner() {
+  const bool ok = serve(kRequests, kReplies, own_registry());
+  // Not through exit(): a variant may have left threads or a broken context behind.
+  _exit(ok ? 0 : 1);
 }
 
 }  // namespace moegate

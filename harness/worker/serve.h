@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child's side of worker.h.
+// The worker's side of the protocol.
 #pragma once
+
+#include "harness/kernel/registry.h"
 
 namespace moegate {
 
-/// Opens the device that the runner asks for, then serves its requests until the pipe closes. Never
-/// returns: the process ends here, with whatever threads and contexts a variant left behind.
+/// Opens the device that the runner asks for, then serves its requests until `in_fd` closes, with
+/// the operators and variants of a registry. Throws nothing: what goes wrong is the last message.
+/// Returns whether nothing did.
+bool serve(int in_fd, int out_fd, const Registry& registry);
+
+/// `moegate worker`: serves the runner that started this process. Never returns: the process ends
+/// here, with whatever threads and contexts a variant left behind.
 [[noreturn]] void serve_runner();
 
 }  // namespace moegate

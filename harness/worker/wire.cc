@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace moegate {
 namespace {
@@ -24,6 +26,37 @@ bool write_all(int fd, const void* data, size_t bytes) {
   }
   return true;
 }
+
+constexpr double kRestSeconds = 60;  // for what follows the first byte of a message
+constexpr int kDeepest = 100;        // lists within lists; the parser recurses, and stacks end
+
+Clock::time_point in_seconds(double seconds) {
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+/// Accepts any value but one that is nested too deeply.
+class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool start_object(size_t) override { return ++depth_ <= kDeepest; }
+  bool start_array(size_t) override { return ++depth_ <= kDeepest; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  int depth_ = 0;
+};
 
 Arrival read_all(int fd, void* data, size_t bytes, Clock::time_point deadline, bool forever) {
   char* p = static_cast<char*>(data);
@@ -57,15 +90,32 @@ bool send(int fd, const nlohmann::json& message) {
 
 Arrival receive(int fd, double timeout_s, nlohmann::json& message) {
   const bool forever = timeout_s < 0;
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(forever ? 0 : timeout_s));
+  auto deadline = in_seconds(forever ? 0 : timeout_s);
   uint32_t size = 0;
-  Arrival arrival = read_all(fd, &size, sizeof size, deadline, forever);
+  char* prefix = reinterpret_cast<char*>(&size);
+  Arrival arrival = read_all(fd, prefix, 1, deadline, forever);
   if (arrival != Arrival::message) return arrival;
+  if (forever) deadline = in_seconds(kRestSeconds);
+  arrival = read_all(fd, prefix + 1, sizeof size - 1, deadline, false);
+  if (arrival != Arrival::message) return arrival;
+  if (size > kLongestMessage) throw Nonsense("a message of " + std::to_string(size) + " bytes");
   std::vector<uint8_t> bytes(size);
-  arrival = read_all(fd, bytes.data(), bytes.size(), deadline, forever);
-  if (arrival == Arrival::message) message = nlohmann::json::from_cbor(bytes);
+  arrival = read_all(fd, bytes.data(), bytes.size(), deadline, false);
+  if (arrival == Arrival::message) message = parse_message(bytes);
   return arrival;
+}
+
+nlohmann::json parse_message(std::span<const uint8_t> bytes) {
+  using nlohmann::json;
+  DepthCheck check;
+  try {
+    if (json::sax_parse(bytes.begin(), bytes.end(), &check, json::input_format_t::cbor)) {
+      return json::from_cbor(bytes.begin(), bytes.end());
+    }
+  } catch (const json::exception&) {
+    // Said below.
+  }
+  throw Nonsense(std::to_string(bytes.size()) + " bytes that are no CBOR value");
 }
 
 }  // namespace moegate

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between the runner and its worker processes: length-prefixed CBOR (which, unlike JSON,
-// carries NaN) over a pipe. The worker may be another build of moegate (the base of an A/B): fields
-// are named, a field that one side does not know keeps its default, and kWire changes when that is
-// not enough.
+// How messages travel between the runner and its worker processes: length-prefixed CBOR (which,
+// unlike JSON, carries NaN) over a pipe. What they say is in protocol.h.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
-
-#include <optional>
-
-#include "harness/kernel/kernel.h"
-#include "harness/values/json_fields.h"
+#include <span>
+#include <stdexcept>
 
 namespace moegate {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Cost, flops, read_bytes, write_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Fact, name, value)
+/// Longest message, in bytes. A longer one is a garbage prefix rather than a message.
+constexpr uint32_t kLongestMessage = 64u << 20;
 
-/// Version of the conversation; programs of different versions do not talk.
-constexpr int kWire = 2;
+/// The other end sent something that is no message, or not the one that was due.
+class Nonsense : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Writes one message; false when the other end is gone.
 bool send(int fd, const nlohmann::json& message);
 
 enum class Arrival { message, closed, timeout };
-/// Waits up to `timeout_s` for a whole message (negative: for ever).
+/// Waits up to `timeout_s` for a whole message; negative: for ever for its first byte, and a minute
+/// for the rest. Throws Nonsense for bytes that are none.
 Arrival receive(int fd, double timeout_s, nlohmann::json& message);
+
+/// The message in these bytes of CBOR. Throws Nonsense for other bytes, whatever they are.
+nlohmann::json parse_message(std::span<const uint8_t> bytes);
 
 }  // namespace moegate

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/values/fields_fixture.h"
+#include "harness/worker/value_json.h"
 
 namespace moegate {
 namespace {

@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
-#include "harness/worker/worker_wire.h"
+#include "harness/worker/protocol.h"
 
 namespace moegate {
 namespace {
@@ -17,7 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kStartSeconds = 60;  // a cold driver takes seconds; this is a hang
-constexpr int kNoProgram = 127;       // exit code of a child that could not become the program
+constexpr int kBuryTries = 500, kBuryMicroseconds = 10000;  // then it is killed
+constexpr int kNoProgram = 127;  // exit code of a child that could not become the program
 
 /// Turns the forked child into the program. Never returns into the parent's code.
 [[noreturn]] void become(const char* program, int in, int out) {
@@ -53,6 +56,10 @@ class Process : public Worker {
   std::string throttle() override;
 
  private:
+  bool can(const char* feature) const { return std::ranges::count(hello_.features, feature) > 0; }
+  void greet(const WorkerOptions& options);
+  /// Decodes the answer to `run`. Throws Nonsense.
+  Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
   std::string bury(bool kill_first);  // reaps the process and says how it ended
 
   const std::string program_;
@@ -77,16 +84,43 @@ Process::Process(const WorkerOptions& options) : program_(options.program) {
   close(up[1]);
   to_ = down[1];
   from_ = up[0];
-  send(to_, {{"wire", kWire}, {"options", options}});
-  json message;
-  const Arrival arrival = receive(from_, kStartSeconds, message);
-  if (arrival == Arrival::message && !message.contains("fault")) {
-    hello_ = message.get<Hello>();
-    return;
+  try {
+    greet(options);
+  } catch (...) {
+    // The destructor of an object that was never made does not run.
+    if (pid_ > 0) bury(true);
+    close(to_);
+    close(from_);
+    throw;
   }
-  const std::string end = bury(arrival == Arrival::timeout);
-  if (arrival == Arrival::message) {
-    throw Error(static_cast<Exit>(message.at("exit").get<int>()), message.at("fault"));
+}
+
+void Process::greet(const WorkerOptions& options) {
+  send(to_, encode(Start{.wire = kWire, .features = {}, .options = options}));
+  const std::string who = program_.empty() ? "the worker" : program_;
+  json message;
+  std::string end;
+  try {
+    const Arrival arrival = receive(from_, kStartSeconds, message);
+    if (arrival != Arrival::message) {
+      end = bury(arrival == Arrival::timeout);
+    } else if (message.contains("fault")) {  // of any version: it may have no kind
+      const auto fault = message.get<Fault>();
+      throw Error(static_cast<Exit>(fault.exit), fault.fault);
+    } else {
+      hello_ = decode<Hello>(message);
+    }
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& nonsense) {
+    end = fmt::format("it answers with nonsense: {}", nonsense.what());
+  }
+  if (end.empty()) {
+    check_wire(hello_.wire, who);
+    const bool unable = (options.task == Task::controls && !can(feature::kControls)) ||
+                        (options.task == Task::profile && !can(feature::kProfile));
+    if (unable) usage_error("{} cannot do the task '{}'", who, name_of(options.task));
+    return;
   }
   if (!program_.empty()) {
     usage_error("{}: does not answer as a moegate that can be measured with: {}", program_, end);
@@ -103,60 +137,107 @@ Process::~Process() {
 }
 
 std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& questions) {
-  json reply;
-  Arrival arrival = Arrival::closed;
-  if (send(to_, {{"check", questions}})) arrival = receive(from_, kStartSeconds, reply);
-  if (arrival == Arrival::message && reply.contains("answers")) return reply.at("answers");
-  const std::string end = bury(arrival == Arrival::timeout);
-  throw Error(Exit::environment,
-              fmt::format("the worker did not check the cases: {}",
-                          arrival == Arrival::message ? reply.value("fault", end) : end));
+  if (!can(feature::kCheck)) return std::vector<CaseAnswer>(questions.size());
+  std::string end;
+  try {
+    json reply;
+    Arrival arrival = Arrival::closed;
+    if (send(to_, encode(Check{questions}))) arrival = receive(from_, kStartSeconds, reply);
+    if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
+      end = decode<Fault>(reply).fault;
+    } else if (arrival == Arrival::message) {
+      Answers all = decode<Answers>(reply);
+      if (all.answers.size() == questions.size()) return std::move(all.answers);
+      end = fmt::format("{} answers to {} questions", all.answers.size(), questions.size());
+    }
+    const std::string how = bury(arrival != Arrival::closed);
+    if (end.empty()) end = how;
+  } catch (const Nonsense& nonsense) {
+    bury(true);
+    end = fmt::format("it answered with nonsense: {}", nonsense.what());
+  }
+  throw Error(Exit::environment, fmt::format("the worker did not check the cases: {}", end));
 }
 
 Result Process::run(const Request& request, double timeout_s, CaseData& data) {
   Result result;
   result.variant = request.variant;
   result.deterministic = false;
-  json reply;
-  Arrival arrival = Arrival::closed;
-  if (send(to_, {{"run", request}})) {
-    arrival = receive(from_, timeout_s, reply);
-  }
-  if (arrival == Arrival::timeout) {
-    bury(true);
-    result.status = Status::timeout;
-    result.why = fmt::format("no answer within --case-timeout {:g} s", timeout_s);
+  if (request.canary.asked() && !can(feature::kCanary)) {
+    result.status = Status::unsupported;
+    result.why = "this worker builds in no canaries";
     return result;
   }
-  if (arrival == Arrival::message && !reply.contains("fault")) {
-    data.cost = reply.at("cost");
-    data.facts = reply.at("facts");
-    return reply.at("result");
-  }
-  const std::string end = bury(false);
+  const auto start = std::chrono::steady_clock::now();
+  json reply;
+  Arrival arrival = Arrival::closed;
   result.status = Status::crashed;
-  result.why = end;
-  if (arrival == Arrival::message) {
-    const auto code = static_cast<Exit>(reply.at("exit").get<int>());
-    result.why = reply.at("fault");
-    if (code == Exit::usage) {  // the case, not the variant
-      if (program_.empty()) throw Error(code, result.why);
-      result.status = Status::unsupported;  // another build may know other parameters
+  try {
+    if (send(to_, encode(request))) arrival = receive(from_, timeout_s, reply);
+    if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+      return take(request, reply, elapsed.count(), data);
     }
+    if (arrival == Arrival::timeout) {
+      bury(true);
+      result.status = Status::timeout;
+      result.why = fmt::format("no answer within --case-timeout {:g} s", timeout_s);
+      return result;
+    }
+    result.why = bury(arrival == Arrival::message);
+    if (arrival == Arrival::closed) return result;
+    const auto fault = decode<Fault>(reply);
+    result.why = fault.fault;
+    if (fault.exit != static_cast<int>(Exit::usage)) return result;  // the variant, not the case
+  } catch (const Nonsense& nonsense) {
+    if (alive()) bury(true);
+    result.why = fmt::format("answered with nonsense: {}", nonsense.what());
+    return result;
   }
+  if (program_.empty()) throw Error(Exit::usage, result.why);
+  result.status = Status::unsupported;  // another build may know other parameters
   return result;
 }
 
+Result Process::take(const Request& request, const json& reply, double elapsed_s, CaseData& data) {
+  auto measured = decode<Measured>(reply);
+  if (measured.result.variant != request.variant) {
+    throw Nonsense(fmt::format("a result of '{}'", measured.result.variant));
+  }
+  const std::string why = implausible(measured.result, elapsed_s);
+  if (!why.empty()) throw Nonsense(why);
+  data.cost = measured.cost;
+  data.facts = std::move(measured.facts);
+  return std::move(measured.result);
+}
+
 std::string Process::throttle() {
-  json reply;
-  constexpr double kSeconds = 5;
-  if (!alive() || !send(to_, {{"throttle", true}})) return {};
-  return receive(from_, kSeconds, reply) == Arrival::message ? reply.value("throttle", "") : "";
+  if (!alive() || !can(feature::kThrottle)) return {};
+  try {
+    json reply;
+    constexpr double kSeconds = 5;
+    const bool asked = send(to_, encode(Throttle{}));
+    if (asked && receive(from_, kSeconds, reply) == Arrival::message) {
+      return decode<Throttled>(reply).reasons;
+    }
+  } catch (const Nonsense&) {
+    // As without an answer.
+  }
+  bury(true);  // a late answer would be taken for that to the next request
+  return {};
 }
 
 std::string Process::bury(bool kill_first) {
-  if (kill_first) kill(pid_, SIGKILL);
   int status = 0;
+  // One that has said its last word, or closed its pipe, may still not end.
+  for (int i = 0; !kill_first && i < kBuryTries; ++i) {
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (ended.si_pid != 0) break;
+    usleep(kBuryMicroseconds);
+    kill_first = i + 1 == kBuryTries;
+  }
+  if (kill_first) kill(pid_, SIGKILL);
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;

@@ -35,13 +35,17 @@ struct WorkerOptions {
 
 /// What a worker says when it has opened its device.
 struct Hello {
+  static constexpr const char* kKind = "hello";  // protocol.h
+  int wire = 0;                                  // version of the protocol that it speaks
+  std::vector<std::string> features;             // protocol.h
+  std::string language, version;  // of the worker: "C++", and its own version or its interpreter's
+  std::string git_sha, build;     // what it was built from and with
+  bool dirty = false;
   DeviceFacts device;
-  std::string timer;                  // "cupti", "event", "clock"
-  std::string timer_note;             // why it is not the one asked for; empty when it is
+  std::string timer;       // "cupti", "event", "clock"
+  std::string timer_note;  // why it is not the one asked for; empty when it is
   std::vector<OpDescription> operators;
   std::vector<VariantDescription> variants;  // that it can run on its device
-  std::string git_sha, build;         // what it was built from and with
-  bool dirty = false;
 };
 
 /// What a case's data turned out to be.
@@ -52,6 +56,7 @@ struct CaseData {
 
 /// One variant to run on one case.
 struct Request {
+  static constexpr const char* kKind = "run";  // protocol.h
   Case spec;
   std::string variant;
   Canary canary;

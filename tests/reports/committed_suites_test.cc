@@ -8,10 +8,14 @@
 #include <set>
 
 #include "harness/campaign/suite.h"
-#include "harness/kernel/kernel.h"
+#include "harness/kernel/registry.h"
 
 namespace moegate {
 namespace {
+
+std::vector<OpDescription> operators() {
+  return describe_operators(own_registry(), Backend::host);
+}
 
 class CommittedSuites : public testing::Test {
  protected:
@@ -34,7 +38,7 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
   EXPECT_FALSE(suites.empty());
   for (const auto& [name, comment] : suites) {
     EXPECT_FALSE(comment.empty()) << name << " lacks a comment on its first line";
-    for (const Case& c : load_suite(name, {}, own_operators())) {
+    for (const Case& c : load_suite(name, {}, operators())) {
       EXPECT_NO_THROW(find_op(c.op).validate(c)) << c.key();
     }
   }
@@ -57,18 +61,18 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"pr-sglang-10567", 96},
                                                 {"pr-tensorrt-llm-12686", 54}};
   for (const auto& [name, limit] : limits) {
-    EXPECT_LE(load_suite(name, {}, own_operators()).size(), limit) << name;
+    EXPECT_LE(load_suite(name, {}, operators()).size(), limit) << name;
   }
 }
 
 TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
   std::set<std::string> sections;
-  for (const Case& c : load_suite("nightly", {}, own_operators())) sections.insert(c.section);
+  for (const Case& c : load_suite("nightly", {}, operators())) sections.insert(c.section);
   for (const std::string model :
        {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "gpt-oss-20b", "gpt-oss-120b"}) {
     EXPECT_EQ(sections.count(model), 1u) << model;
     std::set<std::string> keys;
-    for (const Case& c : load_suite(model, {{"launch", {"graph"}}}, own_operators())) {
+    for (const Case& c : load_suite(model, {{"launch", {"graph"}}}, operators())) {
       if (c.op == "topk_sort") keys.insert(c.key());
     }
     EXPECT_EQ(keys.size(), 51u) << model;  // 17 token counts, 3 routings
@@ -78,7 +82,7 @@ TEST_F(CommittedSuites, TheNightlyCoversEveryModelWithASuite) {
 TEST_F(CommittedSuites, ModelSuitesTakeTheTunedBlock) {
   // `--axis block=tuned` replaces the block of every operator that has one, moe_align's as well.
   for (const std::string name : {"deepseek-r1", "qwen3-30b-a3b", "qwen3-235b-a22b", "qwen3-next"}) {
-    for (const Case& c : load_suite(name, {{"block", {"tuned"}}}, own_operators())) {
+    for (const Case& c : load_suite(name, {{"block", {"tuned"}}}, operators())) {
       EXPECT_NO_THROW(find_op(c.op).validate(c)) << c.key();
     }
   }
@@ -90,7 +94,7 @@ TEST_F(CommittedSuites, TheNightlyRunsEveryOperatorAsAGraph) {
     if (op.file.starts_with("kernels/")) left.insert(op.name);  // the others are tests' own
   }
   EXPECT_FALSE(left.empty());
-  for (const Case& c : load_suite("nightly", {}, own_operators())) {
+  for (const Case& c : load_suite("nightly", {}, operators())) {
     EXPECT_EQ(c.get("launch"), c.section == "gpt-oss-120b-eager" ? "stream" : "graph") << c.key();
     left.erase(c.op);
   }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/ab.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/campaign/campaign_fixture.h"
+#include "harness/campaign/selftest.h"
+
+namespace moegate {
+namespace {
+
+class AbTest : public CampaignTest {
+ protected:
+  AbTest() {
+    ab_.run = options_;
+    std::ofstream(base_path_) << "a program to hash\n";
+    ab_.base.program = base_path_;
+    ab_.plan = {.screen_rounds = 3, .rounds = 6, .extra_rounds = 0};
+    for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.001;
+  }
+
+  Comparison run() {
+    Store kept = store();
+    return run_ab(kept, prepare_ab(ab_, fake_), [](Backend) { return Limits::cuda(); });
+  }
+  CaseId id(const std::string& variant, int rows = 1) const {
+    return {"s", fmt::format("fake/rows={}", rows), variant};
+  }
+  std::vector<std::string> starts() const {
+    std::vector<std::string> all;
+    std::ranges::copy_if(fake_.journal, std::back_inserter(all),
+                         [](const std::string& entry) { return entry.ends_with("start"); });
+    return all;
+  }
+
+  const std::string base_path_ = (folder_ / "base.out").string();
+  AbOptions ab_;
+};
+
+TEST_F(AbTest, BothSidesStartInAbbaOrder) {
+  ab_.plan.screen_rounds = 2;
+  run();
+  // The first two plan, and measure the first round.
+  const std::vector<std::string> expected = {base_path_ + ": start", "start", "start",
+                                             base_path_ + ": start"};
+  std::vector<std::string> first = starts();
+  first.resize(4);
+  EXPECT_EQ(first, expected);
+  const auto measured_first = [&](size_t from) { return fake_.journal.at(from); };
+  EXPECT_TRUE(measured_first(2).starts_with(base_path_ + ": run")) << "base leads in round 0";
+}
+
+TEST_F(AbTest, FindsASlowDownAndNothingElse) {
+  fake_.program("").spans["fused"] = 1100;
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.judged.at(id("fused")).outcome, Outcome::regressed);
+  EXPECT_NEAR(result.decided.judged.at(id("fused")).effect, 0.1, 0.01);
+  EXPECT_EQ(result.decided.judged.count(id("plain")), 1u);
+  EXPECT_NE(result.decided.judged.at(id("plain")).outcome, Outcome::regressed);
+}
+
+TEST_F(AbTest, AScreenSendsOnSuspectsOnly) {
+  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0001;
+  fake_.program("").spans["fused"] = 1100;
+  const Comparison result = run();
+  EXPECT_EQ(result.screened.count(id("fused")), 1u);
+  EXPECT_EQ(result.screened.count(id("plain")), 0u);
+  EXPECT_EQ(count("run fake/rows=1 plain"), 3);
+  EXPECT_EQ(count("run fake/rows=1 fused"), 3 + 6);
+}
+
+TEST_F(AbTest, ExtendsOnlyWhatStaysOpen) {
+  fake_.program("").spans["fused"] = 1100;
+  fake_.program("").touch = [n = 0](const Request& request, Result& result) mutable {
+    if (request.variant == "plain") result.span_ns *= n++ / 2 % 2 == 0 ? 0.8 : 1.25;
+  };
+  ab_.plan.extra_rounds = 5;
+  run();
+  EXPECT_EQ(count("run fake/rows=1 plain"), 3 + 6 + 5);
+  EXPECT_EQ(count("run fake/rows=1 fused"), 3 + 6);
+}
+
+TEST_F(AbTest, IdenticalCodeIsMeasuredOnceAndNotJudged) {
+  for (const std::string& path : {base_path_, std::string()})
+    fake_.program(path).codes["plain"] = "c0de";
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.identical.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.judged.count(id("plain")), 0u);
+  EXPECT_EQ(count("run fake/rows=1 plain"), 1);
+  EXPECT_GT(count("run fake/rows=1 fused"), 1);
+}
+
+TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
+  ab_.rows.emplace();
+  run();
+  EXPECT_EQ(std::ranges::count_if(
+                fake_.journal,
+                [](const std::string& entry) { return entry.find("run") != std::string::npos; }),
+            0);
+  ab_.rows = std::set<RowName>{{"fake/rows=1", "plain"}};
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.judged.size(), 1u);
+  EXPECT_EQ(count("run fake/rows=2 plain"), 0);
+}
+
+TEST_F(AbTest, ACrashOfOneSideCostsItsRowOnly) {
+  fake_.program("").at("fused", 0) = Status::crashed;
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.judged.count(id("plain")), 1u);
+  EXPECT_FALSE(result.interrupted);
+}
+
+TEST_F(AbTest, InterruptedWhileItMeasures) {
+  fake_.program(base_path_).touch = [](const Request&, Result&) { raise(SIGINT); };
+  const Comparison result = run();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_TRUE(result.decided.judged.empty());
+  EXPECT_EQ(store().run_info(result.head_run).status, "interrupted");
+}
+
+TEST_F(AbTest, AParameterThatTheBaseDoesNotKnowIsNoErrorOfTheSuite) {
+  fake_.program("").hello.operators[0].params.push_back({"depth", "1", "new"});
+  write_suite("op = fake\n[a]\nrows = 1\ndepth = 1, 2\n");
+  fake_.program(base_path_).touch = [](const Request& request, Result& result) {
+    if (request.spec.get("depth") != "1")
+      result = {.variant = request.variant, .status = Status::unsupported};
+  };
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.judged.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.judged.count({"s", "fake/depth=2,rows=1", "plain"}), 0u);
+}
+
+TEST_F(AbTest, ASelfTestSeesASlowDownOfAKnownSizeAndNoOther) {
+  ab_.base.program = "";
+  ab_.trust_code = false;
+  ab_.base.canary_slow_by = {0};
+  ab_.head.canary_slow_by = {0.05};
+  write_suite("op = fake\n[a]\nrows = 1, 2, 3, 4, 5, 6, 7, 8\n");
+  const std::vector<Calibration> slow = calibrate(run(), {0.05});
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_EQ(slow[0].judged, 16);
+  EXPECT_EQ(slow[0].failed, 16);
+  EXPECT_NEAR(slow[0].effect, 0.05, 0.005);
+
+  ab_.base.canary_slow_by = ab_.head.canary_slow_by = {};
+  const std::vector<Calibration> none = calibrate(run(), {0});
+  EXPECT_EQ(none[0].judged, 16);
+  EXPECT_EQ(none[0].failed, 0);
+  EXPECT_NEAR(none[0].effect, 0, 0.005);
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program has, as a value: a worker serves the registry that it is given.
+#pragma once
+
+#include "harness/kernel/description.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+
+/// Operators and variants, sorted by name.
+struct Registry {
+  std::vector<OpEntry> ops;
+  std::vector<Variant> variants;
+};
+
+/// All that registered themselves in this program. Throws as all_ops() does.
+const Registry& own_registry();
+
+/// As those of kernel.h, which are of own_registry().
+const OpEntry& find_op(const std::string& name, const Registry& registry);
+const Variant& find_variant(const std::string& op, Backend backend, const std::string& name,
+                            const Registry& registry);
+Case resolved(Case c, const DeviceFacts& device, const Registry& registry);
+
+/// The operators without their code, as a backend knows them, sorted by name.
+std::vector<OpDescription> describe_operators(const Registry& registry, Backend backend);
+/// The variants for a backend without their code, sorted by operator and name.
+std::vector<VariantDescription> describe_variants(const Registry& registry, Backend backend);
+
+}  // namespace moegate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/worker/protocol.h"
+
+#include <array>
+#include <cmath>
+
+namespace moegate {
+
+const char* name_of(Task task) {
+  switch (task) {
+    case Task::verify:
+      return "verify";
+    case Task::measure:
+      return "measure";
+    case Task::profile:
+      return "profile";
+    case Task::controls:
+      return "controls";
+  }
+  return "?";
+}
+
+void parse_name(const std::string& name, Task& task) {
+  task = named(name, {Task::verify, Task::measure, Task::profile, Task::controls});
+}
+
+void parse_name(const std::string& name, Flush& flush) {
+  flush = named(name, {Flush::read, Flush::write, Flush::none});
+}
+
+std::string kind_of(const nlohmann::json& message) {
+  if (!message.is_object()) return "";
+  const auto kind = message.find("kind");
+  return kind != message.end() && kind->is_string() ? kind->get<std::string>() : "";
+}
+
+std::vector<std::string> own_features() {
+  return {feature::kCheck, feature::kThrottle, feature::kCanary, feature::kControls,
+          feature::kProfile};
+}
+
+void check_wire(int theirs, const std::string& who) {
+  if (theirs == kWire) return;
+  usage_error(
+      "{} speaks version {} of the worker's protocol, this program version {}; build the older of "
+      "the two anew",
+      who, theirs, kWire);
+}
+
+std::string implausible(const Result& result, double elapsed_s) {
+  if (!result.measured() || result.timer.empty()) return "";
+  const auto numbers =
+      std::to_array<std::pair<const char*, double>>({{"span_ns", result.span_ns},
+                                                     {"median_ns", result.median_ns},
+                                                     {"low_ns", result.low_ns},
+                                                     {"high_ns", result.high_ns},
+                                                     {"min_ns", result.min_ns},
+                                                     {"ratio", result.ratio},
+                                                     {"ratio_low", result.ratio_low},
+                                                     {"ratio_high", result.ratio_high}});
+  for (const auto& [name, value] : numbers) {
+    if (!std::isfinite(value) || value < 0) return fmt::format("{} is {:g}", name, value);
+  }
+  if (result.low_ns > result.high_ns) return "low_ns is above high_ns";
+  if (result.ratio_low > result.ratio_high) return "ratio_low is above ratio_high";
+  if (result.span_ns > 1e9 * elapsed_s) {
+    return fmt::format("span_ns is {:g}, but the answer took {:.3g} s", result.span_ns, elapsed_s);
+  }
+  return "";
+}
+
+}  // namespace moegate

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runner and a worker say to each other, as types; PROTOCOL.md is the page. The worker may
+// be another build of moegate (the base of an A/B) or another program altogether. A message is an
+// object with a `kind`; its fields and enumerators go by name, a field that the receiver does not
+// know is ignored, and one that is absent keeps its default.
+//
+//   runner                           worker
+//   start {wire, features, options}  → hello {wire, features, device, operators, variants, …}
+//   check {questions}                → answers {answers}
+//   run {spec, variant, canary}      → result {result, cost, facts}
+//   throttle                         → throttled {reasons}
+// A worker may answer anything with fault {fault, exit}, and ends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/worker/value_json.h"
+#include "harness/worker/wire.h"
+#include "harness/worker/worker.h"
+
+namespace moegate {
+
+/// Version of the conversation; programs of different versions do not talk. It changes when a peer
+/// that ignores unknown fields would misunderstand.
+constexpr int kWire = 2;
+
+/// The child's ends of the pipes; 0 to 2 stay what they are, so that a kernel may print.
+constexpr int kRequests = 3, kReplies = 4;
+
+/// What a peer can do beside answering `run`; a runner asks nothing of a worker that does not name
+/// it.
+namespace feature {
+constexpr const char* kCheck = "check";        // answers `check`
+constexpr const char* kThrottle = "throttle";  // answers `throttle`
+constexpr const char* kCanary = "canary";      // builds canaries in
+constexpr const char* kControls = "controls";  // task controls
+constexpr const char* kProfile = "profile";    // task profile
+}  // namespace feature
+
+const char* name_of(Task task);
+void parse_name(const std::string& name, Task& task);  // throws std::invalid_argument
+void parse_name(const std::string& name, Flush& flush);
+
+struct Start {
+  static constexpr const char* kKind = "start";
+  int wire = 0;
+  std::vector<std::string> features;
+  WorkerOptions options;
+};
+
+struct Check {
+  static constexpr const char* kKind = "check";
+  std::vector<CaseQuestion> questions;
+};
+
+struct Answers {
+  static constexpr const char* kKind = "answers";
+  std::vector<CaseAnswer> answers;  // as many as there were questions
+};
+
+/// Answer to `run`.
+struct Measured {
+  static constexpr const char* kKind = "result";
+  Result result;
+  Cost cost;
+  std::vector<Fact> facts;
+};
+
+struct Throttle {
+  static constexpr const char* kKind = "throttle";
+};
+
+struct Throttled {
+  static constexpr const char* kKind = "throttled";
+  std::string reasons;  // empty: none or unknown
+};
+
+/// The worker's last words. These two fields are those of every version, so that programs of
+/// different versions can say that they are.
+struct Fault {
+  static constexpr const char* kKind = "fault";
+  std::string fault;
+  int exit = static_cast<int>(Exit::internal);  // base/error.h
+};
+
+// Hello and Request, of worker.h, are the messages "hello" and "run".
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Param, name, default_value, help)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(OpDescription, name, help, params, yardstick,
+                                                before)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(VariantDescription, op, name, backend, language,
+                                                help)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, wire, features, language, version, git_sha,
+                                                dirty, build, device, timer, timer_note, operators,
+                                                variants)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Case, suite, section, op, params, defaults)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Canary, slow_by, scale)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sampling, min_samples, max_samples, precision,
+                                                budget_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, tiles, timer, task, flush,
+                                                flush_factor, sampling)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Start, wire, features, options)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Check, questions)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Answers, answers)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Measured, result, cost, facts)
+inline void to_json(nlohmann::json& json, const Throttle&) {
+  json = nlohmann::json::object();
+}
+inline void from_json(const nlohmann::json&, Throttle&) {}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Throttled, reasons)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Fault, fault, exit)
+
+/// The kind of a message; empty where it has none.
+std::string kind_of(const nlohmann::json& message);
+
+/// The message as it travels.
+template <class T>
+nlohmann::json encode(const T& value) {
+  nlohmann::json message = value;
+  message["kind"] = T::kKind;
+  return message;
+}
+
+/// Throws Nonsense for a message of another kind, or with a field of another type.
+template <class T>
+T decode(const nlohmann::json& message) {
+  try {
+    if (kind_of(message) == T::kKind) return message.get<T>();
+  } catch (const std::exception& e) {
+    throw Nonsense(std::string(T::kKind) + ": " + e.what());
+  }
+  throw Nonsense("'" + kind_of(message) + "' where '" + T::kKind + "' was due");
+}
+
+/// What a worker of this program says it can do.
+std::vector<std::string> own_features();
+/// Throws Error(usage) naming both versions and the side that is behind, unless the peer's is ours.
+void check_wire(int theirs, const std::string& who);
+/// What in a timed result cannot be, in one clause, when the worker took `elapsed_s` for it; empty
+/// when all can.
+std::string implausible(const Result& result, double elapsed_s);
+
+}  // namespace moegate

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner's end, with programs that answer what a test has written down beforehand.
+#include "harness/worker/worker.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "harness/worker/protocol.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class WorkerTest : public testing::Test {
+ protected:
+  WorkerTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / fmt::format("moegate_worker_{}", test->name());
+    fs::create_directories(folder_);
+    old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
+  }
+  ~WorkerTest() override {
+    std::signal(SIGPIPE, old_pipe_);
+    fs::remove_all(folder_);
+  }
+
+  static std::string bytes_of(const json& message) {
+    const auto cbor = json::to_cbor(message);
+    const auto size = static_cast<uint32_t>(cbor.size());
+    std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+    return bytes.append(cbor.begin(), cbor.end());
+  }
+
+  /// Starts a program that sends these bytes, and then waits; without bytes it ends.
+  std::unique_ptr<Worker> start(const std::string& replies) {
+    const fs::path script = folder_ / "program";
+    std::ofstream(folder_ / "replies", std::ios::binary) << replies;
+    std::ofstream(script) << fmt::format(
+        "#!/bin/sh\n[ -s '{0}' ] || exit 3\ncat '{0}' >&4\nexec cat <&3 >/dev/null\n",
+        (folder_ / "replies").string());
+    fs::permissions(script, fs::perms::owner_all);
+    return worker_processes().start({.program = script.string()});
+  }
+
+  static Hello hello() {
+    Hello hello;
+    hello.wire = kWire;
+    hello.features = own_features();
+    return hello;
+  }
+
+  static Measured measured() {
+    Measured measured;
+    measured.result.variant = "fast";
+    measured.result.timer = "clock";
+    measured.result.span_ns = 100;
+    measured.cost.flops = 7;
+    return measured;
+  }
+
+  /// Runs variant "fast" with a worker that answers with these bytes.
+  std::pair<Result, bool> run(const std::string& reply) {
+    const auto worker = start(bytes_of(encode(hello())) + reply);
+    CaseData data;
+    Request request;
+    request.variant = "fast";
+    Result result = worker->run(request, 20, data);
+    return {std::move(result), worker->alive()};
+  }
+
+  void expect_refused(const std::string& replies, Exit code, const std::string& part) {
+    try {
+      start(replies);
+      ADD_FAILURE() << "started";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), code) << e.what();
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  }
+
+  fs::path folder_;
+  void (*old_pipe_)(int);
+};
+
+TEST_F(WorkerTest, AResultComesBack) {
+  const auto [result, alive] = run(bytes_of(encode(measured())));
+  EXPECT_EQ(result.status, Status::ok) << result.why;
+  EXPECT_EQ(result.span_ns, 100);
+  EXPECT_TRUE(alive);
+}
+
+TEST_F(WorkerTest, NonsenseCostsTheRowAndTheWorker) {
+  const json good = encode(measured());
+  const auto with = [&](const char* path, const json& value) {
+    json bad = good;
+    bad[json::json_pointer(path)] = value;
+    return bytes_of(bad);
+  };
+  const std::string garbage("\x04\x00\x00\x00\xff\xff\xff\xff", 8);
+  const std::string deep = std::string("\x40\x42\x0f\x00", 4) + std::string(1000000, '\x81');
+  for (const std::string& reply :
+       {with("/result/status", 4), with("/result/status", "splendid"), with("/result", nullptr),
+        with("/result/span_ns", "fast"), with("/result/span_ns", 9e18), with("/facts", 1),
+        with("/result/variant", "slow"), with("/kind", "answers"), bytes_of(json::array()),
+        std::string("\xff\xff\xff\xff", 4), garbage, deep}) {
+    const auto [result, alive] = run(reply);
+    EXPECT_EQ(result.status, Status::crashed);
+    EXPECT_TRUE(result.why.starts_with("answered with nonsense: ")) << result.why;
+    EXPECT_EQ(result.variant, "fast");
+    EXPECT_FALSE(alive);
+  }
+}
+
+TEST_F(WorkerTest, AFaultOfAVariantCostsTheRow) {
+  const auto [result, alive] = run(bytes_of(encode(Fault{.fault = "device gone", .exit = 21})));
+  EXPECT_EQ(result.status, Status::crashed);
+  EXPECT_EQ(result.why, "device gone");
+  EXPECT_FALSE(alive);
+}
+
+TEST_F(WorkerTest, ACaseThatAnotherBuildCannotHaveIsUnsupportedThere) {
+  const auto [result, alive] = run(bytes_of(encode(Fault{.fault = "no such dtype", .exit = 2})));
+  EXPECT_EQ(result.status, Status::unsupported);
+  EXPECT_EQ(result.why, "no such dtype");
+}
+
+TEST_F(WorkerTest, RefusesAnotherVersion) {
+  Hello other = hello();
+  other.wire = 3;
+  expect_refused(bytes_of(encode(other)), Exit::usage, "version 3");
+  // Version 1 has no kinds.
+  expect_refused(bytes_of({{"fault", "the program to measure speaks version 1"}, {"exit", 2}}),
+                 Exit::usage, "version 1");
+}
+
+TEST_F(WorkerTest, RefusesAProgramThatIsNone) {
+  expect_refused("", Exit::usage, "does not answer");
+  expect_refused(std::string(64, 'x'), Exit::usage, "nonsense");
+  expect_refused(bytes_of(json::array()), Exit::usage, "nonsense");
+  expect_refused(bytes_of({{"kind", "hello"}, {"wire", "two"}}), Exit::usage, "nonsense");
+}
+
+TEST_F(WorkerTest, AsksNothingThatIsNotNamed) {
+  Hello plain = hello();
+  plain.features.clear();
+  const auto worker = start(bytes_of(encode(plain)));
+  EXPECT_EQ(worker->throttle(), "");
+  EXPECT_EQ(worker->check(std::vector<CaseQuestion>(2)).size(), 2u);
+  CaseData data;
+  Request request;
+  request.canary.slow_by = 0.5;
+  EXPECT_EQ(worker->run(request, 5, data).status, Status::unsupported);
+  EXPECT_TRUE(worker->alive());
+}
+
+TEST_F(WorkerTest, AsManyAnswersAsQuestions) {
+  const auto worker =
+      start(bytes_of(encode(hello())) + bytes_of(encode(Answers{.answers = {{}, {}}})));
+  EXPECT_THROW(worker->check(std::vector<CaseQuestion>(3)), Error);
+  EXPECT_FALSE(worker->alive());
+}
+
+}  // namespace
+}  // namespace moegate
