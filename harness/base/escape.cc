@@ -1,15 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/escape.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace moegate {
 namespace {
 
-constexpr const char* kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr const char* kReplacement = "\xEF\xBF\xBD";     // U+FFFD
+constexpr const char* kZeroWidthSpace = "\xE2\x80\x8B";  // U+200B
 
 bool starts_character(char c) {
   return (c & 0xc0) != 0x80;
+}
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Line feed, carriage return, U+0085, U+2028, U+2029.
+bool ends_line(const std::string& character) {
+  return character == "\n" || character == "\r" || character == "\xC2\x85" ||
+         character == "\xE2\x80\xA8" || character == "\xE2\x80\xA9";
+}
+
+/// Control characters, and the marks that turn the direction of what follows.
+bool shows_nothing(const std::string& character) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
+  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  return (character >= "\xE2\x80\xAA" && character <= "\xE2\x80\xAE") ||  // U+202A to U+202E
+         (character >= "\xE2\x81\xA6" && character <= "\xE2\x81\xA9");    // U+2066 to U+2069
+}
+
+/// Whether markdown could read the character as more than itself. What cannot be stays bare, so
+/// that names stay readable on a terminal: the '_' of topk_sort, the brackets of weights[3].
+bool is_markup(char before, char c, char after, bool last) {
+  switch (c) {
+    case '_':
+      return !is_word(before) || !is_word(after);
+    case '~':
+      return before != ' ' || after != ' ';
+    case ']':  // of a link, an image or a definition, which may follow
+      return last || after == '(' || after == '[' || after == ':';
+    default:
+      return std::strchr("\\`*<>&|", c) != nullptr;
+  }
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -69,13 +107,49 @@ std::string xml_escaped(const std::string& text) {
   return out;
 }
 
-std::string markdown_escaped(const std::string& text) {
+std::string one_line(const std::string& text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
+    return text;
   std::string out;
-  for (const char c : valid_utf8(text)) {
-    if (std::string("\\`<>&").find(c) != std::string::npos) out += '\\';
-    out += c;
+  const std::string valid = valid_utf8(text);
+  for (size_t i = 0; i < valid.size();) {
+    const size_t start = i++;
+    while (i < valid.size() && !starts_character(valid[i])) ++i;
+    const std::string character = valid.substr(start, i - start);
+    if (character == "\r" && valid[i] == '\n') continue;  // the line feed is the space
+    if (ends_line(character) || character == "\t") {
+      out += ' ';
+    } else {
+      out += shows_nothing(character) ? kReplacement : character;
+    }
   }
   return out;
+}
+
+std::string markdown_escaped(const std::string& text) {
+  const std::string line = one_line(text);
+  std::string out;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char before = i > 0 ? line[i - 1] : ' ', after = i + 1 < line.size() ? line[i + 1] : ' ';
+    if (is_markup(before, line[i], after, i + 1 == line.size())) out += '\\';
+    out += line[i];
+    // A forge looks for mentions after it has resolved escapes and references; only another
+    // character helps.
+    if (line[i] == '@' && !is_word(before) && is_word(after)) out += kZeroWidthSpace;
+  }
+  return out;
+}
+
+std::string markdown_code(const std::string& text) {
+  const std::string line = one_line(text);
+  if (line.empty()) return "";
+  size_t longest = 0, run = 0;
+  for (const char c : line) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`'), space = longest > 0 ? " " : "";
+  return fence + space + line + space + fence;
 }
 
 std::string workflow_escaped(const std::string& text) {

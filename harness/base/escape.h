@@ -17,9 +17,15 @@ std::string clipped(const std::string& text, size_t characters);
 /// (control characters, invalid UTF-8) as U+FFFD.
 std::string xml_escaped(const std::string& text);
 
-/// For markdown, so that it shows what it says: no HTML, code or entities. '|' is left to the
-/// table.
+/// A valid text on one line: line ends and tabs become spaces; what shows nothing but acts (control
+/// characters, marks of direction) becomes U+FFFD.
+std::string one_line(const std::string& text);
+
+/// For markdown, in a paragraph or a cell of a table, as one line that shows what it says: no HTML,
+/// emphasis, code, links, images or entities, and it mentions nobody.
 std::string markdown_escaped(const std::string& text);
+/// For markdown, as a code span; nothing for an empty text. '|' is left to the table.
+std::string markdown_code(const std::string& text);
 
 /// For the message of a GitHub workflow command, which is one line.
 std::string workflow_escaped(const std::string& text);

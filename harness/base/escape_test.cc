@@ -27,9 +27,42 @@ TEST(Escape, Xml) {
             "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD(");
 }
 
-TEST(Escape, Markdown) {
+TEST(Escape, OneLine) {
+  EXPECT_EQ(one_line("a\r\nb\rc\nd\te"), "a b c d e");
+  EXPECT_EQ(one_line("\x1b[31m\x7f|\xC2\x9b|\xE2\x80\xAE|\xE2\x80\xA8|µ…"),
+            "\xEF\xBF\xBD[31m\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD| |µ…");
+  EXPECT_EQ(one_line(std::string("nul\0\xff", 5)), "nul\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(Escape, MarkdownShowsWhatItSays) {
   EXPECT_EQ(markdown_escaped("kernel<int> `x` a\\b &lt; | µ"),
-            "kernel\\<int\\> \\`x\\` a\\\\b \\&lt; | µ");
+            "kernel\\<int\\> \\`x\\` a\\\\b \\&lt; \\| µ");
+  EXPECT_EQ(markdown_escaped("**b** *i* _i_ __b__ ~s~ a*b*c"),
+            "\\*\\*b\\*\\* \\*i\\* \\_i\\_ \\_\\_b\\_\\_ \\~s\\~ a\\*b\\*c");
+  EXPECT_EQ(markdown_escaped("a\n::error::b"), "a ::error::b");
+}
+
+TEST(Escape, MarkdownHasNoLinksImagesOrMentions) {
+  EXPECT_EQ(markdown_escaped("![a](u) [b](javascript:x) [c][d] [e]: u"),
+            "![a\\](u) [b\\](javascript:x) [c\\][d] [e\\]: u");
+  EXPECT_EQ(markdown_escaped("[what follows may be (u)]"), "[what follows may be (u)\\]");
+  EXPECT_EQ(markdown_escaped("@team, (@a) me@b.org @ 5"),
+            "@\xE2\x80\x8Bteam, (@\xE2\x80\x8B"
+            "a) me@b.org @ 5");
+}
+
+TEST(Escape, MarkdownLeavesNamesReadable) {
+  for (const char* text : {"topk_sort/experts=8,tokens=16", "weights[3] is 2, should be 1", "~",
+                           "+1.5 % (us)", "x ~ y", "#1", "-3", "a → b"}) {
+    EXPECT_EQ(markdown_escaped(text), text);
+  }
+}
+
+TEST(Escape, MarkdownCodeHasAFenceThatTheTextLacks) {
+  EXPECT_EQ(markdown_code("a\n<b> *c*"), "`a <b> *c*`");
+  EXPECT_EQ(markdown_code("echo `date`"), "`` echo `date` ``");
+  EXPECT_EQ(markdown_code("a``b`"), "``` a``b` ```");
+  EXPECT_EQ(markdown_code(""), "");
 }
 
 TEST(Escape, WorkflowCommands) {

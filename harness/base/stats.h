@@ -56,11 +56,11 @@ struct VariancePrior {
 };
 
 /// The prior that sample variances with `df` degrees of freedom each were drawn from, by the
-/// moments of their logarithms (Smyth 2004, section 6.2; limma's fitFDist). The `tails` lowest and
-/// as many highest are winsorised first, so that a few foreign ones do not widen it; the spread
-/// that costs is put back as for a normal sample. Zeros count as 1e-5 of the median. Throws
-/// std::invalid_argument for fewer than two variances, df <= 0, tails not in [0, 0.25], or where
-/// most variances are zero.
+/// moments of their logarithms (Smyth 2004, section 6.2; limma's fitFDist). The share `tails` at
+/// each end is winsorised first, so that a few foreign variances do not widen the prior. The spread
+/// that this takes away is added back as for a normal sample. A zero counts as 1e-5 of the median.
+/// Throws std::invalid_argument for fewer than two variances, df <= 0, tails not in [0, 0.25], or
+/// when most variances are zero.
 VariancePrior fit_prior(std::span<const double> variances, double df, double tails = 0.05);
 
 }  // namespace moegate

@@ -5,20 +5,21 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
+#include "harness/base/escape.h"
 
 namespace moegate {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string markdown_escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    if (c == '\r') continue;
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
+std::string plain(const Table::Cell& cell) {
+  return cell.mark.empty() ? cell.text : cell.text + " " + cell.mark;
+}
+
+std::string markdown_cell(const Table::Cell& cell) {
+  std::string text = markdown_escaped(cell.text);
+  if (cell.bold && !text.empty()) text = "**" + text + "**";
+  return cell.mark.empty() ? text : text + " " + markdown_escaped(cell.mark);
 }
 
 /// Characters, not bytes: µ and … must not shift a column.
@@ -45,7 +46,7 @@ std::string render_markdown(const Table& table) {
   for (const std::string& column : table.columns) lines[0].push_back(markdown_escaped(column));
   for (size_t r = 0; r < table.rows.size(); ++r) {
     for (size_t i = 0; i < n; ++i) {
-      lines[r + 1].push_back(markdown_escaped(table.rows[r][i].text));
+      lines[r + 1].push_back(markdown_cell(table.rows[r][i]));
       if (table.rows[r][i].number) right[i] = true;
     }
   }
@@ -78,7 +79,7 @@ std::string render_csv(const Table& table) {
   }
   out += "\r\n";  // RFC 4180
   for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_escaped(row[i].text);
+    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_escaped(plain(row[i]));
     out += "\r\n";
   }
   return out;
@@ -92,10 +93,11 @@ std::string json_string(const std::string& text) {
 
 /// A number keeps its digits as printed; what is no JSON number ("n/a", "inf") stays a string.
 std::string json_cell(const Table::Cell& cell) {
-  if (!cell.number) return json_string(cell.text);
-  if (cell.text.empty()) return "null";
-  const Json parsed = Json::parse(cell.text, nullptr, /*allow_exceptions=*/false);
-  return parsed.is_number() ? cell.text : json_string(cell.text);
+  const std::string text = plain(cell);
+  if (!cell.number) return json_string(text);
+  if (text.empty()) return "null";
+  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_number() ? text : json_string(text);
 }
 
 std::string render_json(const Table& table) {

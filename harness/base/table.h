@@ -8,9 +8,12 @@
 namespace moegate {
 
 struct Table {
+  /// A text as it is; each spelling escapes it.
   struct Cell {
     std::string text;
     bool number = false;  // right-aligned in markdown, unquoted in JSON
+    bool bold = false;    // in markdown
+    std::string mark;     // a sign that follows the text: after its bold in markdown, "x ⚠"
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
@@ -20,7 +23,7 @@ enum class Format { md, csv, json };
 /// "md", "csv", "json"; throws Error(usage) naming the choices.
 Format parse_format(const std::string& name);
 
-/// md escapes '|' so that a cell never breaks the table; json is an array of objects.
+/// md shows every cell as it is (escape.h); json is an array of objects.
 std::string render(const Table& table, Format format);
 
 }  // namespace moegate

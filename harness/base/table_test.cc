@@ -27,6 +27,15 @@ TEST(Table, MarkdownKeepsALineAndAWidth) {
   EXPECT_EQ(render(table, Format::md), "| a   |\n| --- |\n| x y |\n|     |\n");
 }
 
+TEST(Table, ACellIsShownAsItIs) {
+  const Table table{{"a_b", "x"}, {{{"<b> *c* [d](e)", false}, {"1.2x", true, true, "⚠"}}}};
+  EXPECT_EQ(render(table, Format::md),
+            "| a_b                 |          x |\n"
+            "| ------------------- | ---------: |\n"
+            "| \\<b\\> \\*c\\* [d\\](e) | **1.2x** ⚠ |\n");
+  EXPECT_EQ(render(table, Format::csv), "a_b,x\r\n<b> *c* [d](e),1.2x ⚠\r\n");
+}
+
 TEST(Table, CsvQuotesOnlyWhatNeedsIt) {
   const Table table{{"a", "b"},
                     {{{"x,y", false}, {"say \"hi\"", false}}, {{"l\nm", false}, {"1.50", true}}}};

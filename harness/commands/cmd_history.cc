@@ -5,6 +5,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/report/history.h"
+#include "harness/report/page_markdown.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -49,7 +50,7 @@ int cmd_history(const Args& args) {
   if (!command) return 0;
   Store store = Store::open(command->db, Store::Mode::read);
   const auto all = read_history(store, command->query);
-  fmt::print("{}", command->format == Format::md ? markdown(all)
+  fmt::print("{}", command->format == Format::md ? to_markdown(history_page(all), kAnyBytes)
                                                   : render(history_table(all), command->format));
   return 0;
 }

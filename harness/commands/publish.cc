@@ -11,6 +11,7 @@
 #include "harness/kernel/controls.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
+#include "harness/report/page_markdown.h"
 
 namespace moegate {
 namespace {
@@ -62,10 +63,11 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
   if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
     store_verdicts(store, report.run.id, report.result);
   }
-  const std::string md = markdown(report), json = verdict_json(report);
+  const Page page = gate_page(report);
+  const std::string json = verdict_json(report);
   switch (options.format) {
     case Format::md:
-      fmt::print("{}", md);
+      fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
       break;
     case Format::csv:
       fmt::print("{}", render(verdict_table(report.result), Format::csv));
@@ -75,7 +77,7 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
       break;
   }
   std::fflush(stdout);
-  if (options.report) write_output(*options.report, md);
+  if (options.report) write_output(*options.report, to_markdown(page, kAnyBytes));
   if (options.junit) write_output(*options.junit, junit_xml(report));
   if (options.github) publish_to_github(report);
   if (options.verdict) write_output(*options.verdict, json);

@@ -12,9 +12,10 @@ namespace moegate {
 
 class Chiller {
  public:
-  /// `cache_bytes` of the last level, for machines without an instruction that flushes a line.
+  /// `cache_bytes` is the size of the last level. Machines without an instruction that flushes a
+  /// cache line need it.
   explicit Chiller(int64_t cache_bytes);
-  /// Exact where there is such an instruction; else reads twice the last-level cache.
+  /// Flushes every line of the operands; without such an instruction, reads twice the last level.
   void chill(const Problem& problem);
 
  private:

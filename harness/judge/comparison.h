@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two programs, or two variants of one, measured side by side, and what was decided about every
-// case: what an A/B is as values. ab.h measures it, ab_report.h words it.
+// An A/B as values: two programs, or two variants of one, measured side by side, and what was
+// decided about every case. ab.h only measures. replay_rule.h decides what to measure next and
+// gives the verdict. ab_report.h words it.
 #pragma once
 
 #include <optional>

@@ -11,32 +11,33 @@
 
 namespace moegate {
 
-/// How much slower than their anchors rows may become, as shares. A host's ratios are judged with
-/// ten times a GPU's margins, and creep with about as much more.
+/// How much slower than their anchors rows may become, as shares. A host's margins are ten times a
+/// GPU's, and so, about, are its limits of creep.
 struct CreepLimits {
   double row;      // one row
   double geomean;  // the geometric mean over a suite's rows
 
   static CreepLimits cuda() { return {0.03, 0.01}; }
   static CreepLimits host() { return {0.20, 0.10}; }
-  /// The backend's; a row may lose at least what fails it against the baseline (--fail-at).
+  /// The backend's limits. The row's is never below the loss that fails it against the baseline
+  /// (--fail-at).
   static CreepLimits of(Backend backend, const Limits& limits);
 };
 
-/// By which share a level is above its anchor at least: (1 + low) * base / anchor - 1, with the
-/// lower bound of its change against the baseline.
+/// The least share by which a level is above its anchor: (1 + low) * base / anchor - 1, where `low`
+/// is the lower bound of its change against the baseline.
 double creep(double low, double base, double anchor);
 
 /// Fails the cases that are above their anchor by more than the limit, though they pass against a
-/// baseline that left the anchor. Only what was judged for latency has a bound to do it with.
+/// baseline that left the anchor. Cases that were not judged for latency have no bound and stay.
 void apply_creep(GateResult& result, const std::map<std::string, Expectation>& expected,
                  const CreepLimits& limits);
 
 /// The first row, or the suite, that is above its anchors by more than the limit, in words; empty
-/// for none. Levels as they are, without bounds: a blessing takes them as they are.
+/// for none. It compares the levels themselves, without bounds, because a blessing stores them so.
 std::string beyond_anchor(const Baseline& baseline, const CreepLimits& limits);
 
-/// Every row's level becomes its anchor: what was lost until now is accepted.
+/// Makes every row's level its anchor, which accepts what was lost until now.
 void reset_anchors(Baseline& baseline);
 
 }  // namespace moegate

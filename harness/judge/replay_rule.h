@@ -2,11 +2,12 @@
 // The rule of a replayed comparison, in which every round runs both sides: screen, confirm with
 // new rounds, extend once. Pure functions; the caller measures, asks, measures more, asks again.
 //
-// Why the error rate holds: what is confirmed was selected by other rounds, so the selection leaves
-// the p-values alone and Holm over the selected is enough (screen and clean: Wasserman & Roeder
-// 2009). The extension is planned before anything is seen and judges its new rounds alone; each of
-// the two looks gets half of alpha, and the sum of both bounds the chance of any false alarm. There
-// is no third look.
+// Why the error rate holds:
+// - The rounds used to select are not used to test, so selection does not bias the p-values. Holm's
+//   correction over the selected cases is enough (screen and clean: Wasserman & Roeder 2009).
+// - The extension is planned before anything is seen and judges its new rounds alone. Each of the
+//   two looks gets half of alpha. Their sum bounds the chance of any false alarm.
+// - There is no third look.
 #pragma once
 
 #include <span>
@@ -16,17 +17,17 @@
 
 namespace moegate {
 
-/// Rounds per step. Where the screen is on stored numbers (judge_family), screen_rounds is unused;
-/// with extra_rounds == 0 there is no extension and the confirmation has all of alpha.
+/// Rounds per step. A screen on stored numbers (judge_family) does not use screen_rounds. With
+/// extra_rounds == 0 there is no extension, and the confirmation gets all of alpha.
 struct ReplayPlan {
   int screen_rounds = 4;
   int rounds = 12;
   int extra_rounds = 24;
 };
 
-/// Indices of the cases that go on after the screen: all but those shown equal and unsuspicious in
-/// both directions, p >= .05 each. No correction: a screen is no verdict. Cases that were not
-/// judged by their time (wrong, missing, new, identical, …) stay.
+/// Indices of the suspects of a screen. It keeps back a case that is shown equal and
+/// unsuspicious in both directions (p >= .05 each), and one that was not judged by its time (wrong,
+/// missing, new, identical, …). There is no correction, because a screen is no verdict.
 std::vector<size_t> suspects(std::span<const Judgement> screened);
 
 struct Confirmed {
@@ -34,8 +35,8 @@ struct Confirmed {
   std::vector<size_t> undecided;      // indices of those to extend
 };
 
-/// Judges the screened family on plan.rounds new rounds. Without an extension in the plan nothing
-/// is left undecided: what is inconclusive stays so.
+/// Judges the screened family on plan.rounds new rounds. If the plan has no extension, no case is
+/// left undecided: an inconclusive one stays inconclusive.
 Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
                   const ReplayPlan& plan);
 

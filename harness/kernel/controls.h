@@ -12,14 +12,14 @@ namespace moegate {
 const char* name_of(ControlOutcome o);
 
 /// Applies every control to `problem`, which must hold correct outputs and holds them again
-/// afterwards. `other` holds those of another seed. Each output tensor on its own, so that an exact
-/// one cannot cover for another's tolerance:
-/// - unwritten: filled with poison. Rejected in every case, or nothing looks at the output
+/// afterwards. `other` holds the outputs of another seed. Each output tensor is spoilt on its own,
+/// because an exact tensor would otherwise hide another's blind tolerance:
+/// - unwritten: filled with poison. If this is accepted, nothing looks at the output
 /// - zeros
 /// - constant: the mean of a floating output, the first element of another
 /// - scaled by 1.05: floating outputs
 /// - stale: the output of `other`
-/// and the operator's corruptions(). An output is taken for unchanged when check()'s hash is.
+/// and the operator's corruptions(). A control is `unchanged` when check()'s hash stays the same.
 std::vector<Control> negative_controls(Problem& problem, const Problem& other);
 
 /// One sentence that names every accepted control with what it passed; empty when there is none.

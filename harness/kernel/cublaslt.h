@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense matrix products by cuBLASLt, which is opened at run time: what ceilings are measured with,
-// and a library to stand beside kernels of our own. Knows no operator.
+// Dense matrix products by cuBLASLt, which is opened at run time. `doctor` measures ceilings with
+// them, and operators compare their kernels with them. Knows no operator.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,9 +13,9 @@ namespace moegate {
 /// Why there is no cuBLASLt here, and how to get it; empty when there is. The first call opens it.
 std::string no_cublaslt();
 
-/// A product as cuBLASLt counts, all matrices in columns: D [m, n] = A^T B in bf16, A [k, m] and
-/// B [k, n] both of `type`, the only order that it has for fp8. In rows: D [n, m] = B [n, k] times
-/// A [m, k] transposed.
+/// A product in cuBLASLt's terms, where all matrices are column-major: D [m, n] = A^T B in bf16,
+/// with A [k, m] and B [k, n] both of `type`. For fp8 it has no other order. Read row-major:
+/// D [n, m] = B [n, k] times A [m, k] transposed.
 struct CublasltShape {
   cudaDataType_t type;
   int m, n, k;
@@ -30,8 +30,8 @@ struct CublasltOperands {
   void *d, *workspace;
 };
 
-/// One product with the algorithm that cuBLASLt thinks best. fp8 is added up in the tensor cores'
-/// own accumulators, as engines have it and as its top rate needs.
+/// One product with the algorithm that cuBLASLt thinks best. fp8 products are added up in the
+/// tensor cores' own accumulators, as inference engines do. The top rate needs that.
 class CublasltProduct {
  public:
   explicit CublasltProduct(const CublasltShape& shape);
@@ -41,7 +41,7 @@ class CublasltProduct {
 
   /// False where cuBLASLt is missing or has no algorithm for the shape.
   bool ok() const { return ok_; }
-  /// Launches it, without allocating or waiting; false when cuBLASLt refused. Needs ok().
+  /// Launches the product without allocating or waiting; false when cuBLASLt refused. Needs ok().
   [[nodiscard]] bool run(const CublasltOperands& operands, cudaStream_t stream) const;
 
  private:

@@ -28,22 +28,24 @@ std::span<const ObjectCode> known_objects();
 /// file of the folder counts. File names do not enter. Empty when one of the files has no object.
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files);
 
-/// code_of_files() over the .cc objects for what a host variant's ratio hangs on: the variant, its
-/// operator and its yardstick. Empty: unknown. Functions of the harness and of shared libraries are
-/// not covered.
+/// code_of_files() over the .cc objects that decide a host variant's ratio: those of the variant,
+/// its operator and its yardstick. Empty: unknown. It does not cover functions of the harness and
+/// of shared libraries.
 std::string host_code(const Variant& variant,
                       std::span<const ObjectCode> objects = known_objects());
 
-/// code_of_files() for what gives a CUDA variant's kernels their arguments, launch attributes and
-/// input data: the variant and its operator. The host half of every .cu of their folders counts,
-/// because variants launch each other's kernels, and so does every .cc but those that define host
-/// variants: an idea for the host must not have every GPU row timed again, so what CUDA variants
-/// need of the host stands in files of its own. Strings count, so a kernel's name does. Empty:
-/// unknown. Functions of the harness and of shared libraries are not covered.
+/// code_of_files() for the host code that gives a CUDA variant's kernels their arguments, launch
+/// attributes and input data: that of the variant and its operator. Two kinds of files count:
+/// - the host half of every .cu of their folders, because variants launch each other's kernels
+/// - every .cc that defines no host variant. Changing a host variant must not force the GPU
+///   variants to be re-measured, so host code that CUDA variants need stands in files of its own.
+/// Strings count, so a kernel's name counts. Empty: unknown. It does not cover functions of the
+/// harness and of shared libraries.
 std::string launch_code(const Variant& variant,
                         std::span<const ObjectCode> objects = known_objects());
 
-/// One hash, 16 hex digits, of the code that ran and of what launched it; empty when one is.
+/// One hash, 16 hex digits, of the code that ran and of what launched it; empty when one of the two
+/// is empty.
 std::string joined_code(const std::string& ran, const std::string& launched);
 
 }  // namespace moegate

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <vector>
 
 namespace moegate {
@@ -145,6 +147,22 @@ TEST(ObjectCode, JoinedCodeIsKnownWhereBothAre) {
   EXPECT_NE(joined_code("bbbb", "aaaa"), both);
   EXPECT_EQ(joined_code("aaaa", ""), "");
   EXPECT_EQ(joined_code("", "bbbb"), "");
+}
+
+// An object in a folder without operators and variants would count for nobody: what operators share
+// is headers, and so part of the objects of whoever includes it.
+TEST(ObjectCode, SharedCodeHasNoObjectsOfItsOwn) {
+  std::vector<std::string> owners;
+  for (const OpEntry& op : all_ops()) owners.push_back(op.file);
+  for (const Variant& v : all_variants()) owners.push_back(v.file);
+  std::erase_if(owners,
+                [](const std::string& file) { return file.find('/') == file.npos; });  // tests'
+  for (const ObjectCode& object : known_objects()) {
+    const bool counts = std::ranges::any_of(owners, [&](const std::string& file) {
+      return std::string_view(object.file).starts_with(file.substr(0, file.rfind('/') + 1));
+    });
+    EXPECT_TRUE(counts) << object.file << " has no operator or variant at or above it";
+  }
 }
 
 TEST(ObjectCode, TheBuildKnowsEveryVariant) {

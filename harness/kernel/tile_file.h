@@ -28,15 +28,15 @@ struct TileConfig {
   std::string variant() const;  // "tile/swap_ab/splits=4": what launches it
 };
 
-/// Variants that are one configuration of a kernel: candidates of `moegate tune`, which run only
-/// where --kernel names them.
+/// Begins the name of a variant that is one configuration of a kernel: a candidate of `moegate
+/// tune`. Such a variant runs only where --kernel names it.
 constexpr const char* kTilePrefix = "tile/";
 bool is_tile_variant(const std::string& variant);
 /// The configuration that a variant is, in a case with this block. Throws Error(internal) for
 /// another variant.
 TileConfig config_of_variant(const std::string& variant, int block);
 
-/// What a file holds configurations for: everything that shapes the grouped GEMMs but the tokens.
+/// What a file holds configurations for: all that shapes the grouped GEMMs, except the tokens.
 struct TileShape {
   int experts, topk, hidden, inter;  // inter: of one rank
   std::string dtype;
@@ -57,27 +57,29 @@ struct TunedTile {
   bool operator==(const TunedTile&) const = default;
 };
 
-/// Throws Error(usage) naming file, line and section for what parse_ini() refuses, for a section
-/// that is not [operator.tokens], a missing kernel or block, a list, and what is not a number.
+/// Throws Error(usage) naming file, line and section for whatever parse_ini() refuses, for a
+/// section that is not [operator.tokens], a missing kernel or block, a list, and a value that is no
+/// number.
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text);
 /// Text that parse_tiles() reads, each line of `about` as a comment before it.
 std::string format_tiles(const std::vector<std::string>& about,
                          const std::vector<TunedTile>& tiles);
 
-/// The entry of the operator whose token count is nearest, of two as near the smaller; null when it
-/// has none.
+/// The operator's entry with the nearest token count; on a tie, the smaller token count. Null when
+/// the operator has no entry.
 const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::string& op,
                               int tokens);
 
-/// Where files are looked up: what use_tile_folder() was told, else MOEGATE_TILES, else
-/// suites/tiles. Throws Error(usage) where one that was named is no folder.
+/// The folder of the files: the one given to use_tile_folder(), else MOEGATE_TILES, else
+/// suites/tiles. Throws Error(usage) when the named one is no folder.
 std::filesystem::path tile_folder();
-/// For the rest of this process; an empty one changes nothing. Throws as tile_folder() does.
+/// Sets the folder for the rest of this process. An empty name changes nothing. Throws as
+/// tile_folder() does.
 void use_tile_folder(const std::string& folder);
 /// The file of a shape in a folder.
 std::filesystem::path tile_path(const std::filesystem::path& folder,
                                 const std::string& device_class, const TileShape& shape);
-/// The file's entries; nothing where there is no such file. Throws as parse_tiles() does.
+/// The file's entries; nothing when there is no such file. Throws as parse_tiles() does.
 std::optional<std::vector<TunedTile>> read_tiles(const std::filesystem::path& path);
 
 }  // namespace moegate

@@ -29,7 +29,7 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
       read_pr_tables(store, comparison.base_run, comparison.head_run, comparison.pair);
   tables.result = report.result;
   tables.limits = report.limits;
-  report.tables = markdown(tables);
+  report.ab = pr_sections(tables);
   report.throttle = throttle_summary(store, comparison.head_run);
   return report;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verdict for people (markdown), for machines (JSON), and as rows of the store.
+// A verdict for people (a page), for machines (JSON), and as rows of the store.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "harness/base/table.h"
 #include "harness/judge/gate.h"
+#include "harness/report/page.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -18,9 +19,9 @@ struct GateReport {
   RunInfo run;  // the one that was judged
   std::string db;
   Limits limits;
-  std::string throttle;  // clock-throttle reasons seen, with counts; empty for none
-  std::string tables;    // of an A/B, for the pull request; empty otherwise
-  std::string next;      // a command to paste: how to bless this run
+  std::string throttle;     // clock-throttle reasons seen, with counts; empty for none
+  std::vector<Section> ab;  // tables for the pull request, ranked as in pr_table.h; else empty
+  std::string next;         // a command to paste: how to bless this run
 };
 
 /// Outcomes that fail a gate, and the order in which they are shown.
@@ -32,12 +33,9 @@ inline const std::vector<Outcome> kFailures = {Outcome::regressed, Outcome::wron
 std::vector<const CaseVerdict*> worst_first(const GateResult& result,
                                             const std::vector<Outcome>& outcomes);
 
-/// What forges accept as a comment is 65,536 characters.
-constexpr size_t kCommentBytes = 60000;
-
-/// First line = verdict; then waivers, what is not pass, improvements, counts, provenance. Whole
-/// tables are left out from the bottom, saying so, until it has less than `max_bytes`.
-std::string markdown(const GateReport& report, size_t max_bytes = kCommentBytes);
+/// First the verdict; then waivers and baselines, failures, waived cases, the tables of an A/B or
+/// else improvements, counts, provenance. Short of space, failures stay longest of the tables.
+Page gate_page(const GateReport& report);
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
 /// Every case as one row, for --format csv.

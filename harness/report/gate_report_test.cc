@@ -2,11 +2,15 @@
 // Every output of one verdict: markdown, JUnit XML, GitHub annotations.
 #include "harness/report/gate_report.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <sstream>
 
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
+#include "harness/report/page_markdown.h"
 
 namespace moegate {
 namespace {
@@ -31,7 +35,7 @@ CaseVerdict verdict(Outcome outcome, const std::string& variant, double effect =
   return v;
 }
 
-GateReport report_of(std::vector<CaseVerdict> cases) {
+GateReport report_on(std::vector<CaseVerdict> cases) {
   GateReport report;
   report.result.cases = std::move(cases);
   count_outcomes(report.result);
@@ -43,6 +47,10 @@ GateReport report_of(std::vector<CaseVerdict> cases) {
   return report;
 }
 
+std::string comment(const GateReport& report) {
+  return to_markdown(gate_page(report), kCommentBytes);
+}
+
 size_t count(const std::string& text, const std::string& what) {
   size_t n = 0;
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++n;
@@ -51,24 +59,24 @@ size_t count(const std::string& text, const std::string& what) {
 
 TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
   auto report =
-      report_of({verdict(Outcome::regressed, "a", 0.05), verdict(Outcome::improved, "b", -0.05)});
+      report_on({verdict(Outcome::regressed, "a", 0.05), verdict(Outcome::improved, "b", -0.05)});
   report.result.cases[0].stage = 2;
-  const std::string text = markdown(report);
+  const std::string text = comment(report);
   EXPECT_EQ(text.find("**FAIL (exit 10): 1 regressed, 1 improved"), 0u) << text;
   EXPECT_NE(text.find("replayed: regressed because"), std::string::npos) << text;
   EXPECT_NE(text.find("To take this run, all of it: `moegate bless --run 1"), std::string::npos);
   report.next.clear();
-  EXPECT_EQ(markdown(report).find("moegate bless"), std::string::npos);
+  EXPECT_EQ(comment(report).find("moegate bless"), std::string::npos);
 }
 
 TEST(Report, CellsShowWhatTheySay) {
-  auto report = report_of({verdict(Outcome::wrong, "a")});
+  auto report = report_on({verdict(Outcome::wrong, "a")});
   report.result.cases[0].why = "kernel<int> | `x` \xff";
-  EXPECT_NE(markdown(report).find("kernel\\<int\\> \\| \\`x\\` \xEF\xBF\xBD"), std::string::npos)
-      << markdown(report);
+  EXPECT_NE(comment(report).find("kernel\\<int\\> \\| \\`x\\` \xEF\xBF\xBD"), std::string::npos)
+      << comment(report);
 }
 
-TEST(Report, LeavesOutWholeTablesFromTheBottom) {
+TEST(Report, LeavesOutRowsFromTheEndAndThenWholeTables) {
   std::vector<CaseVerdict> cases;
   for (int i = 0; i < 70; ++i) {
     cases.push_back(verdict(Outcome::regressed, "slow" + std::to_string(i), 0.05));
@@ -77,22 +85,120 @@ TEST(Report, LeavesOutWholeTablesFromTheBottom) {
     cases.back().why = cases[cases.size() - 2].why;
     for (CaseVerdict* v : {&cases.back(), &cases[cases.size() - 2]}) v->id.key.append(200, 'x');
   }
-  const GateReport report = report_of(cases);
-  const std::string text = markdown(report);
-  EXPECT_LT(text.size(), kCommentBytes);
-  EXPECT_NE(text.find("### Failures (70)"), std::string::npos);
-  EXPECT_NE(text.find("10 more in verdict.json"), std::string::npos);
-  EXPECT_EQ(text.find("### Improvements"), std::string::npos);
-  EXPECT_NE(text.find("\n70 rows omitted, see verdict.json.\n"), std::string::npos);
-  EXPECT_NE(text.find("To repeat:"), std::string::npos) << "the commands stay";
-  const std::string bare = markdown(report, 2000);
-  EXPECT_LT(bare.size(), 2000u);
+  const GateReport report = report_on(cases);
+  const std::string text = comment(report);
+  EXPECT_LE(text.size(), kCommentBytes);
+  EXPECT_GT(text.size(), kCommentBytes * 9 / 10);
+  EXPECT_EQ(count(text, "\n| regressed "), 70u);
+  const size_t shown = count(text, "\n| improved ");
+  EXPECT_GT(shown, 10u) << "the space that the failures leave";
+  EXPECT_NE(text.find(fmt::format("\n{} more left out for size; see verdict.json.\n", 70 - shown)),
+            std::string::npos);
+  EXPECT_NE(text.find("To bless:"), std::string::npos) << "the commands stay";
+  const std::string bare = to_markdown(gate_page(report), 1500);
+  EXPECT_LE(bare.size(), 1500u);
   EXPECT_EQ(bare.find("**FAIL"), 0u);
-  EXPECT_NE(bare.find("140 rows omitted"), std::string::npos);
+  EXPECT_EQ(count(bare, "\n| regressed "), 0u) << bare;
+  EXPECT_NE(bare.find("2 more tables with 140 rows left out for size; see verdict.json.\n"),
+            std::string::npos)
+      << bare;
+}
+
+TEST(Report, AFileHasAllRows) {
+  const GateReport report =
+      report_on(std::vector<CaseVerdict>(2000, verdict(Outcome::regressed, "a", 0.05)));
+  EXPECT_EQ(count(to_markdown(gate_page(report), kAnyBytes), "\n| regressed "), 2000u);
+}
+
+/// Tables of an A/B of so many variants, each of 20 rows, and its footer.
+std::vector<Section> ab_of(int variants) {
+  std::vector<Section> sections;
+  for (int i = 0; i < variants; ++i) {
+    Rows rows{{{"tokens", "Speedup"}, {}}, 1};
+    for (int tokens = 0; tokens < 20; ++tokens)
+      rows.table.rows.push_back({{std::to_string(tokens), true}, {"1.250x", true, true}});
+    sections.push_back({1, {Paragraph{{{bold("v" + std::to_string(i))}}}, rows}});
+  }
+  sections.push_back({0, {Paragraph{{{plain("Protocol 1")}}, true}}});
+  return sections;
+}
+
+TEST(Report, ABigTableOfAnAbDoesNotEmptyTheComment) {
+  auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+  report.ab = ab_of(1);
+  const size_t one = to_markdown({{report.ab[0]}, ""}, kAnyBytes).size() + 1;
+  report.ab = ab_of(static_cast<int>(59'990 / one));
+  const std::string text = comment(report);
+  EXPECT_LE(text.size(), kCommentBytes);
+  EXPECT_GT(text.size(), kCommentBytes * 9 / 10) << text;
+  EXPECT_EQ(count(text, "\n| regressed "), 1u);
+}
+
+/// Whether every table is whole: as many cells in each line as in its first, and a rule below it.
+bool has_whole_tables(const std::string& text) {
+  std::istringstream lines(text);
+  size_t cells = 0, row = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t bars = count(line, "|") - count(line, "\\|");
+    row = bars > 0 ? row + 1 : 0;
+    if (row == 1) cells = bars;
+    if (row > 0 && (bars != cells || line.back() != '|')) return false;
+    if (row == 2 && line.find_first_not_of("|-: ") != std::string::npos) return false;
+  }
+  return true;
+}
+
+void expect_a_full_page(size_t budget, int failures, int variants) {
+  auto report = report_on(
+      std::vector<CaseVerdict>(static_cast<size_t>(failures), verdict(Outcome::wrong, "a|`b`")));
+  report.ab = ab_of(variants);
+  const std::string text = to_markdown(gate_page(report), budget);
+  EXPECT_LE(text.size(), budget) << failures;
+  EXPECT_GT(text.size(), budget / 10 * 9) << failures;
+  EXPECT_TRUE(has_whole_tables(text)) << failures;
+  EXPECT_EQ(count(text, "<sub>"), count(text, "</sub>"));
+  EXPECT_NE(text.find(" left out for size; see verdict.json.\n"), std::string::npos);
+  EXPECT_NE(text.find("\nA case fails from "), std::string::npos) << "the end stays";
+  if (count(text, "\n| wrong ") < static_cast<size_t>(failures)) {
+    EXPECT_EQ(text.find("| tokens "), std::string::npos) << "failures come first";
+  }
+}
+
+TEST(Report, UsesTheSpaceThereIsWhateverFails) {
+  for (const int failures : {0, 1, 60, 61, 150, 400, 2000})
+    expect_a_full_page(kCommentBytes, failures, 150);
+  expect_a_full_page(kSummaryBytes, 100, 2000);
+}
+
+TEST(Report, TextsOfAStoreAreNoMarkup) {
+  auto report = report_on({verdict(Outcome::pass, "a")});
+  const std::string evil = "x</sub>\n::error::![i](u) <b> @team \x1b[31m **b** `c`";
+  RunInfo& run = report.run;
+  for (std::string* text :
+       {&run.label, &run.device.name, &run.device.uuid, &run.device.driver, &run.git_sha,
+        &run.build, &run.timer, &run.flush, &run.started, &run.status, &run.command, &report.db,
+        &report.throttle, &report.next}) {
+    *text = evil;
+  }
+  report.result.suites[evil] = {.against = evil, .note = evil};
+  report.result.waiver_problems = {evil};
+  report.result.waiver_notes = {evil};
+  report.result.cases.push_back(verdict(Outcome::inconclusive, evil));
+  report.result.cases.back().why = evil;
+  const std::string text = comment(report);
+  EXPECT_EQ(text.find("\n::error"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  // In code spans markup is text: `` …``; outside of them it is escaped.
+  const std::string in_code = "`` x</sub> ::error::![i](u) <b> @team \xEF\xBF\xBD[31m **b** `c` ``";
+  EXPECT_EQ(count(text, in_code), 3u) << text;  // suite, To repeat, To bless
+  for (const char* markup : {"<b>", "@team", " **b** ", " `c`"})
+    EXPECT_EQ(count(text, markup), 3u) << markup << "\n" << text;
+  EXPECT_EQ(count(text, "</sub>"), 3u + 1) << "and the one that ends the small print\n" << text;
+  EXPECT_EQ(count(text, "](u)") - count(text, "\\](u)"), 3u) << text;
 }
 
 TEST(Junit, CountsByWhatHappened) {
-  auto report = report_of({verdict(Outcome::pass, "a", 0.001),
+  auto report = report_on({verdict(Outcome::pass, "a", 0.001),
                            verdict(Outcome::regressed, "b", 0.05), verdict(Outcome::wrong, "c"),
                            verdict(Outcome::missing, "d"), verdict(Outcome::missing, "e"),
                            verdict(Outcome::inconclusive, "f"), verdict(Outcome::environment, "g"),
@@ -121,7 +227,7 @@ TEST(Junit, CountsByWhatHappened) {
 }
 
 TEST(Junit, OneTestsuitePerSuiteAndOperatorAndNoTimeForRatios) {
-  auto report = report_of(
+  auto report = report_on(
       {verdict(Outcome::pass, "a"), verdict(Outcome::pass, "b"), verdict(Outcome::pass, "c")});
   report.result.cases[1].id.key = "moe/tokens=8";
   report.result.cases[2].id.suite = "smoke";
@@ -133,7 +239,7 @@ TEST(Junit, OneTestsuitePerSuiteAndOperatorAndNoTimeForRatios) {
 
 TEST(Junit, APythonParserTakesTheWorstText) {
   if (std::system("python3 -c 'import xml.etree' 2>/dev/null") != 0) GTEST_SKIP() << "no python3";
-  auto report = report_of({verdict(Outcome::wrong, "a<\"&'>")});
+  auto report = report_on({verdict(Outcome::wrong, "a<\"&'>")});
   report.result.cases[0].why = "]]> \x01\x1b[31m \xff\xfe \xED\xA0\x80 \xEF\xBF\xBF <b>&amp;\n\t µ";
   report.run.git_sha = "\"<&";
   const fs::path file = fs::path(::testing::TempDir()) / "junit_worst.xml";
@@ -151,7 +257,7 @@ TEST(Github, AnnotatesTheWorstTenAndSumsUpTheRest) {
   for (int i = 0; i < 13; ++i)
     cases.push_back(verdict(Outcome::regressed, "v" + std::to_string(i), 0.05 + 0.01 * i));
   cases[3].why = "+8 %\nsecond line";
-  auto report = report_of(cases);
+  auto report = report_on(cases);
   report.result.waiver_problems = {"waiver W-1 expired"};
   const std::string text = annotations(report, "/");
   EXPECT_EQ(count(text, "::error "), 10u) << text;
@@ -163,7 +269,7 @@ TEST(Github, AnnotatesTheWorstTenAndSumsUpTheRest) {
                       "expired\n"),
             std::string::npos)
       << text;
-  EXPECT_EQ(annotations(report_of({verdict(Outcome::pass, "a")}), "/"), "");
+  EXPECT_EQ(annotations(report_on({verdict(Outcome::pass, "a")}), "/"), "");
 }
 
 TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
@@ -189,14 +295,18 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
   EXPECT_EQ(text_of(summary), "before\n" + out_);
   EXPECT_NE(text_of(dir_ / "j.xml").find("<failure type=\"latency\""), std::string::npos);
 
-  const auto report = report_of({verdict(Outcome::regressed, "a", 0.05)});
-  fs::resize_file(summary, (size_t{1} << 20) - markdown(report).size() + 1);
+  const auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+  fs::resize_file(summary, kSummaryBytes - comment(report).size() + 1);
   append_summary(report, summary);
   const std::string full = text_of(summary);
-  EXPECT_LT(full.size(), size_t{1} << 20);
-  EXPECT_NE(full.find("1 rows omitted"), std::string::npos) << "the verdict without its table";
+  EXPECT_LE(full.size(), kSummaryBytes);
+  EXPECT_NE(full.find("1 more table with 1 row left out"), std::string::npos)
+      << "the verdict without its table";
+  for (int i = 0; i < 10; ++i) append_summary(report, summary);
+  EXPECT_LE(fs::file_size(summary), kSummaryBytes);
+  const auto size = fs::file_size(summary);
   append_summary(report, summary);
-  EXPECT_EQ(text_of(summary), full) << "nothing fits any more";
+  EXPECT_EQ(fs::file_size(summary), size) << "nothing fits any more";
 }
 
 }  // namespace

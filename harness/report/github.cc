@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/report/page_markdown.h"
 
 namespace moegate {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kErrors = 10;  // a step shows ten errors and ten warnings
-constexpr size_t kSummaryBytes = size_t{1} << 20;
 
 const char* title_of(const CaseVerdict& v) {
   switch (v.outcome) {
@@ -82,8 +82,8 @@ void append_summary(const GateReport& report, const fs::path& summary) {
   const auto size = fs::file_size(summary, missing);
   const size_t used = missing ? 0 : static_cast<size_t>(size);
   const size_t left = used < kSummaryBytes ? kSummaryBytes - used : 0;
-  const std::string text = markdown(report, std::min(left, kCommentBytes));
-  if (text.size() > left) return;  // not even the verdict fits
+  const std::string text = to_markdown(gate_page(report), left);
+  if (text.empty()) return;  // not even the verdict fits
   std::ofstream out(summary, std::ios::app | std::ios::binary);
   out << text;
   if (!out.flush())

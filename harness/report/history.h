@@ -9,6 +9,7 @@
 #include "harness/base/change_points.h"
 #include "harness/base/table.h"
 #include "harness/judge/evidence.h"
+#include "harness/report/page.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -50,7 +51,7 @@ struct HistorySeries {
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
 
 /// A heading, a table and the changes with the two commits they lie between, for each series.
-std::string markdown(const std::vector<HistorySeries>& all);
+Page history_page(const std::vector<HistorySeries>& all);
 /// One row per point, with the columns that tell the series apart in front; for csv and json.
 Table history_table(const std::vector<HistorySeries>& all);
 

@@ -26,10 +26,10 @@ PrKind kind_of(const CaseVerdict& v) {
 
 PrRow row_of(const CaseVerdict& v, const PrTables& tables) {
   static const PrCase unknown;
-  PrRow row{&v, find(tables.cases, v.id.key), kind_of(v), {}, nullptr, nullptr};
+  PrRow row{&v, find_or_null(tables.cases, v.id.key), kind_of(v), {}, nullptr, nullptr};
   if (!row.facts) row.facts = &unknown;
-  row.base = find(tables.base_sides, v.id);
-  row.head = find(tables.head_sides, v.id);
+  row.base = find_or_null(tables.base_sides, v.id);
+  row.head = find_or_null(tables.head_sides, v.id);
   if (v.outcome == Outcome::identical) row.log_speedup = 0;
   if (v.outcome != Outcome::identical && row.kind != PrKind::uncompared && v.latency)
     row.log_speedup = -std::log1p(v.latency->effect);
@@ -44,7 +44,7 @@ double two_sided(double df) {
 std::map<int, double> by_round(const PrRow& row) {
   std::map<int, double> values;
   for (const auto& [round, level] : row.head->by_round) {
-    const double* base = find(row.base->by_round, round);
+    const double* base = find_or_null(row.base->by_round, round);
     if (base) values[round] = std::log(*base / level);
   }
   return values;

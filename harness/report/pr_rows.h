@@ -50,7 +50,7 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows);
 
 /// The value of a key; null when it is absent.
 template <class Map>
-const typename Map::mapped_type* find(const Map& map, const typename Map::key_type& key) {
+const typename Map::mapped_type* find_or_null(const Map& map, const typename Map::key_type& key) {
   const auto it = map.find(key);
   return it == map.end() ? nullptr : &it->second;
 }

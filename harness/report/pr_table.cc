@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -16,32 +15,8 @@
 namespace moegate {
 namespace {
 
-constexpr size_t kMaxBytes = 60'000;      // forges reject comments beyond 65,536 characters
 constexpr double kComputeBound = 100;     // operations per byte from which a rate is in TFLOPS
 constexpr double kNoticeableBits = 0.25;  // of accuracy that a gain in speed may not cost silently
-
-/// Plain text inside markdown and HTML.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '\n' || c == '\r') {
-      out += ' ';
-    } else {
-      if (std::string("\\`*_[]~|&").find(c) != std::string::npos) out += '\\';
-      out += c;
-    }
-  }
-  return out;
-}
-
-/// A code span; two back-ticks around a text that has one.
-std::string code(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text.find('`') == std::string::npos ? "`" + text + "`" : "`` " + text + " ``";
-}
 
 std::string text_of(const std::optional<Interval>& log_interval) {
   if (!log_interval) return "";
@@ -64,14 +39,23 @@ std::string bits_text(const PrRow& row) {
   return *bits == 0 ? "=" : fmt::format("{:+.2f}", *bits);  // zero: bit-identical
 }
 
-std::string speedup_text(const PrRow& row) {
-  if (row.kind == PrKind::uncompared) return name_of(row.verdict->outcome);
-  if (row.verdict->outcome == Outcome::identical) return "=";
-  if (row.kind == PrKind::slower) return fmt::format("{:.3f}x ▼", std::exp(*row.log_speedup));
-  if (row.kind != PrKind::faster) return "~";
+Table::Cell number(std::string text) {
+  return {.text = std::move(text), .number = true};
+}
+
+Table::Cell speedup_cell(const PrRow& row) {
+  if (row.kind == PrKind::uncompared) return number(name_of(row.verdict->outcome));
+  if (row.verdict->outcome == Outcome::identical) return number("=");
+  if (row.kind != PrKind::slower && row.kind != PrKind::faster) return number("~");
+  Table::Cell cell = number(fmt::format("{:.3f}x", std::exp(*row.log_speedup)));
+  if (row.kind == PrKind::slower) {
+    cell.mark = "▼";
+    return cell;
+  }
+  cell.bold = true;
   const auto bits = bits_of(row);
-  const bool costly = bits && !(*bits <= kNoticeableBits);  // NaN is costly
-  return fmt::format("**{:.3f}x**{}", std::exp(*row.log_speedup), costly ? " ⚠" : "");
+  if (bits && !(*bits <= kNoticeableBits)) cell.mark = "⚠";  // NaN is costly
+  return cell;
 }
 
 bool is_compute_bound(const Cost& cost) {
@@ -93,13 +77,15 @@ std::string ceiling_text(const Cost& cost, const double* us, const PrTables& tab
                      roof.flops_s > roof.bytes_s ? "comp" : "mem");
 }
 
-std::string speedup_text(const PrGeomean& g) {
-  if (g.n == 0) return "";
-  if (g.all_identical) return "=";
-  const std::string text = fmt::format("{:.3f}x", std::exp(g.log_speedup));
-  if (g.interval && g.interval->low > 0) return "**" + text + "**";
-  if (g.interval && g.interval->high < 0) return text + " ▼";
-  return "~";
+Table::Cell speedup_cell(const PrGeomean& g) {
+  if (g.n == 0) return number("");
+  if (g.all_identical) return number("=");
+  Table::Cell cell = number(fmt::format("{:.3f}x", std::exp(g.log_speedup)));
+  cell.bold = g.interval && g.interval->low > 0;
+  if (cell.bold) return cell;
+  if (!g.interval || !(g.interval->high < 0)) return number("~");
+  cell.mark = "▼";
+  return cell;
 }
 
 /// One unit for the column where the rows agree on it, else one in each cell.
@@ -112,29 +98,35 @@ std::string rate_column(const std::vector<PrRow>& rows) {
   return compute == 0 ? "GB/s" : "rate";
 }
 
-Table table_of(const std::vector<PrRow>& rows, const PrTables& tables) {
+std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool name_the_unit) {
+  const Cost& cost = row.facts->cost;
+  const double* before = find_or_null(tables.base_us, row.verdict->id);
+  const double* after = find_or_null(tables.head_us, row.verdict->id);
+  std::string achieved = rate_text(cost, after);
+  if (name_the_unit && !achieved.empty()) achieved += is_compute_bound(cost) ? " TFLOPS" : " GB/s";
+  return {number(row.facts->tokens < 0 ? "" : fmt::format("{}", row.facts->tokens)),
+          number(us_text(before)),
+          number(us_text(after)),
+          speedup_cell(row),
+          number(text_of(log_interval(row))),
+          number(achieved),
+          number(ceiling_text(cost, after, tables)),
+          number(bits_text(row))};
+}
+
+/// A row per case, and their geomean, which stays when rows go.
+Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
   const std::string rate = rate_column(rows);
   Table table;
   table.columns = {"tokens",  "Before (us)", "After (us)",   "Speedup",
                    "95 % CI", rate,          "% of ceiling", "accuracy change (bits)"};
-  const auto add = [&](const std::array<std::string, 8>& cells) {
-    table.rows.emplace_back();
-    for (const std::string& text : cells) table.rows.back().push_back({text, true});
-  };
-  for (const PrRow& row : rows) {
-    const Cost& cost = row.facts->cost;
-    const double* after = find(tables.head_us, row.verdict->id);
-    std::string achieved = rate_text(cost, after);
-    if (rate == "rate" && !achieved.empty())
-      achieved += is_compute_bound(cost) ? " TFLOPS" : " GB/s";
-    add({row.facts->tokens < 0 ? "" : fmt::format("{}", row.facts->tokens),
-         us_text(find(tables.base_us, row.verdict->id)), us_text(after), speedup_text(row),
-         text_of(log_interval(row)), achieved, ceiling_text(cost, after, tables), bits_text(row)});
-  }
+  for (const PrRow& row : rows) table.rows.push_back(cells_of(row, tables, rate == "rate"));
   const PrGeomean g = geomean_of(rows);
-  add({fmt::format("**geomean ({})**", g.n), "", "", speedup_text(g), text_of(g.interval), "", "",
-       ""});
-  return table;
+  Table::Cell name = number(fmt::format("geomean ({})", g.n));
+  name.bold = true;
+  table.rows.push_back({name, number(""), number(""), speedup_cell(g), number(text_of(g.interval)),
+                        number(""), number(""), number("")});
+  return {std::move(table), /*kept_at_end=*/1};
 }
 
 std::string counts_line(const std::vector<PrRow>& rows) {
@@ -149,14 +141,15 @@ std::string counts_line(const std::vector<PrRow>& rows) {
   return text;
 }
 
-std::string section_of(const PrGroup& group, const std::vector<PrRow>& rows,
-                       const PrTables& tables) {
+Section speedup_section(const PrGroup& group, const std::vector<PrRow>& rows,
+                        const PrTables& tables) {
   const auto& [suite, model, op, config, variant] = group;
-  std::string title = fmt::format("**{} · {} · {} ({})", escaped(op), code(variant), escaped(model),
-                                  escaped(suite));
-  if (!config.empty()) title += " · " + escaped(config);
-  return fmt::format("{}**\n\n{}\n\n{}\n", title, counts_line(rows),
-                     render(table_of(rows, tables), Format::md));
+  Line title = {plain(op + " · "), code(variant), plain(fmt::format(" · {} ({})", model, suite))};
+  if (!config.empty()) title.push_back(plain(" · " + config));
+  for (Span& span : title) span.bold = true;
+  return {
+      1,
+      {Paragraph{{title}}, Paragraph{{{plain(counts_line(rows))}}}, speedup_table(rows, tables)}};
 }
 
 /// "3", or "4–16" where some cases were measured more often.
@@ -172,52 +165,44 @@ std::string processes_text(const PrTables& tables) {
                        : fmt::format("{}–{}", *n.begin(), *n.rbegin());
 }
 
-std::string commit_text(const RunInfo& run) {
-  return fmt::format("{}{}", run.git_sha.empty() ? "unknown" : escaped(run.git_sha),
-                     run.dirty ? " **DIRTY**" : "");
+void add_commit(Line& line, const char* side, const RunInfo& run) {
+  line.push_back(plain(fmt::format("{} {}", side, run.git_sha.empty() ? "unknown" : run.git_sha)));
+  if (run.dirty) line.insert(line.end(), {plain(" "), bold("DIRTY")});
 }
 
-std::string footer(const PrTables& tables) {
+/// How it was measured, and how to read the tables.
+Paragraph footer(const PrTables& tables) {
   const RunInfo& head = tables.head;
   const Limits& limits = tables.limits;
-  std::string text = fmt::format(
-      "<sub>Protocol {}, {}, timer {}, {} processes per arm in ABBA order, one {} ({}), "
-      "{}, ",
+  Line line = {plain(fmt::format(
+      "Protocol {}, {}, timer {}, {} processes per arm in ABBA order, one {} ({}), {}, ",
       head.protocol, head.flush == "none" ? "no flush" : "cold, flush " + head.flush, head.timer,
-      processes_text(tables), escaped(head.device.name), escaped(head.device.uuid),
-      escaped(head.device.driver));
-  text += fmt::format("base {}, head {}. Speedup = before / after; = is identical code or output, ",
-                      commit_text(tables.base), commit_text(head));
-  text += fmt::format("\\~ is not distinguished from ±{:.3g} % (family-wise error {:g}). ",
-                      100 * limits.margin, limits.alpha);
+      processes_text(tables), head.device.name, head.device.uuid, head.device.driver))};
+  add_commit(line, "base", tables.base);
+  add_commit(line, ", head", head);
+  std::string text = fmt::format(
+      ". Speedup = before / after; = is identical code or output, ~ is not distinguished from "
+      "±{:.3g} % (family-wise error {:g}). ",
+      100 * limits.margin, limits.alpha);
   if (head.device.backend == Backend::host) {
     text +=
         "On a host, before and after are spans as they were; the speed-up is that of the ratio to "
         "the yardstick variant, which is timed beside each sample. ";
   }
-  text +=
-      fmt::format("{} of {} cases blind at {:.3g} %. To repeat: {}</sub>\n", tables.result.blind,
-                  tables.result.judged, 100 * limits.blind_at, code(head.command));
-  return text;
+  text += fmt::format("{} of {} cases blind at {:.3g} %. To repeat: ", tables.result.blind,
+                      tables.result.judged, 100 * limits.blind_at);
+  line.insert(line.end(), {plain(text), code(head.command)});
+  return {{line}, /*small=*/true};
 }
 
 }  // namespace
 
-std::string markdown(const PrTables& tables) {
-  const std::string last = footer(tables);
-  std::string text;
-  size_t left_out = 0;
-  for (const auto& [group, rows] : group_rows(tables)) {
-    const std::string section = section_of(group, rows, tables);
-    // Nothing after the first that does not fit, so that what is missing is the end.
-    if (left_out > 0 || text.size() + section.size() + last.size() > kMaxBytes) {
-      ++left_out;
-    } else {
-      text += section;
-    }
-  }
-  if (left_out > 0) text += fmt::format("{} more tables did not fit in a comment.\n\n", left_out);
-  return text + last;
+std::vector<Section> pr_sections(const PrTables& tables) {
+  std::vector<Section> sections;
+  for (const auto& [group, rows] : group_rows(tables))
+    sections.push_back(speedup_section(group, rows, tables));
+  sections.push_back({0, {footer(tables)}});
+  return sections;
 }
 
 }  // namespace moegate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An A/B as the markdown tables that people paste into pull requests: one per model, operator,
+// An A/B as the tables that people paste into pull requests: one per model, operator,
 // variant and configuration, a row per number of tokens, with what is needed to believe them. Never
 // a bare speed-up: what is not distinguished from no change prints `~`.
 #pragma once
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/judge/comparison.h"
+#include "harness/report/page.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -44,12 +45,11 @@ struct PrTables {
 PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
                         const std::optional<VariantPair>& pair = {});
 
-/// The tables as one markdown text that a forge accepts as a comment: below 60,000 bytes, the
-/// tables that do not fit are counted. Speed-up = before / after = 1 / (1 + effect), from the
-/// judgement; its two-sided 95 % interval from the judgement's bounds and degrees of freedom. The
-/// geomean is over every case of a table that was compared, identical ones as 1, with an interval
-/// from the geomeans of the rounds that all of them have (Student t). Yardsticks of a host have no
-/// speed-up and no row.
-std::string markdown(const PrTables& tables);
+/// A section of rank 1 for each table, and a footer of rank 0 that says how it was measured.
+/// Speed-up = before / after = 1 / (1 + effect), from the judgement; its two-sided 95 % interval
+/// from the judgement's bounds and degrees of freedom. The geomean is over every case of a table
+/// that was compared, identical ones as 1, with an interval from the geomeans of the rounds that
+/// all of them have (Student t). Yardsticks of a host have no speed-up and no row.
+std::vector<Section> pr_sections(const PrTables& tables);
 
 }  // namespace moegate

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "harness/judge/gate_fixture.h"
+#include "harness/report/page_markdown.h"
 
 namespace moegate {
 namespace {
@@ -25,6 +26,10 @@ Side side(std::map<int, double> by_round) {
   s.level = Evidence::of(levels);
   s.by_round = std::move(by_round);
   return s;
+}
+
+std::string comment(const PrTables& tables) {
+  return to_markdown({pr_sections(tables), ""}, kCommentBytes);
 }
 
 class PrTableTest : public ::testing::Test {
@@ -68,7 +73,7 @@ class PrTableTest : public ::testing::Test {
   /// The text without the padding of its cells.
   std::string packed() const {
     std::string text;
-    for (const char c : markdown(t_)) {
+    for (const char c : comment(t_)) {
       if (c != ' ' || text.back() != ' ') text += c;
     }
     return text;
@@ -81,7 +86,7 @@ class PrTableTest : public ::testing::Test {
                ? "no row"
                : text.substr(start + 1, text.find('\n', start + 1) - start - 1);
   }
-  bool says(const std::string& text) const { return markdown(t_).find(text) != std::string::npos; }
+  bool says(const std::string& text) const { return comment(t_).find(text) != std::string::npos; }
 
   PrTables t_;
 };
@@ -97,8 +102,8 @@ TEST_F(PrTableTest, EveryKindOfRow) {
   EXPECT_EQ(row("8"), "| 8 | 10.00 | 12.50 | 0.800x ▼ | 0.780–0.821 | | | +1.00 |");
   EXPECT_EQ(row("16"), "| 16 | 10.00 | 9.96 | ~ | 0.979–1.030 | | | |");
   EXPECT_EQ(row("32"), "| 32 | 10.00 | 10.00 | = | | | | |");
-  const std::string text = markdown(t_);
-  EXPECT_NE(text.find("**topk\\_sort · `fused` · gpt-oss (nightly) · experts=8**\n\n1 faster / 1 "
+  const std::string text = comment(t_);
+  EXPECT_NE(text.find("**topk_sort · `fused` · gpt-oss (nightly) · experts=8**\n\n1 faster / 1 "
                       "slower / 2 same / 0 inconclusive\n\n| "),
             std::string::npos)
       << text;
@@ -181,7 +186,7 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
   EXPECT_TRUE(
       says("<sub>Protocol 1, cold, flush read, timer cupti, 3 processes per arm in ABBA "
            "order, one NVIDIA H200 (GPU-1), 580, base aaa111, head bbb222. "))
-      << markdown(t_);
+      << comment(t_);
   EXPECT_TRUE(says("not distinguished from ±1 %"));
   EXPECT_TRUE(
       says("2 of 7 cases blind at 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
@@ -190,24 +195,34 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
   t_.head.dirty = true;
   t_.head.device.backend = Backend::host;
   t_.head.command = "echo `date`\n</sub>";
-  EXPECT_TRUE(says("head bbb222 **DIRTY**")) << markdown(t_);
+  EXPECT_TRUE(says("head bbb222 **DIRTY**")) << comment(t_);
   EXPECT_TRUE(says("ratio to the yardstick"));
-  EXPECT_TRUE(says("`` echo `date` </sub> ``</sub>")) << markdown(t_);
+  EXPECT_TRUE(says("`` echo `date` </sub> ``</sub>")) << comment(t_);
 }
 
 TEST_F(PrTableTest, TextIsEscaped) {
   add(8, 10, Outcome::pass, 1, "a → b");
   t_.cases.begin()->second.model = "<b>|*x*";
-  EXPECT_TRUE(says("`a → b` · &lt;b>\\|\\*x\\* (nightly)")) << markdown(t_);
+  EXPECT_TRUE(says("`a → b` · \\<b\\>\\|\\*x\\* (nightly)")) << comment(t_);
 }
 
 TEST_F(PrTableTest, AVariantATableAndACommentHasItsLimit) {
   for (int i = 0; i < 200; ++i) add(8, 10, Outcome::pass, 1, "v" + std::to_string(i));
-  const std::string text = markdown(t_);
-  EXPECT_GT(text.size(), 50'000u);
-  EXPECT_LT(text.size(), 65'536u);
-  EXPECT_NE(text.find(" more tables did not fit"), std::string::npos);
+  const std::string text = comment(t_);
+  EXPECT_GT(text.size(), kCommentBytes * 9 / 10);
+  EXPECT_LE(text.size(), kCommentBytes);
+  EXPECT_NE(text.find(" more tables with "), std::string::npos);
   EXPECT_NE(text.find("</sub>"), std::string::npos);
+}
+
+TEST_F(PrTableTest, TheGeomeanStaysWhenRowsGo) {
+  for (int i = 0; i < 1000; ++i) add(i, 10, Outcome::pass, 1);
+  const std::string text = comment(t_);
+  EXPECT_LE(text.size(), kCommentBytes);
+  EXPECT_GT(text.size(), kCommentBytes * 9 / 10);
+  EXPECT_LT(packed().find("\n| 0 |"), packed().find("\n| **geomean (1000)** |")) << text;
+  EXPECT_EQ(packed().find("\n| 999 |"), std::string::npos);
+  EXPECT_NE(text.find(" more left out for size."), std::string::npos);
 }
 
 class PrTableStoreTest : public GateTest {
@@ -237,7 +252,7 @@ TEST_F(PrTableStoreTest, TwoRunsOfAStore) {
   EXPECT_EQ(t.cases.at(faster.key).model, "gpt-oss-120b");
   EXPECT_EQ(t.cases.at(faster.key).config, "");
   EXPECT_EQ(t.cases.at(faster.key).cost.write_bytes, 3);
-  const std::string text = markdown(t);
+  const std::string text = comment(t);
   EXPECT_NE(text.find("**2.000x**"), std::string::npos) << text;
   EXPECT_NE(text.find("base abc123, head def456"), std::string::npos) << text;
 }
@@ -253,7 +268,7 @@ TEST_F(PrTableStoreTest, TwoVariantsAreOneCase) {
   const PrTables t = judged(base, head, VariantPair{"chain", "fused"});
   EXPECT_EQ(t.base_us.size(), 2u);
   EXPECT_NEAR(t.head_us.at({"nightly", "topk_sort/tokens=8", "chain → fused"}), 8, 0.001);
-  EXPECT_NE(markdown(t).find("**1.250x**"), std::string::npos) << markdown(t);
+  EXPECT_NE(comment(t).find("**1.250x**"), std::string::npos) << comment(t);
   Store store = Store::open(db_, Store::Mode::read);
   EXPECT_THROW(read_pr_tables(store, base, head, VariantPair{"fused", "chain"}), Error);
 }
@@ -268,7 +283,7 @@ TEST_F(PrTableStoreTest, AHostsSpeedupIsThatOfTheRatio) {
     return true;
   });
   PrTables t = judged(base, head);
-  const std::string text = markdown(t);
+  const std::string text = comment(t);
   EXPECT_NE(text.find("10.00 |      30.00 | **2.000x**"), std::string::npos) << text;
   EXPECT_EQ(text.find("`chain`"), std::string::npos) << "a yardstick has no row\n" << text;
 }

@@ -8,7 +8,7 @@
 
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
-namespace moegate {
+namespace moegate::dense_fc2 {
 namespace {
 
 /// A case in both forms of scale factors and all steps of K that divide I; a quarter of its rows
@@ -28,7 +28,7 @@ std::vector<Case> forms(Params params, int inter) {
   return cases;
 }
 
-class CudaDenseFc2 : public CudaVariants {
+class CudaDenseFc2 : public check::CudaVariants {
  protected:
   void expect_forms_right(const Params& params, int inter) {
     for (const Case& c : forms(params, inter)) expect_right(c);
@@ -217,4 +217,4 @@ TEST(DenseFc2Eligibility, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

@@ -8,7 +8,7 @@
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
 
-namespace moegate {
+namespace moegate::dense_fc2 {
 namespace {
 
 const std::vector<std::string> kScales = {"tensor", "block"};
@@ -34,7 +34,6 @@ const Op<DenseFc2> op({
                 "as routed; edges: tokens whose weights are all 0, experts named twice"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "alpha_per_k_tile",
-    .parts = {"moe_gate_up"},
 });
 
 /// Of the tensor that holds an operand's scale factors.
@@ -44,15 +43,15 @@ std::vector<int64_t> scale_shape(const DenseFc2Shape& s, int rows) {
 }
 
 /// For moe_gemm_sample(): every token stands for the expert of its first slot.
-MoeGemmSample sample_of(const DenseFc2Shape& s, std::span<const int32_t> experts, uint64_t seed,
-                        double most_products) {
+moe_gemm::MoeGemmSample sample_of(const DenseFc2Shape& s, std::span<const int32_t> experts,
+                                  uint64_t seed, double most_products) {
   std::vector<int32_t> first;
   for (size_t i = 0; i < experts.size(); i += static_cast<size_t>(s.topk)) {
     first.push_back(experts[i]);
   }
-  MoeGemmShape product = s.product();
+  moe_gemm::MoeGemmShape product = s.product();
   product.experts = s.experts;
-  return moe_gemm_sample(product, first, seed, most_products);
+  return moe_gemm::moe_gemm_sample(product, first, seed, most_products);
 }
 
 }  // namespace
@@ -181,4 +180,4 @@ std::vector<Fact> DenseFc2::facts() const {
           {"useful_share", useful_alphas() / static_cast<double>(alphas_.size())}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

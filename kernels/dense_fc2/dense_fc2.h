@@ -18,8 +18,12 @@
 #include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate {
-
 class CublasltProduct;  // harness/cublaslt.h
+}
+
+namespace moegate::dense_fc2 {
+
+using moe_gemm::kMoeGroup;
 
 struct DenseFc2Shape {
   int tokens, experts, topk;  // M, E, k
@@ -37,7 +41,7 @@ struct DenseFc2Shape {
   MOEGATE_HD int expert_groups() const { return inter / kMoeGroup; }
   MOEGATE_HD int n_groups() const { return (hidden + kMoeGroup - 1) / kMoeGroup; }
   /// The same product without alpha, as a grouped one of a single expert.
-  MOEGATE_HD MoeGemmShape product() const {
+  MOEGATE_HD moe_gemm::MoeGemmShape product() const {
     return {.tokens = tokens,
             .experts = 1,
             .topk = 1,
@@ -117,8 +121,8 @@ class DenseFc2 : public Problem {
   Tensor& alpha_;
   Tensor& out_;
   std::vector<float> alphas_;  // what alpha_ holds
-  MoeGemmSample sample_;
+  moe_gemm::MoeGemmSample sample_;
   std::vector<double> truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

@@ -2,10 +2,10 @@
 // How the output of dense_fc2 is judged, and outputs spoilt on purpose.
 #include <algorithm>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/dense_fc2/dense_fc2.h"
-#include "kernels/sampled_rows.h"
 
-namespace moegate {
+namespace moegate::dense_fc2 {
 
 /// A row whose alpha is 0 everywhere is a sum of nothing, to the bit, though not of which sign.
 void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bits) const {
@@ -25,8 +25,8 @@ void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bit
 
 Checked DenseFc2::check() const {
   const auto bits = out_.download<uint16_t>();
-  Accuracy a = compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows, sample_.columns,
-                               truth_, ceilings(kTolerance));
+  Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows,
+                                      sample_.columns, truth_, ceilings(kTolerance));
   reject_nonzero_rows(a, bits);
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
@@ -54,4 +54,4 @@ void DenseFc2::spoil(Fault fault) {
   out_.upload(out);
 }
 
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

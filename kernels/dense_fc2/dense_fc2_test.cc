@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/device/open.h"
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
-#include "harness/device/open.h"
-
-namespace moegate {
+namespace moegate::dense_fc2 {
 namespace {
 
 Accuracy accuracy(const DenseFc2& problem) {
@@ -120,17 +119,17 @@ TEST(DenseFc2, TheWholeAndASampleRejectFaults) {
   const Case c = dense_fc2_case({{"tokens", "90"}, {"hidden", "600"}, {"scales", "block"}});
   for (const double most : {DenseFc2::kWholeTruth, 0.0}) {
     DenseFc2 problem(*device, c, most);
-    launch_host_variant(problem, c, "alpha_per_expert");
+    check::launch_host_variant(problem, c, "alpha_per_expert");
     ASSERT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
     EXPECT_EQ(accuracy(problem).output, most > 0 ? "out" : "out (sample)");
     const Corruptions corruptions = problem.corruptions();
     for (const Corruption* corruption : {&corruptions.experts_swapped, &corruptions.token_dropped,
                                          &corruptions.scales_transposed}) {
-      launch_host_variant(problem, c, "alpha_per_expert");
+      check::launch_host_variant(problem, c, "alpha_per_expert");
       corruption->apply();
       EXPECT_FALSE(accuracy(problem).ok);
     }
-    launch_host_variant(problem, c, "alpha_per_expert");
+    check::launch_host_variant(problem, c, "alpha_per_expert");
     problem.args().out[47 * 600 + 301] = 0x7f80;
     EXPECT_FALSE(accuracy(problem).ok);
   }
@@ -140,7 +139,7 @@ TEST(DenseFc2, AFaultThatChangesNothingLeavesTheOutput) {
   const auto device = open_host_device();
   const Case c = dense_fc2_case({{"experts", "1"}, {"topk", "1"}});
   DenseFc2 problem(*device, c);
-  launch_host_variant(problem, c, "alpha_per_expert");
+  check::launch_host_variant(problem, c, "alpha_per_expert");
   const uint64_t hash = problem.check().hash;
   problem.corruptions().experts_swapped.apply();
   EXPECT_EQ(problem.check().hash, hash);
@@ -155,7 +154,7 @@ TEST(DenseFc2, ARowWithoutAlphasIsZeroToTheBit) {
   const Case c = dense_fc2_case({{"alphas", "edges"}});
   for (const double most : {DenseFc2::kWholeTruth, 0.0}) {
     DenseFc2 problem(*device, c, most);
-    launch_host_variant(problem, c, "alpha_per_expert");
+    check::launch_host_variant(problem, c, "alpha_per_expert");
     ASSERT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
     uint16_t& element = problem.args().out[5 * 136 + 77];
     EXPECT_EQ(element & 0x7fff, 0);
@@ -221,4 +220,4 @@ TEST(DenseFc2, ParametersThatDoNotFitAreNamed) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

@@ -4,10 +4,10 @@
 // variant shares a line with it.
 #include <algorithm>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/dense_fc2/dense_fc2.h"
-#include "kernels/sampled_rows.h"
 
-namespace moegate {
+namespace moegate::dense_fc2 {
 namespace {
 
 /// Elements [first, first + count) of row `row` of `rows` of `width` elements each, appended.
@@ -43,13 +43,13 @@ DenseFc2::Excerpt DenseFc2::excerpt(Fault fault) const {
   const std::vector<int64_t> columns(sample_.columns.begin(), sample_.columns.end());
   const int64_t k = shape.k(), groups = shape.k_groups();
   Excerpt x;
-  x.a = rows_of<uint8_t>(device(), a_, k, rows);
-  x.b = rows_of<uint8_t>(device(), b_, k, columns);
+  x.a = check::rows_of<uint8_t>(device(), a_, k, rows);
+  x.b = check::rows_of<uint8_t>(device(), b_, k, columns);
   x.b_scales = column_scales(fault == Fault::scales_transposed);
-  x.a_scales = shape.block_scales ? rows_of<float>(device(), a_scales_, groups, rows)
+  x.a_scales = shape.block_scales ? check::rows_of<float>(device(), a_scales_, groups, rows)
                                   : std::vector<float>(rows.size() * static_cast<size_t>(groups),
                                                        a_scales_.download<float>().front());
-  x.alpha = rows_of<float>(device(), alpha_, shape.experts, rows);
+  x.alpha = check::rows_of<float>(device(), alpha_, shape.experts, rows);
   break_alpha(fault, x.alpha);
   return x;
 }
@@ -75,7 +75,7 @@ std::vector<double> DenseFc2::truth(Fault fault) const {
   const size_t k = experts * inter, groups = inter / kMoeGroup, width = sample_.columns.size();
   std::vector<double> out(sample_.rows.size() * width);
   for (size_t e = 0; e < experts; ++e) {
-    ExpertProduct part{.k = shape.inter, .dtype = DType::e4m3};
+    moe_gemm::ExpertProduct part{.k = shape.inter, .dtype = DType::e4m3};
     std::vector<size_t> rows;
     for (size_t row = 0; row < sample_.rows.size(); ++row) {
       const float alpha = x.alpha[row * experts + e];
@@ -90,7 +90,7 @@ std::vector<double> DenseFc2::truth(Fault fault) const {
       append_slice(x.b, k, column, e * inter, inter, part.weights);
       append_slice(x.b_scales, experts * groups, column, e * groups, groups, part.weight_scales);
     }
-    const auto y = expert_truth(part);
+    const auto y = moe_gemm::expert_truth(part);
     for (size_t i = 0; i < rows.size(); ++i) {
       for (size_t column = 0; column < width; ++column) {
         out[rows[i] * width + column] += y[i * width + column];
@@ -100,4 +100,4 @@ std::vector<double> DenseFc2::truth(Fault fault) const {
   return out;
 }
 
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

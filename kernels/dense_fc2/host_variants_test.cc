@@ -3,12 +3,11 @@
 // on every instruction set, and with activations that must not matter.
 #include <gtest/gtest.h>
 
-#include "kernels/dense_fc2/dense_fc2_testing.h"
-#include "kernels/dense_fc2/host_dense.h"
-
 #include "harness/device/open.h"
+#include "kernels/dense_fc2/dense_fc2_testing.h"
+#include "kernels/dense_fc2/host/dense.h"
 
-namespace moegate {
+namespace moegate::dense_fc2 {
 namespace {
 
 const std::vector<std::string> kNames = {"alpha_per_k_tile", "alpha_per_expert", "sparse_rows"};
@@ -50,11 +49,11 @@ TEST(DenseFc2Host, VariantsAgreeWithTheTruth) {
 }
 
 TEST(DenseFc2Host, EveryInstructionSetAndNumberOfThreadsAgreesWithTheTruth) {
-  using namespace dense_fc2_host;
+  using namespace host;
   const auto device = open_host_device();
   for (const Case& c : all_cases()) {
     DenseFc2 problem(*device, c);
-    for (const moe_gemm_host::Isa* isa : moe_gemm_host::isas()) {
+    for (const moe_gemm::host::Isa* isa : isas()) {
       for (const int threads : {1, 3}) {
         problem.reserve_workspace(scratch_bytes(problem.shape, threads));
         problem.poison();
@@ -72,11 +71,11 @@ TEST(DenseFc2Host, LeavingRowsOutChangesNoBit) {
   const auto device = open_host_device();
   for (const Case& c : all_cases()) {
     DenseFc2 problem(*device, c);
-    launch_host_variant(problem, c, "alpha_per_expert");
+    check::launch_host_variant(problem, c, "alpha_per_expert");
     const auto dense = std::vector<uint16_t>(
         problem.args().out,
         problem.args().out + int64_t{problem.shape.tokens} * problem.shape.hidden);
-    launch_host_variant(problem, c, "sparse_rows");
+    check::launch_host_variant(problem, c, "sparse_rows");
     for (size_t i = 0; i < dense.size(); ++i) {
       ASSERT_EQ(bf16_to_float(problem.args().out[i]), bf16_to_float(dense[i])) << c.key() << i;
     }
@@ -88,7 +87,7 @@ TEST(DenseFc2Host, ActivationsWithoutAlphaDoNotMatter) {
   const Case c = dense_fc2_case({{"alphas", "edges"}, {"scales", "block"}});
   for (const std::string& name : kNames) {
     DenseFc2 problem(*device, c);
-    launch_host_variant(problem, c, name);
+    check::launch_host_variant(problem, c, name);
     const uint64_t hash = problem.check().hash;
     const DenseFc2Args args = problem.args();
     const DenseFc2Shape& s = args.shape;
@@ -99,11 +98,11 @@ TEST(DenseFc2Host, ActivationsWithoutAlphaDoNotMatter) {
       ++changed;
     }
     EXPECT_GT(changed, 0);
-    launch_host_variant(problem, c, name);
+    check::launch_host_variant(problem, c, name);
     EXPECT_TRUE(problem.check().accuracy[0].ok) << name;
     EXPECT_EQ(problem.check().hash, hash) << name;
   }
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::dense_fc2

@@ -5,10 +5,10 @@
 #include "kernels/moe_sum/launches.h"
 #include "kernels/silu_mul_quant/launches.h"
 
-namespace moegate::layer {
+namespace moegate::fused_moe {
 namespace {
 
-void multiply(const MoeGemmArgs& args, ChooseTile choose, const Launch& where) {
+void multiply(const moe_gemm::MoeGemmArgs& args, ChooseTile choose, const Launch& where) {
   choose(args.shape, where.device).launch(args, nullptr, where);
 }
 
@@ -16,9 +16,9 @@ void multiply(const MoeGemmArgs& args, ChooseTile choose, const Launch& where) {
 
 void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
                              const Launch& where) {
-  align::launch_redundant_count(align(args, buffers), where);
+  moe_align::launch_redundant_count(align(args, buffers), where);
   multiply(gate_up(args, buffers), choose, where);
-  silu::launch_fused(quantise(args, buffers), where);
+  silu_mul_quant::launch_fused(quantise(args, buffers), where);
 }
 
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
@@ -26,7 +26,7 @@ void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
   launch_up_to_activation(args, buffers, choose, where);
   multiply(down(args, buffers), choose, where);
-  sum::launch_vectorised(sum(args, buffers), where);
+  moe_sum::launch_vectorised(sum(args, buffers), where);
 }
 
-}  // namespace moegate::layer
+}  // namespace moegate::fused_moe

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "kernels/fused_moe/steps.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate::layer {
+namespace moegate::fused_moe {
 
 /// Which kernel, with which knobs, computes a product: tile_of(), or one kernel always.
-using ChooseTile = TileChoice (*)(const MoeGemmShape& product, const DeviceFacts& device);
+using ChooseTile = moe_gemm::tiles::TileChoice (*)(const moe_gemm::MoeGemmShape& product,
+                                                   const DeviceFacts& device);
 
 /// redundant_count, gate-up as `choose` says, and the fused activation and quantisation.
 void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
@@ -17,4 +18,4 @@ void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, C
 /// The whole layer: the above, down as `choose` says, and sum_vectorised. Five launches.
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where);
 
-}  // namespace moegate::layer
+}  // namespace moegate::fused_moe

@@ -1,39 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer with moe_sum in the down product: every routed row is added to its token's row of the
-// output by bf16 atomics (token_sums.h). Saves writing and reading [R, H], which for many tokens is
-// most of what the second half of a layer moves; costs zeroing [T, H], and the sum is rounded once
+// output by bf16 atomics (fp8/token_sums.h). Saves writing and reading [R, H], which for many
+// tokens is most of what the second half of a layer moves; costs zeroing [T, H], and the sum is rounded once
 // per row, in an order that changes from launch to launch. On an H200 against chain_tuned: R1 TP8
 // 1.05x at 1024 tokens, nothing at 32, 0.95x at one (reports/gallery/nvidia-h200-fp8-moe.md).
 #include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/token_sums.h"
-#include "kernels/moe_gemm/zero_output.h"
+#include "kernels/moe_gemm/fp8/token_sums.h"
+#include "kernels/moe_gemm/gather/zero_output.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
-bool rows_stay_resident(const MoeGemmShape& down) {
-  return down.k_groups() <= 2 || !wide_tiles_unsupported(down).empty();
+bool rows_stay_resident(const moe_gemm::MoeGemmShape& down) {
+  return down.k_groups() <= 2 || !moe_gemm::fp8::wide_tiles_unsupported(down).empty();
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
-  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
-  layer::launch_up_to_activation(args, buffers, tile_of, where);
-  zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden, where.stream);
-  MoeGemmArgs down = layer::down(args, buffers);
+  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  launch_up_to_activation(args, buffers, moe_gemm::tiles::tile_of, where);
+  moe_gemm::gather::zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden,
+                                where.stream);
+  moe_gemm::MoeGemmArgs down = fused_moe::down(args, buffers);
   down.out = args.out;
-  rows_stay_resident(down.shape) ? launch_resident_token_sums(down, where)
-                                 : launch_wide_token_sums(down, where);
+  rows_stay_resident(down.shape) ? moe_gemm::fp8::launch_resident_token_sums(down, where)
+                                 : moe_gemm::fp8::launch_wide_token_sums(down, where);
 }
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  const MoeGemmShape down = shape.down();
-  std::string why = layer::tuned_unsupported(shape.gate_up(), device);
+  const moe_gemm::MoeGemmShape down = shape.down();
+  std::string why = tuned_unsupported(shape.gate_up(), device);
   if (why.empty())
-    why = rows_stay_resident(down) ? resident_rows_unsupported(down) : wide_tiles_unsupported(down);
-  return why.empty() ? align::redundant_count_unsupported(shape.rows()) : why;
+    why = rows_stay_resident(down) ? moe_gemm::fp8::resident_rows_unsupported(down)
+                                   : moe_gemm::fp8::wide_tiles_unsupported(down);
+  return why.empty() ? moe_align::redundant_count_unsupported(shape.rows()) : why;
 }
 
 const Kernel<FusedMoe> kernel({
@@ -41,14 +43,14 @@ const Kernel<FusedMoe> kernel({
     .backend = Backend::cuda,
     .help = "as chain_tuned, with rows added to their tokens by the down product (bf16 atomics)",
     .launch = launch,
-    .workspace = layer::workspace,
+    .workspace = workspace,
     .unsupported = unsupported,
     .path =
         [](const Case& c, const DeviceFacts& device) {
-          return tile_of(FusedMoeShape::of(c).gate_up(), device).path;
+          return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), device).path;
         },
     .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -4,33 +4,33 @@
 // quantisation as two kernels, the sum a block per token. Six or seven launches.
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/launches.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 #include "kernels/moe_sum/launches.h"
 #include "kernels/silu_mul_quant/launches.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
 bool aligns_in_one_block(const FusedMoeShape& shape) {
   return shape.rows() < 1024 && shape.experts <= 64;
 }
 
-void multiply(const MoeGemmArgs& args, const Launch& where) {
-  usual_tile("gather", args.shape, where.device).launch(args, nullptr, where);
+void multiply(const moe_gemm::MoeGemmArgs& args, const Launch& where) {
+  moe_gemm::tiles::usual_tile("gather", args.shape, where.device).launch(args, nullptr, where);
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
-  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(args.shape, problem.workspace());
   if (aligns_in_one_block(args.shape)) {
-    align::launch_one_block(layer::align(args, buffers), where);
+    moe_align::launch_one_block(align(args, buffers), where);
   } else {
-    align::launch_count_scan_scatter(layer::align(args, buffers), buffers.next, where);
+    moe_align::launch_count_scan_scatter(align(args, buffers), buffers.next, where);
   }
-  multiply(layer::gate_up(args, buffers), where);
-  silu::launch_two_kernels(layer::quantise(args, buffers), buffers.act, where);
-  multiply(layer::down(args, buffers), where);
-  sum::launch_per_token(layer::sum(args, buffers), where);
+  multiply(gate_up(args, buffers), where);
+  silu_mul_quant::launch_two_kernels(quantise(args, buffers), buffers.act, where);
+  multiply(down(args, buffers), where);
+  moe_sum::launch_per_token(sum(args, buffers), where);
 }
 
 const Kernel<FusedMoe> kernel({
@@ -38,7 +38,7 @@ const Kernel<FusedMoe> kernel({
     .backend = Backend::cuda,
     .help = "the public Triton layer's launches: align, gather, silu, quantise, gather, sum",
     .launch = launch,
-    .workspace = layer::workspace,
+    .workspace = workspace,
     .path = [](const Case& c, const DeviceFacts&) -> std::string {
       return aligns_in_one_block(FusedMoeShape::of(c)) ? "align: one_block"
                                                        : "align: count_scan_scatter";
@@ -47,4 +47,4 @@ const Kernel<FusedMoe> kernel({
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -7,15 +7,16 @@
 #include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
-TileChoice swap_ab(const MoeGemmShape& product, const DeviceFacts& device) {
-  return usual_tile("swap_ab", product, device);
+moe_gemm::tiles::TileChoice swap_ab(const moe_gemm::MoeGemmShape& product,
+                                    const DeviceFacts& device) {
+  return moe_gemm::tiles::usual_tile("swap_ab", product, device);
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
-  layer::launch_best_parts(problem, swap_ab, where);
+  launch_best_parts(problem, swap_ab, where);
 }
 
 const Kernel<FusedMoe> kernel({
@@ -23,13 +24,13 @@ const Kernel<FusedMoe> kernel({
     .backend = Backend::cuda,
     .help = "redundant_count, swap_ab (split K for few tiles), fused quantisation, swap_ab, sum",
     .launch = launch,
-    .workspace = layer::workspace,
+    .workspace = workspace,
     .unsupported =
         [](const Case& c, const DeviceFacts&) {
-          return align::redundant_count_unsupported(FusedMoeShape::of(c).rows());
+          return moe_align::redundant_count_unsupported(FusedMoeShape::of(c).rows());
         },
     .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

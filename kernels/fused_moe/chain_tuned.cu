@@ -5,20 +5,20 @@
 #include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
 void launch(FusedMoe& problem, const Launch& where) {
-  layer::launch_best_parts(problem, tile_of, where);
+  launch_best_parts(problem, moe_gemm::tiles::tile_of, where);
 }
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  for (const MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
-    const std::string why = layer::tuned_unsupported(product, device);
+  for (const moe_gemm::MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
+    const std::string why = tuned_unsupported(product, device);
     if (!why.empty()) return why;
   }
-  return align::redundant_count_unsupported(shape.rows());
+  return moe_align::redundant_count_unsupported(shape.rows());
 }
 
 const Kernel<FusedMoe> kernel({
@@ -26,14 +26,15 @@ const Kernel<FusedMoe> kernel({
     .backend = Backend::cuda,
     .help = "redundant_count, both products tuned (suites/tiles), fused quantisation, sum",
     .launch = launch,
-    .workspace = layer::workspace,
+    .workspace = workspace,
     .unsupported = unsupported,
     .path = [](const Case& c, const DeviceFacts& device) -> std::string {
       const FusedMoeShape shape = FusedMoeShape::of(c);
-      return tile_of(shape.gate_up(), device).path + "; " + tile_of(shape.down(), device).path;
+      return moe_gemm::tiles::tile_of(shape.gate_up(), device).path + "; " +
+             moe_gemm::tiles::tile_of(shape.down(), device).path;
     },
     .tolerance = FusedMoe::kOtherSums,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

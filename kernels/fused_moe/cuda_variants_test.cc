@@ -4,10 +4,10 @@
 
 #include "kernels/fused_moe/fused_moe_testing.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
-using CudaFusedMoe = CudaVariants;
+using CudaFusedMoe = check::CudaVariants;
 
 TEST_F(CudaFusedMoe, VariantsAgreeWithTheTruth) {
   for (const char* block : {"16", "32", "64", "128"}) {
@@ -42,4 +42,4 @@ TEST_F(CudaFusedMoe, VariantsAgreeAtDecodeOfALongLayer) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "harness/kernel/routing.h"
-#include "kernels/moe_gemm/tile.h"
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
 const std::vector<std::string> kBlocks = {"0", "16", "32", "64", "128"};
@@ -26,7 +26,8 @@ enum Stream : uint64_t {
 };
 
 void resolve(Case& c, const DeviceFacts& device) {
-  resolve_tuned_block(c, device, [](const Case& one) { return FusedMoeShape::of(one).gate_up(); });
+  moe_gemm::tiles::resolve_tuned_block(
+      c, device, [](const Case& one) { return FusedMoeShape::of(one).gate_up(); });
 }
 
 const Op<FusedMoe> op({
@@ -69,12 +70,12 @@ FusedMoeShape FusedMoeShape::of(const Case& c) {
   s.hidden = multiple_of_group(c, "hidden");
   s.inter = multiple_of_group(c, "inter");
   s.block = std::stoi(kBlocks[c.get_choice("block", kBlocks)]);
-  if (s.block == 0) s.block = default_block(DType::e4m3, s.tokens);
+  if (s.block == 0) s.block = moe_gemm::default_block(DType::e4m3, s.tokens);
   return s;
 }
 
 void FusedMoe::validate(const Case& c) {
-  const auto s = FusedMoeShape::of(without_tuned_block(c));
+  const auto s = FusedMoeShape::of(moe_gemm::tiles::without_tuned_block(c));
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
@@ -103,8 +104,8 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
   fill_operands(seed);
   const double each = products(shape);
   const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
-  tokens_ = sampled_rows(shape.tokens, each * shape.tokens <= most_products ? shape.tokens : sample,
-                         seed);
+  tokens_ = check::sampled_rows(shape.tokens,
+                                each * shape.tokens <= most_products ? shape.tokens : sample, seed);
   truth_ = truth(Fault::none);
 }
 
@@ -146,7 +147,7 @@ FusedMoeArgs FusedMoe::args() {
 }
 
 Checked FusedMoe::check() const {
-  return check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
 }
 
 Corruptions FusedMoe::corruptions() {
@@ -185,8 +186,9 @@ Cost FusedMoe::cost() const {
 }
 
 std::vector<Fact> FusedMoe::facts() const {
-  return routing_facts(experts_, shape.experts,
-                       align_rows(experts_, shape.experts, shape.block).padded_rows);
+  return moe_gemm::routing_facts(
+      experts_, shape.experts,
+      moe_gemm::align_rows(experts_, shape.experts, shape.block).padded_rows);
 }
 
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -16,7 +16,9 @@
 #include "kernels/moe_align/moe_align.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
+
+using moe_gemm::kMoeGroup;
 
 struct FusedMoeShape {
   int tokens, experts, topk;  // T, E, k
@@ -27,11 +29,13 @@ struct FusedMoeShape {
   static FusedMoeShape of(const Case& c);
 
   int rows() const { return tokens * topk; }  // R
-  MoeAlignShape align() const { return {tokens, experts, topk, block, IdData::valid}; }
-  MoeGemmShape gate_up() const {
+  moe_align::MoeAlignShape align() const {
+    return {tokens, experts, topk, block, moe_align::IdData::valid};
+  }
+  moe_gemm::MoeGemmShape gate_up() const {
     return {tokens, experts, topk, hidden, 2 * inter, block, false, DType::e4m3};
   }
-  MoeGemmShape down() const {
+  moe_gemm::MoeGemmShape down() const {
     return {tokens, experts, topk, inter, hidden, block, true, DType::e4m3};
   }
 };
@@ -114,4 +118,4 @@ class FusedMoe : public Problem {
   std::vector<double> truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -12,7 +12,7 @@
 #include "kernels/fused_moe/fused_moe_testing.h"
 #include "kernels/fused_moe/steps.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
 void run(FusedMoe& problem, const Case& c, const std::string& name = "chain") {
@@ -154,7 +154,7 @@ TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
   const auto at = [&](const void* p) {
     return static_cast<size_t>(static_cast<const std::byte*>(p) - origin);
   };
-  const layer::Buffers b = layer::buffers_at(shape, origin);
+  const Buffers b = buffers_at(shape, origin);
   const std::vector<size_t> starts = {at(b.sorted_token_ids),
                                       at(b.expert_ids),
                                       at(b.padded_rows),
@@ -179,15 +179,14 @@ TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
     EXPECT_EQ(starts[i] % 256, 0u) << i;
     EXPECT_GE(starts[i + 1], starts[i] + bytes[i]) << i;
   }
-  EXPECT_EQ(starts.back(), layer::buffer_bytes(shape));
+  EXPECT_EQ(starts.back(), buffer_bytes(shape));
 }
 
 // The host's gather, which is its default, widens rows into memory that a chain does not have.
 TEST(FusedMoeSteps, AProductThatNeedsMemoryOfItsOwnIsRefused) {
   const auto device = open_host_device();
   const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
-  EXPECT_EQ(layer::tuned_unsupported(shape.gate_up(), device->facts()),
-            "gather needs memory of its own");
+  EXPECT_EQ(tuned_unsupported(shape.gate_up(), device->facts()), "gather needs memory of its own");
 }
 
 TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
@@ -208,4 +207,4 @@ TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -3,11 +3,11 @@
 // rounds, expert by expert, so that no more of the weights than one expert's is ever on the host.
 #include <map>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/fused_moe/fused_moe.h"
-#include "kernels/sampled_rows.h"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
 std::vector<uint16_t> rounded(const std::vector<double>& values) {
@@ -56,16 +56,17 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
   for (const int64_t r : rows) sources.push_back(r / shape.topk);
   const auto part = [&](const Tensor& tensor, auto element) {
     using T = decltype(element);
-    return rows_of<T>(device(), tensor, tensor.size() / shape.experts, {expert});
+    return check::rows_of<T>(device(), tensor, tensor.size() / shape.experts, {expert});
   };
-  ExpertProduct up{.k = h, .dtype = DType::e4m3};
-  up.x = rows_of<uint8_t>(device(), x_, h, sources);
-  up.x_scales = rows_of<float>(device(), x_scales_, h / kMoeGroup, sources);
+  moe_gemm::ExpertProduct up{.k = h, .dtype = DType::e4m3};
+  up.x = check::rows_of<uint8_t>(device(), x_, h, sources);
+  up.x_scales = check::rows_of<float>(device(), x_scales_, h / kMoeGroup, sources);
   up.weights = part(w1_, uint8_t{});
   up.weight_scales = of_columns(part(w1_scales_, float{}), 2 * i, h, transposed);
 
-  const QuantisedRows a = silu_mul_quant_truth(rounded(expert_truth(up)), i);
-  ExpertProduct down{.k = i, .dtype = DType::e4m3};
+  const silu_mul_quant::QuantisedRows a =
+      silu_mul_quant::silu_mul_quant_truth(rounded(moe_gemm::expert_truth(up)), i);
+  moe_gemm::ExpertProduct down{.k = i, .dtype = DType::e4m3};
   for (const double code : a.codes) down.x.push_back(float_to_e4m3(static_cast<float>(code)));
   down.x_scales.assign(a.scales.begin(), a.scales.end());
   down.weights = part(w2_, uint8_t{});
@@ -73,7 +74,8 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
   for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);
 
   std::vector<double> y;
-  for (const uint16_t bits : rounded(expert_truth(down))) y.push_back(bf16_to_float(bits));
+  for (const uint16_t bits : rounded(moe_gemm::expert_truth(down)))
+    y.push_back(bf16_to_float(bits));
   return y;
 }
 
@@ -100,4 +102,4 @@ std::vector<double> FusedMoe::truth(Fault fault) const {
   return out;
 }
 
-}  // namespace moegate
+}  // namespace moegate::fused_moe

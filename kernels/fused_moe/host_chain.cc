@@ -4,32 +4,32 @@
 // per_token. The operator's yardstick.
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/host_align.h"
-#include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/silu_mul_quant/host_silu.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
-using moe_gemm_host::best_isa;
-using moe_gemm_host::widened_bytes;
+using moe_gemm::host::best_isa;
+using moe_gemm::host::widened_bytes;
 
 /// Behind the layer's buffers the widened rows of one product at a time.
 size_t workspace(const Case& c, const DeviceFacts&) {
   const auto shape = FusedMoeShape::of(c);
-  return layer::buffer_bytes(shape) +
+  return buffer_bytes(shape) +
          std::max(widened_bytes(shape.gate_up()), widened_bytes(shape.down()));
 }
 
 void launch(FusedMoe& problem, const Launch&) {
   const FusedMoeArgs args = problem.args();
-  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(args.shape, problem.workspace());
   auto* widened = reinterpret_cast<float*>(buffers.end);
-  align_host::run_counting_sort(layer::align(args, buffers), buffers.next);
-  moe_gemm_host::launch_gather({layer::gate_up(args, buffers), best_isa(), widened});
-  silu_host::run_fused(layer::quantise(args, buffers));
-  moe_gemm_host::launch_gather({layer::down(args, buffers), best_isa(), widened});
-  sum_host::run_per_token(layer::sum(args, buffers));
+  moe_align::run_counting_sort(align(args, buffers), buffers.next);
+  moe_gemm::host::launch_gather({gate_up(args, buffers), best_isa(), widened});
+  silu_mul_quant::run_fused(quantise(args, buffers));
+  moe_gemm::host::launch_gather({down(args, buffers), best_isa(), widened});
+  moe_sum::run_per_token(sum(args, buffers));
 }
 
 const Kernel<FusedMoe> kernel({
@@ -42,4 +42,4 @@ const Kernel<FusedMoe> kernel({
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

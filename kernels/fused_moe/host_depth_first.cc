@@ -13,14 +13,14 @@
 
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/host_align.h"
-#include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/silu_mul_quant/host_silu.h"
 
-namespace moegate {
+namespace moegate::fused_moe {
 namespace {
 
-using namespace moe_gemm_host;
+using namespace moe_gemm::host;
 
 /// What a thread keeps of the rows of its block.
 struct Scratch {
@@ -49,14 +49,14 @@ Scratch scratch_at(const FusedMoeShape& shape, std::byte* from) {
 
 size_t workspace(const Case& c, const DeviceFacts& device) {
   const auto shape = FusedMoeShape::of(c);
-  return layer::buffer_bytes(shape) + widened_bytes(shape.gate_up()) +
+  return buffer_bytes(shape) + widened_bytes(shape.gate_up()) +
          static_cast<size_t>(device.processors) * scratch_bytes(shape);
 }
 
 /// Calls work(panel, its first row in the block) for the panels of a block.
 template <class Work>
 void for_block(const Operands& operands, int block, int rows, Work work) {
-  const MoeGemmShape& shape = operands.args.shape;
+  const moe_gemm::MoeGemmShape& shape = operands.args.shape;
   for (int column = 0; column < shape.n; column += kPanelColumns) {
     for (int row = 0; row < rows; row += kPanelRows) {
       work(panel_at(operands, block * shape.block + row, std::min(kPanelRows, rows - row), column),
@@ -81,15 +81,15 @@ void activate(const Operands& down, int rows, const Scratch& at) {
   for (int64_t i = 0; i < rows; ++i) {
     const uint16_t* gate = at.h + i * 2 * inter;
     for (int g = 0; g < groups; ++g) {
-      silu_host::fuse_group(gate + g * kMoeGroup, gate + inter + g * kMoeGroup,
-                            at.q + i * inter + g * kMoeGroup, at.scales + i * groups + g);
+      silu_mul_quant::fuse_group(gate + g * kMoeGroup, gate + inter + g * kMoeGroup,
+                                 at.q + i * inter + g * kMoeGroup, at.scales + i * groups + g);
     }
     down.isa.widen(DType::e4m3, at.q + i * inter, inter, at.x + i * pitch(down.args.shape));
   }
 }
 
 void down(const Operands& operands, int block, int rows, const Scratch& from) {
-  const MoeGemmShape& shape = operands.args.shape;
+  const moe_gemm::MoeGemmShape& shape = operands.args.shape;
   for_block(operands, block, rows, [&](Panel panel, int first) {
     for (int i = 0; i < panel.rows; ++i) {
       panel.x[i] = from.x + int64_t{first + i} * pitch(shape);
@@ -103,13 +103,13 @@ void down(const Operands& operands, int block, int rows, const Scratch& from) {
 
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
-  const layer::Buffers buffers = layer::buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(args.shape, problem.workspace());
   auto* widened = reinterpret_cast<float*>(buffers.end);
   std::byte* scratch = buffers.end + widened_bytes(args.shape.gate_up());
-  const Operands first{layer::gate_up(args, buffers), best_isa(), widened};
+  const Operands first{gate_up(args, buffers), best_isa(), widened};
   // The second product's rows come from a thread's scratch memory instead.
-  const Operands second{layer::down(args, buffers), best_isa(), widened};
-  align_host::run_counting_sort(layer::align(args, buffers), buffers.next);
+  const Operands second{down(args, buffers), best_isa(), widened};
+  moe_align::run_counting_sort(align(args, buffers), buffers.next);
   const int blocks = *buffers.padded_rows / args.shape.block;
 #pragma omp parallel num_threads(where.device.processors)
   {
@@ -124,7 +124,7 @@ void launch(FusedMoe& problem, const Launch& where) {
       down(second, b, rows, own);
     }
   }
-  sum_host::run_blocked(layer::sum(args, buffers));
+  moe_sum::run_blocked(sum(args, buffers));
 }
 
 const Kernel<FusedMoe> kernel({
@@ -137,4 +137,4 @@ const Kernel<FusedMoe> kernel({
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::fused_moe

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused_moe/steps.h"
 
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate::layer {
+namespace moegate::fused_moe {
 namespace {
 
 /// Hands out memory piece by piece; from null, it only counts.
@@ -26,7 +26,7 @@ class Cut {
 };
 
 Buffers cut(const FusedMoeShape& shape, Cut& memory) {
-  const MoeAlignShape aligned = shape.align();
+  const moe_align::MoeAlignShape aligned = shape.align();
   const int64_t rows = shape.rows();
   Buffers b{};
   b.sorted_token_ids = memory.take<int32_t>(aligned.capacity());
@@ -59,17 +59,17 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return buffer_bytes(FusedMoeShape::of(c));
 }
 
-std::string tuned_unsupported(const MoeGemmShape& product, const DeviceFacts& device) {
-  const TileChoice choice = tile_of(product, device);
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const DeviceFacts& device) {
+  const moe_gemm::tiles::TileChoice choice = moe_gemm::tiles::tile_of(product, device);
   if (!choice.why.empty()) return choice.why;
   return choice.kernel->workspace ? choice.config.kernel + " needs memory of its own" : "";
 }
 
-MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& b) {
+moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& b) {
   return {args.topk_ids, b.sorted_token_ids, b.expert_ids, b.padded_rows, args.shape.align()};
 }
 
-MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& b) {
+moe_gemm::MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& b) {
   return {.x = args.x,
           .x_scales = args.x_scales,
           .weights = args.w1,
@@ -82,11 +82,11 @@ MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& b) {
           .shape = args.shape.gate_up()};
 }
 
-SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& b) {
+silu_mul_quant::SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& b) {
   return {b.h, b.q, b.scales, {args.shape.rows(), args.shape.inter}};
 }
 
-MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& b) {
+moe_gemm::MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& b) {
   return {.x = b.q,
           .x_scales = b.scales,
           .weights = args.w2,
@@ -99,8 +99,8 @@ MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& b) {
           .shape = args.shape.down()};
 }
 
-MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& b) {
+moe_sum::MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& b) {
   return {b.y, args.out, {args.shape.tokens, args.shape.topk, args.shape.hidden, 1}};
 }
 
-}  // namespace moegate::layer
+}  // namespace moegate::fused_moe

@@ -6,7 +6,7 @@
 #include "kernels/moe_sum/moe_sum.h"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate::layer {
+namespace moegate::fused_moe {
 
 /// Scratch memory of a chain of all parts, each aligned to 256 bytes.
 struct Buffers {
@@ -22,17 +22,17 @@ struct Buffers {
 Buffers buffers_at(const FusedMoeShape& shape, void* workspace);
 size_t buffer_bytes(const FusedMoeShape& shape);
 
-MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
-MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);
-SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& buffers);
-MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& buffers);
-MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
+moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
+moe_gemm::MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);
+silu_mul_quant::SiluMulQuantArgs quantise(const FusedMoeArgs& args, const Buffers& buffers);
+moe_gemm::MoeGemmArgs down(const FusedMoeArgs& args, const Buffers& buffers);
+moe_sum::MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
 
 /// Why a chain cannot launch a product as it is tuned (tile_of()): a chain has no scratch memory
 /// for it. Empty when it can.
-std::string tuned_unsupported(const MoeGemmShape& product, const DeviceFacts& device);
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const DeviceFacts& device);
 
 /// `workspace` of the variants that need these buffers and no more.
 size_t workspace(const Case& c, const DeviceFacts& device);
 
-}  // namespace moegate::layer
+}  // namespace moegate::fused_moe

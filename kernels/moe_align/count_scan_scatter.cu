@@ -6,14 +6,15 @@
 //
 // Measured on an H200, cold, in a graph, E = 256, k = 8, BM = 64, us for T = 1, 64, 512, 4096,
 // 16384: 3.99 4.48 5.45 17.0 56.7. One block counts all rows: from T = 1024 on that is nearly all.
-#include "kernels/block_scan.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/block_scan.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kCountThreads = 1024;  // at least one per expert
 constexpr int kScatterThreads = 256;
@@ -62,7 +63,7 @@ size_t workspace(const Case& c, const DeviceFacts&) {
 }  // namespace
 
 void launch_count_scan_scatter(const MoeAlignArgs& args, int32_t* next, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   count_scan_kernel<<<2, kCountThreads, 0, stream>>>(args, next);
   check_launch("count_scan_kernel");
   const int blocks = (args.shape.rows() + kScatterThreads - 1) / kScatterThreads;
@@ -84,5 +85,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -8,7 +8,7 @@
 #include "harness/worker/measure.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 namespace {
 
 const Variant* cuda_variant(const std::string& name) {
@@ -18,7 +18,7 @@ const Variant* cuda_variant(const std::string& name) {
   return nullptr;
 }
 
-using CudaMoeAlign = CudaVariants;
+using CudaMoeAlign = check::CudaVariants;
 
 // Tokens times 32 rows: 1, 2 and 4 rows of a thread in teams of a block (up to 4096 rows), then 1
 // to 16 in teams of a cluster; one less and one more than each holds.
@@ -93,4 +93,4 @@ TEST(CudaMoeAlignCases, RedundantCountTakesWhatRegistersHold) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -4,9 +4,9 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate::align_host {
+namespace moegate::moe_align {
 
 /// The variant `counting_sort`; `next` [E] is scratch memory.
 void run_counting_sort(const MoeAlignArgs& args, int32_t* next);
 
-}  // namespace moegate::align_host
+}  // namespace moegate::moe_align

@@ -5,8 +5,7 @@
 
 #include "kernels/moe_align/host_align.h"
 
-namespace moegate {
-namespace align_host {
+namespace moegate::moe_align {
 
 /// `next`: an expert's number of rows, then where its next row goes.
 void run_counting_sort(const MoeAlignArgs& args, int32_t* next) {
@@ -30,8 +29,6 @@ void run_counting_sort(const MoeAlignArgs& args, int32_t* next) {
   *args.num_tokens_post_padded = end;
 }
 
-}  // namespace align_host
-
 namespace {
 
 size_t workspace(const Case& c, const DeviceFacts&) {
@@ -43,10 +40,10 @@ const Kernel<MoeAlign> kernel({.name = "counting_sort",
                                .help = "count, lay out, place: one thread, rows in order",
                                .launch =
                                    [](MoeAlign& problem, const Launch&) {
-                                     align_host::run_counting_sort(problem.args(),
-                                                                   problem.workspace<int32_t>());
+                                     run_counting_sort(problem.args(),
+                                                       problem.workspace<int32_t>());
                                    },
                                .workspace = workspace});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_align

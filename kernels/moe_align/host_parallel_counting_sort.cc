@@ -15,7 +15,7 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 namespace {
 
 /// A thread's share, at least: fewer rows are done sooner than another thread is reached, and fewer
@@ -108,4 +108,4 @@ const Kernel<MoeAlign> kernel({.name = "parallel_counting_sort",
                                .workspace = workspace});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -6,7 +6,7 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate::align {
+namespace moegate::moe_align {
 
 /// `next` [E] is scratch memory.
 void launch_count_scan_scatter(const MoeAlignArgs& args, int32_t* next, const Launch& where);
@@ -16,4 +16,4 @@ void launch_redundant_count(const MoeAlignArgs& args, const Launch& where);
 /// Empty, or why redundant_count does not take so many rows.
 std::string redundant_count_unsupported(int rows);
 
-}  // namespace moegate::align
+}  // namespace moegate::moe_align

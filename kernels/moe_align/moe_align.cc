@@ -6,7 +6,7 @@
 
 #include "harness/kernel/random_fill.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 namespace {
 
 const std::vector<std::string> kIdData = {"valid", "some_skipped"};
@@ -153,4 +153,4 @@ std::vector<Fact> MoeAlign::facts() const {
           {"padded_rows", static_cast<double>(truth_.sorted_token_ids.size())}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_align

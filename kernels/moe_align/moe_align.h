@@ -11,7 +11,7 @@
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/routing.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 
 /// What the ids look like: all of this rank, or one in eight foreign: -1, E, and far beyond.
 enum class IdData : int { valid, some_skipped };
@@ -85,4 +85,4 @@ class MoeAlign : public Problem {
   MoeAlignTruth truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -11,7 +11,7 @@
 #include "harness/worker/measure.h"
 #include "kernels/moe_align/moe_align_testing.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 namespace {
 
 const Variant& host_variant(const std::string& name) {
@@ -182,4 +182,4 @@ TEST(MoeAlign, ThreadsKeepTheOrderOfRows) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_align

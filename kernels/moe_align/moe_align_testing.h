@@ -2,16 +2,19 @@
 // Cases of moe_align for tests: small ones, with some parameters replaced.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/moe_align/moe_align.h"
-#include "kernels/testing.h"
 
-namespace moegate {
+namespace moegate::moe_align {
+
+using check::Params;
 
 /// 7 tokens, 3 of 8 experts each, blocks of 4 rows, unless replaced.
 inline Case moe_align_case(const Params& params) {
-  return case_of(
+  return check::case_of(
       MoeAlign::kOp,
-      with_defaults(params, {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"block", "4"}}));
+      check::with_defaults(params,
+                           {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"block", "4"}}));
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -5,7 +5,7 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate {
+namespace moegate::moe_align {
 
 MoeAlignTruth moe_align_truth(const MoeAlignShape& shape, const std::vector<int32_t>& topk_ids) {
   std::map<int32_t, std::vector<int32_t>> rows_of;  // by expert
@@ -26,4 +26,4 @@ MoeAlignTruth moe_align_truth(const MoeAlignShape& shape, const std::vector<int3
   return truth;
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_align

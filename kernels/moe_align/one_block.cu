@@ -8,13 +8,14 @@
 // tables leave room for: 240 on an H200. Measured there, cold, in a
 // graph, E = 32, k = 4, BM = 64: 3.2 us at T = 1, 4.2 at 64 (count_scan_scatter: 3.9, 4.1); E =
 // 128, k = 8: 11.8 and 12.7, for one thread's serial sum over the experts.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kFillThreads = 256;
 
@@ -77,8 +78,7 @@ __global__ void __launch_bounds__(1024, 1)
 void launch_one_block(const MoeAlignArgs& args, const Launch& where) {
   const size_t shared = shared_bytes(args.shape);
   allow_shared(one_block_kernel, shared);
-  one_block_kernel<<<1, kFillThreads + workers_for(args.shape), shared,
-                     static_cast<cudaStream_t>(where.stream)>>>(args);
+  one_block_kernel<<<1, kFillThreads + workers_for(args.shape), shared, stream_of(where)>>>(args);
   check_launch("one_block_kernel");
 }
 
@@ -103,5 +103,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

@@ -4,7 +4,7 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate::align {
+namespace moegate::moe_align {
 
 __device__ inline int blocks_for(const MoeAlignShape& shape, int rows) {
   return static_cast<int>(static_cast<unsigned>(rows + shape.block - 1) /
@@ -23,4 +23,4 @@ __device__ inline void clear_blocks(const MoeAlignArgs& args, int first, int wor
   for (int i = first + worker; i < blocks; i += workers) args.expert_ids[i] = -1;
 }
 
-}  // namespace moegate::align
+}  // namespace moegate::moe_align

@@ -14,15 +14,16 @@
 // cluster 3.7.
 #include <algorithm>
 
-#include "kernels/block_scan.cuh"
-#include "kernels/cluster.cuh"
-#include "kernels/cluster_launch.cuh"
+#include "kernels/cuda/block_scan.cuh"
+#include "kernels/cuda/cluster.cuh"
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_align/padding.cuh"
 
-namespace moegate {
-namespace align {
+namespace moegate::moe_align {
 namespace {
+
+using namespace cuda;
 
 constexpr int kClusterBlocks = 16;  // more than 8 must be asked for, and Hopper grants it
 constexpr int kMaxThreads = 1024;   // at least one per expert
@@ -210,7 +211,7 @@ int round_up(int value, int step) {
 }  // namespace
 
 void launch_redundant_count(const MoeAlignArgs& args, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   const int blocks = blocks_of_team(args.shape);
   const int rows = (args.shape.rows() + blocks - 1) / blocks;  // of a block
   const int threads =
@@ -254,5 +255,4 @@ const Kernel<MoeAlign> kernel({
 });
 
 }  // namespace
-}  // namespace align
-}  // namespace moegate
+}  // namespace moegate::moe_align

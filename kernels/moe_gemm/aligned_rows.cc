@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace moegate {
+namespace moegate::moe_gemm {
 
 int64_t aligned_capacity(int64_t rows, int experts, int block) {
   const int64_t each_expert_pads = rows + int64_t{experts} * (block - 1);
@@ -41,4 +41,4 @@ std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows) {
   return places;
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace moegate {
+namespace moegate::moe_gemm {
 
 /// Row r = t * topk + j is token t's j-th expert.
 struct AlignedRows {
@@ -25,4 +25,4 @@ AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
 /// Where each of so many rows r stands in sorted_token_ids.
 std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows);
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -43,4 +43,4 @@ TEST(AlignedRows, CapacityIsTheWorstCase) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -5,9 +5,9 @@
 
 #include "harness/worker/measure.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
-#include "kernels/moe_gemm/swap_ab.h"
+#include "kernels/moe_gemm/swap_ab/swap_ab.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 /// K = hidden in gate_up, inter in down; N = 2 * inter or hidden.
@@ -19,7 +19,7 @@ Case product_case(Params params, int k, int n) {
   return moe_gemm_case<P>(params);
 }
 
-class CudaMoeGemm : public CudaVariants {
+class CudaMoeGemm : public check::CudaVariants {
  protected:
   void expect_both_right(const Params& params, int k, int n) {
     expect_right(product_case<MoeGateUp>(params, k, n));
@@ -94,7 +94,7 @@ class CudaSwapAb : public CudaMoeGemm {
   void expect_every_cut_right(const Params& params, int k, int n) {
     const Case c = product_case<P>(params, k, n);
     P problem(*device_, c);
-    for (const SwapAbTile& tile : swap_ab_tiles(problem.shape)) {
+    for (const swap_ab::SwapAbTile& tile : swap_ab::swap_ab_tiles(problem.shape)) {
       const std::string what = c.key() + " " + text(tile);
       const Checked first = checked(problem, tile);
       EXPECT_TRUE(first.accuracy[0].ok) << what << ": " << first.accuracy[0].why;
@@ -104,9 +104,9 @@ class CudaSwapAb : public CudaMoeGemm {
   }
 
  private:
-  Checked checked(MoeGemm& problem, const SwapAbTile& tile) {
+  Checked checked(MoeGemm& problem, const swap_ab::SwapAbTile& tile) {
     problem.poison();
-    launch_swap_ab(problem.args(), tile, {device_->stream(), device_->facts()});
+    swap_ab::launch_swap_ab(problem.args(), tile, {device_->stream(), device_->facts()});
     device_->synchronize();
     return problem.check();
   }
@@ -232,4 +232,4 @@ TEST(GatherEligibility, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

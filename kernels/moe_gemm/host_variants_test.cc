@@ -7,10 +7,10 @@
 
 #include "harness/device/open.h"
 #include "harness/worker/measure.h"
-#include "kernels/moe_gemm/host_product.h"
+#include "kernels/moe_gemm/host/product.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 // Ragged tiles of N, one group of K (nothing for a second chunk) and three, blocks that hold more
@@ -54,11 +54,11 @@ TYPED_TEST(MoeGemmHost, VariantsAgreeWithTheTruth) {
 
 TYPED_TEST(MoeGemmHost, EveryInstructionSetAgreesWithTheTruth) {
   for (const Params& params : kCases) {
-    for (const moe_gemm_host::Isa* isa : moe_gemm_host::isas()) {
+    for (const host::Isa* isa : host::isas()) {
       TypeParam problem(*this->device_, ragged<TypeParam>(params));
-      problem.reserve_workspace(moe_gemm_host::widened_bytes(problem.shape));
+      problem.reserve_workspace(host::widened_bytes(problem.shape));
       problem.poison();
-      moe_gemm_host::launch_gather({problem.args(), *isa, problem.template workspace<float>()});
+      host::launch_gather({problem.args(), *isa, problem.template workspace<float>()});
       const Accuracy accuracy = problem.check().accuracy[0];
       EXPECT_TRUE(accuracy.ok) << isa->name << ": " << accuracy.why;
       EXPECT_EQ(problem.broken_guard(), "") << isa->name;
@@ -68,7 +68,7 @@ TYPED_TEST(MoeGemmHost, EveryInstructionSetAgreesWithTheTruth) {
 
 // Both ways of applying scale factors, on every instruction set, differ by roundings of fp32 alone.
 TYPED_TEST(MoeGemmHost, ScalingsAgree) {
-  using namespace moe_gemm_host;
+  using namespace host;
   for (const Isa* isa : isas()) {
     TypeParam problem(*this->device_, ragged<TypeParam>({{"tokens", "33"}}));
     problem.reserve_workspace(widened_bytes(problem.shape));
@@ -89,7 +89,7 @@ TEST(MoeGemmIsa, EveryCodeIsDecodedToItsValue) {
   std::vector<uint8_t> codes(256);
   for (int i = 0; i < 256; ++i) codes[static_cast<size_t>(i)] = static_cast<uint8_t>(i);
   constexpr size_t kOne = 0x38;
-  for (const moe_gemm_host::Isa* isa : moe_gemm_host::isas()) {
+  for (const host::Isa* isa : host::isas()) {
     std::vector<float> wide(256);
     isa->widen(DType::e4m3, codes.data(), 256, wide.data());
     for (size_t i = 0; i < 256; ++i) {
@@ -106,7 +106,7 @@ TEST(MoeGemmSplitK2, RoundsMoreThanItsFp32Form) {
   const Case c = moe_gemm_case<MoeGateUp>({{"hidden", "1024"}});
   MoeGateUp problem(*device, c);
   const auto error = [&](const char* variant) {
-    launch_host_variant(problem, c, variant);
+    check::launch_host_variant(problem, c, variant);
     return problem.check().accuracy[0].rel_l2;
   };
   const double gather = error("gather");
@@ -116,4 +116,4 @@ TEST(MoeGemmSplitK2, RoundsMoreThanItsFp32Form) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

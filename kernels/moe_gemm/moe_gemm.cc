@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "harness/kernel/routing.h"
-#include "kernels/moe_gemm/tile.h"
+#include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 const std::vector<std::string> kDtypes = {"fp8", "bf16"};
@@ -37,7 +37,7 @@ std::vector<Param> params() {
 
 template <class P>
 void resolve(Case& c, const DeviceFacts& device) {
-  resolve_tuned_block(c, device, P::shape_of);
+  tiles::resolve_tuned_block(c, device, P::shape_of);
 }
 
 const Op<MoeGateUp> gate_up({
@@ -76,7 +76,7 @@ MoeGemmShape shape_for(const Case& c, bool down) {
 
 template <class P>
 void validate_case(const Case& c) {
-  const MoeGemmShape s = P::shape_of(without_tuned_block(c));
+  const MoeGemmShape s = P::shape_of(tiles::without_tuned_block(c));
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
@@ -234,4 +234,4 @@ std::vector<Fact> routing_facts(std::span<const int32_t> row_expert, int experts
           {"tile_efficiency", rows / padded_rows}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -22,12 +22,14 @@
 #include "harness/kernel/kernel.h"
 #include "kernels/moe_gemm/aligned_rows.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 
 /// Elements that share a scale factor: along K in x and weights, along N in weights.
 constexpr int kMoeGroup = 128;
 
-struct TileChoice;  // tile.h
+namespace tiles {
+struct TileChoice;  // tiles/tile.h
+}
 
 struct MoeGemmShape {
   int tokens, experts, topk;  // T, E, k
@@ -118,7 +120,7 @@ class MoeGemm : public Problem {
 
   const MoeGemmShape shape;
   /// What variant `tuned` launches, put here by its prepare().
-  std::shared_ptr<const TileChoice> tile;
+  std::shared_ptr<const tiles::TileChoice> tile;
 
  private:
   enum class ScaleOrder { right, transposed };
@@ -166,4 +168,4 @@ struct MoeDown : MoeGemm {
       : MoeGemm(device, c, shape_of(c), most_products) {}
 };
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

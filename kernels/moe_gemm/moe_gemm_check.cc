@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <map>
 
+#include "kernels/check/sampled_rows.h"
 #include "kernels/moe_gemm/moe_gemm.h"
-#include "kernels/sampled_rows.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 /// Beyond the rows in token order lies room that no variant may write to: a row of padding has id
 /// R.
 void reject_overrun(Accuracy& a, const std::vector<uint16_t>& beyond) {
-  const auto first = std::find_if_not(beyond.begin(), beyond.end(), is_nonfinite_bf16);
+  const auto first = std::find_if_not(beyond.begin(), beyond.end(), check::is_nonfinite_bf16);
   if (first == beyond.end() || !a.ok) return;
   a.ok = false;
   a.why = fmt::format("{}: element {} beyond the routed rows was written", a.output,
@@ -29,15 +29,17 @@ ExpertProduct MoeGemm::product_of(int32_t expert, std::span<const int32_t> rows,
   for (const int32_t c : sample_.columns) columns.push_back(int64_t{expert} * shape.n + c);
   const auto row_bytes = shape.k * static_cast<int64_t>(size_of(shape.dtype));
   ExpertProduct p{.k = shape.k, .dtype = shape.dtype};
-  p.x = rows_of<uint8_t>(device(), x_, row_bytes, sources);
-  p.weights = rows_of<uint8_t>(device(), weights_, row_bytes, columns);
+  p.x = check::rows_of<uint8_t>(device(), x_, row_bytes, sources);
+  p.weights = check::rows_of<uint8_t>(device(), weights_, row_bytes, columns);
   if (routing_weights_) {
-    p.routing_weights = rows_of<float>(device(), *routing_weights_, 1, {rows.begin(), rows.end()});
+    p.routing_weights =
+        check::rows_of<float>(device(), *routing_weights_, 1, {rows.begin(), rows.end()});
   }
   if (!shape.scaled()) return p;
   const int64_t k_groups = shape.k_groups(), n_groups = shape.n_groups();
-  p.x_scales = rows_of<float>(device(), *x_scales_, k_groups, sources);
-  const auto scales = rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
+  p.x_scales = check::rows_of<float>(device(), *x_scales_, k_groups, sources);
+  const auto scales =
+      check::rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
   for (const int32_t c : sample_.columns) {
     const int64_t group = c / kMoeGroup;
     for (int64_t g = 0; g < k_groups; ++g) {
@@ -99,8 +101,8 @@ void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
 
 Checked MoeGemm::check() const {
   const auto bits = download_rows();
-  Accuracy a = compare_bf16_at(out_.name(), bits, shape.n, sample_.rows, sample_.columns, truth_,
-                               ceilings(kTolerance));
+  Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.n, sample_.rows, sample_.columns,
+                                      truth_, ceilings(kTolerance));
   const size_t room = static_cast<size_t>(out_.size()) - bits.size();
   if (room > 0 && !sorted_out_) {
     std::vector<uint16_t> beyond(room);
@@ -150,4 +152,4 @@ void MoeGemm::transpose_scales() {
   upload_rows(out);
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -9,11 +9,10 @@
 #include <cmath>
 #include <set>
 
+#include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
-#include "harness/device/open.h"
-
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 /// Two rows and two columns of 256, zero but for the elements set.
@@ -116,7 +115,7 @@ TYPED_TEST(MoeGemmProblem, ASampleRejectsWhatTheWholeTruthRejects) {
   const Case c = moe_gemm_case<TypeParam>(
       {{"tokens", "40"}, {"hidden", "512"}, {"inter", "512"}, {"routing", "zipf:0.67"}});
   TypeParam problem(*this->device_, c, /*most_products=*/0);
-  launch_host_variant(problem, c, "gather");
+  check::launch_host_variant(problem, c, "gather");
   const auto accuracy = [&] { return problem.check().accuracy[0]; };
   ASSERT_TRUE(accuracy().ok) << accuracy().why;
   EXPECT_EQ(accuracy().output, "out (sample)");
@@ -124,7 +123,7 @@ TYPED_TEST(MoeGemmProblem, ASampleRejectsWhatTheWholeTruthRejects) {
   const Corruptions corruptions = problem.corruptions();
   for (const Corruption* corruption :
        {&corruptions.experts_swapped, &corruptions.token_dropped, &corruptions.scales_transposed}) {
-    launch_host_variant(problem, c, "gather");
+    check::launch_host_variant(problem, c, "gather");
     corruption->apply();
     EXPECT_FALSE(accuracy().ok);
   }
@@ -133,7 +132,7 @@ TYPED_TEST(MoeGemmProblem, ASampleRejectsWhatTheWholeTruthRejects) {
 TYPED_TEST(MoeGemmProblem, ASampleFindsAnyElementThatNobodyWrote) {
   const Case c = moe_gemm_case<TypeParam>({{"hidden", "512"}, {"inter", "512"}, {"experts", "4"}});
   TypeParam problem(*this->device_, c, /*most_products=*/0);
-  launch_host_variant(problem, c, "gather");
+  check::launch_host_variant(problem, c, "gather");
   const uint64_t hash = problem.check().hash;
   uint16_t* out = problem.args().out;
   const auto size =
@@ -154,7 +153,7 @@ TYPED_TEST(MoeGemmProblem, OutputsHaveUnitSize) {
   for (const char* dtype : {"fp8", "bf16"}) {
     const Case c = moe_gemm_case<TypeParam>({{"dtype", dtype}, {"tokens", "32"}});
     TypeParam problem(*this->device_, c);
-    launch_host_variant(problem, c, "gather");
+    check::launch_host_variant(problem, c, "gather");
     double squares = 0;
     const int64_t size = int64_t{problem.shape.rows()} * problem.shape.n;
     for (int64_t i = 0; i < size; ++i) {
@@ -227,4 +226,4 @@ TEST(MoeGemm, CostAndFactsCountWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

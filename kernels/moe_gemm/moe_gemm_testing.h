@@ -3,19 +3,21 @@
 // one variant outside of the harness.
 #pragma once
 
+#include "kernels/check/testing.h"
 #include "kernels/moe_gemm/moe_gemm.h"
-#include "kernels/testing.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
+
+using check::Params;
 
 /// A case of operator P: 7 tokens, 3 of 8 experts each, H = 256, I = 128 unless replaced.
 template <class P>
 Case moe_gemm_case(const Params& params) {
-  return case_of(
+  return check::case_of(
       P::kOp,
-      with_defaults(
+      check::with_defaults(
           params,
           {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}}));
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -9,7 +9,7 @@
 #include "harness/kernel/random_fill.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 constexpr uint64_t kRowStream = 311, kColumnStream = 312;
@@ -100,4 +100,4 @@ MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t
   return {{rows.begin(), rows.end()}, {columns.begin(), columns.end()}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 
+#include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
-#include "harness/device/open.h"
-
-namespace moegate {
+namespace moegate::moe_gemm {
 namespace {
 
 /// The rows that the host's gather makes, put where a variant in sorted order puts them.
 void write_sorted(MoeGateUp& problem, const Case& c) {
-  launch_host_variant(problem, c, "gather");
+  check::launch_host_variant(problem, c, "gather");
   const MoeGemmArgs args = problem.args();
   const size_t width = static_cast<size_t>(problem.shape.n);
   const auto rows = static_cast<size_t>(problem.shape.rows());
@@ -32,7 +31,7 @@ TEST(MoeGemmSortedOrder, OutputsAreJudgedInTheOrderAskedFor) {
   for (const double most_products : {0.0, MoeGemm::kWholeTruth}) {
     const Case c = moe_gemm_case<MoeGateUp>({{"hidden", "512"}, {"inter", "512"}});
     MoeGateUp problem(*device, c, most_products);
-    launch_host_variant(problem, c, "gather");
+    check::launch_host_variant(problem, c, "gather");
     const uint64_t hash = problem.check().hash;
     write_sorted(problem, c);
     const Checked sorted = problem.check();
@@ -55,7 +54,7 @@ TEST(MoeGemmSortedOrder, RoomForItIsNotWrittenInTokenOrder) {
   const auto device = open_host_device();
   const Case c = moe_gemm_case<MoeGateUp>({});
   MoeGateUp problem(*device, c);
-  launch_host_variant(problem, c, "gather");
+  check::launch_host_variant(problem, c, "gather");
   ASSERT_TRUE(problem.check().accuracy[0].ok);
   problem.args().out[int64_t{problem.shape.rows()} * problem.shape.n] = 0;  // first of row R
   EXPECT_PRED_FORMAT2(::testing::IsSubstring, "element 0 beyond the routed rows",
@@ -90,4 +89,4 @@ TEST(MoeGemmSortedOrder, ActivationsHavePoisonInRowsOfPadding) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_gemm

@@ -5,10 +5,10 @@
 
 #include "kernels/moe_sum/moe_sum_testing.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 namespace {
 
-using CudaMoeSum = CudaVariants;
+using CudaMoeSum = check::CudaVariants;
 
 // Rows: one, fewer than a batch of 8, as many, one more, two batches. Columns: below, at and above
 // a block's 1024, and what sum_vectorised refuses.
@@ -38,4 +38,4 @@ TEST(MoeSumEligibility, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

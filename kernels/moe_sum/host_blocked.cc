@@ -10,8 +10,7 @@
 
 #include "kernels/moe_sum/host_sum.h"
 
-namespace moegate {
-namespace sum_host {
+namespace moegate::moe_sum {
 namespace {
 
 constexpr int kColumns = 512;  // of a block: 2 KB of sums
@@ -44,16 +43,14 @@ void run_blocked(const MoeSumArgs& args) {
   }
 }
 
-}  // namespace sum_host
-
 namespace {
 
 const Kernel<MoeSum> kernel({
     .name = "blocked",
     .backend = Backend::host,
     .help = "blocks of 512 columns, row after row",
-    .launch = [](MoeSum& problem, const Launch&) { sum_host::run_blocked(problem.args()); },
+    .launch = [](MoeSum& problem, const Launch&) { run_blocked(problem.args()); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -3,8 +3,7 @@
 // The operator's yardstick.
 #include "kernels/moe_sum/host_sum.h"
 
-namespace moegate {
-namespace sum_host {
+namespace moegate::moe_sum {
 
 void run_per_token(const MoeSumArgs& args) {
   const MoeSumShape& shape = args.shape;
@@ -20,16 +19,14 @@ void run_per_token(const MoeSumArgs& args) {
   }
 }
 
-}  // namespace sum_host
-
 namespace {
 
 const Kernel<MoeSum> kernel({
     .name = "per_token",
     .backend = Backend::host,
     .help = "tokens in parallel, the k values of a column in turn",
-    .launch = [](MoeSum& problem, const Launch&) { sum_host::run_per_token(problem.args()); },
+    .launch = [](MoeSum& problem, const Launch&) { run_per_token(problem.args()); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -4,10 +4,10 @@
 
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate::sum_host {
+namespace moegate::moe_sum {
 
 /// The variants of these names.
 void run_per_token(const MoeSumArgs& args);
 void run_blocked(const MoeSumArgs& args);
 
-}  // namespace moegate::sum_host
+}  // namespace moegate::moe_sum

@@ -6,10 +6,10 @@
 
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate::sum {
+namespace moegate::moe_sum {
 
 void launch_per_token(const MoeSumArgs& args, const Launch& where);
 /// H is a multiple of 8.
 void launch_vectorised(const MoeSumArgs& args, const Launch& where);
 
-}  // namespace moegate::sum
+}  // namespace moegate::moe_sum

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 namespace {
 
 enum Stream : uint64_t { kInputStream = 341 };  // of the counter-based generator
@@ -64,10 +64,11 @@ MoeSum::MoeSum(Device& device, const Case& c, int64_t most_elements)
   const auto seed =
       static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
   y_.fill_random({RandomFill::Kind::uniform, seed, kInputStream, DType::bf16, -1, 1});
-  tokens_ =
-      sampled_rows(shape.tokens, y_.size() <= most_elements ? shape.tokens : kSampledTokens, seed);
+  tokens_ = check::sampled_rows(shape.tokens,
+                                y_.size() <= most_elements ? shape.tokens : kSampledTokens, seed);
   truth_ = moe_sum_truth(
-      rows_of<uint16_t>(device, y_, shape.hidden, rows_of_tokens(tokens_, shape.topk)), shape);
+      check::rows_of<uint16_t>(device, y_, shape.hidden, rows_of_tokens(tokens_, shape.topk)),
+      shape);
 }
 
 MoeSumArgs MoeSum::args() {
@@ -75,7 +76,7 @@ MoeSumArgs MoeSum::args() {
 }
 
 Checked MoeSum::check() const {
-  return check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
 }
 
 Corruptions MoeSum::corruptions() {
@@ -88,8 +89,8 @@ Corruptions MoeSum::corruptions() {
 void MoeSum::swap_slots() {
   const int64_t last = shape.tokens - 1, width = shape.hidden;
   if (last == 0) return;
-  const auto ours = rows_of<uint16_t>(device(), y_, width, {0});
-  const auto theirs = rows_of<uint16_t>(device(), y_, width, {last * shape.topk});
+  const auto ours = check::rows_of<uint16_t>(device(), y_, width, {0});
+  const auto theirs = check::rows_of<uint16_t>(device(), y_, width, {last * shape.topk});
   auto out = out_.download<uint16_t>();
   const auto add = [](uint16_t& to, float value) { to = float_to_bf16(bf16_to_float(to) + value); };
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -102,7 +103,7 @@ void MoeSum::swap_slots() {
 
 /// The first token lacks its last row.
 void MoeSum::drop_slot() {
-  const auto row = rows_of<uint16_t>(device(), y_, shape.hidden, {shape.topk - 1});
+  const auto row = check::rows_of<uint16_t>(device(), y_, shape.hidden, {shape.topk - 1});
   auto out = out_.download<uint16_t>();
   for (size_t i = 0; i < row.size(); ++i) {
     out[i] = float_to_bf16(bf16_to_float(out[i]) - shape.scale * bf16_to_float(row[i]));
@@ -118,4 +119,4 @@ Cost MoeSum::cost() const {
   return cost;
 }
 
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -10,7 +10,7 @@
 
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 
 struct MoeSumShape {
   int tokens;   // T
@@ -61,4 +61,4 @@ class MoeSum : public Problem {
   std::vector<double> truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::moe_sum

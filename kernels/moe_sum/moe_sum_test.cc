@@ -10,7 +10,7 @@
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/moe_sum/moe_sum_testing.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 namespace {
 
 TEST(MoeSumTruth, AddsTheRowsOfAToken) {
@@ -31,7 +31,7 @@ TEST(MoeSum, ChecksTheWholeAndASample) {
   for (const int64_t most : {MoeSum::kWholeTruth, int64_t{0}}) {
     MoeSum problem(*device, moe_sum_case({{"tokens", "300"}, {"scale", "2.5"}}), most);
     problem.poison();
-    sum_host::run_per_token(problem.args());
+    run_per_token(problem.args());
     ASSERT_TRUE(ok(problem));
     uint16_t* out = problem.args().out;
     for (int i = 0; i < 300 * 64; i += 37) {
@@ -43,7 +43,7 @@ TEST(MoeSum, ChecksTheWholeAndASample) {
     EXPECT_TRUE(ok(problem));
     const Corruptions corruptions = problem.corruptions();
     for (const Corruption* c : {&corruptions.experts_swapped, &corruptions.token_dropped}) {
-      sum_host::run_per_token(problem.args());
+      run_per_token(problem.args());
       c->apply();
       EXPECT_FALSE(ok(problem));
     }
@@ -75,4 +75,4 @@ TEST(MoeSum, HostVariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -37,8 +39,8 @@ void launch(MoeSum& problem, const Launch& where) {
   const auto kernel = args.shape.topk == 2   ? sum_bf16_acc_kernel<2>
                       : args.shape.topk == 3 ? sum_bf16_acc_kernel<3>
                                              : sum_bf16_acc_kernel<4>;
-  kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0,
-           static_cast<cudaStream_t>(where.stream)>>>(args);
+  kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0, stream_of(where)>>>(
+      args);
   check_launch("sum_bf16_acc_kernel");
 }
 
@@ -59,4 +61,4 @@ const Kernel<MoeSum> kernel({
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

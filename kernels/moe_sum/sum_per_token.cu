@@ -3,12 +3,13 @@
 // element at a time, its k values one after the other, accumulated in fp32.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
-namespace moegate {
-namespace sum {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -30,11 +31,9 @@ __global__ void __launch_bounds__(kMaxThreads)
 
 void launch_per_token(const MoeSumArgs& args, const Launch& where) {
   sum_per_token_kernel<<<args.shape.tokens, std::min(args.shape.hidden, kMaxThreads), 0,
-                         static_cast<cudaStream_t>(where.stream)>>>(args);
+                         stream_of(where)>>>(args);
   check_launch("sum_per_token_kernel");
 }
-
-}  // namespace sum
 
 namespace {
 
@@ -42,9 +41,8 @@ const Kernel<MoeSum> kernel({
     .name = "sum_per_token",
     .backend = Backend::cuda,
     .help = "a block per token, 2-byte loads, fp32",
-    .launch = [](MoeSum& problem,
-                 const Launch& where) { sum::launch_per_token(problem.args(), where); },
+    .launch = [](MoeSum& problem, const Launch& where) { launch_per_token(problem.args(), where); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

@@ -6,13 +6,14 @@
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
 // = 8, cold: 2.6 us at T = 32, 28.8 at 1024 (sum_per_token: 7.0, 41.6), which reads 4.1 TB/s.
-#include "kernels/bf16_vector.cuh"
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/bf16_vector.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
 
-namespace moegate {
-namespace sum {
+namespace moegate::moe_sum {
 namespace {
+
+using namespace cuda;
 
 constexpr int kThreads = 128;
 constexpr int kColumns = 8;  // of a thread: 16 bytes
@@ -61,12 +62,10 @@ __global__ void __launch_bounds__(kThreads)
 void launch_vectorised(const MoeSumArgs& args, const Launch& where) {
   constexpr int kChunk = kThreads * kColumns;
   const int chunks = (args.shape.hidden + kChunk - 1) / kChunk;
-  sum_vectorised_kernel<<<args.shape.tokens * chunks, kThreads, 0,
-                          static_cast<cudaStream_t>(where.stream)>>>(args, chunks);
+  sum_vectorised_kernel<<<args.shape.tokens * chunks, kThreads, 0, stream_of(where)>>>(args,
+                                                                                       chunks);
   check_launch("sum_vectorised_kernel");
 }
-
-}  // namespace sum
 
 namespace {
 
@@ -80,9 +79,9 @@ const Kernel<MoeSum> kernel({
     .backend = Backend::cuda,
     .help = "a thread per token and 8 columns, all k rows under way at once",
     .launch = [](MoeSum& problem,
-                 const Launch& where) { sum::launch_vectorised(problem.args(), where); },
+                 const Launch& where) { launch_vectorised(problem.args(), where); },
     .unsupported = unsupported,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::moe_sum

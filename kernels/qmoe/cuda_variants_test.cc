@@ -5,13 +5,11 @@
 #include <map>
 
 #include "harness/worker/measure.h"
+#include "kernels/check/testing.h"
 #include "kernels/qmoe/eligibility.h"
-#include "kernels/testing.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
-
-using qmoe::Accumulator;
 
 /// Two tokens of one expert among the rows; K = hidden in fc1, inter in fc2.
 template <class P>
@@ -21,10 +19,10 @@ Case product_case(std::map<std::string, std::string> params, const char* k, cons
   params[fc1 ? "inter" : "hidden"] = n;
   params.try_emplace("experts", "3");
   params.try_emplace("topk", "2");
-  return case_of(P::kOp, params);
+  return check::case_of(P::kOp, params);
 }
 
-using CudaQmoe = CudaVariants;
+using CudaQmoe = check::CudaVariants;
 
 // K: below one iteration, one and a tail, one whole, two whole, two and a tail as gpt-oss has, and
 // more than three splits take at once.
@@ -100,4 +98,4 @@ TEST(QmoeEligibility, AnIterationIsThousandAndTwentyFourOfK) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe

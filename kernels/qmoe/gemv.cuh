@@ -18,10 +18,13 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/streaming.cuh"
 #include "kernels/qmoe/eligibility.h"
 #include "kernels/qmoe/interleaved_layout.cuh"
 
 namespace moegate::qmoe {
+
+using namespace cuda;
 
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = ~0u;
@@ -30,15 +33,6 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int kGroups = kTileColumns / kGroupColumns;  // of columns, per block
 constexpr int kBlocksPerSm = 6;                        // leaves 80 registers to a thread
 static_assert(kThreads * kChunkK == kIterationK * kGroupColumns);
-
-/// 16 bytes that this launch reads once: kept out of L1.
-__device__ inline uint4 load_streaming(const uint4* from) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-  return v;
-}
 
 __device__ inline uint32_t word_of(const uint4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;

@@ -5,10 +5,10 @@
 
 #include "harness/device/open.h"
 #include "harness/worker/measure.h"
-#include "kernels/qmoe/host_dot.h"
+#include "kernels/qmoe/host/dot.h"
 #include "kernels/qmoe/qmoe_testing.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 /// Verifies all host variants; returns the path that each took.
@@ -47,11 +47,11 @@ TYPED_TEST(QmoeHost, VariantsAgreeWithTheTruth) {
 TYPED_TEST(QmoeHost, EveryInstructionSetAgreesWithTheTruth) {
   const auto device = open_host_device();
   for (const Params& params : kCases) {
-    for (const qmoe_host::Isa* isa : qmoe_host::isas()) {
+    for (const host::Isa* isa : host::isas()) {
       TypeParam problem(*device, qmoe_case<TypeParam>(params));
-      problem.reserve_workspace(qmoe_host::widened_bytes(problem.shape));
+      problem.reserve_workspace(host::widened_bytes(problem.shape));
       problem.poison();
-      qmoe_host::launch_single(*isa, {problem.args(), problem.template workspace<float>()});
+      host::launch_single(*isa, {problem.args(), problem.template workspace<float>()});
       const Accuracy accuracy = problem.check().accuracy[0];
       EXPECT_TRUE(accuracy.ok) << isa->name << ": " << accuracy.why;
       EXPECT_EQ(problem.broken_guard(), "") << isa->name;
@@ -64,7 +64,7 @@ TEST(QmoeSplitK2, FallsBackWhereKCannotBeCut) {
   const auto path = [&](const Params& params) {
     return verify_all<QmoeFc1>(*device, params)["split_k2"];
   };
-  const std::string isa = qmoe_host::best_isa().name;
+  const std::string isa = host::best_isa().name;
   EXPECT_EQ(path({{"hidden", "62"}}), "fallback: single, " + isa);
   EXPECT_EQ(path({{"hidden", "32"}, {"scale-block", "32"}}), "fallback: single, " + isa);
   EXPECT_EQ(path({{"hidden", "64"}}), isa);
@@ -72,4 +72,4 @@ TEST(QmoeSplitK2, FallsBackWhereKCannotBeCut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qmoe/interleaved_layout.cuh"
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 
 namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr char kLayout[] = "interleaved";
 constexpr int kPackThreads = 256;
@@ -68,7 +70,7 @@ void pack_interleaved(Qmoe& problem, const Launch& where) {
   const QmoeShape& shape = args.shape;
   const size_t codes = code_bytes(shape), scales = scale_count(shape);
   problem.packed(kLayout, codes + scales * sizeof(uint16_t), [&](Tensor& packed) {
-    const auto stream = static_cast<cudaStream_t>(where.stream);
+    const auto stream = stream_of(where);
     const auto chunks = static_cast<int64_t>(codes / sizeof(uint4));
     auto* bytes = packed.data<char>();
     pack_codes<<<blocks_for(chunks), kPackThreads, 0, stream>>>(

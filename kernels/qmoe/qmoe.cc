@@ -9,7 +9,7 @@
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 // Streams of the counter-based generator, one per tensor and use.
@@ -222,4 +222,4 @@ std::vector<Fact> Qmoe::facts() const {
           {"max_over_mean", skew.max_over_mean}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -21,7 +21,7 @@
 
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 
 /// What activations, scales and biases look like: random, or made to meet the edges of the
 /// definition (clamp boundaries and one step beyond, zeros of both signs, groups of zero scales).
@@ -125,4 +125,4 @@ struct QmoeFc2 : Qmoe {
   QmoeFc2(Device& device, const Case& c) : Qmoe(device, c, shape_of(c)) {}
 };
 
-}  // namespace moegate
+}  // namespace moegate::qmoe

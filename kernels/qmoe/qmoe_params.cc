@@ -6,7 +6,7 @@
 #include "harness/kernel/routing.h"
 #include "kernels/qmoe/qmoe.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 const std::vector<std::string> kData = {"normal", "edges"};
@@ -104,4 +104,4 @@ void QmoeFc2::validate(const Case& c) {
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
 }
 
-}  // namespace moegate
+}  // namespace moegate::qmoe

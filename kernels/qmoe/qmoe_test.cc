@@ -9,11 +9,10 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/device/open.h"
 #include "kernels/qmoe/qmoe_testing.h"
 
-#include "harness/device/open.h"
-
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -189,4 +188,4 @@ TYPED_TEST(QmoeProblem, CostCountsWeightsOfActiveExpertsOnce) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::qmoe

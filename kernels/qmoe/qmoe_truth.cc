@@ -6,7 +6,7 @@
 
 #include "kernels/qmoe/qmoe.h"
 
-namespace moegate {
+namespace moegate::qmoe {
 namespace {
 
 /// Column n of an expert as the numbers that its codes and scale factors stand for.
@@ -61,4 +61,4 @@ std::vector<double> qmoe_truth(const QmoeShape& shape, const QmoeInputs& inputs)
   return out;
 }
 
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -15,12 +15,13 @@
 // hot: 13.93 and 21.42). The difference between the two is arithmetic, which is therefore the
 // limit: 17 instructions per 8 codes against 25. At T = 8 rows of one expert read its weights
 // again: 64.9 us.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 template <class X, class Acc, bool Blocked, bool Swiglu>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -48,8 +49,7 @@ KernelSpec<P> spec() {
                         : "a block per row and 32 columns, all of K; sums in fp32",
           .launch =
               [](P& problem, const Launch& where) {
-                launch_single(problem.args(), interleaved(problem), kAccumulator,
-                              static_cast<cudaStream_t>(where.stream));
+                launch_single(problem.args(), interleaved(problem), kAccumulator, stream_of(where));
               },
           .prepare = [](P& problem, const Launch& where) { pack_interleaved(problem, where); },
           .unsupported =
@@ -86,5 +86,4 @@ void launch_single(const QmoeArgs& args, const Interleaved& weights, Accumulator
   check_launch("single_kernel");
 }
 
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -14,12 +14,13 @@
 // slower than the single launch (17.7, 13.1). Its 720 blocks of 4 warps fill the SMs already and
 // instructions limit it, so that the partial pass saves a tenth at most, which the second launch
 // costs twice over.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr int kReduceThreads = 256;
 
@@ -97,7 +98,7 @@ KernelSpec<QmoeFc1> spec() {
                           Splits, kHalf ? "fp16" : "fp32"),
       .launch =
           [](QmoeFc1& problem, const Launch& where) {
-            launch_split<Splits>(problem, kAccumulator, static_cast<cudaStream_t>(where.stream));
+            launch_split<Splits>(problem, kAccumulator, stream_of(where));
           },
       .prepare = [](QmoeFc1& problem, const Launch& where) { pack_interleaved(problem, where); },
       .workspace =
@@ -125,5 +126,4 @@ const Kernel<QmoeFc1> three_fp16(spec<3, Accumulator::fp16>());
 const Kernel<QmoeFc1> three_fp32(spec<3, Accumulator::fp32>());
 
 }  // namespace
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

@@ -27,7 +27,7 @@
 // has its weights. An infinite or NaN activation does not reach the output as such.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_layout.cuh"
 #include "kernels/qmoe/stream_pack.h"
@@ -35,9 +35,10 @@
 #include "kernels/qmoe/stream_routing.cuh"
 #include "kernels/qmoe/stream_sums.cuh"
 
-namespace moegate {
-namespace qmoe {
+namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxWarps = 20;  // leaves 96 registers for each thread
 
@@ -186,7 +187,7 @@ void launch_kernel(const Plan& plan, const Launch& where) {
   const auto shared = static_cast<size_t>(plan.shared);
   allow_shared(kernel, shared);
   kernel<<<where.device.processors, plan.args.parts * plan.args.teams * 32, shared,
-           static_cast<cudaStream_t>(where.stream)>>>(plan.args);
+           stream_of(where)>>>(plan.args);
   check_launch("stream_kernel");
 }
 
@@ -202,7 +203,7 @@ template <class P>
 void launch(P& problem, const Launch& where) {
   Plan planned = plan(problem.shape, where.device);
   planned.args.args = problem.args();
-  planned.args.packed = stream_packed(problem, static_cast<cudaStream_t>(where.stream));
+  planned.args.packed = stream_packed(problem, stream_of(where));
   constexpr bool kSwiglu = std::is_same_v<P, QmoeFc1>;
   if (problem.shape.dtype == DType::f16) return launch_type<Half, kSwiglu>(planned, where);
   launch_type<Bfloat, kSwiglu>(planned, where);
@@ -234,10 +235,7 @@ KernelSpec<P> spec() {
       .help =
           "weights streamed into int8 tensor cores, x as two digits; 4 rows of an expert at once",
       .launch = launch<P>,
-      .prepare =
-          [](P& problem, const Launch& where) {
-            stream_packed(problem, static_cast<cudaStream_t>(where.stream));
-          },
+      .prepare = [](P& problem, const Launch& where) { stream_packed(problem, stream_of(where)); },
       .unsupported = [](const Case& c,
                         const DeviceFacts& device) { return unsupported(P::shape_of(c), device); }};
 }
@@ -246,5 +244,4 @@ const Kernel<QmoeFc1> fc1(spec<QmoeFc1>());
 const Kernel<QmoeFc2> fc2(spec<QmoeFc2>());
 
 }  // namespace
-}  // namespace qmoe
-}  // namespace moegate
+}  // namespace moegate::qmoe

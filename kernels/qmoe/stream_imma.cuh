@@ -8,9 +8,11 @@
 
 #include <cstdint>
 
-#include "kernels/barrier.cuh"
+#include "kernels/cuda/barrier.cuh"
 
 namespace moegate::qmoe {
+
+using namespace cuda;
 
 struct Half {
   static __device__ float2 widen(uint32_t pair) {
@@ -50,15 +52,6 @@ __device__ inline Accumulator multiply(uint32_t low_k, uint32_t high_k, uint32_t
         "r"((high_k << 4) & kUpper), "r"(x_low), "r"(x_high), "r"(from.c[0]), "r"(from.c[1]),
         "r"(from.c[2]), "r"(from.c[3]));
   return d;
-}
-
-/// Weights, which no other load will want: past the first-level cache.
-__device__ inline uint4 load_once(const uint8_t* from) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.b32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-  return v;
 }
 
 }  // namespace moegate::qmoe

@@ -2,12 +2,14 @@
 // Lays canonical weights out as stream_layout.cuh says. Untimed: what an engine does at load time.
 #include <cuda_runtime.h>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_layout.cuh"
 #include "kernels/qmoe/stream_pack.h"
 
 namespace moegate::qmoe {
 namespace {
+
+using namespace cuda;
 
 constexpr int kThreads = 256;
 

@@ -3,11 +3,14 @@
 // product with the digits of x.
 #pragma once
 
+#include "kernels/cuda/streaming.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_imma.cuh"
 #include "kernels/qmoe/stream_sums.cuh"
 
 namespace moegate::qmoe {
+
+using namespace cuda;
 
 /// What a lane reads of a part: codes, and scale factors where they come per block.
 template <int Block>
@@ -27,7 +30,7 @@ struct Part {
   /// later: waiting for one load may mean waiting for all.
   __device__ void load_step(const uint8_t* tile, int first_step, int s, int lane) {
     const uint8_t* from = tile + kHeaderBytes + (first_step + s) * kStepBytes;
-    codes[s] = load_once(from + lane * 16);
+    codes[s] = load_streaming(from + lane * 16);
     const auto* pairs = reinterpret_cast<const uint32_t*>(from + kCodeBytes) + lane / 4 * kPairs;
     for (int i = 0; i < kPairs; ++i) scales[s][i] = __ldg(pairs + i);
     if (s > 0) return;

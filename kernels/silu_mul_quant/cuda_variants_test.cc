@@ -4,10 +4,10 @@
 
 #include "kernels/silu_mul_quant/silu_mul_quant_testing.h"
 
-namespace moegate {
+namespace moegate::silu_mul_quant {
 namespace {
 
-using CudaSiluMulQuant = CudaVariants;
+using CudaSiluMulQuant = check::CudaVariants;
 
 // Groups in all: fewer than a block's 16, as many, one more (half a warp of the next), many blocks.
 // Columns: fewer than the first kernel's threads, as many, more.
@@ -25,4 +25,4 @@ TEST_F(CudaSiluMulQuant, VariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -6,13 +6,14 @@
 // Floor: h once from memory or L2, q to it; a resident SM has 64 KB of loads under way. At decode
 // the launch and one round trip to memory. On an H200, I = 256, k = 8, cold: 1.8 us at T = 32, 4.2
 // at 1024 (two_kernels: 3.5, 11.3).
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 
-namespace moegate {
-namespace silu {
+namespace moegate::silu_mul_quant {
 namespace {
+
+using namespace cuda;
 
 __global__ void __launch_bounds__(kThreads)
     fused_kernel(const __grid_constant__ SiluMulQuantArgs args) {
@@ -35,12 +36,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_fused(const SiluMulQuantArgs& args, const Launch& where) {
-  fused_kernel<<<blocks_for(args.shape), kThreads, 0, static_cast<cudaStream_t>(where.stream)>>>(
-      args);
+  fused_kernel<<<blocks_for(args.shape), kThreads, 0, stream_of(where)>>>(args);
   check_launch("fused_kernel");
 }
-
-}  // namespace silu
 
 namespace {
 
@@ -49,8 +47,8 @@ const Kernel<SiluMulQuant> kernel({
     .backend = Backend::cuda,
     .help = "one pass: half a warp per group, 16-byte loads, activations stay in registers",
     .launch = [](SiluMulQuant& problem,
-                 const Launch& where) { silu::launch_fused(problem.args(), where); },
+                 const Launch& where) { launch_fused(problem.args(), where); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

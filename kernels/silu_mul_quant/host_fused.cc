@@ -10,8 +10,7 @@
 
 #include "kernels/silu_mul_quant/host_silu.h"
 
-namespace moegate {
-namespace silu_host {
+namespace moegate::silu_mul_quant {
 namespace {
 
 constexpr int kWidth = 4;
@@ -98,16 +97,14 @@ void run_fused(const SiluMulQuantArgs& args) {
   }
 }
 
-}  // namespace silu_host
-
 namespace {
 
 const Kernel<SiluMulQuant> kernel({
     .name = "fused",
     .backend = Backend::host,
     .help = "one pass, a group of 128 at a time, exponential and rounding in vectors",
-    .launch = [](SiluMulQuant& problem, const Launch&) { silu_host::run_fused(problem.args()); },
+    .launch = [](SiluMulQuant& problem, const Launch&) { run_fused(problem.args()); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

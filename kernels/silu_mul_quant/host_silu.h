@@ -5,7 +5,7 @@
 
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate::silu_host {
+namespace moegate::silu_mul_quant {
 
 /// The variant `two_passes`; `act` [R, I] bf16 is scratch memory.
 void run_two_passes(const SiluMulQuantArgs& args, uint16_t* act);
@@ -15,4 +15,4 @@ void run_fused(const SiluMulQuantArgs& args);
 /// One group of columns of a row: 128 gates, 128 ups to 128 codes and their scale factor.
 void fuse_group(const uint16_t* gate, const uint16_t* up, uint8_t* q, float* scale);
 
-}  // namespace moegate::silu_host
+}  // namespace moegate::silu_mul_quant

@@ -10,8 +10,7 @@
 
 #include "kernels/silu_mul_quant/host_silu.h"
 
-namespace moegate {
-namespace silu_host {
+namespace moegate::silu_mul_quant {
 namespace {
 
 void activate_row(const uint16_t* h, int inter, uint16_t* act) {
@@ -46,8 +45,6 @@ void run_two_passes(const SiluMulQuantArgs& args, uint16_t* act) {
   }
 }
 
-}  // namespace silu_host
-
 namespace {
 
 size_t workspace(const Case& c, const DeviceFacts&) {
@@ -59,13 +56,11 @@ const Kernel<SiluMulQuant> kernel({
     .name = "two_passes",
     .backend = Backend::host,
     .help = "silu and product to bf16, then their quantisation (two kernels in vLLM and SGLang)",
-    .launch =
-        [](SiluMulQuant& problem, const Launch&) {
-          silu_host::run_two_passes(problem.args(), problem.workspace<uint16_t>());
-        },
+    .launch = [](SiluMulQuant& problem,
+                 const Launch&) { run_two_passes(problem.args(), problem.workspace<uint16_t>()); },
     .workspace = workspace,
     .tolerance = SiluMulQuant::kRoundedToBf16,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -6,10 +6,10 @@
 
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate::silu {
+namespace moegate::silu_mul_quant {
 
 /// `act` [R, I] bf16 is scratch memory, aligned to 16 bytes as every operand is.
 void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launch& where);
 void launch_fused(const SiluMulQuantArgs& args, const Launch& where);
 
-}  // namespace moegate::silu
+}  // namespace moegate::silu_mul_quant

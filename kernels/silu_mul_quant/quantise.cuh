@@ -5,10 +5,12 @@
 
 #include <cuda_fp8.h>
 
-#include "kernels/bf16_vector.cuh"
+#include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate::silu {
+namespace moegate::silu_mul_quant {
+
+using namespace cuda;
 
 constexpr int kLanes = 16;  // of a group
 constexpr int kPerLane = kQuantGroup / kLanes;
@@ -56,4 +58,4 @@ __device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& 
   if (place.lane == 0) args.scales[place.index] = scale;
 }
 
-}  // namespace moegate::silu
+}  // namespace moegate::silu_mul_quant

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/sampled_rows.h"
+#include "kernels/check/sampled_rows.h"
 
-namespace moegate {
+namespace moegate::silu_mul_quant {
 namespace {
 
 const std::vector<std::string> kValues = {"normal", "edges"};
@@ -94,9 +94,10 @@ SiluMulQuant::SiluMulQuant(Device& device, const Case& c, int64_t most_elements)
     h_.upload(edge_values(shape, seed));
   }
   const int64_t elements = int64_t{shape.rows} * shape.inter;
-  rows_ = sampled_rows(shape.rows, elements <= most_elements ? shape.rows : kSampledRows, seed);
-  truth_ = silu_mul_quant_truth(rows_of<uint16_t>(device, h_, 2 * int64_t{shape.inter}, rows_),
-                                shape.inter);
+  rows_ =
+      check::sampled_rows(shape.rows, elements <= most_elements ? shape.rows : kSampledRows, seed);
+  truth_ = silu_mul_quant_truth(
+      check::rows_of<uint16_t>(device, h_, 2 * int64_t{shape.inter}, rows_), shape.inter);
 }
 
 SiluMulQuantArgs SiluMulQuant::args() {
@@ -124,8 +125,8 @@ Checked SiluMulQuant::check() const {
                               shape.inter, allowed);
   Accuracy s = compare_floats(samples() ? "scales (sample)" : "scales", scale_values, truth_.scales,
                               shape.groups(), from_bf16 ? kScalesOfBf16 : kScales);
-  reject_nonfinite(q, codes, is_nonfinite_code);
-  reject_nonfinite(s, scales, is_nonfinite_scale);
+  check::reject_nonfinite(q, codes, is_nonfinite_code);
+  check::reject_nonfinite(s, scales, is_nonfinite_scale);
   return {{q, s},
           hash_bytes(scales.data(), scales.size() * sizeof(float),
                      hash_bytes(codes.data(), codes.size()))};
@@ -171,4 +172,4 @@ Cost SiluMulQuant::cost() const {
   return cost;
 }
 
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

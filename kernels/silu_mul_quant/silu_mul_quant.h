@@ -12,7 +12,7 @@
 
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::silu_mul_quant {
 
 /// Columns that share a scale factor.
 constexpr int kQuantGroup = 128;
@@ -90,4 +90,4 @@ class SiluMulQuant : public Problem {
   QuantisedRows truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -12,7 +12,7 @@
 #include "kernels/silu_mul_quant/host_silu.h"
 #include "kernels/silu_mul_quant/silu_mul_quant_testing.h"
 
-namespace moegate {
+namespace moegate::silu_mul_quant {
 namespace {
 
 TEST(SiluMulQuantTruth, RoundsToTheNearestCode) {
@@ -58,7 +58,7 @@ TEST(SiluMulQuantTruth, ZerosHaveTheLeastScale) {
 
 void run(SiluMulQuant& problem) {
   problem.poison();
-  silu_host::run_fused(problem.args());
+  run_fused(problem.args());
 }
 
 std::vector<bool> oks(const SiluMulQuant& problem) {
@@ -90,7 +90,7 @@ TEST(SiluMulQuant, RoundingToBf16IsAllowedWhereItIsStated) {
   const auto device = open_host_device();
   SiluMulQuant problem(*device, silu_mul_quant_case({}));
   std::vector<uint16_t> act(15 * 256);
-  silu_host::run_two_passes(problem.args(), act.data());
+  run_two_passes(problem.args(), act.data());
   EXPECT_EQ(oks(problem), (Oks{false, false}));
   problem.set_tolerance(SiluMulQuant::kRoundedToBf16);
   EXPECT_EQ(oks(problem), (Oks{true, true}));
@@ -137,4 +137,4 @@ TEST(SiluMulQuant, HostVariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -6,7 +6,7 @@
 
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
 
-namespace moegate {
+namespace moegate::silu_mul_quant {
 
 double round_to_e4m3(double x) {
   if (x == 0) return 0;
@@ -38,4 +38,4 @@ QuantisedRows silu_mul_quant_truth(const std::vector<uint16_t>& h, int inter) {
   return out;
 }
 
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

@@ -7,13 +7,14 @@
 // the host's two_passes.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/silu_mul_quant/launches.h"
 #include "kernels/silu_mul_quant/quantise.cuh"
 
-namespace moegate {
-namespace silu {
+namespace moegate::silu_mul_quant {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxThreads = 1024;
 
@@ -40,15 +41,13 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launch& where) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto stream = stream_of(where);
   silu_and_mul_kernel<<<args.shape.rows, std::min(args.shape.inter, kMaxThreads), 0, stream>>>(args,
                                                                                                act);
   check_launch("silu_and_mul_kernel");
   group_quant_kernel<<<blocks_for(args.shape), kThreads, 0, stream>>>(args, act);
   check_launch("group_quant_kernel");
 }
-
-}  // namespace silu
 
 namespace {
 
@@ -63,11 +62,11 @@ const Kernel<SiluMulQuant> kernel({
     .help = "silu_and_mul to bf16, then per-token-group quantisation, as vLLM and SGLang",
     .launch =
         [](SiluMulQuant& problem, const Launch& where) {
-          silu::launch_two_kernels(problem.args(), problem.workspace<uint16_t>(), where);
+          launch_two_kernels(problem.args(), problem.workspace<uint16_t>(), where);
         },
     .workspace = workspace,
     .tolerance = SiluMulQuant::kRoundedToBf16,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::silu_mul_quant

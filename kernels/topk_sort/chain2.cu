@@ -10,16 +10,13 @@
 // with one per SM it was 59.4.
 #include "kernels/topk_sort/launches.h"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 
-void launch_chain2(const TopkSortArgs& args, void* workspace, const Target& target) {
+void launch_chain2(const TopkSortArgs& args, void* workspace, const Launch& where) {
   const ChainBuffers buffers = chain_buffers(args.shape, workspace);
-  launch_topk(args, buffers, target);
-  launch_sort(args, buffers, true, target);
+  launch_topk(args, buffers, where);
+  launch_sort(args, buffers, true, where);
 }
-
-}  // namespace routing
 
 namespace {
 
@@ -27,14 +24,10 @@ const Kernel<TopkSort> kernel({
     .name = "chain2",
     .backend = Backend::cuda,
     .help = "two launches: warp-level top-k; sort and zero together",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          routing::launch_chain2(problem.args(), problem.workspace(),
-                                 {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
-    .workspace = routing::chain_workspace,
-    .unsupported = routing::warp_select_unsupported,
+    .launch = launch_variant<launch_chain2>,
+    .workspace = chain_workspace,
+    .unsupported = warp_select_unsupported,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -9,17 +9,14 @@
 // (one SM writes all 57 KB of padded rows), zero 1.3, the rest the gaps between launches.
 #include "kernels/topk_sort/launches.h"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 
-void launch_chain3(const TopkSortArgs& args, void* workspace, const Target& target) {
+void launch_chain3(const TopkSortArgs& args, void* workspace, const Launch& where) {
   const ChainBuffers buffers = chain_buffers(args.shape, workspace);
-  launch_topk(args, buffers, target);
-  launch_sort(args, buffers, false, target);
-  launch_zero(args, target);
+  launch_topk(args, buffers, where);
+  launch_sort(args, buffers, false, where);
+  launch_zero(args, where);
 }
-
-}  // namespace routing
 
 namespace {
 
@@ -27,14 +24,10 @@ const Kernel<TopkSort> kernel({
     .name = "chain3",
     .backend = Backend::cuda,
     .help = "three launches: warp-level top-k, sort, zero",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          routing::launch_chain3(problem.args(), problem.workspace(),
-                                 {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
-    .workspace = routing::chain_workspace,
-    .unsupported = routing::warp_select_unsupported,
+    .launch = launch_variant<launch_chain3>,
+    .workspace = chain_workspace,
+    .unsupported = warp_select_unsupported,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

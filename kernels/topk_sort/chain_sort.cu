@@ -6,13 +6,15 @@
 // each chunk and places its rows.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kOneShotTokens = 64;  // on an H200, 256 tokens in chunks beat 128 in one shot
 constexpr int kOneShotThreads = 1024;
@@ -149,29 +151,29 @@ ChainBuffers chain_buffers(const TopkSortShape& shape, void* workspace) {
 }
 
 void launch_sort(const TopkSortArgs& args, const ChainBuffers& buffers, bool zero_too,
-                 const Target& target) {
+                 const Launch& where) {
   const TopkSortShape& shape = args.shape;
   const int chunk = chunk_tokens(shape.tokens), chunks = chunks_of(shape.tokens);
   if (chunks > 1) {
-    count_kernel<<<chunks, kChunkThreads, shape.experts * sizeof(int32_t), target.stream>>>(
+    count_kernel<<<chunks, kChunkThreads, shape.experts * sizeof(int32_t), stream_of(where)>>>(
         args, buffers.ids, buffers.chunk_rows, chunk);
     check_launch("count_kernel");
   }
   const size_t shared = place_bytes(shape.experts, chunk / 32);
   allow_shared(place_kernel, shared);
   const int threads = chunks > 1 ? kChunkThreads : kOneShotThreads;
-  const int zero_blocks = zero_too ? zeroing_blocks(args, threads, target.device.processors) : 0;
-  place_kernel<<<chunks + zero_blocks, threads, shared, target.stream>>>(args, buffers, chunk,
-                                                                         chunks);
+  const int zero_blocks = zero_too ? zeroing_blocks(args, threads, where.device.processors) : 0;
+  place_kernel<<<chunks + zero_blocks, threads, shared, stream_of(where)>>>(args, buffers, chunk,
+                                                                            chunks);
   check_launch("place_kernel");
 }
 
-void launch_zero(const TopkSortArgs& args, const Target& target) {
+void launch_zero(const TopkSortArgs& args, const Launch& where) {
   // As many blocks as keep every SM full, but none without a vector to store.
   const int64_t needed = args.moe_buf_bytes / 16 / kZeroThreads + 1;
-  const int blocks = static_cast<int>(std::min<int64_t>(needed, target.device.processors * 4));
-  zero_kernel<<<blocks, kZeroThreads, 0, target.stream>>>(args);
+  const int blocks = static_cast<int>(std::min<int64_t>(needed, where.device.processors * 4));
+  zero_kernel<<<blocks, kZeroThreads, 0, stream_of(where)>>>(args);
   check_launch("zero_kernel");
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // First step of the chains: a warp selects a token's experts and writes their ids and weights to
 // global memory. Several tokens per block, as in vLLM's topkGatingSoftmax.
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/select_topk.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kWarps = 4;  // tokens per block: small, so that few tokens still spread over the SMs
 
@@ -42,13 +44,13 @@ std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
   return "";
 }
 
-void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Target& target) {
+void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Launch& where) {
   const int blocks = (args.shape.tokens + kWarps - 1) / kWarps;
   for_lanes(args.shape, [&]<int N, bool Grouped>() {
     topk_kernel<N, Grouped>
-        <<<blocks, kWarps * kWarp, 0, target.stream>>>(args, buffers.ids, buffers.weights);
+        <<<blocks, kWarps * kWarp, 0, stream_of(where)>>>(args, buffers.ids, buffers.weights);
   });
   check_launch("topk_kernel");
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -7,10 +7,10 @@
 #include "kernels/topk_sort/topk_sort.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
 
-using CudaTopkSort = CudaVariants;
+using CudaTopkSort = check::CudaVariants;
 
 const Variant& variant(const std::string& name) {
   for (const Variant& v : all_variants()) {
@@ -61,4 +61,4 @@ TEST_F(CudaTopkSort, FaithfulVariantDivergesOnTooFewFiniteLogits) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

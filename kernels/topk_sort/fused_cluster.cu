@@ -14,16 +14,17 @@
 // 0.5 more.
 #include <algorithm>
 
-#include "kernels/cluster.cuh"
-#include "kernels/cluster_launch.cuh"
+#include "kernels/cuda/cluster.cuh"
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kCluster = 16;      // blocks; more than 8 must be asked for, and Hopper grants it
 constexpr int kChunkTokens = 32;  // per block: 512 tokens; at 1024 chain2 is faster
@@ -123,26 +124,24 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
 }
 
 template <int N, bool Grouped>
-void launch_lanes(const TopkSortArgs& args, const Target& target) {
+void launch_lanes(const TopkSortArgs& args, const Launch& where) {
   const TopkSortShape& shape = args.shape;
   const int chunk = (shape.tokens + kCluster - 1) / kCluster;
   const size_t shared = shared_bytes(shape, chunk);
   const auto kernel = cluster_kernel<N, Grouped>;
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, chunk) * kWarp;
 
-  const ClusterLaunch launch(kernel, std::max(target.device.processors / kCluster, 2), kCluster,
-                             std::min(wanted, kMaxThreads), shared, target.stream);
+  const ClusterLaunch launch(kernel, std::max(where.device.processors / kCluster, 2), kCluster,
+                             std::min(wanted, kMaxThreads), shared, where.stream);
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, args, chunk), "cluster_kernel");
 }
 
 }  // namespace
 
-void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Target& target) {
-  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, target);
-  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
+void launch_fused_cluster(const TopkSortArgs& args, void* workspace, const Launch& where) {
+  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, where);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, where); });
 }
-
-}  // namespace routing
 
 namespace {
 
@@ -150,19 +149,11 @@ const Kernel<TopkSort> kernel({
     .name = "fused_cluster",
     .backend = Backend::cuda,
     .help = "one launch: a cluster of blocks routes and sorts through distributed shared memory",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          routing::launch_fused_cluster(problem.args(), problem.workspace(),
-                                        {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
-    .workspace =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::workspace_beyond(c, routing::kMaxTokens);
-        },
-    .unsupported = routing::warp_select_unsupported,
-    .path = [](const Case& c,
-               const DeviceFacts&) { return routing::path_up_to(c, routing::kMaxTokens); },
+    .launch = launch_variant<launch_fused_cluster>,
+    .workspace = [](const Case& c, const DeviceFacts&) { return workspace_beyond(c, kMaxTokens); },
+    .unsupported = warp_select_unsupported,
+    .path = [](const Case& c, const DeviceFacts&) { return path_up_to(c, kMaxTokens); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -12,14 +12,15 @@
 // it worse: the threads of a warp read different rows, so every load touches 32 cache lines.
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/strict_greater_select.h"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kThreads = 256;
 
@@ -105,25 +106,23 @@ bool fits(const TopkSortShape& shape, const DeviceFacts& device) {
 
 }  // namespace
 
-void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Target& target) {
-  if (!fits(args.shape, target.device)) return launch_chain3(args, workspace, target);
+void launch_fused_one_block(const TopkSortArgs& args, void* workspace, const Launch& where) {
+  if (!fits(args.shape, where.device)) return launch_chain3(args, workspace, where);
   const auto shared = static_cast<size_t>(shared_bytes(args.shape));
   const auto kernel = args.shape.dtype == DType::f32   ? one_block_kernel<DType::f32>
                       : args.shape.dtype == DType::f16 ? one_block_kernel<DType::f16>
                                                        : one_block_kernel<DType::bf16>;
   allow_shared(kernel, shared);
-  kernel<<<std::max(target.device.processors, 2), kThreads, shared, target.stream>>>(args);
+  kernel<<<std::max(where.device.processors, 2), kThreads, shared, stream_of(where)>>>(args);
   check_launch("one_block_kernel");
 }
-
-}  // namespace routing
 
 namespace {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const TopkSortShape shape = TopkSortShape::of(c);
   if (shape.scoring == Scoring::noaux_tc) return "noaux_tc: the PR has softmax only";
-  if (!routing::fits(shape, device)) return routing::warp_select_unsupported(c, device);
+  if (!fits(shape, device)) return warp_select_unsupported(c, device);
   if (shape.data == LogitData::few_finite) {
     return "documented divergence: a row with fewer than k finite logits takes expert 0 again and "
            "again, and its later slot overwrites the earlier one";
@@ -134,29 +133,24 @@ std::string unsupported(const Case& c, const DeviceFacts& device) {
 
 std::string path(const Case& c, const DeviceFacts& device) {
   const TopkSortShape shape = TopkSortShape::of(c);
-  if (routing::fits(shape, device)) return "fused";
+  if (fits(shape, device)) return "fused";
   return fmt::format("fallback: chain3 (needs {} KiB shared memory, device has {})",
-                     (routing::shared_bytes(shape) + 1023) / 1024, device.shared_per_block / 1024);
+                     (shared_bytes(shape) + 1023) / 1024, device.shared_per_block / 1024);
 }
 
 const Kernel<TopkSort> kernel({
     .name = "fused_one_block",
     .backend = Backend::cuda,
     .help = "one launch as in AITER PR 3526: block 0 routes with a thread per token, others zero",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          routing::launch_fused_one_block(
-              problem.args(), problem.workspace(),
-              {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
+    .launch = launch_variant<launch_fused_one_block>,
     .workspace =
         [](const Case& c, const DeviceFacts& device) {
           const TopkSortShape shape = TopkSortShape::of(c);
-          return routing::fits(shape, device) ? 0 : routing::chain_bytes(shape);
+          return fits(shape, device) ? 0 : chain_bytes(shape);
         },
     .unsupported = unsupported,
     .path = path,
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -10,15 +10,16 @@
 // writes every padded row. At 64 tokens chain3, which selects on 16 SMs, is faster (9.95, 7.58).
 #include <algorithm>
 
-#include "kernels/cuda_check.cuh"
+#include "kernels/cuda/cuda_check.cuh"
 #include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/place_rows.cuh"
 #include "kernels/topk_sort/select_topk.cuh"
 #include "kernels/topk_sort/zero_buffer.cuh"
 
-namespace moegate {
-namespace routing {
+namespace moegate::topk_sort {
 namespace {
+
+using namespace cuda;
 
 constexpr int kMaxTokens = 128;  // there one SM already takes twice as long as the chain
 
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kMaxThreads<N, Grouped>, 1)
 }
 
 template <int N, bool Grouped>
-void launch_lanes(const TopkSortArgs& args, const Target& target) {
+void launch_lanes(const TopkSortArgs& args, const Launch& where) {
   const TopkSortShape& shape = args.shape;
   const int words = (shape.tokens + 31) / 32;
   const size_t shared =
@@ -85,19 +86,18 @@ void launch_lanes(const TopkSortArgs& args, const Target& target) {
   const auto kernel = warp_per_token_kernel<N, Grouped>;
   allow_shared(kernel, shared);
   const int wanted = std::max((shape.experts + kWarp - 1) / kWarp, shape.tokens) * kWarp;
-  const int blocks = std::max(target.device.processors, 2);
-  kernel<<<blocks, std::min(wanted, kMaxThreads<N, Grouped>), shared, target.stream>>>(args, words);
+  const int blocks = std::max(where.device.processors, 2);
+  kernel<<<blocks, std::min(wanted, kMaxThreads<N, Grouped>), shared, stream_of(where)>>>(args,
+                                                                                          words);
   check_launch("warp_per_token_kernel");
 }
 
 }  // namespace
 
-void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, const Target& target) {
-  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, target);
-  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, target); });
+void launch_fused_warp_per_token(const TopkSortArgs& args, void* workspace, const Launch& where) {
+  if (args.shape.tokens > kMaxTokens) return launch_chain2(args, workspace, where);
+  for_lanes(args.shape, [&]<int N, bool Grouped>() { launch_lanes<N, Grouped>(args, where); });
 }
-
-}  // namespace routing
 
 namespace {
 
@@ -105,20 +105,11 @@ const Kernel<TopkSort> kernel({
     .name = "fused_warp_per_token",
     .backend = Backend::cuda,
     .help = "one launch: block 0 routes with a warp per token and sorts by bit masks, others zero",
-    .launch =
-        [](TopkSort& problem, const Launch& launch) {
-          routing::launch_fused_warp_per_token(
-              problem.args(), problem.workspace(),
-              {launch.device, static_cast<cudaStream_t>(launch.stream)});
-        },
-    .workspace =
-        [](const Case& c, const DeviceFacts&) {
-          return routing::workspace_beyond(c, routing::kMaxTokens);
-        },
-    .unsupported = routing::warp_select_unsupported,
-    .path = [](const Case& c,
-               const DeviceFacts&) { return routing::path_up_to(c, routing::kMaxTokens); },
+    .launch = launch_variant<launch_fused_warp_per_token>,
+    .workspace = [](const Case& c, const DeviceFacts&) { return workspace_beyond(c, kMaxTokens); },
+    .unsupported = warp_select_unsupported,
+    .path = [](const Case& c, const DeviceFacts&) { return path_up_to(c, kMaxTokens); },
 });
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

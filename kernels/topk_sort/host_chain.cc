@@ -8,11 +8,8 @@
 
 #include "kernels/topk_sort/host_select.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
-
-using topk_sort_host::Choice;
-using topk_sort_host::kMaxExperts;
 
 /// The intermediate arrays of the chain, in the workspace: ids [T, k], then weights [T, k].
 size_t workspace(const Case& c, const DeviceFacts&) {
@@ -25,7 +22,7 @@ void select_all(const TopkSortArgs& args, int32_t* ids, float* weights) {
   const int k = args.shape.topk;
 #pragma omp parallel for schedule(static) if (args.shape.tokens >= 8)
   for (int t = 0; t < args.shape.tokens; ++t) {
-    const Choice choice = topk_sort_host::select(args, t);
+    const Choice choice = select(args, t);
     for (int j = 0; j < k; ++j) {
       ids[int64_t{t} * k + j] = choice.experts[static_cast<size_t>(j)];
       weights[int64_t{t} * k + j] = choice.weights[static_cast<size_t>(j)];
@@ -86,4 +83,4 @@ const Kernel<TopkSort> kernel({.name = "chain",
                                .workspace = workspace});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

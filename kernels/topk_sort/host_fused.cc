@@ -15,11 +15,8 @@
 
 #include "kernels/topk_sort/host_select.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
-
-using topk_sort_host::Choice;
-using topk_sort_host::kMaxExperts;
 
 constexpr int kMaxThreads = 256;
 constexpr int kTokensPerThread = 8;  // fewer are done sooner than another thread is reached
@@ -47,7 +44,7 @@ void select_tokens(const TopkSortArgs& args, const Waiting& waiting, int first, 
   const int k = args.shape.topk;
   std::fill_n(counts.begin(), args.shape.experts, 0);
   for (int t = first; t < last; ++t) {
-    const Choice choice = topk_sort_host::select(args, t);
+    const Choice choice = select(args, t);
     for (int j = 0; j < k; ++j) {
       const auto slot = static_cast<size_t>(j);
       waiting.ids[int64_t{t} * k + j] = choice.experts[slot];
@@ -144,4 +141,4 @@ const Kernel<TopkSort> kernel({.name = "fused",
                                .workspace = workspace});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace moegate::topk_sort_host {
+namespace moegate::topk_sort {
 namespace {
 
 /// A token's logits as floats, NaN replaced by -infinity.
@@ -106,4 +106,4 @@ Choice select(const TopkSortArgs& args, int token) {
   return choice;
 }
 
-}  // namespace moegate::topk_sort_host
+}  // namespace moegate::topk_sort

@@ -7,7 +7,7 @@
 
 #include "kernels/topk_sort/topk_sort.h"
 
-namespace moegate::topk_sort_host {
+namespace moegate::topk_sort {
 
 constexpr int kMaxExperts = 1024;
 constexpr int kMaxTopk = 16;
@@ -21,4 +21,4 @@ struct Choice {
 /// what the compiler made of it.
 Choice select(const TopkSortArgs& args, int token);
 
-}  // namespace moegate::topk_sort_host
+}  // namespace moegate::topk_sort

@@ -12,7 +12,7 @@
 
 #include "kernels/topk_sort/row_logits.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 
 struct PlaceTables {
   uint32_t* mask;     // [words][experts] bit b: token word*32 + b of the chunk chose the expert
@@ -101,4 +101,4 @@ __device__ inline void write_num_valid(const TopkSortArgs& args, int padded_rows
   args.num_valid[1] = args.shape.tokens;
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 
-#include "kernels/block_scan.cuh"
+#include "kernels/cuda/block_scan.cuh"
 #include "kernels/topk_sort/topk_sort.h"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
+
+using namespace cuda;
 
 /// Undecoded: one fp32 value per word, or two 16-bit values per word (the lower expert low).
 template <int N>
@@ -102,4 +104,4 @@ __device__ inline float load_logit(const TopkSortArgs& args, int token, int expe
       decode16(__ldg(static_cast<const uint16_t*>(args.logits) + element), args.shape.dtype));
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -10,7 +10,7 @@
 
 #include "kernels/topk_sort/row_logits.cuh"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 
 constexpr int kMaxTopk = 16;
 constexpr int kMaxExperts = 512;  // 16 scores per lane
@@ -280,4 +280,4 @@ void for_lanes(const TopkSortShape& shape, const LaunchOf& launch) {
   with.template operator()<16>();
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -13,7 +13,7 @@
 
 #include "harness/kernel/dtype.h"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 
 /// One token. `logit(e)` gives a raw logit. `slot_of[e]`, all 0 on entry, becomes 1 + the slot in
 /// which expert e was chosen; `weight[slot]` its weight: exp(logit - row maximum), divided by the
@@ -46,4 +46,4 @@ MOEGATE_HD inline void strict_greater_select(int experts, int topk, bool over_ch
   for (int slot = 0; slot < topk; ++slot) weight[slot] *= scale / denominator;
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

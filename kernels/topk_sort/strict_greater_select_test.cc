@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -62,4 +62,4 @@ TEST(StrictGreaterSelect, DivergenceNanSpoilsTheSumOverAllExperts) {
 }
 
 }  // namespace
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

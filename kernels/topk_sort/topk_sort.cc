@@ -8,7 +8,7 @@
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
 
 const std::vector<std::string> kScorings = {"softmax", "topk_softmax", "noaux_tc"};
@@ -272,4 +272,4 @@ std::vector<Fact> TopkSort::facts() const {
           {"padded_rows", static_cast<double>(truth_.sorted_ids.size())}};
 }
 
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -17,7 +17,7 @@
 
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 
 enum class Scoring : int { softmax, topk_softmax, noaux_tc };
 /// What the logits look like: random, many exact ties, or rows with too few finite values.
@@ -105,4 +105,4 @@ class TopkSort : public Problem {
   TopkSortTruth truth_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -12,7 +12,7 @@
 #include "harness/worker/measure.h"
 #include "kernels/topk_sort/topk_sort_testing.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -202,4 +202,4 @@ TEST(TopkSort, HostVariantsAgreeWithTheTruth) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -8,7 +8,7 @@
 
 #include "kernels/topk_sort/topk_sort.h"
 
-namespace moegate {
+namespace moegate::topk_sort {
 namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
@@ -157,4 +157,4 @@ bool selection_is_ambiguous(const TopkSortShape& shape, const float* logits, con
   return close_call(selection_scores(shape, logits, bias), shape.topk);
 }
 
-}  // namespace moegate
+}  // namespace moegate::topk_sort

@@ -6,7 +6,7 @@
 
 #include "kernels/topk_sort/topk_sort.h"
 
-namespace moegate::routing {
+namespace moegate::topk_sort {
 
 /// Thread `worker` of `workers` zeroes its part of moe_buf with 16-byte stores. The size is a
 /// multiple of 2 only, so the last bytes go as 2-byte stores: a full vector would leave the buffer.
@@ -18,4 +18,4 @@ __device__ inline void zero_moe_buf(const TopkSortArgs& args, int64_t worker, in
   if (worker < tail) static_cast<uint16_t*>(args.moe_buf)[vectors * 8 + worker] = 0;
 }
 
-}  // namespace moegate::routing
+}  // namespace moegate::topk_sort

@@ -16,6 +16,9 @@
 namespace moegate {
 namespace {
 
+using topk_sort::TopkSort;
+using topk_sort::TopkSortArgs;
+
 enum class Act : int { spin, scale, drop, overrun, fault, hang };
 
 __global__ void sabotage(TopkSortArgs args, Act act, long long spin_ns) {

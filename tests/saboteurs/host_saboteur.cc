@@ -22,6 +22,9 @@
 namespace moegate {
 namespace {
 
+using topk_sort::TopkSort;
+using topk_sort::TopkSortArgs;
+
 const Variant& fused() {
   for (const Variant& v : all_variants()) {
     if (v.op == TopkSort::kOp && v.backend == Backend::host && v.name == "fused") return v;

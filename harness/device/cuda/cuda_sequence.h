@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens on the GPU for one sample, whoever times it: make the cache cold (or not), launch
-// the variant on its next problem, let go. Knows no timer. No CUDA syntax: plain C++ includes it.
+// the variant on its next problem, release both. Knows no timer. Has no CUDA syntax, so plain C++
+// may include it.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +34,14 @@ class CudaSequence {
   CudaSequence(const CudaSequence&) = delete;
   CudaSequence& operator=(const CudaSequence&) = delete;
 
-  /// Enqueues what makes the cache as the conditions say, then an empty kernel that keeps the flush
-  /// and the launch apart. The flush ends by waiting on the device for release(), so that the time
-  /// the host takes to launch never shows in the sample.
+  /// Enqueues the flush that the conditions ask for, then an empty kernel that keeps the flush and
+  /// the launch apart. After the flush the GPU waits for release(), which the host calls once the
+  /// kernel is queued. The gap between launches is therefore not measured.
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();
-  /// Everything of the sample is enqueued: the device may pass. Gives up by itself after 5 ms, so a
-  /// variant that synchronises by mistake is slow, not stuck.
+  /// Says that all of the sample is enqueued, and lets the GPU go on. The GPU's wait gives up after
+  /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
   void release();
 
   /// Problem that the next launch() uses, as an index of subject.sets.

@@ -8,9 +8,10 @@
 
 namespace moegate {
 
-/// A chain of dependent multiply-adds of `steps` steps on one thread of `stream`, and how
-/// many SM cycles a step takes, measured. In a build without CUDA these throw.
+/// Launches a chain of `steps` dependent multiply-adds on one thread. In a build without CUDA the
+/// functions of this header throw Error(environment).
 void launch_delay(void* stream, int64_t steps);
+/// SM cycles that one step takes, measured.
 double delay_cycles_per_step();
 /// Multiplies a tensor of a floating type on the device by `factor`.
 void launch_scale(void* stream, void* data, DType dtype, int64_t elements, float factor);

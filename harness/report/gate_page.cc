@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verdict for people: the page of gate_report.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/escape.h"
+#include "harness/report/gate_report.h"
+
+namespace moegate {
+namespace {
+
+constexpr size_t kCellCharacters = 240;  // so that one child's last words do not fill the page
+
+// Ranks of sections; the verdict's is 0.
+constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4;
+
+std::string level_text(double level) {
+  return level > 0 ? fmt::format("{:.4g}", level) : "";
+}
+
+std::string bounds_text(const CaseVerdict& v) {
+  if (!v.latency) return "";
+  return fmt::format("{} … {}", percent(v.latency->low), percent(v.latency->high));
+}
+
+Table::Cell cell(const std::string& text) {
+  return {clipped(one_line(text), kCellCharacters)};
+}
+
+Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
+  const std::string unit = host ? " (ratio)" : " (us)";
+  Table table;
+  table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
+                   "Now" + unit, "Change", "95 % bounds", "Why"};
+  for (const CaseVerdict* v : rows) {
+    table.rows.push_back({{name_of(v->outcome)},
+                          cell(v->id.key),
+                          cell(v->id.variant),
+                          {level_text(v->base), true},
+                          {level_text(v->head), true},
+                          {v->latency ? percent(v->latency->effect) : "", true},
+                          {bounds_text(*v)},
+                          cell((v->stage == 2 ? "replayed: " : "") + v->why)});
+  }
+  return table;
+}
+
+/// Adds a section for these cases where there are some.
+void add_cases(Page& page, int rank, const std::string& title,
+               const std::vector<const CaseVerdict*>& rows, bool host) {
+  if (rows.empty()) return;
+  page.sections.push_back(
+      {rank, {Heading{fmt::format("{} ({})", title, rows.size())}, Rows{cases_table(rows, host)}}});
+}
+
+void add_improvements(Page& page, const GateReport& report, bool host) {
+  auto rows = worst_first(report.result, {Outcome::improved});
+  std::stable_sort(rows.begin(), rows.end(), [](const CaseVerdict* a, const CaseVerdict* b) {
+    return a->latency->high < b->latency->high;
+  });
+  add_cases(page, kTheRest, "Improvements", rows, host);
+  if (rows.empty() || report.next.empty()) return;
+  page.sections.back().blocks.push_back(
+      Paragraph{{{plain("No baseline gets faster by itself. To take this run, all of it: "),
+                  code(report.next)}}});
+}
+
+std::string not_judged_text(const GateResult& result) {
+  for (const CaseVerdict* v : worst_first(result, {Outcome::fresh})) {
+    if (v->against.empty()) continue;
+    return fmt::format(
+        "{} new cases were not judged: there is no row to compare them with, for example for {} "
+        "{}.",
+        result.not_judged, v->id.key, v->id.variant);
+  }
+  return "";
+}
+
+Paragraph counts(const GateReport& report) {
+  size_t inconclusive = 0, disturbed = 0;
+  std::string why;
+  for (const CaseVerdict* v : worst_first(report.result, {Outcome::inconclusive})) {
+    ++(v->latency ? inconclusive : disturbed);
+    if (!v->latency) why = v->why;
+  }
+  Paragraph paragraph;
+  const auto say = [&](const std::string& text) { paragraph.lines.push_back({plain(text)}); };
+  say(fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.",
+                  inconclusive, report.result.judged));
+  if (disturbed > 0)
+    say(fmt::format("{} cases could not be judged, for example: {}.", disturbed, why));
+  const std::string not_judged = not_judged_text(report.result);
+  if (!not_judged.empty()) say(not_judged);
+  say(fmt::format("{} are blind: they cannot see a change of {} on this machine.",
+                  report.result.blind, limit(report.limits.blind_at)));
+  say(
+      fmt::format("A case fails from {} when more than {} is certain (family-wise error {:g}, "
+                  "Holm).",
+                  limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha));
+  return paragraph;
+}
+
+Paragraph provenance(const GateReport& report) {
+  const RunInfo& run = report.run;
+  Line line = {plain(fmt::format("{} of {}, {}, {} ({}), {}, commit {}", describe(run), report.db,
+                                 run.started, run.device.name, run.device.uuid, run.device.driver,
+                                 run.git_sha.empty() ? "unknown" : run.git_sha))};
+  if (run.dirty) line.insert(line.end(), {plain(" "), bold("DIRTY")});
+  line.push_back(plain(fmt::format(", {}, protocol {}, timer {}, flush {}, {} rounds", run.build,
+                                   run.protocol, run.timer, run.flush, run.rounds)));
+  if (run.status != "complete") line.insert(line.end(), {plain(", "), bold(run.status)});
+  if (!report.throttle.empty()) line.push_back(plain(", clocks throttled: " + report.throttle));
+  return {{line}, /*small=*/true};
+}
+
+/// Waivers, and what each suite was judged against.
+List context(const GateResult& result) {
+  List list;
+  for (const std::string& problem : result.waiver_problems) list.items.push_back({bold(problem)});
+  for (const std::string& note : result.waiver_notes) list.items.push_back({plain(note)});
+  for (const auto& [suite, e] : result.suites) {
+    list.items.push_back(
+        {code(suite), plain(": " + (e.against.empty() ? "no baseline" : "against " + e.against) +
+                            (e.note.empty() ? "" : "; ") + e.note)});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<const CaseVerdict*> worst_first(const GateResult& result,
+                                            const std::vector<Outcome>& outcomes) {
+  std::vector<const CaseVerdict*> rows;
+  for (const CaseVerdict& v : result.cases) {
+    if (std::find(outcomes.begin(), outcomes.end(), v.outcome) != outcomes.end())
+      rows.push_back(&v);
+  }
+  const auto place = [&](const CaseVerdict* v) {
+    return std::find(outcomes.begin(), outcomes.end(), v->outcome) - outcomes.begin();
+  };
+  const auto badness = [](const CaseVerdict* v) { return v->latency ? v->latency->low : 0; };
+  std::stable_sort(rows.begin(), rows.end(), [&](const CaseVerdict* a, const CaseVerdict* b) {
+    if (place(a) != place(b)) return place(a) < place(b);
+    return badness(a) > badness(b);
+  });
+  return rows;
+}
+
+Page gate_page(const GateReport& report) {
+  const GateResult& result = report.result;
+  const bool host = report.run.device.backend == Backend::host;
+  const bool ab = !report.ab.empty();  // its tables name every improvement
+  Page page{{}, "verdict.json"};
+  page.sections.push_back({0, {Paragraph{{{bold(sentence(result, report.exit))}}}}});
+  page.sections.push_back({kContext, {context(result)}});
+  add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);
+  add_cases(page, kWaived, "Waived", worst_first(result, {Outcome::waived}), host);
+  for (Section section : report.ab) {
+    section.rank = section.rank == 0 ? kContext : kTheRest;
+    page.sections.push_back(std::move(section));
+  }
+  if (!ab) add_improvements(page, report, host);
+  page.sections.push_back({kContext, {counts(report)}});
+  if (ab) return page;
+  page.sections.push_back({kContext, {provenance(report)}});
+  page.sections.push_back(
+      {kContext, {Commands{{{"To repeat", report.run.command}, {"To bless", report.next}}}}});
+  return page;
+}
+
+}  // namespace moegate

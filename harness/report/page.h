@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as values: what it says, in which order, and what goes first when space is short. Texts
+// are raw; page_markdown.h escapes them and fits the page to a size.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "harness/base/table.h"
+
+namespace moegate {
+
+/// A stretch of a line that is set in one way.
+struct Span {
+  std::string text;
+  bool code = false;
+  bool bold = false;
+};
+using Line = std::vector<Span>;
+
+inline Span plain(std::string text) {
+  return {.text = std::move(text)};
+}
+inline Span bold(std::string text) {
+  return {.text = std::move(text), .bold = true};
+}
+inline Span code(std::string text) {
+  return {.text = std::move(text), .code = true};
+}
+
+struct Heading {
+  std::string text;
+};
+
+struct Paragraph {
+  std::vector<Line> lines;
+  bool small = false;  // small print
+};
+
+struct List {
+  std::vector<Line> items;
+};
+
+struct Rows {
+  Table table;
+  size_t kept_at_end = 0;  // rows at the end that stay when others go: a mean, a total
+};
+
+/// Commands to paste, each with what it is for: "To repeat".
+struct Commands {
+  struct Command {
+    std::string purpose, text;
+  };
+  std::vector<Command> all;
+};
+
+using Block = std::variant<Heading, Paragraph, List, Rows, Commands>;
+
+/// Blocks that stay or go together. Where the space is too short, the last rows or items of its
+/// first table or list go before the section does.
+struct Section {
+  int rank = 0;  // the highest goes first, the later first among equals; 0 always stays
+  std::vector<Block> blocks;
+};
+
+struct Page {
+  std::vector<Section> sections;
+  std::string elsewhere;  // where all of it can be read, "verdict.json"; empty: nowhere
+};
+
+}  // namespace moegate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of tensors too large to be judged whole: which ones are looked at, how they come to the
+// host, and what is demanded of all the others.
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "harness/kernel/random_fill.h"
+#include "harness/kernel/kernel.h"
+
+namespace moegate::check {
+
+/// All of `rows` where there are at most `most`; else at most that many: the first, the last and
+/// seeded ones between. Ascending.
+inline std::vector<int64_t> sampled_rows(int64_t rows, int64_t most, uint64_t seed) {
+  constexpr uint64_t kStream = 321;  // of the counter-based generator
+  std::set<int64_t> sample = {0, rows - 1};
+  for (int64_t i = 0; i < (rows <= most ? rows : most - 2); ++i) {
+    const uint64_t bits = random_bits(seed, kStream, static_cast<uint64_t>(i));
+    sample.insert(rows <= most ? i : static_cast<int64_t>(bits % static_cast<uint64_t>(rows)));
+  }
+  return {sample.begin(), sample.end()};
+}
+
+/// Rows of a tensor seen as rows of `width` elements, neighbours in one piece.
+template <class T>
+std::vector<T> rows_of(Device& device, const Tensor& tensor, int64_t width,
+                       const std::vector<int64_t>& rows) {
+  std::vector<T> values(rows.size() * static_cast<size_t>(width));
+  const T* from = static_cast<const T*>(tensor.data());
+  for (size_t first = 0, end; first < rows.size(); first = end) {
+    end = first + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    const size_t elements = (end - first) * static_cast<size_t>(width);
+    device.download(values.data() + first * static_cast<size_t>(width), from + rows[first] * width,
+                    elements * sizeof(T));
+  }
+  return values;
+}
+
+inline bool is_nonfinite_bf16(uint16_t bits) {
+  return (bits & 0x7f80) == 0x7f80;
+}
+
+/// Elements outside the sample cannot be judged, but one that nobody wrote is poison: fails `a`
+/// where any element of the whole output is not finite.
+template <class T>
+void reject_nonfinite(Accuracy& a, const std::vector<T>& out, bool (*is_nonfinite)(T)) {
+  const auto first = std::find_if(out.begin(), out.end(), is_nonfinite);
+  if (first == out.end() || !a.ok) return;
+  a.ok = false;
+  a.nonfinite = std::count_if(first, out.end(), is_nonfinite);
+  a.worst_index = first - out.begin();
+  a.why = fmt::format("{}: {} of all {} elements are not finite, first at {}", a.output,
+                      a.nonfinite, out.size(), a.worst_index);
+}
+
+/// A bf16 output [any, width], `bits`, compared at these rows and columns with the truth [rows,
+/// columns]; all that lies outside of them must be finite.
+inline Accuracy compare_bf16_at(const std::string& name, const std::vector<uint16_t>& bits,
+                                int64_t width, const std::vector<int32_t>& rows,
+                                const std::vector<int32_t>& columns,
+                                const std::vector<double>& truth, const Tolerance& tolerance) {
+  std::vector<float> values;
+  values.reserve(truth.size());
+  for (const int64_t r : rows) {
+    const uint16_t* row = bits.data() + r * width;
+    for (const int32_t c : columns) values.push_back(bf16_to_float(row[c]));
+  }
+  const bool samples = truth.size() < bits.size();
+  Accuracy a = compare_floats(samples ? name + " (sample)" : name, values, truth,
+                              static_cast<int64_t>(columns.size()), tolerance);
+  if (samples) reject_nonfinite(a, bits, is_nonfinite_bf16);
+  return a;
+}
+
+/// A bf16 output [any, width], of which `rows` are compared with the truth.
+inline Checked check_bf16_rows(const Tensor& output, int64_t width,
+                               const std::vector<int64_t>& rows, const std::vector<double>& truth,
+                               const Tolerance& tolerance) {
+  const auto bits = output.download<uint16_t>();
+  std::vector<float> values;
+  values.reserve(truth.size());
+  for (const int64_t r : rows) {
+    for (int64_t i = r * width; i < (r + 1) * width; ++i) {
+      values.push_back(bf16_to_float(bits[static_cast<size_t>(i)]));
+    }
+  }
+  const bool samples = truth.size() < bits.size();
+  Accuracy a = compare_floats(samples ? output.name() + " (sample)" : output.name(), values, truth,
+                              width, tolerance);
+  reject_nonfinite(a, bits, is_nonfinite_bf16);
+  return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
+}
+
+}  // namespace moegate::check

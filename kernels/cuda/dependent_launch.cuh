@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programmatic dependent launch (sm_90): the next kernel of a stream is set up, and its blocks take
+// SMs as they become free, while the blocks of the one before still run.
+#pragma once
+
+#include "kernels/cuda/cuda_check.cuh"
+
+namespace moegate::cuda {
+
+/// In the kernel before: as soon as every block has called this or ended, the next may start.
+__device__ inline void allow_dependents() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+/// In the next kernel: until all blocks of the one before have ended and what they wrote is there.
+__device__ inline void wait_for_dependency() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/// Launches the next kernel, which must call wait_for_dependency().
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                      void* stream, const Arguments&... arguments) {
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "dependent kernel");
+}
+
+}  // namespace moegate::cuda

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warpgroup products of fp8 on Hopper's tensor cores (sm_90a): both operands in shared memory,
+// K-major, in rows of 128 bytes with the 128-byte swizzle.
+#pragma once
+
+#include <cstdint>
+
+namespace moegate::cuda {
+
+/// Descriptor of an operand that starts at `address` (1024-byte aligned, plus a multiple of 32 for
+/// a later slice of K): rows of 128 bytes, 8 rows of a swizzle pattern 1024 bytes apart. Its lower
+/// half. The next 32 bytes of K are 2 further on.
+__device__ inline uint32_t operand(uint32_t address) {
+  return 1u << 16 | (address & 0x3ffff) >> 4;
+}
+/// Its upper half: 128-byte swizzle, patterns 1024 bytes apart, in units of 16.
+constexpr uint32_t kOperandHigh = 1u << 30 | 1024 >> 4;
+
+/// Registers belong to the products until wait_products().
+__device__ inline void begin_products() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// Waits for all products but the last `Pending` commits.
+template <int Pending = 0>
+__device__ inline void wait_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+
+/// Registers that each thread of a warpgroup has from here on; a block's sum stays what the launch
+/// gave it.
+template <int Registers>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ inline void leave_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+/// acc (+)= a[64, 32] * b[Tokens, 32]^T of e4m3; `add` false: starts anew. Of warp w (of 4) and
+/// lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of every four) and 8 more (2, 3), columns
+/// 8 * j + 2 * (l % 4) and the next of element 4 * j.
+template <int Tokens>
+__device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add);
+
+// Its operands in the order that asm counts them: the sums, then a, b, whether to add, and the half
+// that all descriptors share, whose numbers the last four arguments are.
+#define MOEGATE_SUMS_8(i)                                                               \
+  "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
+      "+f"(acc[i + 5]), "+f"(acc[i + 6]), "+f"(acc[i + 7])
+#define MOEGATE_SUMS_16(i) MOEGATE_SUMS_8(i), MOEGATE_SUMS_8(i + 8)
+#define MOEGATE_SUMS_32(i) MOEGATE_SUMS_16(i), MOEGATE_SUMS_16(i + 16)
+#define MOEGATE_SUMS_64(i) MOEGATE_SUMS_32(i), MOEGATE_SUMS_32(i + 32)
+#define MOEGATE_SUMS_96(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_32(i + 64)
+#define MOEGATE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
+#define MOEGATE_NAMES_16 MOEGATE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define MOEGATE_NAMES_32 \
+  MOEGATE_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define MOEGATE_NAMES_64                                             \
+  MOEGATE_NAMES_32                                                   \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define MOEGATE_NAMES_96                                             \
+  MOEGATE_NAMES_64                                                   \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define MOEGATE_MULTIPLY(tokens, sums, a_at, b_at, add_at, high_at)                              \
+  template <>                                                                                    \
+  __device__ inline void multiply<tokens>(float(&acc)[sums], uint32_t a, uint32_t b, bool add) { \
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #add_at                   \
+                 ", 0;\nmov.b64 a, {%" #a_at ", %" #high_at "};\nmov.b64 b, {%" #b_at            \
+                 ", %" #high_at "};\nwgmma.mma_async.sync.aligned.m64n" #tokens                  \
+                 "k32.f32.e4m3.e4m3 {" MOEGATE_NAMES_##sums "}, a, b, p, 1, 1;\n}\n"             \
+                 : MOEGATE_SUMS_##sums(0)                                                        \
+                 : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));               \
+  }
+MOEGATE_MULTIPLY(16, 8, 8, 9, 10, 11)
+MOEGATE_MULTIPLY(32, 16, 16, 17, 18, 19)
+MOEGATE_MULTIPLY(64, 32, 32, 33, 34, 35)
+MOEGATE_MULTIPLY(128, 64, 64, 65, 66, 67)
+MOEGATE_MULTIPLY(192, 96, 96, 97, 98, 99)
+#undef MOEGATE_MULTIPLY
+#undef MOEGATE_NAMES_96
+#undef MOEGATE_NAMES_64
+#undef MOEGATE_NAMES_32
+#undef MOEGATE_NAMES_16
+#undef MOEGATE_NAMES_8
+#undef MOEGATE_SUMS_96
+#undef MOEGATE_SUMS_64
+#undef MOEGATE_SUMS_32
+#undef MOEGATE_SUMS_16
+#undef MOEGATE_SUMS_8
+
+/// acc = a[64, 128] * b[Tokens, 128]^T, under way until wait_products(): a stage, a group of scale
+/// factors.
+template <int Tokens>
+__device__ void start_group(float (&acc)[Tokens / 2], uint32_t a, uint32_t b) {
+  begin_products();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) multiply<Tokens>(acc, a + 2 * k, b + 2 * k, k > 0);
+  commit_products();
+}
+
+/// Adds a group's products, whose columns are routed rows, to sums in fp32: times `row_scales`
+/// [Tokens] (in shared memory) and the weights' scale factor.
+template <int Tokens>
+__device__ void add_scaled(float (&sums)[Tokens / 2], const float (&acc)[Tokens / 2],
+                           const float* row_scales, float weight_scale) {
+#pragma unroll
+  for (int j = 0; j < Tokens / 8; ++j) {
+    const float2 pair = *reinterpret_cast<const float2*>(row_scales + threadIdx.x % 4 * 2 + j * 8);
+    const float first = pair.x * weight_scale, second = pair.y * weight_scale;
+    sums[4 * j] += acc[4 * j] * first;
+    sums[4 * j + 1] += acc[4 * j + 1] * second;
+    sums[4 * j + 2] += acc[4 * j + 2] * first;
+    sums[4 * j + 3] += acc[4 * j + 3] * second;
+  }
+}
+
+}  // namespace moegate::cuda

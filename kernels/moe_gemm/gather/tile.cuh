@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tile of a grouped GEMM in the structure of the public Triton fused-MoE kernel: BM rows
+// gathered by sorted id, 128 columns, a ring of slices of K (128 bytes wide) filled by asynchronous
+// copies, mma.sync, and after each slice sums += products * row's scale factor * column's, all in
+// fp32. What the kernels around it differ in: which slices a tile takes, how the factors of weights
+// are read, and what becomes of the sums.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/with_rows.cuh"
+#include "kernels/moe_gemm/gather/operands.cuh"
+#include "kernels/moe_gemm/tiles/tile.h"
+
+namespace moegate::moe_gemm::gather {
+
+using namespace cuda;
+
+/// What becomes of a tile's sums: rows of the output in token order or at their places in
+/// sorted_token_ids, or parts that are added to rows in token order, in bf16.
+enum class Result { stored, sorted, added };
+
+/// Tiles in the grouped order: within `group` blocks of rows the block is fastest, so that blocks
+/// of one expert meet at the same weights.
+struct TileOrder {
+  int blocks, column_tiles, group;
+
+  int tiles() const { return blocks * column_tiles; }
+  __device__ Place place(int index) const {
+    const int in_group = group * column_tiles, first = index / in_group * group;
+    const int size = min(group, blocks - first), rest = index % in_group;
+    return {first + rest % size, rest / size * kTileColumns};
+  }
+};
+
+/// Groups of one block up to 16 tokens, of 32 beyond: what vLLM takes for block-scaled fp8 where it
+/// has no tuned configuration.
+inline TileOrder tile_order(const MoeGemmShape& shape) {
+  return {static_cast<int>((shape.capacity() + shape.block - 1) / shape.block),
+          (shape.n + kTileColumns - 1) / kTileColumns, shape.tokens <= 16 ? 1 : 32};
+}
+
+/// A ring of slices that every thread fills with its pieces of gathered rows and of weights.
+template <int Rows>
+class GatheredSlices {
+ public:
+  __device__ GatheredSlices(const SliceCopies<Rows>& copies, const Place& place, int slices,
+                            uint32_t stages)
+      : copies_(copies),
+        stages_(stages),
+        slices_(slices),
+        next_(place.first_slice),
+        step_(place.slice_step) {}
+
+  /// Starts the copies of the slice after the last one started.
+  __device__ void start_next() {
+    if (next_ < slices_) copies_.start(stages_ + into_ * T::kStageBytes, next_);
+    commit_copies();  // also an empty group: waiting counts groups
+    next_ += step_;
+    into_ = into_ + 1 == T::kStages ? 0 : into_ + 1;
+  }
+  /// The stage with the next slice to multiply, rows before weights. All threads have left the
+  /// stage that is filled next.
+  __device__ uint32_t wait_next() {
+    wait_copies<T::kStages - 2>();
+    __syncthreads();
+    const uint32_t stage = stages_ + from_ * T::kStageBytes;
+    from_ = from_ + 1 == T::kStages ? 0 : from_ + 1;
+    return stage;
+  }
+
+ private:
+  using T = Tile<Rows>;
+
+  const SliceCopies<Rows> copies_;
+  uint32_t stages_;
+  int slices_, next_, step_, into_ = 0, from_ = 0;
+};
+
+/// The sums of a tile over its slices of K. All threads have left the stages when it returns.
+/// `source` as in ScaleFactors.
+template <int Rows, DType kDtype, WeightScale kWeightScale, class Ring, class Source>
+__device__ void sum_products(const MoeGemmArgs& args, const Place& place, Ring& ring, Source source,
+                             Sums<Rows>& sums) {
+#pragma unroll
+  for (int i = 0; i < Tile<Rows>::kStages - 1; ++i) ring.start_next();
+  const int row = warp_row<Rows>(), column = warp_column<Rows>();
+  ScaleFactors<Rows, kWeightScale> scales(args, place, source);  // unused for bf16
+  const int slices = slices_of<kDtype>(args.shape);
+  for (int slice = place.first_slice; slice < slices; slice += place.slice_step) {
+    const uint32_t x = ring.wait_next(), weights = x + Rows * kSliceBytes;
+    ring.start_next();
+    if constexpr (kDtype == DType::bf16) {
+      multiply_slice<kDtype>(x, row, weights, column, sums);
+    } else {
+      scales.load(slice);  // a slice is a group
+      Sums<Rows> products = {};
+      multiply_slice<kDtype>(x, row, weights, column, products);
+      scales.add_to(sums, products);
+    }
+  }
+  __syncthreads();
+}
+
+/// Sums to bf16 in shared memory, times the routing weight, and from there to their rows of the
+/// output in coalesced pieces; rows of padding and columns beyond N stay where they are.
+template <int Rows, Result kResult>
+__device__ void write_tile(const MoeGemmArgs& args, const Place& place, const int* ids,
+                           const Sums<Rows>& sums, uint8_t* shared) {
+  using T = Tile<Rows>;
+  constexpr int kPitch = kTileColumns + 8;  // so that neighbouring rows begin in different banks
+  auto* staged = reinterpret_cast<__nv_bfloat16*>(shared);
+  const int lane = threadIdx.x % 32, rows = args.shape.rows();
+#pragma unroll
+  for (int r = 0; r < T::kRowParts * 2; ++r) {
+    const int row = warp_row<Rows>() + r * 8 + lane / 4;
+    const float weight =
+        args.routing_weights && ids[row] < rows ? args.routing_weights[ids[row]] : 1;
+    __nv_bfloat16* to = staged + row * kPitch + warp_column<Rows>() + lane % 4 * 2;
+#pragma unroll
+    for (int c = 0; c < T::kColumnParts; ++c) {
+      const float* pair = &sums[r / 2][c][r % 2 * 2];
+      *reinterpret_cast<__nv_bfloat162*>(to + c * 8) =
+          __floats2bfloat162_rn(pair[0] * weight, pair[1] * weight);
+    }
+  }
+  __syncthreads();
+  constexpr int kColumns = kResult == Result::added ? 2 : 8;  // of a thread at once
+  constexpr int kPerRow = kTileColumns / kColumns;
+  for (int i = threadIdx.x; i < Rows * kPerRow; i += T::kThreads) {
+    const int row = i / kPerRow, column = i % kPerRow * kColumns;
+    if (ids[row] >= rows || place.first_column + column >= args.shape.n) continue;
+    const int64_t out_row = kResult == Result::sorted ? place.block * Rows + row : ids[row];
+    uint16_t* to = args.out + out_row * args.shape.n + place.first_column + column;
+    const __nv_bfloat16* from = staged + row * kPitch + column;
+    if constexpr (kResult == Result::added) {
+      asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(to),
+                   "r"(*reinterpret_cast<const uint32_t*>(from))
+                   : "memory");
+    } else {
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    }
+  }
+}
+
+/// The whole tile, by Tile<Rows>::kThreads threads and as much dynamic shared memory as it names.
+template <int Rows, DType kDtype, WeightScale kWeightScale, Result kResult>
+__device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  __shared__ int ids[Rows];  // rows of the output; R for padding
+  for (int i = threadIdx.x; i < Rows; i += Tile<Rows>::kThreads) {
+    ids[i] = args.sorted_token_ids[place.block * Rows + i];
+  }
+  __syncthreads();
+  const MoeGemmShape& shape = args.shape;
+  GatheredSlices<Rows> ring(SliceCopies<Rows>(args, place, ids), place, slices_of<kDtype>(shape),
+                            shared_address(shared));
+  const auto source = [&](int row) {
+    return ids[row] < shape.rows() ? shape.source(ids[row]) : -1;
+  };
+  Sums<Rows> sums = {};
+  sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
+  write_tile<Rows, kResult>(args, place, ids, sums, shared);
+}
+
+/// Calls f<BM, dtype>() for those of the shape.
+template <class F>
+void with_tile(const MoeGemmShape& shape, F f) {
+  with_rows<16, 32, 64, 128>(shape.block, [&]<int Rows>() {
+    shape.scaled() ? f.template operator()<Rows, DType::e4m3>()
+                   : f.template operator()<Rows, DType::bf16>();
+  });
+}
+
+/// Empty, or why these kernels do not run the case.
+inline std::string gather_unsupported(const MoeGemmShape& shape) {
+  if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
+  return tiles::tile_unsupported(shape);
+}
+
+}  // namespace moegate::moe_gemm::gather

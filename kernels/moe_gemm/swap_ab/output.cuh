@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// How swap_ab's sums leave the registers. Of 64 and 128 rows: through shared memory, so that rows
+// are written in long pieces. Of 16 and 32: every warp turns its 16 columns by itself, without
+// barriers; where K is split, after each block of the cluster added up its share of the columns.
+#pragma once
+
+#include "kernels/cuda/bf16_vector.cuh"
+#include "kernels/cuda/cluster.cuh"
+#include "kernels/cuda/named_barriers.cuh"
+#include "kernels/moe_gemm/swap_ab/tiles.cuh"
+
+namespace moegate::moe_gemm::swap_ab {
+
+using namespace cuda;
+
+template <class C>
+__device__ void sync_consumers() {
+  sync_barrier<C::kConsumers>(kStagingBarrier);
+}
+
+__device__ inline float routing_weight(const MoeGemmArgs& args, int id) {
+  return args.routing_weights && id < args.shape.rows() ? __ldg(args.routing_weights + id) : 1;
+}
+
+struct OutputRow {
+  int id;  // row of out; R or more for padding
+  float weight;
+};
+
+/// Rows are written in pieces of 16 bytes next to each other.
+template <class C>
+class StagedOutput {
+ public:
+  __device__ StagedOutput(const MoeGemmArgs& args, const Cut&, uint8_t* shared)
+      : args_(args),
+        staged_(reinterpret_cast<uint16_t*>(shared + C::kOutputAt)),
+        rows_(
+            reinterpret_cast<OutputRow*>(shared + C::kOutputAt + C::kStagedRows * C::kPitch * 2)) {}
+
+  /// Before the sums are ready. Two sets in turn: of the last tile's rows some may still be
+  /// written.
+  __device__ void begin(const Tile& tile, int) {
+    turn_ ^= 1;
+    const int i = threadIdx.x;
+    if (i >= C::kTokens) return;
+    const int id = __ldg(args_.sorted_token_ids + tile.block * C::kTokens + i);
+    rows()[i] = {id, routing_weight(args_, id)};
+  }
+
+  template <int First = 0>
+  __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
+    constexpr int kPieces = C::kColumns / 8;
+    sync_consumers<C>();  // the rows before are written, and where these go to is there
+    stage<First>(sums);
+    sync_consumers<C>();
+    for (int i = threadIdx.x; i < C::kStagedRows * kPieces; i += C::kConsumers) {
+      const int row = i / kPieces, id = rows()[First + row].id, column = i % kPieces * 8;
+      if (id >= args_.shape.rows() || tile.column + column >= args_.shape.n) continue;
+      auto* to = args_.out + int64_t{id} * args_.shape.n + tile.column + column;
+      *reinterpret_cast<uint4*>(to) =
+          *reinterpret_cast<const uint4*>(staged_ + row * C::kPitch + column);
+    }
+    if constexpr (First + C::kStagedRows < C::kTokens) write<First + C::kStagedRows>(tile, sums);
+  }
+
+ private:
+  __device__ OutputRow* rows() const { return rows_ + turn_ * C::kTokens; }
+
+  template <int First>
+  __device__ void stage(const float (&sums)[C::kTokens / 2]) {
+    const int lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = First / 2; i < (First + C::kStagedRows) / 2; ++i) {
+      const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      staged_[(row - First) * C::kPitch + column + i / 2 % 2 * 8] =
+          float_to_bf16(sums[i] * rows()[row].weight);
+    }
+  }
+
+  const MoeGemmArgs& args_;
+  uint16_t* staged_;
+  OutputRow* rows_;
+  int turn_ = 0;
+};
+
+/// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
+__device__ inline uint32_t transposed(float first, float second) {
+  uint32_t to;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(pack_bf16(first, second)));
+  return to;
+}
+
+/// Rounds and writes 8 rows, from `first` on, of the warp's 16 columns, from `column` on. Lane i
+/// has what is known of row i in `lane_row`. `sums` as products leave them: column lane / 4 (x, y)
+/// and 8 more (z, w), rows lane % 4 * 2 (x, z) and the next.
+__device__ inline void write_octet(const MoeGemmArgs& args, const OutputRow& lane_row, int first,
+                                   int column, const float4& sums) {
+  const int lane = threadIdx.x % 32;
+  const float even = __shfl_sync(~0u, lane_row.weight, first + lane % 4 * 2);
+  const float odd = __shfl_sync(~0u, lane_row.weight, first + lane % 4 * 2 + 1);
+  const int id = __shfl_sync(~0u, lane_row.id, first + lane / 4);
+  // Now a lane has of row lane / 4 the columns lane % 4 * 2 and the next, and 8 more. Two lanes
+  // trade, so that each has four columns next to each other, a quarter of 32 bytes.
+  const uint32_t low = transposed(sums.x * even, sums.y * odd);
+  const uint32_t high = transposed(sums.z * even, sums.w * odd);
+  const bool upper = lane % 2 != 0;
+  const uint32_t traded = __shfl_xor_sync(~0u, upper ? low : high, 1);
+  const uint2 four = upper ? uint2{traded, high} : uint2{low, traded};
+  const int at = column + (upper ? 8 : 0) + lane % 4 / 2 * 4;
+  if (id < args.shape.rows() && at < args.shape.n)
+    *reinterpret_cast<uint2*>(args.out + int64_t{id} * args.shape.n + at) = four;
+}
+
+/// The sums of 8 rows, from 8 * j on, and 16 columns.
+template <int N>
+__device__ float4 octet(const float (&sums)[N], int j) {
+  return {sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]};
+}
+
+template <class C>
+class WarpOutput {
+ public:
+  __device__ WarpOutput(const MoeGemmArgs& args, const Cut& cut, uint8_t* shared)
+      : args_(args),
+        splits_(1 << cut.log_splits),
+        log_strips_(kLogWarps - cut.log_splits),
+        rank_(static_cast<int>(__clusterRelativeBlockRank())),
+        inbox_(reinterpret_cast<float4*>(shared + C::kOutputAt)),
+        arrived_(arrived_barriers<C>(shared)) {
+    if constexpr (C::kSplit) cluster_wait();  // all blocks have prepared their barriers
+  }
+
+  /// Before the sums are ready. The rows' ids were read a tile ago, if there was one, their weights
+  /// are read while the products are made: nothing waits here.
+  __device__ void begin(const Tile& tile, int next_block) {
+    const int id = next_block_ == tile.block ? next_id_ : id_in(tile.block);
+    rows_ = {id, routing_weight(args_, id)};
+    if (next_block >= 0) next_id_ = id_in(next_block_ = next_block);
+  }
+
+  __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
+    // One more than the last row that is none of padding.
+    const int rows = 32 - __clz(__ballot_sync(~0u, rows_.id < args_.shape.rows()));
+    if constexpr (C::kSplit) {
+      exchange(sums, rows);
+      write_share(tile, rows);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kOctets; ++j)
+        if (8 * j < rows)
+          write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
+    }
+  }
+
+ private:
+  static constexpr int kWarps = C::kConsumers / 32;  // a strip of 16 columns each
+  static constexpr int kLogWarps = kWarps == 8 ? 3 : 2;
+  static_assert(kWarps == 1 << kLogWarps);
+  static constexpr int kOctets = C::kTokens / 8;
+
+  __device__ static int warp() {
+    return threadIdx.x / 32;
+  }
+  __device__ static int lane() {
+    return threadIdx.x % 32;
+  }
+  __device__ int id_in(int block) const {
+    return lane() < C::kTokens ? __ldg(args_.sorted_token_ids + block * C::kTokens + lane())
+                               : args_.shape.rows();
+  }
+  /// Where the lane's sums of an octet of rows and a strip of the share lie, from one of the
+  /// blocks.
+  __device__ float4* slot(int from, int strip, int j) const {
+    return inbox_ + turn_ * (C::kInbox / 4) +
+           ((((from << log_strips_) + strip) * kOctets + j) * 32 + lane());
+  }
+
+  /// Sends every strip to the block that adds it up. Two inboxes in turn, and no other sign that
+  /// one is free: a block that sends the parts of a tile has those of the tile before from all
+  /// blocks, and those were sent after every warp there had read the tile before that.
+  __device__ void exchange(const float (&sums)[C::kTokens / 2], int rows) {
+    sync_consumers<C>();
+    if (threadIdx.x == 0) arrive_expecting(&arrived_[turn_], kWarps * 128 * ((rows + 1) / 2));
+    const int to = warp() >> log_strips_, strip = warp() - (to << log_strips_);
+#pragma unroll
+    for (int j = 0; j < kOctets; ++j)
+      if (8 * j + lane() % 4 * 2 < rows)
+        send(slot(rank_, strip, j), &arrived_[turn_], to, octet(sums, j));
+    wait_barrier(&arrived_[turn_], phase_);
+    __syncwarp();
+  }
+
+  /// The parts in the order of K.
+  __device__ void write_share(const Tile& tile, int rows) {
+    for (int item = warp(); item < (rows + 7) / 8 << log_strips_; item += kWarps) {
+      const int j = item >> log_strips_, strip = item - (j << log_strips_);
+      float4 parts[kMostSplits], sum = {0, 0, 0, 0};
+#pragma unroll
+      for (int from = 0; from < kMostSplits; ++from)
+        parts[from] = *slot(min(from, splits_ - 1), strip, j);
+#pragma unroll
+      for (int from = 0; from < kMostSplits; ++from) {
+        const float4& part = parts[from];
+        if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
+      }
+      write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
+    }
+    turn_ ^= 1;
+    phase_ ^= turn_ == 0;
+  }
+
+  static constexpr int kMostSplits = 8;
+
+  const MoeGemmArgs& args_;
+  const int splits_, log_strips_;  // strips: of a block's share of the columns
+  const int rank_;
+  float4* inbox_;
+  uint64_t* arrived_;
+  OutputRow rows_;  // of lane i: row i
+  int next_block_ = -1, next_id_ = 0;
+  int turn_ = 0;
+  uint32_t phase_ = 0;
+};
+
+}  // namespace moegate::moe_gemm::swap_ab

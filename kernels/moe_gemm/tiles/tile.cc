@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/moe_gemm/tiles/tile.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <deque>
+
+namespace moegate::moe_gemm::tiles {
+namespace {
+
+// A function-local static, as registrations run before main(); a deque, as variants point into it.
+std::deque<TileKernel>& table() {
+  static std::deque<TileKernel> kernels;
+  return kernels;
+}
+
+const TileKernel* find_kernel(Backend backend, const std::string& name) {
+  const auto found = std::ranges::find_if(table(), [&](const TileKernel& kernel) {
+    return kernel.backend == backend && kernel.name == name;
+  });
+  return found == table().end() ? nullptr : &*found;
+}
+
+bool is_compiled(const TileKernel& kernel, const Knobs& knobs) {
+  return std::ranges::count(kernel.compiled, knobs) > 0;
+}
+
+std::string why_not(const TileKernel& kernel, const MoeGemmShape& shape, const Knobs& knobs) {
+  return kernel.unsupported ? kernel.unsupported(shape, knobs) : std::string();
+}
+
+template <class P>
+void register_tile(const TileKernel* kernel, const Knobs& knobs, const char* file) {
+  Variant v;
+  v.op = P::kOp;
+  v.name = TileConfig{kernel->name, 0, knobs}.variant();
+  v.backend = kernel->backend;
+  v.help = "one tile configuration, for moegate tune";
+  v.launch = [kernel, knobs](Problem& problem, const Launch& where) {
+    kernel->launch(static_cast<P&>(problem).args(), knobs, problem.workspace(), where);
+  };
+  if (kernel->workspace) {
+    v.workspace = [kernel](const Case& c, const DeviceFacts&) {
+      return kernel->workspace(P::shape_of(c));
+    };
+  }
+  v.unsupported = [kernel, knobs](const Case& c, const DeviceFacts&) {
+    return why_not(*kernel, P::shape_of(c), knobs);
+  };
+  v.file = file;
+  register_variant(std::move(v));
+}
+
+TileShape file_shape(const MoeGemmShape& s) {
+  return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2,
+          s.scaled() ? "fp8" : "bf16"};
+}
+
+const char* op_of(const MoeGemmShape& s) {
+  return s.down ? MoeDown::kOp : MoeGateUp::kOp;
+}
+
+/// The shape that an entry of a file is for.
+MoeGemmShape shape_of(const TunedTile& tile, const TileShape& file) {
+  MoeGemmShape s{};
+  s.tokens = tile.tokens;
+  s.experts = file.experts;
+  s.topk = file.topk;
+  s.down = tile.op == MoeDown::kOp;
+  s.k = s.down ? file.inter : file.hidden;
+  s.n = s.down ? file.hidden : 2 * file.inter;
+  s.block = tile.config.block;
+  s.dtype = file.dtype == "fp8" ? DType::e4m3 : DType::bf16;
+  return s;
+}
+
+/// Which of a kernel's knobs, or which value of one, does not exist.
+std::string fault_of_knobs(const TileKernel& kernel, const Knobs& knobs) {
+  std::vector<std::string> names, combinations;
+  for (const auto& [name, value] : kernel.compiled.front()) names.push_back(name);
+  for (const auto& [name, value] : knobs) {
+    if (std::ranges::count(names, name) > 0) continue;
+    return fmt::format("{} = {} is no key of kernel {}; it has kernel, block, us{}{}", name, value,
+                       kernel.name, names.empty() ? "" : ", ", fmt::join(names, ", "));
+  }
+  for (const std::string& name : names) {
+    if (!knobs.contains(name)) return fmt::format("lacks '{}', a key of {}", name, kernel.name);
+  }
+  if (is_compiled(kernel, knobs)) return {};
+  const TileConfig asked = {kernel.name, 0, knobs};
+  for (const Knobs& one : kernel.compiled) {
+    combinations.push_back(TileConfig{kernel.name, 0, one}.variant());
+  }
+  return fmt::format("{} is not compiled; there are {}", asked.variant(),
+                     fmt::join(combinations, ", "));
+}
+
+/// Entries of the shape's file that fit this program; null where there is no file. Read once: a
+/// process measures one state of a file.
+const std::vector<TunedTile>* tuned_tiles(const TileShape& shape, const DeviceFacts& device) {
+  static std::map<std::filesystem::path, std::optional<std::vector<TunedTile>>> read;
+  const auto path = tile_path(tile_folder(), device.klass, shape);
+  const auto [at, first] = read.try_emplace(path);
+  if (first) {
+    try {
+      at->second = read_tiles(path);
+      for (const TunedTile& tile : at->second.value_or(std::vector<TunedTile>{})) {
+        const std::string fault = fault_of(tile, shape, device.backend);
+        if (!fault.empty()) usage_error("{} {}; correct it or tune again", tile.where, fault);
+      }
+    } catch (...) {
+      read.erase(at);
+      throw;
+    }
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+/// What the shape's file says; no kernel where it says nothing.
+TileChoice tuned_choice(const MoeGemmShape& shape, const DeviceFacts& device) {
+  const auto* tiles = tuned_tiles(file_shape(shape), device);
+  const TunedTile* tile = tiles ? nearest_tile(*tiles, op_of(shape), shape.tokens) : nullptr;
+  if (!tile) return {};
+  TileChoice choice;
+  choice.kernel = find_kernel(device.backend, tile->config.kernel);
+  choice.config = tile->config;
+  choice.path = fmt::format("tuned: {} for {} tokens", tile->config.text(), tile->tokens);
+  return choice;
+}
+
+/// The same choice where the kernel takes the shape, else none.
+TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
+  shape.block = choice.config.block;
+  choice.why = why_not(*choice.kernel, shape, choice.config.knobs);
+  if (!choice.why.empty()) choice.kernel = nullptr;
+  return choice;
+}
+
+constexpr const char* kTunedBlock = "tuned";
+
+int usual_block(const MoeGemmShape& s) {
+  const double rows = static_cast<double>(s.rows()) / s.experts;
+  return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 128 ? 64 : 128;
+}
+
+}  // namespace
+
+TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
+  const TileKernel& entry = table().emplace_back(std::move(kernel));
+  for (const Knobs& knobs : entry.compiled) {
+    register_tile<MoeGateUp>(&entry, knobs, file);
+    register_tile<MoeDown>(&entry, knobs, file);
+  }
+}
+
+std::string tile_unsupported(const MoeGemmShape& s) {
+  if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
+    return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
+  }
+  if (s.n % 8 != 0) return fmt::format("N = {} is not a multiple of 8", s.n);
+  return {};
+}
+
+std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend) {
+  if (tile.op != MoeGateUp::kOp && tile.op != MoeDown::kOp) {
+    return fmt::format("{} is no operator with tile configurations; there are {} and {}", tile.op,
+                       MoeGateUp::kOp, MoeDown::kOp);
+  }
+  const TileConfig& config = tile.config;
+  const TileKernel* kernel = find_kernel(backend, config.kernel);
+  if (!kernel) {
+    std::vector<std::string> known;
+    for (const TileKernel& k : table()) {
+      if (k.backend == backend) known.push_back(k.name);
+    }
+    std::ranges::sort(known);
+    return fmt::format("kernel = {} is no kernel with tile configurations on {}; there are {}",
+                       config.kernel, name_of(backend), fmt::join(known, ", "));
+  }
+  std::string fault = fault_of_knobs(*kernel, config.knobs);
+  if (fault.empty()) fault = why_not(*kernel, shape_of(tile, shape), config.knobs);
+  return fault;
+}
+
+TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
+                      const DeviceFacts& device) {
+  TileChoice choice;
+  choice.kernel = find_kernel(device.backend, kernel);
+  choice.config = {kernel, shape.block, {}};
+  if (!choice.kernel) {
+    choice.why = fmt::format("{} is no kernel with tile configurations on {}", kernel,
+                             name_of(device.backend));
+    return choice;
+  }
+  choice.config.knobs =
+      choice.kernel->usual ? choice.kernel->usual(shape, device) : choice.kernel->compiled.front();
+  choice.path = fmt::format("default: {}", choice.config.text());
+  return where_supported(std::move(choice), shape);
+}
+
+TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
+  const char* usual = shape.block < 64                      ? "swap_ab"
+                      : shape.down && shape.k_groups() <= 2 ? "resident_rows"
+                                                            : "wide_tiles";
+  TileChoice choice = usual_tile(usual, shape, device);
+  return choice.kernel ? choice : usual_tile("gather", shape, device);
+}
+
+TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
+  TileChoice tuned = tuned_choice(shape, device);
+  if (tuned.kernel) return where_supported(std::move(tuned), shape);
+  MoeGemmShape usual = shape;
+  usual.block = usual_block(shape);
+  return default_tile(usual, device);
+}
+
+TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device) {
+  TileChoice tuned = tuned_choice(shape, device);
+  if (!tuned.kernel) return default_tile(shape, device);
+  if (tuned.config.block == shape.block) {
+    return where_supported(std::move(tuned), shape);
+  }
+  tuned.kernel = nullptr;
+  tuned.why =
+      fmt::format("{}, the case's block is {}; ask for block = tuned", tuned.path, shape.block);
+  return tuned;
+}
+
+Case without_tuned_block(Case c) {
+  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  return c;
+}
+
+void resolve_tuned_block(Case& c, const DeviceFacts& device,
+                         MoeGemmShape (*shape_of)(const Case&)) {
+  if (c.get("block") != kTunedBlock) return;
+  const MoeGemmShape shape = shape_of(without_tuned_block(c));
+  c.params["block"] = std::to_string(best_tile(shape, device).config.block);
+}
+
+}  // namespace moegate::moe_gemm::tiles

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled tile configurations of the grouped GEMMs: one table, one entry per kernel, and the
+// configuration that a shape gets from the tuned ones (harness/tile_file.h) or by default. Plain
+// host code; variant `tuned` launches what is chosen here.
+#pragma once
+
+#include <type_traits>
+
+#include "harness/kernel/tile_file.h"
+#include "kernels/moe_gemm/moe_gemm.h"
+
+namespace moegate::moe_gemm::tiles {
+
+/// A kernel's entry. Only kernels that work in token order, so that any two of them make a layer,
+/// and keep to the operators' own tolerance have one: tuning must not trade accuracy for time.
+struct TileKernel {
+  std::string name;  // that of its variant
+  Backend backend;
+  /// Every compiled combination of its knobs; one empty one where it has none.
+  std::vector<Knobs> compiled = {{}};
+  /// As KernelSpec::launch; with the scratch memory that `workspace` asks for.
+  std::function<void(const MoeGemmArgs&, const Knobs&, void* workspace, const Launch&)> launch;
+  /// Why it cannot run the shape, block included, in this configuration; empty when it can.
+  std::function<std::string(const MoeGemmShape&, const Knobs&)> unsupported;
+  std::function<size_t(const MoeGemmShape&)> workspace;
+  /// The knobs that it takes for a shape where nothing is tuned; absent: the first compiled ones.
+  std::function<Knobs(const MoeGemmShape&, const DeviceFacts&)> usual;
+};
+
+/// Registers a kernel's entry, and each of its configurations as a variant of both operators that
+/// `moegate tune` measures (kTilePrefix). Defined at namespace scope beside the kernel.
+class TileRegistration {
+ public:
+  explicit TileRegistration(TileKernel kernel, const char* file = __builtin_FILE());
+};
+
+/// Registers a kernel without knobs: its entry, and its variant of both operators. What it does not
+/// need is nullptr, or left out.
+/// - kLaunch(args, workspace, where): null `workspace` without kWorkspace
+/// - kUnsupported(shape): why it cannot run the shape; empty when it can
+/// - kWorkspace(shape): bytes of scratch memory
+/// - kPath(case, device): as KernelSpec::path
+template <Backend kBackend, void (*kLaunch)(const MoeGemmArgs&, void* workspace, const Launch&),
+          auto kUnsupported = nullptr, auto kWorkspace = nullptr, auto kPath = nullptr>
+class PlainKernel {
+ public:
+  PlainKernel(const std::string& name, const std::string& help, const char* file = __builtin_FILE())
+      : tile_(entry(name), file),
+        gate_up_(spec<MoeGateUp>(name, help), file),
+        down_(spec<MoeDown>(name, help), file) {}
+
+ private:
+  template <class Function>
+  static constexpr bool kGiven = !std::is_null_pointer_v<Function>;
+
+  static TileKernel entry(const std::string& name) {
+    TileKernel entry{.name = name,
+                     .backend = kBackend,
+                     .launch = [](const MoeGemmArgs& args, const Knobs&, void* workspace,
+                                  const Launch& where) { kLaunch(args, workspace, where); },
+                     .workspace = kWorkspace};
+    if constexpr (kGiven<decltype(kUnsupported)>) {
+      entry.unsupported = [](const MoeGemmShape& shape, const Knobs&) {
+        return kUnsupported(shape);
+      };
+    }
+    return entry;
+  }
+
+  template <class P>
+  static KernelSpec<P> spec(const std::string& name, const std::string& help) {
+    KernelSpec<P> spec{
+        .name = name,
+        .backend = kBackend,
+        .help = help,
+        .launch = [](P& problem,
+                     const Launch& where) { kLaunch(problem.args(), problem.workspace(), where); },
+        .path = kPath};
+    if constexpr (kGiven<decltype(kWorkspace)>) {
+      spec.workspace = [](const Case& c, const DeviceFacts&) { return kWorkspace(P::shape_of(c)); };
+    }
+    if constexpr (kGiven<decltype(kUnsupported)>) {
+      spec.unsupported = [](const Case& c, const DeviceFacts&) {
+        return kUnsupported(P::shape_of(c));
+      };
+    }
+    return spec;
+  }
+
+  TileRegistration tile_;
+  Kernel<MoeGateUp> gate_up_;
+  Kernel<MoeDown> down_;
+};
+
+/// Why no CUDA kernel here takes the shape; empty when some do.
+std::string tile_unsupported(const MoeGemmShape& shape);
+
+/// A configuration for a shape, and how it came about.
+struct TileChoice {
+  const TileKernel* kernel = nullptr;  // null: none, for the reason `why`
+  TileConfig config;
+  std::string path;  // "tuned: resident_rows/block=16 for 8 tokens"
+  std::string why;
+
+  void launch(const MoeGemmArgs& args, void* workspace, const Launch& where) const {
+    kernel->launch(args, config.knobs, workspace, where);
+  }
+};
+
+/// For a shape whose block is free (shape.block is not read): that of the nearest token count in
+/// the shape's file, else default_tile() with a block by rows per expert: 16 up to 16 rows, 32 up
+/// to 32, 64 up to 128, then 128. Throws Error(usage) for a bad file.
+TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device);
+/// For a shape with its block: best_tile() where that has the same block, none where the file says
+/// another, else default_tile(). Throws Error(usage) for a bad file.
+TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
+/// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
+TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
+                      const DeviceFacts& device);
+/// Without a file: swap_ab, cut by its own rule, for blocks below 64; else resident_rows for down
+/// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
+TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
+
+/// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()
+/// for the shape that `shape_of` reads from a case with any other.
+void resolve_tuned_block(Case& c, const DeviceFacts& device, MoeGemmShape (*shape_of)(const Case&));
+/// The case with block = 0 in its place, for what must read it where no device is known.
+Case without_tuned_block(Case c);
+
+/// Why an entry of a shape's file is no configuration of this program on a backend, naming key
+/// and value; empty when it is one.
+std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend);
+
+}  // namespace moegate::moe_gemm::tiles

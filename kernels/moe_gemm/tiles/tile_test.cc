@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tile configuration a shape gets, what a bad file is told, and variant `tuned` with it.
+#include "kernels/moe_gemm/tiles/tile.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "harness/base/home.h"
+#include "harness/device/open.h"
+#include "kernels/moe_gemm/moe_gemm_testing.h"
+
+namespace moegate::moe_gemm::tiles {
+namespace {
+namespace fs = std::filesystem;
+
+/// A folder of tile configurations that is MOEGATE_TILES for the test; files of the cases that
+/// moe_gemm_case() makes. A process reads a file once, so each test has its own folder.
+class TileTest : public testing::Test {
+ protected:
+  TileTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / (std::string("moegate_tiles_") + test->name());
+    fs::create_directories(folder_);
+    setenv("MOEGATE_TILES", folder_.c_str(), 1);
+  }
+  ~TileTest() override {
+    unsetenv("MOEGATE_TILES");
+    fs::remove_all(folder_);
+  }
+
+  void write(const std::string& text, const char* shape = kShape) const {
+    fs::create_directories(folder_ / device_->facts().klass);
+    std::ofstream(folder_ / device_->facts().klass / (std::string(shape) + ".ini")) << text;
+  }
+  TileChoice best(const Params& params) const {
+    return best_tile(MoeGateUp::shape_of(moe_gemm_case<MoeGateUp>(params)), device_->facts());
+  }
+  void expect_refused(const std::string& text, const std::vector<std::string>& parts) const {
+    write(text);
+    try {
+      best({});
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      const std::string message = e.what();
+      EXPECT_NE(message.find(kShape), std::string::npos) << message;
+      for (const std::string& part : parts) {
+        EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
+      }
+    }
+  }
+
+  static constexpr const char* kShape = "E=8,topk=3,H=256,N=128,dtype=fp8";
+  std::unique_ptr<Device> device_ = open_host_device();
+  fs::path folder_;
+};
+
+constexpr const char* kBoth = R"([moe_gate_up.8]
+kernel = sorted_rows
+block = 5
+[moe_gate_up.100]
+kernel = split_k2_fp32
+block = 64
+[moe_down.8]
+kernel = gather
+block = 5
+)";
+
+TEST_F(TileTest, TheFilesNearestTokenCountDecides) {
+  write(kBoth);
+  EXPECT_EQ(best({}).path, "tuned: sorted_rows/block=5 for 8 tokens");
+  EXPECT_EQ(best({{"tokens", "99"}}).path, "tuned: split_k2_fp32/block=64 for 100 tokens");
+  EXPECT_EQ(best({{"topk", "2"}}).path, "default: gather/block=16");  // another shape, no file
+  const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
+  EXPECT_EQ(best_tile(down, device_->facts()).path, "tuned: gather/block=5 for 8 tokens");
+}
+
+TEST_F(TileTest, AnOperatorThatTheFileLacksGetsTheDefault) {
+  write("[moe_gate_up.8]\nkernel = sorted_rows\nblock = 5\n");
+  const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
+  EXPECT_EQ(best_tile(down, device_->facts()).path, "default: gather/block=16");
+}
+
+TEST_F(TileTest, TheDefaultBlockIsByRowsPerExpert) {
+  const auto block = [&](int tokens) {  // 3 rows each over 8 experts
+    return best({{"tokens", std::to_string(tokens)}}).config.block;
+  };
+  EXPECT_EQ(block(1), 16);
+  EXPECT_EQ(block(42), 16);
+  EXPECT_EQ(block(43), 32);
+  EXPECT_EQ(block(86), 64);
+  EXPECT_EQ(block(342), 128);
+}
+
+TEST_F(TileTest, BlockTunedBecomesTheFilesBlock) {
+  write(kBoth);
+  const Case c = moe_gemm_case<MoeGateUp>({{"block", "tuned"}});
+  EXPECT_NO_THROW(MoeGateUp::validate(c));
+  EXPECT_EQ(resolved(c, device_->facts()).get("block"), "5");
+  EXPECT_EQ(resolved(moe_gemm_case<MoeDown>({{"block", "32"}}), device_->facts()).get("block"),
+            "32");
+}
+
+TEST_F(TileTest, TunedLaunchesWhatTheFileSays) {
+  write(kBoth);
+  const Variant& tuned = find_variant("moe_gate_up", Backend::host, "tuned");
+  for (const char* tokens : {"7", "90"}) {
+    Bench bench(*device_, moe_gemm_case<MoeGateUp>({{"block", "tuned"}, {"tokens", tokens}}));
+    const Result result = bench.verify(tuned);
+    EXPECT_EQ(result.status, Status::ok) << result.why;
+    EXPECT_EQ(result.path.find("tuned: "), 0u) << result.path;
+  }
+  MoeGateUp problem(*device_, moe_gemm_case<MoeGateUp>({{"block", "5"}}));
+  tuned.prepare(problem, {nullptr, device_->facts()});
+  EXPECT_EQ(problem.tile->config.kernel, "sorted_rows");
+}
+
+TEST_F(TileTest, AnotherBlockThanTheFilesIsUnsupported) {
+  write(kBoth);
+  Bench bench(*device_, moe_gemm_case<MoeGateUp>({{"block", "16"}}));
+  const Result result = bench.verify(find_variant("moe_gate_up", Backend::host, "tuned"));
+  EXPECT_EQ(result.status, Status::unsupported);
+  EXPECT_NE(result.why.find("block=5 for 8 tokens"), std::string::npos) << result.why;
+  EXPECT_NE(result.why.find("block = tuned"), std::string::npos) << result.why;
+}
+
+TEST_F(TileTest, RefusesWhatThisProgramHasNot) {
+  expect_refused("[moe_gate_up.8]\nkernel = swap_abc\nblock = 16\n",
+                 {"[moe_gate_up.8]", "swap_abc", "there are gather, sorted_rows, split_k2_fp32"});
+  expect_refused("[moe_gate_up.8]\nkernel = gather\nblock = 16\nsplts = 2\n",
+                 {"[moe_gate_up.8]", "splts = 2", "kernel, block, us"});
+  expect_refused("[moe_sum.8]\nkernel = gather\nblock = 16\n",
+                 {"[moe_sum.8]", "moe_sum", "moe_gate_up and moe_down"});
+  expect_refused("[moe_gate_up.8]\nkernel = gather\nblock = big\n", {"block = big"});
+  // Another token count's entry counts, too.
+  expect_refused("[moe_gate_up.8]\nkernel = gather\nblock = 16\n[moe_down.4]\nkernel = x\nblock=1",
+                 {"[moe_down.4]", "kernel = x"});
+}
+
+TEST(CommittedTiles, FitThisProgram) {
+  std::error_code none;
+  for (const auto& entry : fs::recursive_directory_iterator(home() / "suites" / "tiles", none)) {
+    if (entry.path().extension() != ".ini") continue;
+    const std::string name = entry.path().stem().string();
+    TileShape shape{};
+    char dtype[8] = {};
+    ASSERT_EQ(std::sscanf(name.c_str(), "E=%d,topk=%d,H=%d,N=%d,dtype=%7s", &shape.experts,
+                          &shape.topk, &shape.hidden, &shape.inter, dtype),
+              5)
+        << name;
+    shape.dtype = dtype;
+    EXPECT_EQ(shape.name(), name);
+    const bool host = entry.path().parent_path().filename().string().starts_with("host-");
+    const auto tiles = read_tiles(entry.path());
+#ifndef MOEGATE_HAS_CUDA
+    if (!host) continue;
+#endif
+    for (const TunedTile& tile : *tiles) {
+      EXPECT_EQ(fault_of(tile, shape, host ? Backend::host : Backend::cuda), "") << tile.where;
+    }
+  }
+}
+
+/// An entry for CUDA, of a shape like DeepSeek-R1's on one of eight GPUs.
+std::string cuda_fault(const std::string& text) {
+  return fault_of(parse_tiles("t.ini", text).at(0), {256, 8, 7168, 256, "fp8"}, Backend::cuda);
+}
+
+TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const auto fault = [](const std::string& op, int block, int splits, int columns) {
+    return cuda_fault(
+        fmt::format("[{}.8]\nkernel = swap_ab\nblock = {}\nsplits = {}\ncolumns = {}\n", op, block,
+                    splits, columns));
+  };
+  EXPECT_EQ(fault("moe_gate_up", 16, 4, 64), "");
+  EXPECT_NE(fault("moe_down", 128, 1, 64).find("columns=64/splits=1 does not fit block = 128"),
+            std::string::npos);
+  EXPECT_NE(fault("moe_gate_up", 16, 3, 128).find("splits=3 is not compiled"), std::string::npos);
+  EXPECT_NE(fault("moe_gate_up", 64, 2, 128).find("block = 64"), std::string::npos);
+  EXPECT_NE(fault("moe_down", 16, 8, 128).find("K = 256"), std::string::npos);
+  EXPECT_NE(fault("moe_down", 48, 1, 128).find("block = 48"), std::string::npos);
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = swap_ab\nblock = 16\nsplits = 2\n")
+                .find("lacks 'columns'"),
+            std::string::npos);
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = resident_rows\nblock = 16\n"), "");
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = wide_tiles\nblock = 64\n"), "");
+}
+
+/// On the GPU at hand, without files.
+class CudaTileDefaults : public check::CudaVariants {
+ protected:
+  TileConfig choice(const char* tokens, const char* dtype) const {
+    DeviceFacts device = device_->facts();
+    device.klass = "of-a-test";
+    const Case c = moe_gemm_case<MoeGateUp>({{"tokens", tokens},
+                                             {"experts", "256"},
+                                             {"topk", "8"},
+                                             {"hidden", "7168"},
+                                             {"inter", "256"},
+                                             {"dtype", dtype}});
+    return best_tile(MoeGateUp::shape_of(c), device).config;
+  }
+};
+
+TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
+  EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
+  EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
+  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
+  EXPECT_EQ(choice("4096", "bf16"), (TileConfig{"gather", 64, {}}));
+}
+
+}  // namespace
+}  // namespace moegate::moe_gemm::tiles
