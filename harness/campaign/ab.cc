@@ -198,7 +198,8 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
       continue;
     }
     for (const Param& param : op.params) {
-      const bool known = std::ranges::find(at->params, param.name, &Param::name) != at->params.end();
+      const bool known =
+          std::ranges::find(at->params, param.name, &Param::name) != at->params.end();
       if (!known && !param.default_value.empty()) at->params.push_back(param);
     }
   }

@@ -33,9 +33,7 @@ class CampaignTest : public testing::Test {
   void write_suite(const std::string& text) { std::ofstream(suite()) << text; }
   Store store() { return Store::open(options_.db, Store::Mode::write); }
   /// How often something was asked of the fake.
-  long count(const std::string& entry) const {
-    return std::ranges::count(fake_.journal, entry);
-  }
+  long count(const std::string& entry) const { return std::ranges::count(fake_.journal, entry); }
 
   std::filesystem::path folder_;
   RunOptions options_;

@@ -28,14 +28,14 @@ namespace moegate {
 /// What a program does: one of its workers per process, counted from 0 at its first start.
 struct FakeProgram {
   Hello hello;
-  std::map<std::string, double> spans;  // ns, by variant
+  std::map<std::string, double> spans;       // ns, by variant
   std::map<std::string, std::string> codes;  // of what a variant launches; others have none
   double noise = 0;                          // standard deviation of a process's log span
   std::map<std::pair<std::string, int>, Status> statuses;  // by variant and process
   std::function<void(const Request&, Result&)> touch;      // the last word on a result
   std::function<CaseAnswer(const CaseQuestion&)> answer;   // absent: every case is all right
-  std::optional<std::string> dies_at_start;  // Error(environment) with this text
-  int processes = 0;                         // started so far
+  std::optional<std::string> dies_at_start;                // Error(environment) with this text
+  int processes = 0;                                       // started so far
 
   Status& at(const std::string& variant, int process) { return statuses[{variant, process}]; }
 };

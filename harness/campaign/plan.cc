@@ -126,8 +126,8 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
                             "--kernel '{}'); see 'moegate list cases'",
-                            hint, fmt::join(options.suites, ", "),
-                            name_of(hello.device.backend), options.filter, options.kernel));
+                            hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
+                            options.filter, options.kernel));
   }
   Plan mine{hello, {}};
   for (size_t i = 0; i < planned.size(); ++i) {

@@ -123,8 +123,7 @@ void Recording::begin(int64_t resume) {
   done_ = store_.done(tally_.run);
 }
 
-void Recording::round(int round, const std::optional<std::set<RowName>>& only,
-                      Progress& progress) {
+void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
   process_ = 0;
   for (const PlannedCase& planned : reorder(plan_.cases, round)) {
     const std::string key = planned.spec.key();

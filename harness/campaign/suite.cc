@@ -137,9 +137,9 @@ class SectionCases {
 
   void check_complete() const {
     for (const Param& param : params_) {
-      const bool given =
-          std::any_of(entries_.begin(), entries_.end(),
-                      [&](const IniEntry& entry) { return entry.key == param.name; });
+      const bool given = std::any_of(entries_.begin(), entries_.end(), [&](const IniEntry& entry) {
+        return entry.key == param.name;
+      });
       if (given || !param.default_value.empty()) continue;
       usage_error("{}:{}: section [{}] lacks parameter '{}' of operator {} ({}); add it",
                   file_.path, section_.line, section_.name, param.name, op_, param.help);
@@ -165,8 +165,7 @@ class SectionCases {
   std::vector<Param> params_;
 };
 
-void check_axes(const IniFile& file, const std::vector<SectionCases>& sections,
-                const Axes& axes) {
+void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, const Axes& axes) {
   for (const auto& [name, values] : axes) {
     if (values.empty() || std::find(values.begin(), values.end(), "") != values.end()) {
       usage_error("axis {}: empty value list or element; write {}=value,value", name, name);

@@ -95,8 +95,8 @@ const std::vector<Variant>& all_variants() {
 std::vector<OpDescription> own_operators() {
   std::vector<OpDescription> all;
   for (const OpEntry& op : all_ops()) {
-    all.push_back({.name = op.name, .help = op.help, .params = op.params,
-                   .yardstick = op.yardstick});
+    all.push_back(
+        {.name = op.name, .help = op.help, .params = op.params, .yardstick = op.yardstick});
   }
   return all;
 }

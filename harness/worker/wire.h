@@ -26,9 +26,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Control, name, output, outcome, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KernelRow, name, grid, block, cluster, registers,
                                                 static_shared, dynamic_shared, ns, gap_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Result, variant, status, why, path, code, accuracy,
-                                                seeds, controls, deterministic, timer, tick_ns, samples,
-                                                invalid, flags, span_ns, median_ns, low_ns, high_ns,
-                                                min_ns, busy_ns, sum_ns, ratio, ratio_low,
+                                                seeds, controls, deterministic, timer, tick_ns,
+                                                samples, invalid, flags, span_ns, median_ns, low_ns,
+                                                high_ns, min_ns, busy_ns, sum_ns, ratio, ratio_low,
                                                 ratio_high, sm_mhz, impossible, suspect_warm,
                                                 kernels, spans_ns, wall_s)
 

@@ -36,11 +36,11 @@ struct WorkerOptions {
 /// What a worker says when it has opened its device.
 struct Hello {
   DeviceFacts device;
-  std::string timer;                  // "cupti", "event", "clock"
-  std::string timer_note;             // why it is not the one asked for; empty when it is
+  std::string timer;       // "cupti", "event", "clock"
+  std::string timer_note;  // why it is not the one asked for; empty when it is
   std::vector<OpDescription> operators;
   std::vector<VariantDescription> variants;  // that it can run on its device
-  std::string git_sha, build;         // what it was built from and with
+  std::string git_sha, build;                // what it was built from and with
   bool dirty = false;
 };
 
