@@ -25,7 +25,7 @@ struct ReplayPlan {
   int extra_rounds = 24;
 };
 
-/// Indices of the cases that the screen sends on. It keeps back a case that is shown equal and
+/// Indices of the suspects of a screen. It keeps back a case that is shown equal and
 /// unsuspicious in both directions (p >= .05 each), and one that was not judged by its time (wrong,
 /// missing, new, identical, …). There is no correction, because a screen is no verdict.
 std::vector<size_t> suspects(std::span<const Judgement> screened);
