@@ -81,8 +81,7 @@ TEST_F(Files, WritesIntoAPipe) {
 
 TEST_F(Files, LeavesADeviceADevice) {
   const fs::path null = dir_ / "null";
-  if (::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) != 0 ||
-      !fs::is_character_file(null)) {
+  if (::mknod(null.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) != 0 || !fs::is_character_file(null)) {
     GTEST_SKIP() << "only root makes devices";
   }
   const int probe = ::open(null.c_str(), O_WRONLY);

@@ -12,26 +12,39 @@
 
 namespace moegate {
 
-constexpr int kProtocol =
-    1;  // see harness/README.md; results of different protocols are never compared
+/// Version of what is measured and how (harness/README.md). Results of different protocols are never
+/// compared.
+constexpr int kProtocol = 1;
 
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
-/// that
-/// --resume and repro need nothing but the store.
+/// that --resume and repro need nothing but the store.
 struct RunOptions {
+  /// Names of suites, or paths of suite files. None is an error of the command.
   std::vector<std::string> suites;
-  Axes axes;           // --axis, --cache, --launch, --seed
-  std::string filter;  // regular expression searched in the case key; empty: all
-  std::string kernel;  // regular expression searched in the variant name; empty: all
+  /// Values that replace a parameter's: --axis, --cache, --launch, --seed. Default: the suite's.
+  Axes axes;
+  /// Regular expression searched in the case's key; empty: all cases.
+  std::string filter;
+  /// Regular expression searched in the variant's name; empty: all variants.
+  std::string kernel;
+  /// This part, from 0, of so many parts of the cases. Default: all of them in one.
   int shard = 0, shards = 1;
-  int rounds = 3;  // worker processes: the unit of evidence
+  /// Worker processes that measure every row: the unit of evidence.
+  int rounds = 3;
+  /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
   double case_timeout_s = 120;
+  /// The program, its device, timer and sampling.
   WorkerOptions worker;
+  /// Path of the store; made when it is missing.
   std::string db = "results.sqlite";
+  /// Name of the run; may be empty. `find_run` takes the newest run of a name.
   std::string label;
+  /// Stored beside the run: --tag K=V.
   std::map<std::string, std::string> tags;
-  std::string command;  // what the user typed
-  /// Faults built into every launch (canary.h): slow-downs dealt out over the rows, and a factor.
+  /// What the user typed, for the report; empty: unknown.
+  std::string command;
+  /// Faults built into every launch (canary.h): slow-downs as shares, dealt out over the rows, and a
+  /// factor on every output. Default: none.
   std::vector<double> canary_slow_by;
   double canary_scale = 1;
 

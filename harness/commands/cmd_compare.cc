@@ -71,9 +71,8 @@ int cmd_compare(const Args& args) {
   const Sides sides = collect(store.levels(head.id));
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
-  report.result = judge(
-      sides, expectations(base, head, collect(store.levels(base.id)), sides),
-      setting);
+  report.result =
+      judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;
   report.db = command->db;

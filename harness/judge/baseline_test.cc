@@ -109,8 +109,9 @@ TEST_F(BaselineTest, TheHeaderSaysThatRowsAreRatios) {
   EXPECT_NE(
       refusal(replaced("judged span", "judged ratio")).find("b.tsv:4: 'span_us' is unknown here"),
       std::string::npos);
-  EXPECT_NE(refusal(replaced("judged span", "judged cycles")).find("b.tsv:2: judged is 'cycles', not"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(replaced("judged span", "judged cycles")).find("b.tsv:2: judged is 'cycles', not"),
+      std::string::npos);
 }
 
 TEST_F(BaselineTest, AFileOfAnOlderProgramHasRatiosWhereItNamesNoGpu) {

@@ -31,9 +31,10 @@ struct Replayed {
 
 /// One suite's expectation: where it comes from and what it says.
 struct Expectation {
-  std::string
-      against;       // "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none
-  std::string note;  // one sentence for the report; empty when there is nothing to say
+  /// "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none.
+  std::string against;
+  /// One sentence for the report; empty when there is nothing to say.
+  std::string note;
   bool other_device = false;
   Sides sides;
 };
@@ -60,8 +61,8 @@ struct GateResult {
   int blind = 0;
   int unsupported = 0;  // stated by the variant, expected by nobody
   int not_run = 0;      // in the baseline, outside the run's selection
-  double median_change =
-      0;           // over the cases judged for latency: a common shift is no single regression
+  /// Over the cases judged for latency, as a share: a common shift is no single regression.
+  double median_change = 0;
   int judged = 0;  // cases whose latency was judged
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controls on a toy operator whose tolerance and hash are the test's to choose.
-#include "harness/device/open.h"
 #include "harness/kernel/controls.h"
+#include "harness/device/open.h"
 
 #include <gtest/gtest.h>
 

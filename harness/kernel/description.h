@@ -16,8 +16,8 @@ namespace moegate {
 struct OpDescription {
   std::string name;
   std::string help;
-  std::vector<Param> params;  // its own; those that every operator has come on top
-  std::string yardstick;      // host variant that the others are timed against; may be empty
+  std::vector<Param> params;   // its own; those that every operator has come on top
+  std::string yardstick;       // host variant that the others are timed against; may be empty
   std::vector<Before> before;  // for the worker's backend, by preference
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random tensors are filled with, and that a GPU fills them with the same bits.
-#include "harness/device/open.h"
 #include "harness/kernel/random_fill.h"
+#include "harness/device/open.h"
 
 #include <gtest/gtest.h>
 

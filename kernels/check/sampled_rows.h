@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "harness/kernel/random_fill.h"
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/random_fill.h"
 
 namespace moegate::check {
 
