@@ -63,7 +63,7 @@ struct GateResult {
   int not_run = 0;      // in the baseline, outside the run's selection
   /// Over the cases judged for latency, as a share: a common shift is no single regression.
   double median_change = 0;
-  int judged = 0;  // cases whose latency was judged
+  int judged = 0;                            // cases whose latency was judged
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
