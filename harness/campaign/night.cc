@@ -80,13 +80,11 @@ Exit check(const RunOptions& options, WorkerSource& source,
 /// others.
 void verify(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
             NightExits& exits) {
-  exits.verify = exit_of(calls, [&] {
-    return check(verify_options(options, Task::verify), source, calls.verified);
-  });
+  exits.verify = exit_of(
+      calls, [&] { return check(verify_options(options, Task::verify), source, calls.verified); });
   if (exits.verify == Exit::interrupted) return;
-  exits.controls = exit_of(calls, [&] {
-    return check(verify_options(options, Task::controls), source, calls.spoilt);
-  });
+  exits.controls = exit_of(
+      calls, [&] { return check(verify_options(options, Task::controls), source, calls.spoilt); });
 }
 
 void measure(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
@@ -146,8 +144,8 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     return shared;
   };
   for (const auto& [program, rows] : replays) {
-    fmt::print(stderr, "replaying {} of {} cases against {}\n", rows.size(),
-               input.sides.size(), program);
+    fmt::print(stderr, "replaying {} of {} cases against {}\n", rows.size(), input.sides.size(),
+               program);
     PreparedAb prepared = prepare_ab(replay_options(input, program, rows), source);
     Comparison result = run_ab(store, std::move(prepared), limits);
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
@@ -229,8 +227,7 @@ Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& 
   };
   night.exits.gate = exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::update);
-    night.verdict = gate(store, options.db(), night.run, options.rules, its_program,
-                         source);
+    night.verdict = gate(store, options.db(), night.run, options.rules, its_program, source);
     return night.verdict->exit;
   });
   return night;

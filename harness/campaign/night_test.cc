@@ -88,7 +88,8 @@ class NightTest : public CampaignTest {
   }
   static std::map<std::string, Outcome> outcomes(const Verdict& verdict) {
     std::map<std::string, Outcome> all;
-    for (const CaseVerdict& v : verdict.result.cases) all[v.id.key + " " + v.id.variant] = v.outcome;
+    for (const CaseVerdict& v : verdict.result.cases)
+      all[v.id.key + " " + v.id.variant] = v.outcome;
     return all;
   }
   bool measured(const std::string& text) const {
@@ -175,7 +176,8 @@ TEST_F(NightTest, AnotherProgramsRunIsNotReplayed) {
   Store results = store();
   results.database().execute("UPDATE run SET program = 'another'");
   try {
-    gate(results, options_.db, id, rules_, [](const BaselineHeader&) { return "p"; }, fake_);
+    gate(
+        results, options_.db, id, rules_, [](const BaselineHeader&) { return "p"; }, fake_);
     FAIL() << "replayed";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Exit::usage);
@@ -196,8 +198,8 @@ TEST_F(NightTest, ANightIsItsPhasesInTheirOrder) {
   ASSERT_TRUE(done.verdict);
   EXPECT_EQ(done.verdict->run.id, done.run) << "not the canaries' run, which is newer";
   EXPECT_EQ(done.verdict->result.cases.size(), 6u);
-  EXPECT_TRUE(fs::exists(program_of({.program = done.verdict->run.program}, night_.artifacts(),
-                                    calls_.build)))
+  EXPECT_TRUE(fs::exists(
+      program_of({.program = done.verdict->run.program}, night_.artifacts(), calls_.build)))
       << "this program was kept";
 }
 

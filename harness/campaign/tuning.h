@@ -31,7 +31,7 @@ struct TunedFile {
 
 struct Tuned {
   Tally tally;
-  std::vector<TunedFile> files;  // one per shape; none after an interruption
+  std::vector<TunedFile> files;   // one per shape; none after an interruption
   std::vector<TileTask> missing;  // tasks that got no configuration
 };
 

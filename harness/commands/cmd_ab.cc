@@ -29,9 +29,9 @@ po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& varian
       ("head-program", po::value(&ab.head.program)->value_name("PATH"),
        "the moegate after (default: this one)")  //
       ("variant", po::value(&variants)->value_name("V"),
-       "given twice: the first variant is the base, the second the head, of one program")         //
-      ("base-label", po::value(&ab.base.label)->default_value("base")->value_name("L"), "")       //
-      ("head-label", po::value(&ab.head.label)->default_value("head")->value_name("L"), "")       //
+       "given twice: the first variant is the base, the second the head, of one program")    //
+      ("base-label", po::value(&ab.base.label)->default_value("base")->value_name("L"), "")  //
+      ("head-label", po::value(&ab.head.label)->default_value("head")->value_name("L"), "")  //
       ("screen-rounds",
        po::value(&ab.plan.screen_rounds)->default_value(ab.plan.screen_rounds)->value_name("N"),
        "process pairs that measure everything; what they show equal is done");
@@ -98,9 +98,8 @@ int cmd_ab(const Args& args) {
   Store store = Store::open(ab.run.db, Store::Mode::write);
   const Comparison result = run_ab(store, std::move(prepared), limits);
   GateReport report = report_of(store, ab.run.db, result, limits);
-  report.exit = result.interrupted
-                    ? Exit::interrupted
-                    : decide_exit(report.result, command->judging.fail_on, false);
+  report.exit = result.interrupted ? Exit::interrupted
+                                   : decide_exit(report.result, command->judging.fail_on, false);
   publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }

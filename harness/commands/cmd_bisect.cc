@@ -31,8 +31,8 @@ po::options_description bisect_flags(BisectFlags& typed) {
   po::options_description flags("Options");
   flags.add_options()  //
       ("case", into(typed.cases)->value_name("REGEX"),
-       "the cases that became slower, by key; best a single one")                    //
-      ("variant", into(typed.variant)->value_name("V"), "name of the variant")       //
+       "the cases that became slower, by key; best a single one")                       //
+      ("variant", into(typed.variant)->value_name("V"), "name of the variant")          //
       ("good", into(typed.good)->value_name("COMMIT"), "a commit where it was faster")  //
       ("bad", po::value(&typed.bad)->default_value("HEAD")->value_name("COMMIT"),
        "a commit where it is slower");
@@ -59,9 +59,9 @@ const std::string& required(const std::optional<std::string>& value, const char*
 std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
   const std::string& cases = required(typed.cases, "case");
   compile_pattern("--case", cases);
-  std::vector<std::string> flags = {
-      "--filter", cases, "--kernel", exactly(required(typed.variant, "variant")), "--fail-on",
-      kFailOn};
+  std::vector<std::string> flags = {"--filter",  cases,
+                                    "--kernel",  exactly(required(typed.variant, "variant")),
+                                    "--fail-on", kFailOn};
   for (const std::string& suite : typed.suites) {
     // A path, where it is one, is the user's; steps run in another folder.
     const bool path = suite.find('/') != std::string::npos;

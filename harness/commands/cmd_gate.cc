@@ -60,9 +60,9 @@ int cmd_gate(const Args& args) {
   const auto command = read_gate(args);
   if (!command) return 0;
   Store store = open_for_verdict(command->db);
-  const Verdict verdict =
-      gate(store, command->db, store.find_run(command->run), command->rules,
-           [&](const BaselineHeader&) { return command->replay_program; }, worker_processes());
+  const Verdict verdict = gate(
+      store, command->db, store.find_run(command->run), command->rules,
+      [&](const BaselineHeader&) { return command->replay_program; }, worker_processes());
   publish(store, report_of(store, command->db, verdict), command->publish);
   return static_cast<int>(verdict.exit);
 }

@@ -51,7 +51,7 @@ int cmd_history(const Args& args) {
   Store store = Store::open(command->db, Store::Mode::read);
   const auto all = read_history(store, command->query);
   fmt::print("{}", command->format == Format::md ? to_markdown(history_page(all), kAnyBytes)
-                                                  : render(history_table(all), command->format));
+                                                 : render(history_table(all), command->format));
   return 0;
 }
 

@@ -73,8 +73,8 @@ void prepare(const NightlyCommand& command) {
 /// In a process of its own, because opening a device pins the one that does. Returns its exit code.
 int write_doctor(const NightOptions& night) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const Finished doctor = run_program({self, "doctor", "--device", night.device, "--db", night.db()},
-                                      Output::capture_stdout);
+  const Finished doctor = run_program(
+      {self, "doctor", "--device", night.device, "--db", night.db()}, Output::capture_stdout);
   write_output(night.out + "/doctor.md", doctor.out);
   return doctor.exit;
 }

@@ -30,7 +30,7 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
   flags.add(
       rounds_flag(run.rounds, "worker processes, each measuring every case: the unit of evidence"));
   flags.add(db_flag(run.db, kStoreMade));
-  flags.add_options()  //
+  flags.add_options()                                                                          //
       ("label", po::value(&run.label)->default_value("")->value_name("L"), "name of the run")  //
       ("tag", po::value<std::vector<std::string>>()->notifier(tags)->value_name("K=V"),
        "may be repeated");

@@ -92,14 +92,14 @@ po::options_description selection_flags(RunOptions& run) {
   };
   po::options_description flags("Which cases, where");
   flags.add(suite_flag(run.suites));
-  flags.add_options()                                                                           //
-      ("filter", bound(run.filter)->value_name("RE"), "only cases whose key matches")           //
-      ("kernel", bound(run.kernel)->value_name("RE"), "only variants whose name matches")       //
+  flags.add_options()                                                                      //
+      ("filter", bound(run.filter)->value_name("RE"), "only cases whose key matches")      //
+      ("kernel", bound(run.kernel)->value_name("RE"), "only variants whose name matches")  //
       ("axis", po::value<std::vector<std::string>>()->notifier(axes)->value_name("P=V,V"),
        "replace a parameter's values: tokens=1,8; may be repeated")  //
-      ("seed",
-       read_by([&](const std::string& seed) { set_axis(run, "--seed", "seed", {seed}); })
-           ->value_name("N"),
+      ("seed", read_by([&](const std::string& seed) {
+                 set_axis(run, "--seed", "seed", {seed});
+               })->value_name("N"),
        "seed of every input");
   flags.add(device_flag(run.worker.device));
   flags.add_options()  //
@@ -112,8 +112,7 @@ po::options_description selection_flags(RunOptions& run) {
            ->default_value("120s")
            ->value_name("T"),
        "a variant that takes longer on a case is recorded as a timeout")  //
-      ("shard",
-       read_by([&](const std::string& text) { read_shard(text, run); })->value_name("I/N"),
+      ("shard", read_by([&](const std::string& text) { read_shard(text, run); })->value_name("I/N"),
        "every N-th case, starting with the I-th (I from 1)");
   return flags;
 }
@@ -140,9 +139,9 @@ po::options_description measuring_flags(RunOptions& run) {
   flags.add_options()  //
       ("cache", read_by(cache)->value_name("C"),
        "cold, warm, both or cold-weights (default: as the suite says, else cold)")  //
-      ("launch",
-       read_by([&](const std::string& text) { set_axis(run, "--launch", "launch", {text}); })
-           ->value_name("L"),
+      ("launch", read_by([&](const std::string& text) {
+                   set_axis(run, "--launch", "launch", {text});
+                 })->value_name("L"),
        "stream or graph (default: as the suite says, else stream)")  //
       ("flush",
        read_by([&](const std::string& text) { run.worker.flush = parse_flush(text); })
@@ -156,8 +155,8 @@ po::options_description measuring_flags(RunOptions& run) {
            ->default_value("auto")
            ->value_name("T"),
        "cupti, event or auto (CUPTI, else events, and every row says which)")  //
-      ("min-samples", bound(sampling.min_samples)->value_name("N"), "")         //
-      ("max-samples", bound(sampling.max_samples)->value_name("N"), "")         //
+      ("min-samples", bound(sampling.min_samples)->value_name("N"), "")        //
+      ("max-samples", bound(sampling.max_samples)->value_name("N"), "")        //
       ("precision",
        po::value<double>()
            ->notifier([&](double p) { sampling.precision = p / 100; })
@@ -165,7 +164,8 @@ po::options_description measuring_flags(RunOptions& run) {
            ->value_name("P"),
        "stop at a 95 % interval of ± P percent (0: 0.5 on a GPU, 2 on the host)")  //
       ("budget",
-       read_by([&](const std::string& text) { sampling.budget_s = parse_seconds("--budget", text); })
+       read_by(
+           [&](const std::string& text) { sampling.budget_s = parse_seconds("--budget", text); })
            ->default_value("500ms")
            ->value_name("T"),
        "wall clock per case, variant and round");
@@ -219,8 +219,8 @@ po::options_description judging_flags(JudgingOptions& judging) {
   flags.add(format_flag(publish.format, "md, csv or json on stdout"));
   flags.add_options()  //
       ("report", into(publish.report)->value_name("FILE"),
-       "also write the markdown report; - is standard output")                         //
-      ("junit", into(publish.junit)->value_name("FILE"), "also write JUnit XML")       //
+       "also write the markdown report; - is standard output")                    //
+      ("junit", into(publish.junit)->value_name("FILE"), "also write JUnit XML")  //
       ("github", po::bool_switch(&publish.github),
        "annotate the GitHub Actions job and append the report to its summary")  //
       ("verdict", into(publish.verdict)->value_name("FILE"),

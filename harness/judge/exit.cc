@@ -8,8 +8,8 @@ namespace moegate {
 namespace {
 
 constexpr std::array kGravestFirst = {
-    Exit::interrupted, Exit::store,    Exit::internal, Exit::usage,  Exit::environment,
-    Exit::both,        Exit::accuracy, Exit::latency,  Exit::coverage, Exit::waiver,
+    Exit::interrupted,  Exit::store,       Exit::internal, Exit::usage,    Exit::environment,
+    Exit::both,         Exit::accuracy,    Exit::latency,  Exit::coverage, Exit::waiver,
     Exit::inconclusive, Exit::no_baseline, Exit::ok};
 
 }  // namespace

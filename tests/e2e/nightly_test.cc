@@ -35,8 +35,9 @@ TEST_F(NightlyProgramTest, TwoSuitesOneVerdict) {
   }
   EXPECT_NE(read("an out/verdict.json").find("\"two\""), std::string::npos);
   EXPECT_EQ(shell("ls 'an out/artifacts' | wc -l").out, "1\n");
-  EXPECT_EQ(query("an out/results.sqlite", "SELECT label LIKE 'nightly-%' FROM run WHERE run_id = 1"),
-            "1");
+  EXPECT_EQ(
+      query("an out/results.sqlite", "SELECT label LIKE 'nightly-%' FROM run WHERE run_id = 1"),
+      "1");
 
   const Outcome second = nightly("--suite one --require-baseline --rounds 2 --out 'an out'");
   EXPECT_EQ(second.exit, second.out.find("a canary was missed") != std::string::npos ? 21 : 22)
