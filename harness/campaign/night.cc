@@ -112,6 +112,21 @@ Exit fly(const NightOptions& options, const NightCalls& calls, WorkerSource& sou
   });
 }
 
+/// Whether a program starts and speaks this one's protocol; why it does not is told.
+bool answers(const std::string& program, const NightOptions& options, const NightCalls& calls,
+             WorkerSource& source) {
+  try {
+    WorkerOptions worker = verify_options(options, Task::verify).worker;
+    worker.program = program;
+    source.start(worker);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == Exit::interrupted) throw;
+    calls.failed(error);
+    return false;
+  }
+}
+
 }  // namespace
 
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
@@ -222,8 +237,10 @@ Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& 
   night.exits.canaries = fly(options, calls, source);
   if (night.exits.canaries == Exit::interrupted) return night;
 
-  const auto its_program = [&](const BaselineHeader& baseline) {
-    return program_of(baseline, options.artifacts(), calls.build);
+  // A program of another age may not be one to talk to: then the stored numbers decide.
+  const auto its_program = [&](const BaselineHeader& baseline) -> std::string {
+    const std::string program = program_of(baseline, options.artifacts(), calls.build);
+    return program.empty() || answers(program, options, calls, source) ? program : "";
   };
   night.exits.gate = exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::update);

@@ -66,7 +66,7 @@ class NightTest : public CampaignTest {
     const int64_t id = run();
     Store results = store();
     const RunInfo info = results.run_info(id);
-    bless(info, collect(results.levels(id), Backend::cuda),
+    bless(info, collect(results.levels(id)),
           {.reason = "first", .baselines = folder_ / "baselines", .author = "me"});
   }
   /// Says in a suite's baseline which program measured it.
@@ -256,6 +256,22 @@ TEST_F(NightTest, AnInterruptedReplayGivesNoVerdict) {
   const Night done = whole_night();
   EXPECT_EQ(done.exit(), Exit::interrupted);
   EXPECT_FALSE(done.verdict);
+}
+
+TEST_F(NightTest, ABaselinesProgramThatDoesNotAnswerLeavesItToTheStoredNumbers) {
+  bless_now();
+  const std::string old_one = program_file("old");
+  program("").spans["fused"] = 1100;
+  program(old_one).dies_at_start = "speaks version 1 of the worker's protocol";
+  calls_.build = [&](const std::string&) { return old_one; };
+  name_program("a", "gone");
+  name_program("b", "gone");
+  const Night done = whole_night();
+  EXPECT_EQ(done.exit(), Exit::latency);
+  ASSERT_TRUE(done.verdict);
+  EXPECT_FALSE(measured(old_one + ": run"));
+  ASSERT_FALSE(failed_.empty());
+  EXPECT_NE(failed_[0].find("version 1"), std::string::npos) << "and it says why";
 }
 
 TEST_F(NightTest, ABaselineThatCannotBeReadFailsTheGateOnly) {
