@@ -26,15 +26,24 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
                                          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-#define MOEGATE_CUPTI_FUNCTIONS(X)                                                                \
-  X(cuptiActivitySetAttribute)                                                                    \
-  X(cuptiActivityRegisterTimestampCallback)                                                       \
-  X(cuptiActivityRegisterCallbacks)                                                               \
-  X(cuptiActivityEnable)                                                                          \
-  X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi) X(cuptiActivityEnableDriverApi)        \
-      X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) \
-          X(cuptiActivityPushExternalCorrelationId) X(cuptiActivityPopExternalCorrelationId)      \
-              X(cuptiGetCallbackName) X(cuptiGetResultString)
+// clang-format 14 moves these backslashes to and fro.
+// clang-format off
+#define MOEGATE_CUPTI_FUNCTIONS(X)          \
+  X(cuptiActivitySetAttribute)              \
+  X(cuptiActivityRegisterTimestampCallback) \
+  X(cuptiActivityRegisterCallbacks)         \
+  X(cuptiActivityEnable)                    \
+  X(cuptiActivityDisable)                   \
+  X(cuptiActivityEnableRuntimeApi)          \
+  X(cuptiActivityEnableDriverApi)           \
+  X(cuptiActivityFlushAll)                  \
+  X(cuptiActivityGetNextRecord)             \
+  X(cuptiActivityGetNumDroppedRecords)      \
+  X(cuptiActivityPushExternalCorrelationId) \
+  X(cuptiActivityPopExternalCorrelationId)  \
+  X(cuptiGetCallbackName)                   \
+  X(cuptiGetResultString)
+// clang-format on
 
 /// CUPTI's functions under their own names. Never closed: CUPTI's threads outlive main.
 struct Functions {
