@@ -65,8 +65,8 @@ TEST_F(AbTest, AScreenSendsOnSuspectsOnly) {
   for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0001;
   fake_.program("").spans["fused"] = 1100;
   const Comparison result = run();
-  EXPECT_EQ(result.screened.count(id("fused")), 1u);
-  EXPECT_EQ(result.screened.count(id("plain")), 0u);
+  EXPECT_EQ(result.suspects.count(id("fused")), 1u);
+  EXPECT_EQ(result.suspects.count(id("plain")), 0u);
   EXPECT_EQ(count("run fake/rows=1 plain"), 3);
   EXPECT_EQ(count("run fake/rows=1 fused"), 3 + 6);
 }
@@ -93,13 +93,13 @@ TEST_F(AbTest, IdenticalCodeIsMeasuredOnceAndNotJudged) {
 }
 
 TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
-  ab_.rows.emplace();
+  ab_.suspects.emplace();
   run();
   EXPECT_EQ(std::ranges::count_if(
                 fake_.journal,
                 [](const std::string& entry) { return entry.find("run") != std::string::npos; }),
             0);
-  ab_.rows = std::set<RowName>{{"fake/rows=1", "plain"}};
+  ab_.suspects = std::set<RowName>{{"fake/rows=1", "plain"}};
   const Comparison result = run();
   EXPECT_EQ(result.decided.judged.size(), 1u);
   EXPECT_EQ(count("run fake/rows=2 plain"), 0);

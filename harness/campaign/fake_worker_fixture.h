@@ -124,10 +124,12 @@ class FakeWorker : public Worker {
     result.span_ns = level * slow * std::exp(program_.noise * deviate(request));
     result.median_ns = result.low_ns = result.high_ns = result.min_ns = result.span_ns;
     result.busy_ns = result.sum_ns = result.span_ns;
+    result.judged = Judged::span;
     result.timer = program_.hello.timer;
     result.samples = 200;
     result.code = code == program_.codes.end() ? "" : code->second;
     if (program_.hello.device.backend == Backend::host) {
+      result.judged = Judged::ratio;
       result.ratio = result.ratio_low = result.ratio_high = result.span_ns / 1000;
     }
     return result;
