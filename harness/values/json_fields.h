@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <stdexcept>
 #include <type_traits>
 
 #include "harness/values/fields.h"
@@ -43,8 +44,10 @@ void to_json(nlohmann::json& json, const T& value) {
   for_each_field(kParts<T>, put);
 }
 
+/// Throws std::invalid_argument for what is no object.
 template <Described T>
 void from_json(const nlohmann::json& json, T& value) {
+  if (!json.is_object()) throw std::invalid_argument("an object was due, not " + json.dump());
   const auto take = [&](const auto& field) {
     const auto found = json.find(field.name);
     if (found != json.end()) found->get_to(value.*field.member);

@@ -68,8 +68,8 @@ int run(const std::string& spec, int samples) {
   if (!fault.empty()) throw Error(Exit::environment, fault);
   const auto device = open_device(spec);
   const auto timer = cuda ? make_cupti_timer(*device) : make_host_timer(*device);
-  const Case c =
-      topk_sort::topk_sort_case({{"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}});
+  const Case c = topk_sort::topk_sort_case(
+      {{"tokens", "256"}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}});
   const auto problem = find_op(c.op).make(*device, c);
   const Variant& kernel = variant(device->facts().backend, cuda ? "fused_cluster" : "fused");
   if (kernel.workspace) problem->reserve_workspace(kernel.workspace(c, device->facts()));
