@@ -11,7 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/device/chill.h"
 #include "harness/kernel/object_code.h"
-#include "harness/timing/timer.h"
+#include "harness/timing/timer_of.h"
 
 namespace moegate {
 namespace {
@@ -37,6 +37,9 @@ class HostSession : public Session {
         subject_(subject),
         conditions_(conditions),
         chiller_(device.facts().cache_bytes) {
+    if (conditions.launch == LaunchMode::graph) {
+      usage_error("launch = graph needs a GPU; the host launches directly");
+    }
     if (yardstick && yardstick->variant != subject.variant) yardstick_ = *yardstick;
   }
 
@@ -92,37 +95,22 @@ class HostSession : public Session {
   std::vector<Sample> samples_;
 };
 
-class HostTimer : public Timer {
- public:
-  explicit HostTimer(Device& device) : device_(device) {
-    // The smallest step the clock shows, seen over enough readings to meet it.
-    tick_ns_ = 1e9;
-    auto last = Clock::now();
-    for (int i = 0; i < 10000; ++i) {
-      const auto now = Clock::now();
-      if (now > last) tick_ns_ = std::min(tick_ns_, elapsed_ns(last, now));
-      last = now;
-    }
+/// The smallest step the clock shows, in nanoseconds, seen over enough readings to meet it.
+double clock_tick_ns() {
+  double tick_ns = 1e9;
+  auto last = Clock::now();
+  for (int i = 0; i < 10000; ++i) {
+    const auto now = Clock::now();
+    if (now > last) tick_ns = std::min(tick_ns, elapsed_ns(last, now));
+    last = now;
   }
-  std::string name() const override { return "clock"; }
-  double tick_ns() const override { return tick_ns_; }
-  std::unique_ptr<Session> open(const Subject& subject, const Subject* yardstick,
-                                const Conditions& conditions) override {
-    if (conditions.launch == LaunchMode::graph) {
-      usage_error("launch = graph needs a GPU; the host launches directly");
-    }
-    return std::make_unique<HostSession>(device_, subject, yardstick, conditions);
-  }
-
- private:
-  Device& device_;
-  double tick_ns_;
-};
+  return tick_ns;
+}
 
 }  // namespace
 
 std::unique_ptr<Timer> make_host_timer(Device& device) {
-  return std::make_unique<HostTimer>(device);
+  return std::make_unique<TimerOf<HostSession>>(device, "clock", clock_tick_ns());
 }
 
 }  // namespace moegate

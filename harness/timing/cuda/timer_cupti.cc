@@ -18,7 +18,7 @@
 #include "harness/kernel/object_code.h"
 #include "harness/timing/cuda/cupti_code.h"
 #include "harness/timing/cuda/cupti_log.h"
-#include "harness/timing/timer.h"
+#include "harness/timing/timer_of.h"
 
 namespace moegate {
 namespace {
@@ -69,7 +69,7 @@ double longest(std::span<const Activity> operations) {
 
 class CuptiSession final : public Session {
  public:
-  CuptiSession(Device& device, const Subject& subject, const Conditions& conditions)
+  CuptiSession(Device& device, const Subject& subject, const Subject*, const Conditions& conditions)
       : sequence_(device, subject, conditions),
         variant_(*subject.variant),
         problem_sets_(subject.sets.size()) {
@@ -168,20 +168,6 @@ std::vector<Sample> CuptiSession::collect() {
   return samples;
 }
 
-class CuptiTimer final : public Timer {
- public:
-  explicit CuptiTimer(Device& device) : device_(device) {}
-  std::string name() const override { return "cupti"; }
-  double tick_ns() const override { return measured_tick_ns; }
-  std::unique_ptr<Session> open(const Subject& subject, const Subject*,
-                                const Conditions& conditions) override {
-    return std::make_unique<CuptiSession>(device_, subject, conditions);
-  }
-
- private:
-  Device& device_;
-};
-
 /// Times empty kernels; returns what is wrong with their records. The first session of a process
 /// may come back empty, so this one is thrown away.
 std::string run_self_test(std::vector<double>& durations) {
@@ -278,7 +264,7 @@ std::string prepare_cupti(int ordinal) {
 std::unique_ptr<Timer> make_cupti_timer(Device& device) {
   const std::string why = prepare_cupti(0);  // asked before: make sure that it went well
   if (!why.empty()) throw Error(Exit::environment, why);
-  return std::make_unique<CuptiTimer>(device);
+  return std::make_unique<TimerOf<CuptiSession>>(device, "cupti", measured_tick_ns);
 }
 
 }  // namespace moegate

@@ -8,7 +8,7 @@
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/kernel/cuda_check.h"
 #include "harness/timing/activity.h"
-#include "harness/timing/timer.h"
+#include "harness/timing/timer_of.h"
 
 namespace moegate {
 namespace {
@@ -41,7 +41,7 @@ struct Interval {
 
 class EventSession final : public Session {
  public:
-  EventSession(Device& device, const Subject& subject, const Conditions& conditions)
+  EventSession(Device& device, const Subject& subject, const Subject*, const Conditions& conditions)
       : stream_(static_cast<cudaStream_t>(device.stream())),
         sequence_(device, subject, conditions) {}
 
@@ -79,24 +79,10 @@ class EventSession final : public Session {
   ClockWatch clock_;
 };
 
-class EventTimer final : public Timer {
- public:
-  explicit EventTimer(Device& device) : device_(device) {}
-  std::string name() const override { return "event"; }
-  double tick_ns() const override { return kEventTickNs; }
-  std::unique_ptr<Session> open(const Subject& subject, const Subject*,
-                                const Conditions& conditions) override {
-    return std::make_unique<EventSession>(device_, subject, conditions);
-  }
-
- private:
-  Device& device_;
-};
-
 }  // namespace
 
 std::unique_ptr<Timer> make_event_timer(Device& device) {
-  return std::make_unique<EventTimer>(device);
+  return std::make_unique<TimerOf<EventSession>>(device, "event", kEventTickNs);
 }
 
 }  // namespace moegate
