@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
@@ -19,22 +20,16 @@ namespace fs = std::filesystem;
 
 class Files : public ::testing::Test {
  protected:
-  Files() {
-    std::string name = (fs::temp_directory_path() / "moegate-files-XXXXXX").string();
-    dir_ = ::mkdtemp(name.data());
-  }
-  ~Files() override { fs::remove_all(dir_); }
-
   static std::string read(const fs::path& path) {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), {}};
   }
   /// Files in the folder: a left temporary one would be one more.
   size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(dir_), {}));
+    return static_cast<size_t>(std::distance(fs::directory_iterator(dir_.path()), {}));
   }
 
-  fs::path dir_;
+  ScratchFolder dir_;
 };
 
 TEST_F(Files, MakesAndReplacesARegularFile) {
@@ -43,7 +38,7 @@ TEST_F(Files, MakesAndReplacesARegularFile) {
   EXPECT_EQ(read(dir_ / "a"), "two");
   EXPECT_EQ(files(), 1u);
   EXPECT_THROW(write_file_atomically(dir_ / "no" / "a", "x"), Error);
-  EXPECT_THROW(write_file_atomically(dir_, "x"), Error) << "a folder";
+  EXPECT_THROW(write_file_atomically(dir_.path(), "x"), Error) << "a folder";
 }
 
 TEST_F(Files, WritesThroughLinksAndKeepsThem) {

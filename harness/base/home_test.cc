@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
@@ -13,12 +14,11 @@ namespace fs = std::filesystem;
 
 class HomeTest : public testing::Test {
  protected:
-  HomeTest() : folder_(fs::path(testing::TempDir()) / (std::string("moegate_home_") + name())) {
+  HomeTest() {
     if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
     fs::create_directories(folder_ / "suites");
   }
   ~HomeTest() override {
-    fs::remove_all(folder_);
     if (before_.empty()) {
       unsetenv("MOEGATE_HOME");
     } else {
@@ -26,29 +26,24 @@ class HomeTest : public testing::Test {
     }
   }
 
-  /// Tests run at the same time as other processes, so each has its own folder.
-  static const char* name() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-
-  fs::path folder_;
+  ScratchFolder folder_;
   std::string before_;
 };
 
 TEST_F(HomeTest, TheEnvironmentWins) {
   fs::create_directories(folder_ / "reports");
-  setenv("MOEGATE_HOME", folder_.c_str(), 1);
-  EXPECT_EQ(home(), folder_);
+  setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
+  EXPECT_EQ(home(), folder_.path());
 }
 
 TEST_F(HomeTest, AWrongEnvironmentIsAnErrorThatNamesIt) {
-  setenv("MOEGATE_HOME", folder_.c_str(), 1);
+  setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
   try {
     home();
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Exit::environment);
-    EXPECT_NE(std::string(e.what()).find(folder_.string()), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find(folder_.path().string()), std::string::npos) << e.what();
   }
 }
 

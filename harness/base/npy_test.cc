@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
@@ -36,12 +36,6 @@ struct Npy {
 
 class NpyTest : public testing::Test {
  protected:
-  NpyTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = testing::TempDir() + "moegate_npy_" + test->name() + ".npy";
-  }
-  ~NpyTest() override { std::filesystem::remove(path_); }
-
   IntTable read(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     return read_npy(path_);
@@ -61,7 +55,8 @@ class NpyTest : public testing::Test {
     }
   }
 
-  std::string path_;
+  ScratchFolder folder_;
+  const std::string path_ = (folder_ / "ids.npy").string();
 };
 
 TEST_F(NpyTest, ReadsEveryVersion) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "harness/base/scratch_fixture.h"
 #include "harness/campaign/fake_worker_fixture.h"
 #include "harness/campaign/plan.h"
 #include "harness/store/store.h"
@@ -18,16 +19,10 @@ namespace moegate {
 class CampaignTest : public testing::Test {
  protected:
   CampaignTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              fmt::format("moegate_{}_{}", test->test_suite_name(), test->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
     write_suite("op = fake\n[a]\nrows = 1, 2\n");
     options_.suites = {suite().string()};
     options_.db = (folder_ / "results.sqlite").string();
   }
-  ~CampaignTest() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path suite() const { return folder_ / "s.suite"; }
   void write_suite(const std::string& text) { std::ofstream(suite()) << text; }
@@ -35,7 +30,7 @@ class CampaignTest : public testing::Test {
   /// How often something was asked of the fake.
   long count(const std::string& entry) const { return std::ranges::count(fake_.journal, entry); }
 
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
   RunOptions options_;
   FakePrograms fake_;
 };

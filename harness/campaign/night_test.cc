@@ -26,13 +26,13 @@ class NightTest : public CampaignTest {
     write_suite("b", "3");
     write_suite("tiny", "4");
     write_suite("smoke", "16");
-    setenv("MOEGATE_HOME", folder_.c_str(), 1);
+    setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
     options_.suites = {"a", "b"};
     night_.suites = {"a", "b"};
     night_.device = "cuda:0";
     night_.backend = Backend::cuda;
     night_.rounds = 3;
-    night_.out = folder_.string();
+    night_.out = folder_.path().string();
     rules_.baselines = {folder_ / "baselines", ""};
     rules_.limits = [](Backend) { return Limits::cuda(); };
     calls_.verified = calls_.spoilt = calls_.measured = [](const Tally&) {};

@@ -7,18 +7,19 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
 
 class ProgramHash : public testing::Test {
  protected:
-  ~ProgramHash() override { std::filesystem::remove(path_); }
   std::string hash_of(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     return program_hash(path_);
   }
-  std::string path_ = testing::TempDir() + "program_hash";
+  ScratchFolder folder_;
+  const std::string path_ = (folder_ / "program").string();
 };
 
 TEST_F(ProgramHash, DependsOnEveryByteAndNothingElse) {
@@ -44,20 +45,17 @@ TEST_F(ProgramHash, UnreadableIsAUsageErrorThatNamesThePath) {
 }
 
 TEST(KeepProgram, CopiesItselfOnceUnderItsHash) {
-  const std::filesystem::path folder = testing::TempDir() + "artifacts";
-  std::filesystem::remove_all(folder);
+  const ScratchFolder scratch;
+  const std::filesystem::path folder = scratch / "artifacts";
   const std::string kept = keep_program(folder.string());
   EXPECT_EQ(kept, (folder / program_hash("/proc/self/exe") / "bin" / "moegate").string());
   EXPECT_EQ(program_hash(kept), program_hash("/proc/self/exe"));
   EXPECT_EQ(keep_program(folder.string()), kept);
-  std::filesystem::remove_all(folder);
   EXPECT_THROW(keep_program("/proc/no/such"), Error);
 }
 
 class ProgramOfTest : public testing::Test {
  protected:
-  ProgramOfTest() { std::filesystem::remove_all(folder_); }
-  ~ProgramOfTest() override { std::filesystem::remove_all(folder_); }
   std::filesystem::path keep(const std::string& name) const {
     const auto path = folder_ / name / "bin" / "moegate";
     std::filesystem::create_directories(path.parent_path());
@@ -70,15 +68,13 @@ class ProgramOfTest : public testing::Test {
     baseline.suite = "s";
     baseline.program = program;
     baseline.git_sha = commit;
-    return program_of(baseline, folder_, [this](const std::string& asked) {
+    return program_of(baseline, folder_.path(), [this](const std::string& asked) {
       built_.push_back(asked);
       return asked == "broken" ? "" : "/built/" + asked;
     });
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / "program_of" /
-      testing::UnitTest::GetInstance()->current_test_info()->name();
+  ScratchFolder folder_;
   std::vector<std::string> built_;
 };
 
@@ -103,7 +99,7 @@ TEST_F(ProgramOfTest, TheNewestAreKept) {
     std::filesystem::last_write_time(folder_ / name,
                                      Clock::now() - std::chrono::hours(24 * (4 - day)));
   }
-  prune_programs(folder_, 2);
+  prune_programs(folder_.path(), 2);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "c"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "d" / "bin" / "moegate"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "e"));

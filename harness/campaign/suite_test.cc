@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
@@ -27,12 +28,10 @@ const std::vector<OpDescription> kOperators = {
 class SuiteTest : public testing::Test {
  protected:
   SuiteTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    home_ = fs::path(testing::TempDir()) / (std::string("moegate_suite_") + test->name());
     fs::create_directories(home_ / "suites");
     fs::create_directories(home_ / "reports");
     if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
-    setenv("MOEGATE_HOME", home_.c_str(), 1);
+    setenv("MOEGATE_HOME", home_.path().c_str(), 1);
   }
   ~SuiteTest() override {
     if (before_.empty()) {
@@ -40,7 +39,6 @@ class SuiteTest : public testing::Test {
     } else {
       setenv("MOEGATE_HOME", before_.c_str(), 1);
     }
-    fs::remove_all(home_);
   }
 
   void write(const std::string& name, const std::string& text) {
@@ -76,7 +74,7 @@ class SuiteTest : public testing::Test {
     }
   }
 
-  fs::path home_;
+  ScratchFolder home_;
   std::string before_;
 };
 
@@ -199,7 +197,7 @@ TEST_F(SuiteTest, FindsByNameOrPath) {
   expect_load_refused("t", {"no suite 't'", "known: s"});
   expect_load_refused("./nowhere/t", {"'./nowhere/t'", "cannot be read"});
   expect_load_refused("t.suite", {"'t.suite'", "cannot be read"});
-  expect_load_refused(home_.string(), {"cannot be read"});
+  expect_load_refused(home_.path().string(), {"cannot be read"});
 }
 
 TEST_F(SuiteTest, ListsSuitesWithTheirComment) {

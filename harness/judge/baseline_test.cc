@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 
 namespace moegate {
 namespace {
@@ -24,15 +25,6 @@ const char* const kText =
 
 class BaselineTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ = fs::path(::testing::TempDir()) /
-           (std::string("baseline_") +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   fs::path file(const std::string& text) {
     std::ofstream(dir_ / "b.tsv", std::ios::binary) << text;
     return dir_ / "b.tsv";
@@ -47,7 +39,7 @@ class BaselineTest : public ::testing::Test {
     return "accepted";
   }
 
-  fs::path dir_;
+  ScratchFolder dir_;
 };
 
 std::string text_of(const fs::path& path) {

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 #include "harness/commands/commands.h"
 #include "harness/store/store.h"
 
@@ -42,13 +43,9 @@ struct Row {
 class GateTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    dir_ = fs::path(::testing::TempDir()) /
-           (std::string("gate_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(dir_);
     for (const char* folder : {"suites", "reports", "baselines"})
       fs::create_directories(dir_ / folder);
-    setenv("MOEGATE_HOME", dir_.c_str(), 1);
-    db_ = (dir_ / "r.db").string();
+    setenv("MOEGATE_HOME", dir_.path().c_str(), 1);
     info_.label = "night";
     info_.device = {Backend::cuda, "NVIDIA H200", "nvidia-h200", "GPU-1", 132, 60 << 20, 1, 1,
                     "580"};
@@ -60,10 +57,7 @@ class GateTest : public ::testing::Test {
     info_.command = "moegate run --suite nightly";
     info_.options = R"({"filtered": false})";
   }
-  void TearDown() override {
-    unsetenv("MOEGATE_HOME");
-    fs::remove_all(dir_);
-  }
+  void TearDown() override { unsetenv("MOEGATE_HOME"); }
 
   /// Stores a run of two cases x two variants x three processes with 0.2 % noise; `change` may
   /// alter a row or, returning false, leave it out.
@@ -127,8 +121,9 @@ class GateTest : public ::testing::Test {
   bool says(const std::string& text) const { return out_.find(text) != std::string::npos; }
   fs::path baseline() const { return dir_ / "baselines" / "nvidia-h200" / "nightly.tsv"; }
 
-  fs::path dir_;
-  std::string db_, out_;
+  ScratchFolder dir_;
+  const std::string db_ = (dir_ / "r.db").string();
+  std::string out_;
   RunInfo info_;
 };
 

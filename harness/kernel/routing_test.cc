@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -13,6 +12,7 @@
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/base/scratch_fixture.h"
 #include "harness/kernel/dtype.h"
 
 namespace moegate {
@@ -215,12 +215,6 @@ TEST(Routing, SkewOfKnownLoads) {
 
 class Replay : public testing::Test {
  protected:
-  Replay() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = testing::TempDir() + "moegate_routing_" + test->name() + ".npy";
-  }
-  ~Replay() override { std::filesystem::remove(path_); }
-
   void write(const std::vector<int32_t>& ids, size_t k) {
     std::string text = "{'descr': '<i4', 'fortran_order': False, 'shape': (" +
                        std::to_string(ids.size() / k) + ", " + std::to_string(k) + "), }";
@@ -233,7 +227,8 @@ class Replay : public testing::Test {
   }
   std::string spec() const { return "replay:" + path_; }
 
-  std::string path_;
+  ScratchFolder folder_;
+  const std::string path_ = (folder_ / "ids.npy").string();
 };
 
 TEST_F(Replay, GivesExactlyTheRecordedIds) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verdict for programs and forges: JUnit XML, GitHub annotations and the step's summary.
+#include "harness/base/scratch_fixture.h"
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
@@ -53,14 +54,14 @@ TEST(Junit, APythonParserTakesTheWorstText) {
   auto report = report_on({verdict(Outcome::wrong, "a<\"&'>")});
   report.result.cases[0].why = "]]> \x01\x1b[31m \xff\xfe \xED\xA0\x80 \xEF\xBF\xBF <b>&amp;\n\t µ";
   report.run.git_sha = "\"<&";
-  const fs::path file = fs::path(::testing::TempDir()) / "junit_worst.xml";
+  const ScratchFolder folder;
+  const fs::path file = folder / "junit_worst.xml";
   std::ofstream(file, std::ios::binary) << junit_xml(report);
   const std::string check =
       "python3 -c \"import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); "
       "m = r.find('.//failure').get('message'); "
       "sys.exit(not (r.tag == 'testsuites' and m.endswith('<b>&amp;\\n\\t µ')))\" ";
   EXPECT_EQ(std::system((check + file.string()).c_str()), 0) << junit_xml(report);
-  fs::remove(file);
 }
 
 TEST(Github, AnnotatesTheWorstTenAndSumsUpTheRest) {
@@ -91,7 +92,7 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
   });
   const fs::path summary = dir_ / "summary.md";
   std::ofstream(summary) << "before\n";
-  setenv("GITHUB_WORKSPACE", dir_.c_str(), 1);
+  setenv("GITHUB_WORKSPACE", dir_.path().c_str(), 1);
   setenv("GITHUB_STEP_SUMMARY", summary.c_str(), 1);
   testing::internal::CaptureStderr();
   const int code = gate({"--github", "--junit", (dir_ / "j.xml").string()});

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/scratch_fixture.h"
 #include "harness/kernel/registry.h"
 #include "harness/store/query_report.h"
 
@@ -24,19 +25,8 @@ inline const fs::path kSource = MOEGATE_SOURCE_DIR;
 
 class ReportTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ =
-        fs::path(::testing::TempDir()) /
-        (std::string("report_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-    db_ = (dir_ / "r.db").string();
-    setenv("MOEGATE_HOME", kSource.c_str(), 1);
-  }
-  void TearDown() override {
-    unsetenv("MOEGATE_HOME");
-    fs::remove_all(dir_);
-  }
+  void SetUp() override { setenv("MOEGATE_HOME", kSource.c_str(), 1); }
+  void TearDown() override { unsetenv("MOEGATE_HOME"); }
 
   RunInfo info(Backend backend) {
     backend_ = backend;
@@ -246,8 +236,8 @@ class ReportTest : public ::testing::Test {
     return "accepted";
   }
 
-  fs::path dir_;
-  std::string db_;
+  ScratchFolder dir_;
+  const std::string db_ = (dir_ / "r.db").string();
   Backend backend_ = Backend::cuda;  // of the run that is being added
 };
 

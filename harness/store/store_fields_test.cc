@@ -2,8 +2,7 @@
 // What the field lists promise: whatever a result or a run states comes back from the store.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
+#include "harness/base/scratch_fixture.h"
 #include "harness/store/rows.h"
 #include "harness/store/store.h"
 #include "harness/values/fields_fixture.h"
@@ -13,11 +12,8 @@ namespace {
 
 class StoreFields : public ::testing::Test {
  protected:
-  StoreFields() { std::filesystem::remove(path_); }
-  ~StoreFields() override { std::filesystem::remove(path_); }
-
-  const std::string path_ = ::testing::TempDir() + "fields_" +
-                            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  ScratchFolder folder_;
+  const std::string path_ = (folder_ / "r.db").string();
   const Case case_{"tiny", "gpt-oss-120b", "topk_sort", {{"tokens", "8"}}, {}};
 };
 

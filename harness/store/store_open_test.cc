@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "harness/base/scratch_fixture.h"
 #include "harness/store/crash_fixture.h"
 #include "harness/store/store.h"
 #include "schema_sql.h"
@@ -19,15 +20,6 @@ namespace fs = std::filesystem;
 
 class StoreOpenTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ = fs::path(::testing::TempDir()) /
-           (std::string("open_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-    path_ = (dir_ / "r.db").string();
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   /// The message of the Error(store) that opening throws; empty when it does not.
   static std::string refusal(const std::string& path, Store::Mode mode) {
     try {
@@ -44,7 +36,7 @@ class StoreOpenTest : public ::testing::Test {
     const fs::path folder = dir_ / "copy";
     fs::remove_all(folder);
     fs::create_directories(folder);
-    for (const auto& entry : fs::directory_iterator(dir_)) {
+    for (const auto& entry : fs::directory_iterator(dir_.path())) {
       if (entry.is_regular_file()) fs::copy(entry.path(), folder / entry.path().filename());
     }
     return (folder / "r.db").string();
@@ -58,8 +50,8 @@ class StoreOpenTest : public ::testing::Test {
   void check_remains_read_only();
 
   CrashVfs vfs_;
-  fs::path dir_;
-  std::string path_;
+  ScratchFolder dir_;
+  const std::string path_ = (dir_ / "r.db").string();
   int died_ = 0;  // times that a store which may not be written said that its writer died
 };
 
@@ -191,8 +183,8 @@ void StoreOpenTest::kill_at_every_change(const std::function<void()>& prepare,
                                          const std::function<void()>& work) {
   for (int k = 0;; ++k) {
     SCOPED_TRACE("killed before change " + std::to_string(k));
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
+    fs::remove_all(dir_.path());
+    fs::create_directories(dir_.path());
     prepare();
     if (!vfs_.killed_at(k, work)) {
       EXPECT_GT(k, 10) << "changes of a file";

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <limits>
 
+#include "harness/base/scratch_fixture.h"
+
 namespace moegate {
 namespace {
 
@@ -16,16 +18,6 @@ namespace fs = std::filesystem;
 
 class StoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ =
-        fs::path(::testing::TempDir()) /
-        (std::string("store_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-    path_ = (dir_ / "r.db").string();
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   /// The message of the Error(store) that opening throws; empty when it does not.
   std::string refusal(const std::string& path, Store::Mode mode) {
     try {
@@ -37,8 +29,8 @@ class StoreTest : public ::testing::Test {
     return "";
   }
 
-  fs::path dir_;
-  std::string path_;
+  ScratchFolder dir_;
+  const std::string path_ = (dir_ / "r.db").string();
 };
 
 std::string bytes_of(const std::string& path) {
@@ -245,7 +237,8 @@ TEST_F(StoreTest, RefusesWhatIsNotThere) {
   EXPECT_FALSE(fs::exists(path_)) << "reading makes no file";
   EXPECT_NE(refusal((dir_ / "no" / "r.db").string(), Store::Mode::write).find("folder"),
             std::string::npos);
-  EXPECT_NE(refusal(dir_.string(), Store::Mode::write).find("is a folder"), std::string::npos);
+  EXPECT_NE(refusal(dir_.path().string(), Store::Mode::write).find("is a folder"),
+            std::string::npos);
 }
 
 TEST_F(StoreTest, RefusesForeignFilesAndLeavesThemUntouched) {

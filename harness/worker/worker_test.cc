@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/base/scratch_fixture.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {
@@ -20,16 +21,8 @@ using nlohmann::json;
 
 class WorkerTest : public testing::Test {
  protected:
-  WorkerTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / fmt::format("moegate_worker_{}", test->name());
-    fs::create_directories(folder_);
-    old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
-  }
-  ~WorkerTest() override {
-    std::signal(SIGPIPE, old_pipe_);
-    fs::remove_all(folder_);
-  }
+  WorkerTest() : old_pipe_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~WorkerTest() override { std::signal(SIGPIPE, old_pipe_); }
 
   static std::string bytes_of(const json& message) {
     const auto cbor = json::to_cbor(message);
@@ -85,7 +78,7 @@ class WorkerTest : public testing::Test {
     }
   }
 
-  fs::path folder_;
+  ScratchFolder folder_;
   void (*old_pipe_)(int);
 };
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "harness/base/home.h"
+#include "harness/base/scratch_fixture.h"
 #include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
@@ -19,16 +20,8 @@ namespace fs = std::filesystem;
 /// moe_gemm_case() makes. A process reads a file once, so each test has its own folder.
 class TileTest : public testing::Test {
  protected:
-  TileTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("moegate_tiles_") + test->name());
-    fs::create_directories(folder_);
-    setenv("MOEGATE_TILES", folder_.c_str(), 1);
-  }
-  ~TileTest() override {
-    unsetenv("MOEGATE_TILES");
-    fs::remove_all(folder_);
-  }
+  TileTest() { setenv("MOEGATE_TILES", folder_.path().c_str(), 1); }
+  ~TileTest() override { unsetenv("MOEGATE_TILES"); }
 
   void write(const std::string& text, const char* shape = kShape) const {
     fs::create_directories(folder_ / device_->facts().klass);
@@ -54,7 +47,7 @@ class TileTest : public testing::Test {
 
   static constexpr const char* kShape = "E=8,topk=3,H=256,N=128,dtype=fp8";
   std::unique_ptr<Device> device_ = open_host_device();
-  fs::path folder_;
+  ScratchFolder folder_;
 };
 
 constexpr const char* kBoth = R"([moe_gate_up.8]
