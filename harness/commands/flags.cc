@@ -4,6 +4,7 @@
 #include <boost/make_shared.hpp>
 
 #include <cstdio>
+#include <string_view>
 
 #include "harness/base/error.h"
 #include "harness/commands/cli.h"
@@ -125,8 +126,10 @@ void require_suite(const RunOptions& run) {
 void set_axis(RunOptions& run, const char* flag, const std::string& name,
               std::vector<std::string> values) {
   if (run.axes.emplace(name, std::move(values)).second) return;
-  usage_error("{}: '{}' is given its values twice; keep one flag, and write them in one list", flag,
-              name);
+  if (std::string_view(flag) == "--axis") {
+    usage_error("--axis {} is given twice; write its values in one list", name);
+  }
+  usage_error("{} and --axis {} are both given; keep one", flag, name);
 }
 
 po::options_description measuring_flags(RunOptions& run) {
