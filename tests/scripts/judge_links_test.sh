@@ -13,7 +13,7 @@ refuse() { echo "$1: has what judging does not need:"$'\n'"$2"; failed=1; }
 
 libraries=$(readelf --dynamic --wide "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 [ -n "$libraries" ] || { echo "$program: needs no libraries at all; is it a program?" >&2; exit 1; }
-bad=$(grep -E '^lib(sqlite3|cuda|cudart|cupti|nvidia|cublas|benchmark|boost)' <<<"$libraries") && refuse "$program" "$bad"
+bad=$(grep -E '^lib(sqlite3|cuda|cudart|cupti|nvidia|cublas|benchmark)' <<<"$libraries") && refuse "$program" "$bad"
 
 names='(sqlite3_|(cuda|cupti|cublas|cu)[A-Z]|benchmark::|moegate::(Tensor|Device|Database|Statement)(::|\())'
 for file in "$program" "$@"; do
