@@ -169,8 +169,8 @@ Plan one_variant_each(Plan plan, Worker& worker) {
   for (size_t i = 0; i < plan.cases.size(); ++i) {
     const std::string yardstick = yardstick_of(plan.hello, plan.cases[i].spec.op);
     auto& variants = plan.cases[i].variants;
-    std::ranges::stable_partition(variants,
-                                  [&](const std::string& name) { return name == yardstick; });
+    std::stable_partition(variants.begin(), variants.end(),
+                          [&](const std::string& name) { return name == yardstick; });
     const auto fit = std::ranges::find_if(variants, [&](const std::string& name) {
       return !answers.at(i).unsupported.contains(name);
     });

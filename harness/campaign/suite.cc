@@ -125,8 +125,9 @@ class SectionCases {
   void apply(const Axes& axes) {
     for (const auto& [name, values] : axes) {
       if (!has(name)) continue;
-      const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                   [&](const IniEntry& entry) { return entry.key == name; });
+      const auto at =
+          std::find_if(entries_.begin(), entries_.end(),
+                       [&name = name](const IniEntry& entry) { return entry.key == name; });
       if (at != entries_.end()) {
         at->values = values;
       } else {
@@ -170,8 +171,9 @@ void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, 
     if (values.empty() || std::find(values.begin(), values.end(), "") != values.end()) {
       usage_error("axis {}: empty value list or element; write {}=value,value", name, name);
     }
-    const bool read = std::any_of(sections.begin(), sections.end(),
-                                  [&](const SectionCases& section) { return section.has(name); });
+    const bool read =
+        std::any_of(sections.begin(), sections.end(),
+                    [&name = name](const SectionCases& section) { return section.has(name); });
     if (read) continue;
     usage_error("axis {}: no operator of {} has this parameter; {} has {}", name, file.path,
                 sections.front().op(), sections.front().param_names());

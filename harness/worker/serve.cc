@@ -118,7 +118,7 @@ class Server {
   void validate(const Case& c) const {
     const OpEntry& op = find_op(c.op, registry_);
     for (const auto& [name, value] : c.params) {
-      const auto is_it = [&](const Param& param) { return param.name == name; };
+      const auto is_it = [&name = name](const Param& param) { return param.name == name; };
       const auto at_default = c.defaults.find(name);
       if (at_default != c.defaults.end() && at_default->second == value) continue;
       if (std::ranges::any_of(op.params, is_it)) continue;

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // How host kernels choose between instruction sets at run time. The vectors are in vector_<isa>.h,
-// each included once per source, below that source's target pragma.
+// each included once per source, behind that source's MOEGATE_TARGET_BEGIN.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <span>
 
-#if defined(__x86_64__) && !defined(__clang__)  // clang has no `#pragma GCC target`
+#ifdef __x86_64__
 #define MOEGATE_HOST_X86
+#endif
+
+/// What a source defines between these two is compiled for the instruction sets named, as in
+/// MOEGATE_TARGET_BEGIN("avx2,fma"). For GCC, which includes nothing behind it, the file's end ends it.
+#define MOEGATE_PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define MOEGATE_TARGET_BEGIN(sets) \
+  MOEGATE_PRAGMA(clang attribute push(__attribute__((target(sets))), apply_to = function))
+#define MOEGATE_TARGET_END MOEGATE_PRAGMA(clang attribute pop)
+#else
+#define MOEGATE_TARGET_BEGIN(sets) MOEGATE_PRAGMA(GCC target(sets))
+#define MOEGATE_TARGET_END
 #endif
 
 namespace moegate::host {
@@ -20,9 +32,18 @@ constexpr int whole_vectors(int floats) {
 }
 
 #ifdef MOEGATE_HOST_X86
+#ifdef __clang__
+// Clang 14 cannot ask for F16C, which every processor with AVX2 has.
+inline bool has_f16c() {
+  return true;
+}
+#else
+inline bool has_f16c() {
+  return __builtin_cpu_supports("f16c") != 0;
+}
+#endif
 inline bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-         __builtin_cpu_supports("f16c") != 0;
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
 }
 inline bool has_avx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&

@@ -3,11 +3,13 @@
 #include "kernels/dense_fc2/host/dense.h"
 
 #ifdef MOEGATE_HOST_X86
+#ifndef __clang__
 // GCC 12 warns of its own intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
-#pragma GCC target("avx512f,avx512bw,avx512vl,fma,f16c")
+MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/moe_gemm/host/decode_avx512.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
@@ -18,6 +20,7 @@ const moe_gemm::host::Isa kAvx512 = {"avx512", moegate::host::has_avx512,
                                      moe_gemm::host::multiply<moe_gemm::host::Avx512>};
 
 }  // namespace moegate::dense_fc2::host
+MOEGATE_TARGET_END
 #else
 namespace moegate::dense_fc2::host {
 const moe_gemm::host::Isa kAvx512 = {.name = "avx512", .present = moegate::host::has_avx512};

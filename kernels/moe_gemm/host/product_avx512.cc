@@ -3,11 +3,13 @@
 #include "kernels/moe_gemm/host/product.h"
 
 #ifdef MOEGATE_HOST_X86
+#ifndef __clang__
 // GCC 12 warns of its own intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
-#pragma GCC target("avx512f,avx512bw,avx512vl,fma,f16c")
+MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/moe_gemm/host/decode_avx512.h"
 #include "kernels/moe_gemm/host/product_body.h"
 
@@ -16,6 +18,7 @@ namespace moegate::moe_gemm::host {
 const Isa kAvx512 = {"avx512", moegate::host::has_avx512, widen<Avx512>, multiply<Avx512>};
 
 }  // namespace moegate::moe_gemm::host
+MOEGATE_TARGET_END
 #else
 namespace moegate::moe_gemm::host {
 const Isa kAvx512 = {.name = "avx512", .present = moegate::host::has_avx512};

@@ -4,7 +4,7 @@
 
 #ifdef MOEGATE_HOST_X86
 #include <immintrin.h>
-#pragma GCC target("avx2,fma,f16c")
+MOEGATE_TARGET_BEGIN("avx2,fma,f16c")
 #include "kernels/host/vector_avx2.h"
 #include "kernels/qmoe/host/dot_body.h"
 
@@ -59,6 +59,7 @@ struct Avx2 : moegate::host::Avx2Vector {
 const Isa kAvx2 = {"avx2", moegate::host::has_avx2, widen_row<Avx2>, multiply<Avx2>};
 
 }  // namespace moegate::qmoe::host
+MOEGATE_TARGET_END
 #else
 namespace moegate::qmoe::host {
 const Isa kAvx2 = {.name = "avx2", .present = moegate::host::has_avx2};

@@ -4,11 +4,13 @@
 #include "kernels/qmoe/host/dot.h"
 
 #ifdef MOEGATE_HOST_X86
+#ifndef __clang__
 // GCC 12 warns of its own intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
-#pragma GCC target("avx512f,avx512bw,avx512vl,fma,f16c")
+MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/host/vector_avx512.h"
 #include "kernels/qmoe/host/dot_body.h"
 
@@ -60,6 +62,7 @@ struct Avx512 : moegate::host::Avx512Vector {
 const Isa kAvx512 = {"avx512", moegate::host::has_avx512, widen_row<Avx512>, multiply<Avx512>};
 
 }  // namespace moegate::qmoe::host
+MOEGATE_TARGET_END
 #else
 namespace moegate::qmoe::host {
 const Isa kAvx512 = {.name = "avx512", .present = moegate::host::has_avx512};
