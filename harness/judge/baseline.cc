@@ -124,7 +124,7 @@ std::pair<std::string, std::string> parse_key(const Place& place, const std::str
   const bool one =
       at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
   if (line.empty() || !one || at == 0 || at + 1 == line.size()) {
-    place.fail("'{}' is no case; write '<key> <variant>' and, indented by a tab, its values", line);
+    place.fail("'{}' is no row; write '<key> <variant>' and, indented by a tab, its values", line);
   }
   return {line.substr(0, at), line.substr(at + 1)};
 }

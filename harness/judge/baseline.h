@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baseline files: what a device class is expected to deliver, as sorted text that diffs and merges
-// well in review, and the ledger of who blessed what and why. Two lines per case, a constant key
-// line and an indented value line: edits of neighbouring cases merge.
+// well in review, and the ledger of who blessed what and why. Two lines per row, a constant key
+// line and an indented value line: edits of neighbouring rows merge.
 //
 //   #moegate-baseline 1
 //   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f  judged span
