@@ -31,13 +31,12 @@ WITH published (experts, hidden, inter, variant, gain) AS (
   FROM best a JOIN best b USING (model, shape, round)
   WHERE b.variant = 'gather' AND a.variant <> 'gather' AND a.judged > 0 AND b.judged > 0
   GROUP BY a.case_id, a.variant
-), varying AS (
-  SELECT model, j.key AS name FROM placed, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 )
 SELECT model,
        CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
-        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = placed.model AND v.name = j.key)) AS other,
+        WHERE j.key <> 'tokens'
+          AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,
        placed.variant,
        block,
        round(ns / 1000, 2) AS us,

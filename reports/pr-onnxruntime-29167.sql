@@ -45,13 +45,13 @@ WITH published (hidden, inter, block, variant, fc1, fc2) AS (
 ), route AS (
   SELECT DISTINCT model, layer, variant, before, iif(variant GLOB 'split_k*', before, variant) AS fc2_variant
   FROM layer_cell
-), varying AS (
+), varies AS (  -- within a model, which here is two sections
   SELECT model, j.key AS name FROM route, json_each(layer) j
   GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 )
 SELECT model,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(layer) j
-        WHERE EXISTS (SELECT 1 FROM varying v WHERE v.model = route.model AND v.name = j.key)) AS other,
+        WHERE EXISTS (SELECT 1 FROM varies v WHERE v.model = route.model AND v.name = j.key)) AS other,
        route.variant AS route,
        max(us) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 us, cold",
        max(launches) FILTER (WHERE is_fc1 AND cache = 'cold') AS "launches, cold",

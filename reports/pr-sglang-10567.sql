@@ -48,7 +48,7 @@ WITH published (tokens, route, gate_up, down, layer) AS (
   SELECT model, shape, route, is_down,
          speedup_with_interval(x, reach, 2) AS text
   FROM change
-), varying AS (
+), varies AS (  -- within a model, which here is two sections
   SELECT model, j.key AS name FROM best, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 ), placed AS (
   SELECT gemm.*, memory_ns, products_ns, text, 100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent,
@@ -62,7 +62,7 @@ WITH published (tokens, route, gate_up, down, layer) AS (
 SELECT model,
        CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
-        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = placed.model AND v.name = j.key)) AS other,
+        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varies v WHERE v.model = placed.model AND v.name = j.key)) AS other,
        placed.route,
        block,
        round(max(ns) FILTER (WHERE NOT is_down) / 1000, 1) AS "gate-up us",

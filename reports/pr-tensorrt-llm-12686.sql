@@ -63,9 +63,6 @@ WITH what (place, variant, role, tile, before) AS (
          max(memory_ns, coalesce(products_ns(bench_case.flops, fp8), 0)) AS sparse_ns
   FROM roof JOIN ceilings USING (run_id) JOIN dense USING (case_id) JOIN bench_case USING (case_id)
   WHERE run_id = :run
-), varying AS (
-  SELECT model, j.key AS name FROM placed JOIN bench_case USING (case_id), json_each(params) j
-  GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 ), claimed AS (
   SELECT case_id, variant, CASE role WHEN 'before' THEN p.before ELSE p.after END AS us,
          CASE role WHEN 'after' THEN p.before / p.after END AS speedup
@@ -75,7 +72,8 @@ WITH what (place, variant, role, tile, before) AS (
 SELECT model,
        CAST(params ->> 'tokens' AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
-        WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varying v WHERE v.model = placed.model AND v.name = j.key)) AS other,
+        WHERE j.key <> 'tokens'
+          AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,
        placed.variant,
        role || coalesce(', ' || tile, '') AS "what it is",
        round(ns / 1000, 2) AS us,

@@ -26,11 +26,6 @@ WITH measured AS (
   SELECT case_id, variant, before, exp(avg(ln(before_ns))) AS before_ns, exp(avg(ln(after_ns))) AS after_ns,
          avg(x) AS x, reach95(x) AS reach, max(path) AS path
   FROM ratio GROUP BY case_id, variant
-), varying AS (
-  SELECT section, j.key AS name
-  FROM run_case JOIN bench_case USING (case_id), json_each(params) j
-  WHERE run_id = :run
-  GROUP BY section, j.key HAVING count(DISTINCT j.value) > 1
 )
 SELECT section AS model,
        CAST(params ->> 'tokens' AS INTEGER) AS tokens,
@@ -39,7 +34,7 @@ SELECT section AS model,
        params ->> 'cache' AS cache,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
         WHERE j.key NOT IN ('tokens', 'routing', 'launch', 'cache')
-          AND EXISTS (SELECT 1 FROM varying v WHERE v.section = rc.section AND v.name = j.key)) AS other,
+          AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = rc.section AND v.name = j.key)) AS other,
        before,
        variant,
        round(before_ns / 1000, iif(before_ns < 1e5, 2, 1)) AS "Before (us)",

@@ -159,7 +159,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     return shared;
   };
   for (const auto& [program, rows] : replays) {
-    fmt::print(stderr, "replaying {} of {} cases against {}\n", rows.size(), input.sides.size(),
+    fmt::print(stderr, "replaying {} of {} rows against {}\n", rows.size(), input.sides.size(),
                program);
     PreparedAb prepared = prepare_ab(replay_options(input, program, rows), source);
     Comparison result = run_ab(store, std::move(prepared), limits);

@@ -12,6 +12,7 @@
 #include "harness/commands/flags.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
+#include "harness/store/rows.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -72,20 +73,22 @@ Table list_runs_table(const std::string& db) {
       store.database(),
       "SELECT run_id, label, started, status, device.name, timer, rounds, git_sha, dirty, "
       "(SELECT count(*) FROM result JOIN process USING (process_id) "
-      " WHERE process.run_id = run.run_id) FROM run JOIN device USING (device_id) "
+      " WHERE process.run_id = run.run_id) AS results FROM run JOIN device USING (device_id) "
       "ORDER BY run_id");
+  const Columns run(rows);
   Table table{
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"}, {}};
   while (rows.step()) {
-    table.rows.push_back({{rows.text(0), true},
-                          {rows.text(1)},
-                          {rows.text(2)},
-                          {rows.text(3)},
-                          {rows.text(4)},
-                          {rows.text(5)},
-                          {rows.text(6), true},
-                          {rows.text(7).substr(0, 12) + (rows.integer(8) != 0 ? "+dirty" : "")},
-                          {rows.text(9), true}});
+    const std::string commit = run.text("git_sha").substr(0, 12);
+    table.rows.push_back({{run.text("run_id"), true},
+                          {run.text("label")},
+                          {run.text("started")},
+                          {run.text("status")},
+                          {run.text("name")},
+                          {run.text("timer")},
+                          {run.text("rounds"), true},
+                          {commit + (run.integer("dirty") != 0 ? "+dirty" : "")},
+                          {run.text("results"), true}});
   }
   return table;
 }

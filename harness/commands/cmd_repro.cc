@@ -7,6 +7,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/store/rows.h"
 #include "harness/values/provenance.h"
 
 namespace moegate {
@@ -33,14 +34,15 @@ Row find_row(Store& store, int64_t id) {
     usage_error("row {} is not in {}; the latency report shows row numbers", id,
                 store.database().path());
   }
-  Row row{query.text(0),
-          query.text(1),
-          query.text(2),
-          query.text(6),
-          static_cast<int>(query.integer(3)),
-          query.text(4),
-          {}};
-  row.options.from_json(query.text(5));
+  const Columns columns(query);
+  Row row{.suite = columns.text("suite"),
+          .key = columns.text("key"),
+          .variant = columns.text("variant"),
+          .device = columns.text("backend"),
+          .protocol = static_cast<int>(columns.integer("protocol")),
+          .git_sha = columns.text("git_sha"),
+          .options = {}};
+  row.options.from_json(columns.text("options"));
   return row;
 }
 

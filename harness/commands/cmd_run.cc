@@ -28,7 +28,7 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
   };
   po::options_description flags("What to keep");
   flags.add(
-      rounds_flag(run.rounds, "worker processes, each measuring every case: the unit of evidence"));
+      rounds_flag(run.rounds, "worker processes, each measuring every row: the unit of evidence"));
   flags.add(db_flag(run.db, kStoreMade));
   flags.add_options()                                                                          //
       ("label", po::value(&run.label)->default_value("")->value_name("L"), "name of the run")  //
@@ -75,8 +75,8 @@ void print_plan(RunOptions options) {
   const Plan plan = prepare(options, worker_processes()).plan;
   const std::vector<RowName> rows = plan.rows();
   for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
-  fmt::print(stderr, "{} cases, {} with their variants, {} rounds on the {} device\n",
-             plan.cases.size(), rows.size(), options.rounds, name_of(plan.hello.device.backend));
+  fmt::print(stderr, "{} cases, {} rows, {} rounds on the {} device\n", plan.cases.size(),
+             rows.size(), options.rounds, name_of(plan.hello.device.backend));
 }
 
 }  // namespace

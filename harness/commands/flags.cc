@@ -112,7 +112,7 @@ po::options_description selection_flags(RunOptions& run) {
        })
            ->default_value("120s")
            ->value_name("T"),
-       "a variant that takes longer on a case is recorded as a timeout")  //
+       "a row that takes longer is recorded as a timeout")  //
       ("shard", read_by([&](const std::string& text) { read_shard(text, run); })->value_name("I/N"),
        "every N-th case, starting with the I-th (I from 1)");
   return flags;
@@ -188,7 +188,7 @@ Limits LimitOptions::of(Backend backend) const {
   limits.margin = margin.value_or(limits.margin);
   limits.fail_at = fail_at.value_or(limits.fail_at);
   if (limits.fail_at < limits.margin) {
-    usage_error("--fail-at {:g}% is below --margin {:g}%; a case cannot fail inside the margin",
+    usage_error("--fail-at {:g}% is below --margin {:g}%; a row cannot fail inside the margin",
                 100 * limits.fail_at, 100 * limits.margin);
   }
   return limits;
@@ -201,7 +201,7 @@ po::options_description limit_flags(LimitOptions& limits) {
   po::options_description flags("What counts as slower");
   flags.add_options()  //
       ("margin", share("--margin", limits.margin)->value_name("P%"),
-       "a case may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
+       "a row may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
        "host)")  //
       ("fail-at", share("--fail-at", limits.fail_at)->value_name("P%"),
        "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)");

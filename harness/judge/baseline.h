@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baseline files: what a device class is expected to deliver, as sorted text that diffs and merges
-// well in review, and the ledger of who blessed what and why. Two lines per case, a constant key
-// line and an indented value line: edits of neighbouring cases merge.
+// well in review, and the ledger of who blessed what and why. Two lines per row, a constant key
+// line and an indented value line: edits of neighbouring rows merge.
 //
 //   #moegate-baseline 1
 //   #class nvidia-h200  suite nightly  protocol 1  timer cupti  flush read  gpu GPU-3f  judged span
@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/natural_less.h"
 #include "harness/values/sample.h"
 
 namespace moegate {
@@ -32,13 +33,6 @@ struct BaselineRow {
   std::string by;         // id of the blessing
   double anchor = 0;      // best level blessed for it, or the last that was accepted as creep
   std::string code, out;  // hashes: what was launched, its outputs; empty: unknown
-};
-
-/// Orders by text, digits by their number: tokens=8 before tokens=16.
-struct NaturalLess {
-  bool operator()(const std::string& a, const std::string& b) const;
-  bool operator()(const std::pair<std::string, std::string>& a,
-                  const std::pair<std::string, std::string>& b) const;
 };
 
 /// What holds for every row of a baseline file; rows measured otherwise do not compare.

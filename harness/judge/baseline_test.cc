@@ -144,17 +144,6 @@ TEST_F(BaselineTest, ErrorsNameFileAndLine) {
   EXPECT_THROW(read_baseline(dir_ / "none.tsv"), Error);
 }
 
-TEST(NaturalLess, OrdersNumbersByTheirValue) {
-  const NaturalLess less;
-  EXPECT_TRUE(less("tokens=8", "tokens=16"));
-  EXPECT_FALSE(less("tokens=16", "tokens=8"));
-  EXPECT_TRUE(less("a", "a1"));
-  EXPECT_TRUE(less("a08", "a8") != less("a8", "a08"));
-  EXPECT_FALSE(less("a8", "a8"));
-  EXPECT_TRUE(less("x=99999999999999999999999998", "x=99999999999999999999999999"));
-  EXPECT_TRUE(less(std::pair<std::string, std::string>{"k8", "z"}, {"k16", "a"}));
-}
-
 TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
   Baseline before = read_baseline(file(kText));
   const auto key = std::pair<std::string, std::string>{"topk_sort/experts=128,tokens=8", "chain3"};

@@ -172,7 +172,7 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
   for (const std::string& suite : suites) text += bless_suite(run, suite, sides, options);
   if (fewest < kEnoughProcesses) {
     text += fmt::format(
-        "note: some cases have {} process(es); use --rounds {} or more for a baseline that can "
+        "note: some rows have {} process(es); use --rounds {} or more for a baseline that can "
         "decide\n",
         fewest, kEnoughProcesses);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An A/B as values: two programs, or two variants of one, measured side by side, and what was
-// decided about every case. ab.h only measures. replay_rule.h decides what to measure next and
+// decided about every row. ab.h only measures. replay_rule.h decides what to measure next and
 // gives the verdict. ab_report.h words it.
 #pragma once
 
@@ -20,7 +20,7 @@ using VariantPair = std::pair<std::string, std::string>;
 
 struct Comparison {
   int64_t base_run = 0, head_run = 0;
-  std::optional<VariantPair> pair;  // absent: two programs, each case against its own
+  std::optional<VariantPair> pair;  // absent: two programs, each row against its own
   bool trust_code = true;           // the same machine code was not judged for latency
   Sides base, head;                 // of all rounds
   Replayed decided;
@@ -29,7 +29,7 @@ struct Comparison {
   bool interrupted = false;
 };
 
-/// The log ratios of one case over the rounds [first, last) that both sides measured.
+/// The log ratios of one row over the rounds [first, last) that both sides measured.
 PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last);
 
 }  // namespace moegate

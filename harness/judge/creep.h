@@ -28,7 +28,7 @@ struct CreepLimits {
 /// is the lower bound of its change against the baseline.
 double creep(double low, double base, double anchor);
 
-/// Fails the cases that are above their anchor by more than the limit, though they pass against a
+/// Fails the rows that are above their anchor by more than the limit, though they pass against a
 /// baseline that left the anchor. Cases that were not judged for latency have no bound and stay.
 void apply_creep(GateResult& result, const std::map<std::string, Expectation>& expected,
                  const CreepLimits& limits);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/base/hash.h"
+#include "harness/base/natural_less.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run, or a baseline, says about every case and variant: the rows of its processes
+// What a run, or a baseline, says about every row: the levels of its processes
 // summarised to one Side. Which of their numbers is judged, the rows say (Judged).
 #pragma once
 
@@ -52,7 +52,7 @@ Sides collect(const Baseline& baseline);
 
 /// The conditions a run was measured under, as a baseline of one of its suites states them.
 BaselineHeader header_of(const RunInfo& run, const std::string& suite);
-/// The cases of one suite that are fit for a baseline, as its rows by `by`.
+/// The rows of one suite that are fit for a baseline, as its own by `by`.
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
                      const std::string& by);
 

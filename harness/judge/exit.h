@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 
 // Exit::coverage is decided in three places: Tally::exit() for a run whose rows crashed or timed
-// out, decide_exit() for a gate whose cases are missing, tune_exit() for a task that got no
+// out, decide_exit() for a gate whose rows are missing, tune_exit() for a task that got no
 // configuration. It is thrown where a selection matches nothing at all: plan, ab, history.
 namespace moegate {
 

@@ -57,13 +57,13 @@ struct GateResult {
   std::vector<CaseVerdict> cases;
   std::map<std::string, Expectation> suites;  // without their sides
   std::map<Outcome, int> counts;
-  int not_judged = 0;  // new cases of suites that there is something to compare with
+  int not_judged = 0;  // new rows of suites that there is something to compare with
   int blind = 0;
   int unsupported = 0;  // stated by the variant, expected by nobody
   int not_run = 0;      // in the baseline, outside the run's selection
   /// Over the cases judged for latency, as a share: a common shift is no single regression.
   double median_change = 0;
-  int judged = 0;                            // cases whose latency was judged
+  int judged = 0;                            // rows whose latency was judged
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
@@ -71,7 +71,7 @@ struct GateResult {
 /// Sets `counts` and `not_judged` from the cases, after something changed an outcome.
 void count_outcomes(GateResult& result);
 
-/// Expectations by suite; a suite without one has only new cases. What was replayed is decided by
+/// Expectations by suite; a suite without one has only new rows. What was replayed is decided by
 /// that and not by the numbers at hand.
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
@@ -92,14 +92,14 @@ FailOn parse_fail_on(const std::string& list);
 
 /// The one exit code: the gravest (exit.h) of what is due. A wrong output fails always.
 /// `lacks_baseline`: a blessed baseline was demanded and is not there. FailOn::inconclusive means
-/// new cases that were not judged, and undecided() results, too.
+/// new rows that were not judged, and undecided() results, too.
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
 
 /// There was something to compare with, and not one case could be compared with it. A host's
 /// yardsticks, which are judged for accuracy only, do not count beside cases that are left open.
 bool undecided(const GateResult& result);
 
-/// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 cases; ..." Exit 0 is PASS,
+/// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 rows; ..." Exit 0 is PASS,
 /// UNDECIDED, or NO BASELINE where no suite has anything to compare with.
 std::string sentence(const GateResult& result, Exit exit);
 

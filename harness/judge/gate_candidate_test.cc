@@ -38,7 +38,7 @@ class CandidateTest : public GateTest {
 TEST_F(CandidateTest, ADisturbedRunBecomesNone) {
   add_run(disturbed());
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 rows")) << out_;
   EXPECT_TRUE(says("not recorded as candidate: 4 of 4 measured rows are too noisy")) << out_;
   EXPECT_FALSE(fs::exists(dir_ / "cand"));
   add_run();
@@ -58,7 +58,7 @@ TEST_F(CandidateTest, ItGetsTheRowsThatItLacksFromALaterNight) {
     return true;
   });
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_TRUE(starts("PASS: 0 inconclusive, 2 new (not judged), 2 pass of 4 cases")) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 2 new (not judged), 2 pass of 4 rows")) << out_;
   EXPECT_TRUE(says("2 rows that it lacked were added")) << out_;
   const std::string second = text_of(candidate());
   const size_t rows = first.find("topk_sort/tokens=16");
@@ -70,7 +70,7 @@ TEST_F(CandidateTest, ItGetsTheRowsThatItLacksFromALaterNight) {
   EXPECT_EQ(text_of(candidate()), second);
   add_run();
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 cases")) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 rows")) << out_;
   EXPECT_EQ(text_of(candidate()), second);
 }
 
@@ -105,7 +105,7 @@ TEST_F(CandidateTest, TheSameRunAgainHasNoBaseline) {
   add_run();
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(gate_candidate(), 0) << out_;
-    EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+    EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 rows")) << out_;
     EXPECT_TRUE(says("recorded as candidate in")) << out_;
   }
   EXPECT_EQ(gate_candidate({"--require-baseline"}), 22) << out_;
@@ -118,10 +118,10 @@ TEST_F(CandidateTest, AnEmptyOneOfAnOlderVersionIsNone) {
   std::ofstream(candidate()) << text.substr(0, text.find("topk_sort"));
   add_run();
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 cases")) << out_;
+  EXPECT_TRUE(starts("NO BASELINE: 0 inconclusive, 4 new of 4 rows")) << out_;
   add_run();
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 cases")) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 4 pass of 4 rows")) << out_;
 }
 
 TEST_F(CandidateTest, BlessRefusesADisturbedRow) {
@@ -141,9 +141,9 @@ TEST_F(CandidateTest, ABaselineWithoutARowOfTheRunLeavesItUndecided) {
   add_run();
   const fs::path verdict = dir_ / "v.json", junit = dir_ / "j.xml";
   EXPECT_EQ(gate({"--verdict", verdict.string(), "--junit", junit.string()}), 0) << out_;
-  EXPECT_TRUE(starts("UNDECIDED: 0 inconclusive, 4 new (not judged) of 4 cases")) << out_;
+  EXPECT_TRUE(starts("UNDECIDED: 0 inconclusive, 4 new (not judged) of 4 rows")) << out_;
   EXPECT_TRUE(
-      says("4 new cases were not judged: there is no row to compare them with, for example for "
+      says("4 new rows were not judged: there is nothing to compare them with, for example "
            "topk_sort/tokens=8 chain.\n"))
       << out_;
   const auto v = nlohmann::json::parse(text_of(verdict));
@@ -157,7 +157,7 @@ TEST_F(CandidateTest, YardsticksAloneDecideNothing) {
   bless_run(add_run());
   add_run(disturbed());
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(starts("UNDECIDED: 2 inconclusive, 2 pass of 4 cases")) << out_;
+  EXPECT_TRUE(starts("UNDECIDED: 2 inconclusive, 2 pass of 4 rows")) << out_;
   EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
 }
 
@@ -165,7 +165,7 @@ TEST_F(CandidateTest, ANewVariantBesideJudgedOnesPasses) {
   bless_run(add_run([](Row& row, int) { return !is(row, "16", "fused"); }));
   add_run();
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(starts("PASS: 0 inconclusive, 1 new (not judged), 3 pass of 4 cases")) << out_;
+  EXPECT_TRUE(starts("PASS: 0 inconclusive, 1 new (not judged), 3 pass of 4 rows")) << out_;
   EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
 }
 

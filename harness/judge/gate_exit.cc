@@ -108,15 +108,15 @@ std::string sentence(const GateResult& result, Exit exit) {
     const auto it = result.counts.find(o);
     const int n = it == result.counts.end() ? 0 : it->second;
     const int not_judged = o == Outcome::fresh ? result.not_judged : 0;
-    const auto add = [&](int cases, const char* remark) {
-      counts += fmt::format("{}{} {}{}", counts.empty() ? "" : ", ", cases, name_of(o), remark);
+    const auto add = [&](int rows, const char* remark) {
+      counts += fmt::format("{}{} {}{}", counts.empty() ? "" : ", ", rows, name_of(o), remark);
     };
     if (not_judged > 0) add(not_judged, " (not judged)");
     // Inconclusive is said even when it is none: it must never hide behind "pass".
     if (n > not_judged || o == Outcome::inconclusive) add(n - not_judged, "");
   }
   std::string text =
-      fmt::format("{}: {} of {} cases", first_word(result, exit), counts, result.cases.size());
+      fmt::format("{}: {} of {} rows", first_word(result, exit), counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);

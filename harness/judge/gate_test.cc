@@ -16,7 +16,7 @@ TEST_F(GateTest, AnUnchangedRunPasses) {
   EXPECT_EQ(gate({"--verdict", (dir_ / "v.json").string(), "--report", (dir_ / "r.md").string()}),
             0)
       << out_;
-  EXPECT_EQ(out_.rfind("**PASS: 0 inconclusive, 4 pass of 4 cases", 0), 0u) << out_;
+  EXPECT_EQ(out_.rfind("**PASS: 0 inconclusive, 4 pass of 4 rows", 0), 0u) << out_;
   EXPECT_TRUE(says("sw_power_cap in 1 of 3 processes")) << out_;
   EXPECT_TRUE(says("To repeat: `moegate run --suite nightly`")) << out_;
   EXPECT_EQ(text_of(dir_ / "r.md"), out_);
@@ -39,7 +39,7 @@ TEST_F(GateTest, ASlowerCaseFails) {
     return true;
   });
   EXPECT_EQ(gate(), 10) << out_;
-  EXPECT_TRUE(says("FAIL (exit 10): 1 regressed, 1 improved, 0 inconclusive, 2 pass of 4 cases"))
+  EXPECT_TRUE(says("FAIL (exit 10): 1 regressed, 1 improved, 0 inconclusive, 2 pass of 4 rows"))
       << out_;
   EXPECT_TRUE(says("+5.0 %")) << out_;
   EXPECT_TRUE(says("moegate bless --db")) << out_;
@@ -242,7 +242,7 @@ TEST_F(GateTest, AHostIsJudgedByItsRatios) {
     return true;
   });
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(says("4 pass of 4 cases; median change +0.0 %")) << out_;
+  EXPECT_TRUE(says("4 pass of 4 rows; median change +0.0 %")) << out_;
   add_run([](Row& row, int) {
     if (row.variant == "fused" && row.tokens == "8") row.result.ratio *= 2;
     return true;
@@ -269,7 +269,7 @@ TEST_F(GateTest, ABusyHostIsInconclusiveNotSlower) {
   EXPECT_TRUE(says("the machine was busy")) << out_;
   add_run(busy(2));  // two quiet processes are evidence, and they see no change
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(says("4 pass of 4 cases")) << out_;
+  EXPECT_TRUE(says("4 pass of 4 rows")) << out_;
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::vector<Judgement> extend(Confirmed first, std::span<const PairedQuestion> a
                               const Limits& limits) {
   if (again.size() != first.undecided.size()) {
     throw std::invalid_argument(
-        fmt::format("{} cases extended, {} are undecided", again.size(), first.undecided.size()));
+        fmt::format("{} rows extended, {} are undecided", again.size(), first.undecided.size()));
   }
   const auto judged = judge_pairs(again, one_look(limits));
   for (size_t i = 0; i < judged.size(); ++i) first.judgements[first.undecided[i]] = judged[i];

@@ -4,7 +4,7 @@
 //
 // Why the error rate holds:
 // - The rounds used to select are not used to test, so selection does not bias the p-values. Holm's
-//   correction over the selected cases is enough (screen and clean: Wasserman & Roeder 2009).
+//   correction over the selected rows is enough (screen and clean: Wasserman & Roeder 2009).
 // - The extension is planned before anything is seen and judges its new rounds alone. Each of the
 //   two looks gets half of alpha. Their sum bounds the chance of any false alarm.
 // - There is no third look.
@@ -25,7 +25,7 @@ struct ReplayPlan {
   int extra_rounds = 24;
 };
 
-/// Indices of the suspects of a screen. It keeps back a case that is shown equal and
+/// Indices of the suspects of a screen. It keeps back a row that is shown equal and
 /// unsuspicious in both directions (p >= .05 each), and one that was not judged by its time (wrong,
 /// missing, new, identical, …). There is no correction, because a screen is no verdict.
 std::vector<size_t> suspects(std::span<const Judgement> screened);
@@ -35,7 +35,7 @@ struct Confirmed {
   std::vector<size_t> undecided;      // indices of those to extend
 };
 
-/// Judges the screened family on plan.rounds new rounds. If the plan has no extension, no case is
+/// Judges the screened family on plan.rounds new rounds. If the plan has no extension, no row is
 /// left undecided: an inconclusive one stays inconclusive.
 Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
                   const ReplayPlan& plan);

@@ -9,8 +9,8 @@
 
 namespace moegate {
 
-/// `fresh` is written "new": the run has the case, and there is no row to compare it with. Where
-/// its suite has a baseline the case is left open like an inconclusive one. identical: the machine
+/// `fresh` is written "new": the run has the row, and there is none to compare it with. Where
+/// its suite has a baseline the row is left open like an inconclusive one. identical: the machine
 /// code and its launch did not change, so nothing needs timing. waived: regressed within the bound
 /// of an active waiver.
 enum class Outcome {
@@ -28,7 +28,7 @@ enum class Outcome {
 constexpr int kOutcomes = 10;
 const char* name_of(Outcome o);
 
-/// What the processes of one side say about a case: the log of their levels, summarised.
+/// What the processes of one side say about a row: the log of their levels, summarised.
 struct Evidence {
   double mean_log = 0;
   double sd_log = 0;  // between processes; 0 for fewer than two
@@ -45,7 +45,7 @@ struct Limits {
   double alpha;     // family-wise error rate
   double prior_sd;  // expected standard deviation of a process's log level
   double prior_df;  // how many degrees of freedom that expectation is worth
-  double blind_at;  // a case that cannot see this change is blind
+  double blind_at;  // a row that cannot see this change is blind
 
   /// GPU spans: processes on one H200 differ by 0.1 %, with fresh allocations by up to 0.4 %. An
   /// estimate of 1.5 %, because half the estimates of a true 2 % are below 2 %.
@@ -59,7 +59,7 @@ struct Limits {
 /// nightly suite, two pairs of H200s differed with sd 0.7 and 1.0 %, at most 4.2 %.
 constexpr double kBetweenDevicesSd = 0.02;
 
-/// One case with both sides; n > 0 on both.
+/// One row with both sides; n > 0 on both.
 struct Question {
   Evidence base, head;
   double tick = 0;      // of the timer, as a share of the level; the margin is at least two
@@ -74,18 +74,18 @@ struct Judgement {
   double se = 0, df = 0;     // standard error of log(1 + effect), and its degrees of freedom
   double robust = 0;  // Hodges-Lehmann estimate of the effect over paired rounds; for comparison
   double p = 1, p_adjusted = 1;  // of "slower by more than the margin"; Holm over the family
-  double p_faster = 1;           // of "faster by more than the margin", for this case alone
+  double p_faster = 1;           // of "faster by more than the margin", for this row alone
   double mde = 0;  // smallest slow-down that would fail with probability 0.9; 0: none can
   bool blind = false;
   std::string why;  // one sentence with the numbers
 };
 
-/// Judges all cases of a run together, because every further case is a further chance of a false
-/// alarm. A case fails when its adjusted p is at most alpha and its estimate at least fail_at. A
-/// case with one process on a side is inconclusive: nothing is known about its spread.
+/// Judges all rows of a run together, because every further row is a further chance of a false
+/// alarm. A row fails when its adjusted p is at most alpha and its estimate at least fail_at. A
+/// row with one process on a side is inconclusive: nothing is known about its spread.
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
 
-/// One case measured by both sides in the same rounds, one after the other, in ABBA order: whatever
+/// One row measured by both sides in the same rounds, one after the other, in ABBA order: whatever
 /// a round's hour and machine do, they do to both.
 struct PairedQuestion {
   std::vector<double> log_ratios;  // log(head / base), one per round
@@ -95,7 +95,7 @@ struct PairedQuestion {
 /// Like judge_family, over paired rounds: the mean log ratio against its moderated spread over
 /// rounds. A family of ten or more fits its own prior (fit_prior), never quieter than half of what
 /// limits.prior_sd says; a smaller one takes the limits' (a ratio of two processes has sqrt(2)
-/// times the sd of one). No effect of the run is added: both sides share the rounds. A case with
+/// times the sd of one). No effect of the run is added: both sides share the rounds. A row with
 /// fewer than two rounds is inconclusive.
 std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waivers: failures that somebody owns, bounded in size and in time. A waived case is still run and
+// Waivers: failures that somebody owns, bounded in size and in time. A waived row is still run and
 // judged; beyond its waiver's bound it fails all the same. Read from ci/waivers.ini, one section
 // each.
 #pragma once
@@ -38,10 +38,10 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 /// Those of ci/waivers.ini in the tool's home; none where there is no such file.
 std::vector<Waiver> waivers_of_home();
 
-/// A failing case whose failures are all within waivers of `klass` becomes Outcome::waived.
+/// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived.
 /// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, both of
-/// which waive nothing, and more than 2 % of a suite's cases waived (one always may be). Notes:
-/// every waiver used, and, in a `full` run, every one that no failing case needed.
+/// which waive nothing, and more than 2 % of a suite's rows waived (one always may be). Notes:
+/// every waiver used, and, in a `full` run, every one that no failing row needed.
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
                    std::chrono::sys_days day, bool full);
 

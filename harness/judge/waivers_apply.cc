@@ -13,7 +13,7 @@ namespace {
 using std::chrono::sys_days;
 using Metric = Waiver::Metric;
 
-constexpr double kWaivedShare = 0.02;  // of a suite's cases
+constexpr double kWaivedShare = 0.02;  // of a suite's rows
 
 /// What is wrong with a case; empty for nothing that a waiver could waive.
 std::vector<Metric> failures_of(const CaseVerdict& v) {
@@ -82,7 +82,7 @@ void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day) 
     if (day > w.expires) {
       result.waiver_problems.push_back(fmt::format(
           "waiver {} of {} expired on {:%F}; {}", w.id, w.owner, w.expires,
-          a.failing > 0 ? fmt::format("{} case(s) still fail: fix them ({})", a.failing, w.issue)
+          a.failing > 0 ? fmt::format("{} row(s) still fail: fix them ({})", a.failing, w.issue)
                         : "delete it"));
     } else if (a.matched > w.max_cases) {
       result.waiver_problems.push_back(
@@ -107,7 +107,7 @@ void limit_share(GateResult& result) {
     const auto [waived, all] = counts;
     if (waived <= std::max(1, static_cast<int>(kWaivedShare * all))) continue;
     result.waiver_problems.push_back(
-        fmt::format("{} of the {} cases of suite '{}' are waived, more than {:g} %: fix some",
+        fmt::format("{} of the {} rows of suite '{}' are waived, more than {:g} %: fix some",
                     waived, all, suite, 100 * kWaivedShare));
   }
 }
@@ -125,7 +125,7 @@ void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const
   for (const Active& a : all) {
     const Waiver& w = *a.waiver;
     if (a.waived > 0) {
-      result.waiver_notes.push_back(fmt::format("{} case(s) waived by {} until {:%F} ({}, {}): {}",
+      result.waiver_notes.push_back(fmt::format("{} row(s) waived by {} until {:%F} ({}, {}): {}",
                                                 a.waived, w.id, w.expires, w.owner, w.issue,
                                                 w.reason));
     } else if (a.valid && full && a.failing == 0) {

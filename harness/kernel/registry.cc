@@ -14,72 +14,49 @@ Registry& registry() {
   return instance;
 }
 
-const OpEntry* find_or_null(const std::string& name) {
-  for (const OpEntry& op : registry().ops) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
+bool has_op(const Registry& r, const std::string& name) {
+  return std::ranges::any_of(r.ops, [&](const OpEntry& op) { return op.name == name; });
 }
 
-bool has_variant(const std::string& op, Backend backend, const std::string& name) {
-  return std::any_of(registry().variants.begin(), registry().variants.end(), [&](const Variant& v) {
+bool has_variant(const Registry& r, const std::string& op, Backend backend,
+                 const std::string& name) {
+  return std::ranges::any_of(r.variants, [&](const Variant& v) {
     return v.op == op && v.backend == backend && v.name == name;
   });
 }
 
 /// A build without a backend has none of its variants, and no use for its befores.
-bool has_any_variant(const std::string& op, Backend backend) {
-  return std::any_of(registry().variants.begin(), registry().variants.end(),
-                     [&](const Variant& v) { return v.op == op && v.backend == backend; });
+bool has_any_variant(const Registry& r, const std::string& op, Backend backend) {
+  return std::ranges::any_of(r.variants,
+                             [&](const Variant& v) { return v.op == op && v.backend == backend; });
 }
 
-void check_befores(const OpEntry& op, Backend backend, const std::vector<Before>& befores) {
-  if (!has_any_variant(op.name, backend)) return;
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Exit::internal, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void check_befores(const Registry& r, const OpEntry& op, Backend backend,
+                   const std::vector<Before>& befores) {
+  if (!has_any_variant(r, op.name, backend)) return;
   for (const Before& before : befores) {
-    if (has_variant(op.name, backend, before.variant)) continue;
-    throw Error(Exit::internal,
-                fmt::format("operator '{}' names before '{}', but has no {} variant of that name",
-                            op.name, before.variant, name_of(backend)));
+    if (has_variant(r, op.name, backend, before.variant)) continue;
+    fail("operator '{}' names before '{}', but has no {} variant of that name", op.name,
+         before.variant, name_of(backend));
   }
 }
 
-void check_registrations() {
-  Registry& r = registry();
-  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
-  std::sort(r.ops.begin(), r.ops.end(), by_name);
-  std::sort(r.variants.begin(), r.variants.end(), [](const Variant& a, const Variant& b) {
-    return std::tie(a.op, a.backend, a.name) < std::tie(b.op, b.backend, b.name);
-  });
-  const auto fail = [](const std::string& what) { throw Error(Exit::internal, what); };
-  for (size_t i = 1; i < r.ops.size(); ++i) {
-    if (r.ops[i].name == r.ops[i - 1].name) {
-      fail(fmt::format("operator '{}' is defined twice; rename one", r.ops[i].name));
-    }
+void check_op(const Registry& r, const OpEntry& op) {
+  for (const std::string& part : op.parts) {
+    if (has_op(r, part)) continue;
+    fail("operator '{}' has a part '{}', which does not exist", op.name, part);
   }
-  for (size_t i = 0; i < r.variants.size(); ++i) {
-    const Variant& v = r.variants[i];
-    if (!find_or_null(v.op)) {
-      fail(fmt::format("variant '{}' belongs to operator '{}', which does not exist; define its Op",
-                       v.name, v.op));
-    }
-    const Variant* last = i > 0 ? &r.variants[i - 1] : nullptr;
-    if (last && last->op == v.op && last->backend == v.backend && last->name == v.name) {
-      fail(fmt::format("operator '{}' has two {} variants named '{}'; rename one", v.op,
-                       name_of(v.backend), v.name));
-    }
+  if (!op.yardstick.empty() && !has_variant(r, op.name, Backend::host, op.yardstick)) {
+    fail("operator '{}' names yardstick '{}', but has no host variant of that name", op.name,
+         op.yardstick);
   }
-  for (const OpEntry& op : r.ops) {
-    for (const std::string& part : op.parts) {
-      if (find_or_null(part)) continue;
-      fail(fmt::format("operator '{}' has a part '{}', which does not exist", op.name, part));
-    }
-    if (!op.yardstick.empty() && !has_variant(op.name, Backend::host, op.yardstick)) {
-      fail(fmt::format("operator '{}' names yardstick '{}', but has no host variant of that name",
-                       op.name, op.yardstick));
-    }
-    check_befores(op, Backend::host, op.before.host);
-    check_befores(op, Backend::cuda, op.before.cuda);
-  }
+  check_befores(r, op, Backend::host, op.before.host);
+  check_befores(r, op, Backend::cuda, op.before.cuda);
 }
 
 }  // namespace
@@ -91,8 +68,33 @@ void register_variant(Variant variant) {
   registry().variants.push_back(std::move(variant));
 }
 
+void sort_and_check(Registry& r) {
+  std::ranges::sort(r.ops, {}, &OpEntry::name);
+  std::ranges::sort(r.variants, [](const Variant& a, const Variant& b) {
+    return std::tie(a.op, a.backend, a.name) < std::tie(b.op, b.backend, b.name);
+  });
+  for (size_t i = 1; i < r.ops.size(); ++i) {
+    if (r.ops[i].name == r.ops[i - 1].name) {
+      fail("operator '{}' is defined twice; rename one", r.ops[i].name);
+    }
+  }
+  for (size_t i = 0; i < r.variants.size(); ++i) {
+    const Variant& v = r.variants[i];
+    if (!has_op(r, v.op)) {
+      fail("variant '{}' belongs to operator '{}', which does not exist; define its Op", v.name,
+           v.op);
+    }
+    const Variant* last = i > 0 ? &r.variants[i - 1] : nullptr;
+    if (last && last->op == v.op && last->backend == v.backend && last->name == v.name) {
+      fail("operator '{}' has two {} variants named '{}'; rename one", v.op, name_of(v.backend),
+           v.name);
+    }
+  }
+  for (const OpEntry& op : r.ops) check_op(r, op);
+}
+
 const Registry& own_registry() {
-  static const bool once = (check_registrations(), true);
+  static const bool once = (sort_and_check(registry()), true);
   (void)once;
   return registry();
 }

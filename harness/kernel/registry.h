@@ -13,7 +13,11 @@ struct Registry {
   std::vector<Variant> variants;
 };
 
-/// All that registered themselves in this program. Throws as all_ops() does.
+/// Sorts by name. Throws Error(internal) for what does not fit together: a name given twice, a
+/// variant of no operator, a part, yardstick or before that does not exist.
+void sort_and_check(Registry& registry);
+
+/// All that registered themselves in this program. Throws as sort_and_check() does.
 const Registry& own_registry();
 
 /// As those of kernel.h, which are of own_registry().

@@ -70,8 +70,7 @@ std::string not_judged_text(const GateResult& result) {
   for (const CaseVerdict* v : worst_first(result, {Outcome::fresh})) {
     if (v->against.empty()) continue;
     return fmt::format(
-        "{} new cases were not judged: there is no row to compare them with, for example for {} "
-        "{}.",
+        "{} new rows were not judged: there is nothing to compare them with, for example {} {}.",
         result.not_judged, v->id.key, v->id.variant);
   }
   return "";
@@ -86,16 +85,16 @@ Paragraph counts(const GateReport& report) {
   }
   Paragraph paragraph;
   const auto say = [&](const std::string& text) { paragraph.lines.push_back({plain(text)}); };
-  say(fmt::format("{} of {} judged cases are inconclusive: neither shown slower nor shown equal.",
+  say(fmt::format("{} of {} judged rows are inconclusive: neither shown slower nor shown equal.",
                   inconclusive, report.result.judged));
   if (disturbed > 0)
-    say(fmt::format("{} cases could not be judged, for example: {}.", disturbed, why));
+    say(fmt::format("{} rows could not be judged, for example: {}.", disturbed, why));
   const std::string not_judged = not_judged_text(report.result);
   if (!not_judged.empty()) say(not_judged);
   say(fmt::format("{} are blind: they cannot see a change of {} on this machine.",
                   report.result.blind, limit(report.limits.blind_at)));
   say(
-      fmt::format("A case fails from {} when more than {} is certain (family-wise error {:g}, "
+      fmt::format("A row fails from {} when more than {} is certain (family-wise error {:g}, "
                   "Holm).",
                   limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha));
   return paragraph;

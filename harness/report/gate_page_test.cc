@@ -111,7 +111,7 @@ void expect_a_full_page(size_t budget, int failures, int variants) {
   EXPECT_TRUE(has_whole_tables(text)) << failures;
   EXPECT_EQ(count(text, "<sub>"), count(text, "</sub>"));
   EXPECT_NE(text.find(" left out for size; see verdict.json.\n"), std::string::npos);
-  EXPECT_NE(text.find("\nA case fails from "), std::string::npos) << "the end stays";
+  EXPECT_NE(text.find("\nA row fails from "), std::string::npos) << "the end stays";
   if (count(text, "\n| wrong ") < static_cast<size_t>(failures)) {
     EXPECT_EQ(text.find("| tokens "), std::string::npos) << "failures come first";
   }

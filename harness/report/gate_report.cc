@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/store/rows.h"
+
 namespace moegate {
 namespace {
 
@@ -150,13 +152,16 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
 std::string throttle_summary(Store& store, int64_t run) {
   Statement q(
       store.database(),
-      "SELECT throttle, count(*), (SELECT count(*) FROM process WHERE run_id = ?1) FROM process "
-      "WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle ORDER BY 2 DESC, 1");
+      "SELECT throttle, count(*) AS throttled, (SELECT count(*) FROM process WHERE run_id = ?1) AS "
+      "processes FROM process WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle "
+      "ORDER BY throttled DESC, throttle");
   q.bind(run);
+  const Columns cause(q);
   std::string text;
   while (q.step()) {
-    text += fmt::format("{}{} in {} of {} processes", text.empty() ? "" : ", ", q.text(0),
-                        q.integer(1), q.integer(2));
+    text +=
+        fmt::format("{}{} in {} of {} processes", text.empty() ? "" : ", ", cause.text("throttle"),
+                    cause.integer("throttled"), cause.integer("processes"));
   }
   return text;
 }

@@ -28,17 +28,17 @@ struct GateReport {
 inline const std::vector<Outcome> kFailures = {Outcome::regressed, Outcome::wrong, Outcome::missing,
                                                Outcome::environment};
 
-/// The cases with one of these outcomes in their order, regressions by their lower bound: by how
+/// The rows with one of these outcomes in their order, regressions by their lower bound: by how
 /// bad they are at least. They point into `result`.
 std::vector<const CaseVerdict*> worst_first(const GateResult& result,
                                             const std::vector<Outcome>& outcomes);
 
-/// First the verdict; then waivers and baselines, failures, waived cases, the tables of an A/B or
+/// First the verdict; then waivers and baselines, failures, waived rows, the tables of an A/B or
 /// else improvements, counts, provenance. Short of space, failures stay longest of the tables.
 Page gate_page(const GateReport& report);
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
-/// Every case as one row, for --format csv.
+/// A line for every row, for --format csv.
 Table verdict_table(const GateResult& result);
 
 /// Replaces the verdict rows of a run against the same baselines in one transaction.

@@ -13,7 +13,7 @@ namespace moegate {
 /// file where it has one (a path relative to `workspace`), and one ::warning for the rest.
 std::string annotations(const GateReport& report, const std::filesystem::path& workspace);
 
-/// Where a reviewer would change what a case is judged against: the line of its values in a
+/// Where a reviewer would change what a row is judged against: the line of its values in a
 /// baseline file, from 1; 0 when it is not there.
 int baseline_line(const std::filesystem::path& baseline, const CaseId& id);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "harness/base/natural_less.h"
 #include "harness/base/pattern.h"
 #include "harness/store/rows.h"
 
@@ -34,8 +35,9 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
               "SELECT DISTINCT case_id, key, variant FROM result JOIN bench_case USING (case_id)");
   std::vector<Name> names;
   std::vector<std::string> there;
+  const Columns columns(q);
   while (q.step()) {
-    Name name{q.integer(0), q.text(1), q.text(2)};
+    Name name{columns.integer("case_id"), columns.text("key"), columns.text("variant")};
     there.push_back(name.key + " " + name.variant);
     if (std::regex_search(name.key, cases) && std::regex_search(name.variant, variants))
       names.push_back(std::move(name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the level of a case and variant developed over the runs of a store, and where it changed.
+// How the level of a row developed over the runs of a store, and where it changed.
 // Report only: nothing here fails a gate.
 #pragma once
 
@@ -33,7 +33,7 @@ struct HistoryPoint {
   std::string code;  // hash of what was launched; empty: unknown
 };
 
-/// Points that compare: one case and variant, measured in one way on one GPU. A host's ratios
+/// Points that compare: one row, measured in one way on one GPU. A host's ratios
 /// compare within its class.
 struct HistorySeries {
   std::string key, variant, klass;

@@ -94,7 +94,7 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
   g.all_identical = timed == 0;
   std::vector<double> speedups;
   for (const auto& [round, values] : rounds) {
-    if (values.size() == timed)  // another set of cases would have another mean
+    if (values.size() == timed)  // another set of rows would have another mean
       speedups.push_back(std::exp(mean(values) * static_cast<double>(timed) / g.n));
   }
   if (speedups.size() < 2) return g;

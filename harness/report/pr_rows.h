@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers behind the tables of pr_table.h: what became of each case, its speed-up and interval,
+// The numbers behind the tables of pr_table.h: what became of each row, its speed-up and interval,
 // and the geomean of a table.
 #pragma once
 
@@ -29,7 +29,7 @@ struct PrRow {
 /// The rows of one table share these: suite, model, op, config, variant.
 using PrGroup = std::array<std::string, 5>;
 
-/// Every case that can have a speed-up, by table, tokens ascending. The rows point into `tables`.
+/// Every row that can have a speed-up, by table, tokens ascending. The rows point into `tables`.
 std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables);
 
 /// Two-sided 95 % interval of the log speed-up, from the one-sided 95 % bounds that were judged;
@@ -44,7 +44,7 @@ struct PrGeomean {
 };
 
 /// Over every row with a speed-up. The interval is Student's over the rounds that all timed rows
-/// have (another set of cases has another mean), of the mean over the rows, identical ones as 0;
+/// have (another set of rows has another mean), of the mean over the rows, identical ones as 0;
 /// nothing below two such rounds.
 PrGeomean geomean_of(const std::vector<PrRow>& rows);
 

@@ -189,7 +189,7 @@ Paragraph footer(const PrTables& tables) {
         "On a host, before and after are spans as they were; the speed-up is that of the ratio to "
         "the yardstick variant, which is timed beside each sample. ";
   }
-  text += fmt::format("{} of {} cases blind at {:.3g} %. To repeat: ", tables.result.blind,
+  text += fmt::format("{} of {} rows blind at {:.3g} %. To repeat: ", tables.result.blind,
                       tables.result.judged, 100 * limits.blind_at);
   line.insert(line.end(), {plain(text), code(head.command)});
   return {{line}, /*small=*/true};

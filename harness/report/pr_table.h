@@ -47,7 +47,7 @@ PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
 
 /// A section of rank 1 for each table, and a footer of rank 0 that says how it was measured.
 /// Speed-up = before / after = 1 / (1 + effect), from the judgement; its two-sided 95 % interval
-/// from the judgement's bounds and degrees of freedom. The geomean is over every case of a table
+/// from the judgement's bounds and degrees of freedom. The geomean is over every row of a table
 /// that was compared, identical ones as 1, with an interval from the geomeans of the rounds that
 /// all of them have (Student t). Yardsticks of a host have no speed-up and no row.
 std::vector<Section> pr_sections(const PrTables& tables);

@@ -3,6 +3,7 @@
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
 #include "harness/report/pr_table.h"
+#include "harness/store/rows.h"
 
 namespace moegate {
 namespace {
@@ -22,18 +23,22 @@ std::string config_of(const std::string& key) {
 }
 
 void read_cases(Store& store, int64_t run, std::map<std::string, PrCase>& cases) {
-  Statement q(store.database(),
-              "SELECT key, section, op, params ->> 'tokens', flops, read_bytes, write_bytes "
-              "FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
+  Statement q(
+      store.database(),
+      "SELECT key, section, op, params ->> 'tokens' AS tokens, flops, read_bytes, write_bytes "
+      "FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
   q.bind(run);
+  const Columns c(q);
   while (q.step()) {
-    const std::string key = q.text(0);
+    const std::string key = c.text("key");
     // SQLite reads the number at the start of a text.
-    cases[key] = {q.text(1),
-                  q.text(2),
-                  config_of(key),
-                  q.is_null(3) ? -1 : q.integer(3),
-                  {q.real(4), q.real(5), q.real(6)}};
+    cases[key] = {.model = c.text("section"),
+                  .op = c.text("op"),
+                  .config = config_of(key),
+                  .tokens = c.is_null("tokens") ? -1 : c.integer("tokens"),
+                  .cost = {.flops = c.real("flops"),
+                           .read_bytes = c.real("read_bytes"),
+                           .write_bytes = c.real("write_bytes")}};
   }
 }
 

@@ -189,7 +189,7 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
       << comment(t_);
   EXPECT_TRUE(says("not distinguished from ±1 %"));
   EXPECT_TRUE(
-      says("2 of 7 cases blind at 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
+      says("2 of 7 rows blind at 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
            "'a|b'`</sub>\n"));
   EXPECT_FALSE(says("yardstick"));
   t_.head.dirty = true;

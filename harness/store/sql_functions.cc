@@ -175,6 +175,11 @@ CREATE TEMP VIEW IF NOT EXISTS roof AS
 SELECT run_id, case_id, memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth) AS memory_ns,
        products_ns(flops, iif(params ->> 'dtype' = 'bf16', bf16, fp8)) AS products_ns
 FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
+
+-- One row per parameter that has several values within a section of a run.
+CREATE TEMP VIEW IF NOT EXISTS varying AS
+SELECT run_id, section, j.key AS name FROM run_case JOIN bench_case USING (case_id), json_each(params) j
+GROUP BY run_id, section, j.key HAVING count(DISTINCT j.value) > 1;
 )sql";
 
 }  // namespace

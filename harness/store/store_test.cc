@@ -1,42 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/store.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/store/store_fixture.h"
 
 namespace moegate {
 namespace {
 
-namespace fs = std::filesystem;
-
-class StoreTest : public ::testing::Test {
- protected:
-  /// The message of the Error(store) that opening throws; empty when it does not.
-  std::string refusal(const std::string& path, Store::Mode mode) {
-    try {
-      Store::open(path, mode);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::store) << e.what();
-      return e.what();
-    }
-    return "";
-  }
-
-  ScratchFolder dir_;
-  const std::string path_ = (dir_ / "r.db").string();
-};
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using StoreTest = StoreFixture;
 
 Case some_case(const std::string& tokens = "8") {
   return {"tiny", "gpt-oss-120b", "topk_sort", {{"tokens", tokens}, {"topk", "4"}}, {}};
@@ -228,45 +201,6 @@ TEST_F(StoreTest, OpensAgainWithoutChangingAnything) {
   EXPECT_EQ(Store::open(path_, Store::Mode::update).begin_run(some_run()), 2);
   EXPECT_EQ(Store::open(path_, Store::Mode::write).begin_run(some_run()), 3);
   EXPECT_THROW(Store::open(path_, Store::Mode::read).begin_run(some_run()), Error);
-}
-
-TEST_F(StoreTest, RefusesWhatIsNotThere) {
-  for (auto mode : {Store::Mode::read, Store::Mode::update}) {
-    EXPECT_NE(refusal(path_, mode).find("moegate run --db"), std::string::npos);
-  }
-  EXPECT_FALSE(fs::exists(path_)) << "reading makes no file";
-  EXPECT_NE(refusal((dir_ / "no" / "r.db").string(), Store::Mode::write).find("folder"),
-            std::string::npos);
-  EXPECT_NE(refusal(dir_.path().string(), Store::Mode::write).find("is a folder"),
-            std::string::npos);
-}
-
-TEST_F(StoreTest, RefusesForeignFilesAndLeavesThemUntouched) {
-  std::ofstream(path_) << "tokens = 1\n";
-  const std::string other = (dir_ / "other.db").string();
-  Database(other, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).execute("CREATE TABLE t (x)");
-  for (const std::string& path : {path_, other}) {
-    const std::string before = bytes_of(path);
-    for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
-      EXPECT_NE(refusal(path, mode).find("another --db"), std::string::npos);
-    }
-    EXPECT_EQ(bytes_of(path), before);
-  }
-}
-
-TEST_F(StoreTest, RefusesANewerStoreAndLeavesItUntouched) {
-  { Store::open(path_, Store::Mode::write).database().execute("PRAGMA user_version = 999"); }
-  const std::string before = bytes_of(path_);
-  for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
-    EXPECT_NE(refusal(path_, mode).find("version 999"), std::string::npos);
-  }
-  EXPECT_EQ(bytes_of(path_), before);
-}
-
-TEST_F(StoreTest, TakesAnEmptyFileForANewStore) {
-  std::ofstream(path_).flush();
-  EXPECT_NE(refusal(path_, Store::Mode::read).find("empty"), std::string::npos);
-  EXPECT_EQ(Store::open(path_, Store::Mode::write).begin_run(some_run()), 1);
 }
 
 TEST_F(StoreTest, SetsWhatProtectsTheData) {

@@ -61,10 +61,9 @@ class WorkerTest : public testing::Test {
   /// Runs variant "fast" with a worker that answers with these bytes.
   std::pair<Result, bool> run(const std::string& reply) {
     const auto worker = start(bytes_of(encode(hello())) + reply);
-    CaseData data;
     Request request;
     request.variant = "fast";
-    Result result = worker->run(request, 20, data);
+    Result result = worker->run(request, 20, data_);
     return {std::move(result), worker->alive()};
   }
 
@@ -79,6 +78,7 @@ class WorkerTest : public testing::Test {
   }
 
   ScratchFolder folder_;
+  CaseData data_;  // of the last run()
   void (*old_pipe_)(int);
 };
 
@@ -86,6 +86,7 @@ TEST_F(WorkerTest, AResultComesBack) {
   const auto [result, alive] = run(bytes_of(encode(measured())));
   EXPECT_EQ(result.status, Status::ok) << result.why;
   EXPECT_EQ(result.span_ns, 100);
+  EXPECT_EQ(data_.cost.flops, 7);
   EXPECT_TRUE(alive);
 }
 

@@ -15,21 +15,16 @@ namespace moegate::check {
 
 using Params = std::map<std::string, std::string>;
 
-/// A case of operator `op` with its parameters' defaults, replaced by `params`.
-inline Case case_of(const std::string& op, const Params& params) {
+/// A case of operator `op`: its parameters' defaults, replaced by `small`, replaced by `params`.
+inline Case case_of(const std::string& op, const Params& params, const Params& small = {}) {
   Case c;
   c.suite = "test";
   c.op = op;
   for (const Param& p : find_op(op).params) c.params[p.name] = p.default_value;
   for (const Param& p : common_params()) c.params[p.name] = p.default_value;
+  for (const auto& [name, value] : small) c.params[name] = value;
   for (const auto& [name, value] : params) c.params[name] = value;
   return c;
-}
-
-/// `params` where they say something, else `defaults`.
-inline Params with_defaults(Params params, const Params& defaults) {
-  params.insert(defaults.begin(), defaults.end());
-  return params;
 }
 
 /// Runs a host variant on the problem of a case, outputs poisoned first.

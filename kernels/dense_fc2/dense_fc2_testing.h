@@ -12,10 +12,8 @@ using check::Params;
 /// 7 tokens, 3 of 8 experts each, I = 256, H = 136, unless replaced.
 inline Case dense_fc2_case(const Params& params) {
   return check::case_of(
-      DenseFc2::kOp,
-      check::with_defaults(
-          params,
-          {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"inter", "256"}, {"hidden", "136"}}));
+      DenseFc2::kOp, params,
+      {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"inter", "256"}, {"hidden", "136"}});
 }
 
 }  // namespace moegate::dense_fc2

@@ -12,10 +12,8 @@ using check::Params;
 /// 7 tokens, 3 of 8 experts each, H = 256, I = 128, unless replaced.
 inline Case fused_moe_case(const Params& params) {
   return check::case_of(
-      FusedMoe::kOp,
-      check::with_defaults(
-          params,
-          {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}}));
+      FusedMoe::kOp, params,
+      {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}});
 }
 
 }  // namespace moegate::fused_moe

@@ -11,10 +11,8 @@ using check::Params;
 
 /// 7 tokens, 3 of 8 experts each, blocks of 4 rows, unless replaced.
 inline Case moe_align_case(const Params& params) {
-  return check::case_of(
-      MoeAlign::kOp,
-      check::with_defaults(params,
-                           {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"block", "4"}}));
+  return check::case_of(MoeAlign::kOp, params,
+                        {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"block", "4"}});
 }
 
 }  // namespace moegate::moe_align

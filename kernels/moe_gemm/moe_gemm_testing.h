@@ -14,10 +14,8 @@ using check::Params;
 template <class P>
 Case moe_gemm_case(const Params& params) {
   return check::case_of(
-      P::kOp,
-      check::with_defaults(
-          params,
-          {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}}));
+      P::kOp, params,
+      {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}});
 }
 
 }  // namespace moegate::moe_gemm

@@ -11,9 +11,7 @@ using check::Params;
 
 /// 5 tokens of 3 rows, H = 64, unless replaced.
 inline Case moe_sum_case(const Params& params) {
-  return check::case_of(
-      MoeSum::kOp,
-      check::with_defaults(params, {{"tokens", "5"}, {"topk", "3"}, {"hidden", "64"}}));
+  return check::case_of(MoeSum::kOp, params, {{"tokens", "5"}, {"topk", "3"}, {"hidden", "64"}});
 }
 
 }  // namespace moegate::moe_sum

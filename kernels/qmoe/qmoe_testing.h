@@ -13,10 +13,8 @@ using check::Params;
 template <class P>
 Case qmoe_case(const Params& params) {
   return check::case_of(
-      P::kOp,
-      check::with_defaults(
-          params,
-          {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "192"}, {"inter", "64"}}));
+      P::kOp, params,
+      {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "192"}, {"inter", "64"}});
 }
 
 }  // namespace moegate::qmoe

@@ -11,9 +11,8 @@ using check::Params;
 
 /// 5 tokens, 3 experts each, I = 256, unless replaced.
 inline Case silu_mul_quant_case(const Params& params) {
-  return check::case_of(
-      SiluMulQuant::kOp,
-      check::with_defaults(params, {{"tokens", "5"}, {"topk", "3"}, {"inter", "256"}}));
+  return check::case_of(SiluMulQuant::kOp, params,
+                        {{"tokens", "5"}, {"topk", "3"}, {"inter", "256"}});
 }
 
 }  // namespace moegate::silu_mul_quant

@@ -38,11 +38,11 @@ expect "two commits, on a host, with ceilings in the store" \
 expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c" "$(tail -n 1 "$scratch/typed")"
 
 fresh
-touch "$scratch/my store"
 expect "exit code with flags of its own" 0 \
   "$(code "$folder/ci/ab" main feature --suite s --db "$scratch/my store" --device=cuda:2)"
 expect "what is given is not given twice" \
-  "$(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
+  "$(doctor cuda:2 "$scratch/my store")
+$(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
   "$(cat "$scratch/calls")"
 
 fresh

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by tests of scripts: a scratch folder laid out like an installed one, in which `moegate` is a stub
-# that notes how it was called in $scratch/calls and exits with what $scratch/exit says.
+# that notes how it was called in $scratch/calls and where in $scratch/place, and exits with what $scratch/exit says.
 
 # shellcheck disable=SC2034  # for the tests
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -22,6 +22,7 @@ if [ "\$1 \$2" = "list devices" ]; then
 fi
 { printf '<%s>' "\${0##*/}" "\$@"; echo; } >>"$scratch/calls"
 printf '%s\n' "\${MOEGATE_COMMAND-}" >>"$scratch/typed"
+pwd >"$scratch/place"
 exit "\$(cat "$scratch/exit")"
 EOF
   chmod +x "$1"

@@ -37,4 +37,5 @@ fresh
 cd "$scratch"
 expect "exit code from elsewhere" 0 "$(code "an installed folder/ci/nightly" --suite ./s.suite)"
 expect "call from elsewhere" '<moegate><nightly><--suite><./s.suite>' "$(cat "$scratch/calls")"
+expect "the caller's folder" "$scratch" "$(cat "$scratch/place")"
 finish

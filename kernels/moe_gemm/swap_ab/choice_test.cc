@@ -18,12 +18,10 @@ int all_used(const SwapAbTile& tile) {
 
 /// DeepSeek-R1's gate-up on one of eight ranks.
 MoeGemmShape deepseek(const std::string& tokens, const Params& more = {}) {
-  return MoeGateUp::shape_of(
-      moe_gemm_case<MoeGateUp>(check::with_defaults(more, {{"tokens", tokens},
-                                                           {"experts", "256"},
-                                                           {"topk", "8"},
-                                                           {"hidden", "7168"},
-                                                           {"inter", "256"}})));
+  Params params = {
+      {"tokens", tokens}, {"experts", "256"}, {"topk", "8"}, {"hidden", "7168"}, {"inter", "256"}};
+  for (const auto& [name, value] : more) params[name] = value;
+  return MoeGateUp::shape_of(moe_gemm_case<MoeGateUp>(params));
 }
 
 SwapAbTile chosen(const MoeGemmShape& shape, const ResidentClusters& resident = all_used) {

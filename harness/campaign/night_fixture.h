@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of the night: a home, its baselines and the programs that a night may meet.
+#pragma once
+
+#include <stdlib.h>
+
+#include "harness/campaign/campaign_fixture.h"
+#include "harness/campaign/night.h"
+#include "harness/campaign/runner.h"
+#include "harness/judge/bless.h"
+
+namespace moegate {
+
+/// A home with suites a, b, tiny and smoke of the fake operator, whose cases are token counts.
+class NightTest : public CampaignTest {
+ protected:
+  NightTest() {
+    for (const char* name : {"suites", "reports", "baselines", "programs"}) {
+      std::filesystem::create_directories(folder_ / name);
+    }
+    write_suite("a", "1, 2");
+    write_suite("b", "3");
+    write_suite("tiny", "4");
+    write_suite("smoke", "16");
+    setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
+    options_.suites = {"a", "b"};
+    night_.suites = {"a", "b"};
+    night_.device = "cuda:0";
+    night_.backend = Backend::cuda;
+    night_.rounds = 3;
+    night_.out = folder_.path().string();
+    rules_.baselines = {folder_ / "baselines", ""};
+    rules_.limits = [](Backend) { return Limits::cuda(); };
+    calls_.verified = calls_.spoilt = calls_.measured = [](const Tally&) {};
+    calls_.flown = [](const Canaries&) {};
+    calls_.failed = [this](const Error& error) { failed_.emplace_back(error.what()); };
+    calls_.build = [](const std::string&) { return std::string(); };
+    program("").touch = [](const Request& request, Result& result) {
+      if (request.canary.scale != 1) result.status = Status::wrong;
+    };
+  }
+  ~NightTest() override { unsetenv("MOEGATE_HOME"); }
+
+  void write_suite(const std::string& name, const std::string& tokens) const {
+    std::ofstream(folder_ / "suites" / (name + ".suite"))
+        << "op = fake\n[m]\ntokens = " << tokens << "\n";
+  }
+  FakeProgram& program(const std::string& path) {
+    FakeProgram& fake = fake_.program(path);
+    fake.hello.operators[0].params = {{"tokens", "", "tokens"}};
+    return fake;
+  }
+  /// A file that stands for a program; its script is program()'s.
+  std::string program_file(const std::string& name) const {
+    const std::filesystem::path path = folder_ / "programs" / name;
+    std::ofstream(path) << name;
+    return path.string();
+  }
+  int64_t run() { return run_suites(options_, 0, fake_).run; }
+  /// Blesses what this program measures now, 1 us each.
+  void bless_now() {
+    const int64_t id = run();
+    Store results = store();
+    const RunInfo info = results.run_info(id);
+    bless(info, collect(results.levels(id)),
+          {.reason = "first", .baselines = folder_ / "baselines", .author = "me"});
+  }
+  /// Says in a suite's baseline which program measured it.
+  void name_program(const std::string& suite, const std::string& hash) const {
+    const std::filesystem::path path = folder_ / "baselines" / "fake-gpu" / (suite + ".tsv");
+    Baseline baseline = read_baseline(path);
+    baseline.header.program = hash;
+    write_baseline(path, baseline);
+  }
+  Verdict gate_now(const ProgramOf& program_of) {
+    const int64_t id = run();
+    fake_.journal.clear();
+    Store results = store();
+    return gate(results, options_.db, id, rules_, program_of, fake_);
+  }
+  Night whole_night() {
+    night_.rules = rules_;
+    return night(night_, calls_, fake_);
+  }
+  static std::map<std::string, Outcome> outcomes(const Verdict& verdict) {
+    std::map<std::string, Outcome> all;
+    for (const CaseVerdict& v : verdict.result.cases)
+      all[v.id.key + " " + v.id.variant] = v.outcome;
+    return all;
+  }
+  bool measured(const std::string& text) const {
+    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
+      return entry.find(text) != std::string::npos;
+    });
+  }
+
+  GateRules rules_;
+  NightOptions night_;
+  NightCalls calls_;
+  std::vector<std::string> failed_;
+};
+
+}  // namespace moegate
