@@ -113,6 +113,13 @@ class HostDevice : public Device {
 #pragma omp parallel for schedule(static) if (units > 100000)
     for (size_t i = 0; i < units; ++i) write_random_unit(what, to, i);
   }
+  uint64_t hash(const void* data, size_t bytes) override {
+    const size_t words = (bytes + 7) / 8;
+    uint64_t sum = 0;
+#pragma omp parallel for schedule(static) reduction(+ : sum) if (words > 100000)
+    for (size_t i = 0; i < words; ++i) sum += hash_of_word(word_at(data, bytes, i), i);
+    return sum;
+  }
   void synchronize() override {}
 };
 

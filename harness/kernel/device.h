@@ -11,6 +11,21 @@
 
 namespace moegate {
 
+/// The part of Device::hash() that a word of 8 bytes has, the `i`-th; the hash is their sum.
+MOEGATE_HD inline uint64_t hash_of_word(uint64_t word, uint64_t i) {
+  return mix64(word ^ mix64(i));
+}
+
+/// Word `i` of `bytes` bytes, filled up with zeros at the end. `data` is aligned to 8.
+MOEGATE_HD inline uint64_t word_at(const void* data, size_t bytes, uint64_t i) {
+  if (8 * (i + 1) <= bytes) return static_cast<const uint64_t*>(data)[i];
+  uint64_t word = 0;
+  for (size_t at = 8 * i; at < bytes; ++at) {
+    word |= uint64_t{static_cast<const uint8_t*>(data)[at]} << (8 * (at - 8 * i));
+  }
+  return word;
+}
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -24,6 +39,9 @@ class Device {
   virtual void fill(void* to, uint8_t byte, size_t bytes) = 0;
   /// Writes units [0, units) of a random tensor, where it is.
   virtual void fill_random(void* to, size_t units, const RandomFill& what) = 0;
+  /// Tells whether two looks at a tensor saw the same, at the speed of its memory. Not hash_bytes()'s;
+  /// the same on every device.
+  virtual uint64_t hash(const void* data, size_t bytes) = 0;
   /// Waits for all work; throws Error(environment) naming the fault when a kernel failed.
   virtual void synchronize() = 0;
   /// The stream variants launch on (a cudaStream_t); null on the host.

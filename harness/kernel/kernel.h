@@ -74,6 +74,10 @@ class Problem {
 
   /// Fills every output and the workspace with NaN, so that what a variant leaves unwritten shows.
   void poison();
+  /// Puts other values of the same distribution into the activations, the same for the same `change`;
+  /// 0 puts back those that check() knows the truth of. Returns whether it could: an operator whose
+  /// activations Tensor::fill_random() did not make leaves them as they are.
+  bool replace_activations(uint64_t change);
   /// Name of the first tensor whose guard band changed; empty when all are intact.
   std::string broken_guard() const;
   /// Gives variants `bytes` of scratch memory; kept when it is large enough already.
@@ -90,12 +94,14 @@ class Problem {
   /// Every tensor, packed weights and workspace included.
   std::vector<Tensor*> tensors() const;
   Device& device() const { return device_; }
-  /// Factor that check() puts on the operator's ceilings, that of the variant at work.
-  void set_tolerance(double factor) { tolerance_ = factor; }
+  /// check(), with the operator's ceilings widened by this factor, that of the variant at work.
+  Checked check_with(double tolerance);
 
  protected:
   /// Allocates a tensor that lives as long as the problem.
   Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
+  /// Called when the activations have other values: derives anew what was made of them.
+  virtual void activations_changed() {}
   /// An operator's ceilings for the variant at work; check() compares by these.
   Tolerance ceilings(const Tolerance& of_operator) const { return of_operator.widened(tolerance_); }
 

@@ -44,6 +44,20 @@ void Problem::poison() {
   }
 }
 
+bool Problem::replace_activations(uint64_t change) {
+  bool replaced = false;
+  for (const auto& tensor : tensors_) {
+    if (tensor->role() == Role::activation) replaced |= tensor->refill(change);
+  }
+  if (replaced) activations_changed();
+  return replaced;
+}
+
+Checked Problem::check_with(double tolerance) {
+  tolerance_ = tolerance;
+  return check();
+}
+
 std::string Problem::broken_guard() const {
   for (const Tensor* tensor : tensors()) {
     if (!tensor->guards_intact()) return tensor->name();

@@ -13,9 +13,10 @@ Tensor::Tensor(Device& device, std::string name, Role role, DType dtype, std::ve
       dtype_(dtype),
       shape_(std::move(shape)),
       size_(std::accumulate(shape_.begin(), shape_.end(), int64_t{1}, std::multiplies<>())),
+      guard_(role == Role::output || role == Role::workspace ? kGuardByte : kPoisonByte),
       base_(static_cast<std::byte*>(device.allocate(bytes() + 2 * kGuardBytes))) {
-  device_.fill(base_, kGuardByte, kGuardBytes);
-  device_.fill(base_ + kGuardBytes + bytes(), kGuardByte, kGuardBytes);
+  device_.fill(base_, guard_, kGuardBytes);
+  device_.fill(base_ + kGuardBytes + bytes(), guard_, kGuardBytes);
 }
 
 Tensor::~Tensor() {
@@ -28,13 +29,22 @@ void Tensor::fill_random(const RandomFill& what) {
                                             name_, bytes(), name_of(dtype_), name_of(what.dtype)));
   }
   device_.fill_random(data(), bytes() / unit_bytes(what), what);
+  filled_ = what;
+}
+
+bool Tensor::refill(uint64_t change) {
+  if (!filled_) return false;
+  RandomFill what = *filled_;
+  what.seed ^= change;
+  device_.fill_random(data(), bytes() / unit_bytes(what), what);
+  return true;
 }
 
 bool Tensor::guards_intact() const {
   std::vector<uint8_t> guard(kGuardBytes);
   const auto intact = [&](const std::byte* from) {
     device_.download(guard.data(), from, kGuardBytes);
-    return std::all_of(guard.begin(), guard.end(), [](uint8_t b) { return b == kGuardByte; });
+    return std::all_of(guard.begin(), guard.end(), [&](uint8_t b) { return b == guard_; });
   };
   return intact(base_) && intact(base_ + kGuardBytes + bytes());
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ enum class Role { activation, weight, output, workspace };
 class Tensor {
  public:
   static constexpr size_t kGuardBytes = 256;
+  /// Round outputs and the workspace. Inputs have poison round them: an element read beyond their end
+  /// is NaN, or an index that there is not.
   static constexpr uint8_t kGuardByte = 0xa5;
   /// All ones: NaN in every floating type, -1 in the integers, so an element nobody wrote shows.
   static constexpr uint8_t kPoisonByte = 0xff;
@@ -61,6 +64,9 @@ class Tensor {
   void fill(uint8_t byte) { device_.fill(data(), byte, bytes()); }
   /// Throws Error(internal) when the tensor is not a whole number of the fill's units.
   void fill_random(const RandomFill& what);
+  /// Of a tensor that fill_random() filled: other values of the same distribution, the same for the
+  /// same `change`; 0 puts back the first ones. Returns whether it was filled so.
+  bool refill(uint64_t change);
   bool guards_intact() const;
 
  private:
@@ -72,7 +78,9 @@ class Tensor {
   DType dtype_;
   std::vector<int64_t> shape_;
   int64_t size_;
+  uint8_t guard_;
   std::byte* base_;  // guard, elements, guard
+  std::optional<RandomFill> filled_;
 };
 
 }  // namespace moegate

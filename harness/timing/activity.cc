@@ -129,6 +129,22 @@ void KernelSets::flag(std::span<Sample> samples, std::span<const Recorded> recor
   }
 }
 
+void flag_foreign_work(std::span<Sample> samples, std::span<const Recorded> recorded,
+                       std::span<const Activity> foreign) {
+  for (size_t i = 0; i < samples.size() && !foreign.empty(); ++i) {
+    uint64_t from = UINT64_MAX, to = 0;
+    for (const auto* operations : {&recorded[i].flush, &recorded[i].launch}) {
+      for (const Activity& a : *operations) {
+        from = std::min(from, a.start_ns);
+        to = std::max(to, a.end_ns);
+      }
+    }
+    const bool disturbed = std::ranges::any_of(
+        foreign, [&](const Activity& a) { return a.start_ns < to && a.end_ns > from; });
+    if (disturbed) samples[i].flags |= kForeignWork;
+  }
+}
+
 void ClockWatch::flag(std::span<Sample> samples) {
   for (const Sample& s : samples) {
     if (s.sm_mhz > 0) recent_.push_back(s.sm_mhz);

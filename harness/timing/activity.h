@@ -84,6 +84,11 @@ class KernelSets {
   std::map<size_t, std::vector<int>> reference_;  // by problem set
 };
 
+/// Flags samples in whose time, from the start of the flush to the end of the launch, one of
+/// `foreign` ran: operations that belong to no sample. `samples[i]` belongs to `recorded[i]`.
+void flag_foreign_work(std::span<Sample> samples, std::span<const Recorded> recorded,
+                       std::span<const Activity> foreign);
+
 /// Flags samples whose SM clock is under 95 % of the running median (of the last 256 samples, so
 /// that a clock that settles elsewhere is followed). A clock of 0 is unknown and never flagged.
 class ClockWatch {

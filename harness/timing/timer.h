@@ -24,6 +24,11 @@ class Session {
   /// The launch's kernels, over every valid sample collected so far; empty when the timer sees
   /// none.
   virtual std::vector<KernelRow> kernels() const { return {}; }
+  /// What the launches did, as a sentence that blames the variant, that makes their times worthless;
+  /// empty when nothing.
+  virtual std::string misdeed() const { return {}; }
+  /// What the host took to enqueue a launch, median; 0 where nothing is enqueued, or a graph is.
+  virtual double enqueue_ns() const { return 0; }
   /// Which number of the samples is judged.
   virtual Judged judged() const { return Judged::span; }
   /// Hash of the machine code launched and of how it is launched, over every problem; equal in two

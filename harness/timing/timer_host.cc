@@ -5,11 +5,17 @@
 #include <omp.h>
 #include <sys/resource.h>
 
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "harness/base/error.h"
 #include "harness/device/chill.h"
+#include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
 #include "harness/timing/timer_of.h"
 
@@ -21,6 +27,24 @@ using Clock = std::chrono::steady_clock;
 double elapsed_ns(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::nano>(to - from).count();
 }
+
+/// The processor's own count of time, which no library stands before; 0 where there is none.
+uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
+/// Time that passed by both clocks.
+struct TwoClocks {
+  double ns = 0, ticks = 0;
+  void add(double more_ns, uint64_t more_ticks) {
+    ns += more_ns;
+    ticks += static_cast<double>(more_ticks);
+  }
+};
 
 /// Times the scheduler took a thread of this process off its core although it wanted to run.
 long preemptions() {
@@ -64,9 +88,26 @@ class HostSession : public Session {
 
   std::string code() const override { return host_code(*subject_.variant); }
 
+  /// The program's clock may be the variant's own function; the processor's is not. Between launches
+  /// both tell how they run against each other.
+  std::string misdeed() const override {
+    const double between_ns = elapsed_ns(opened_, Clock::now()) - launches_.ns;
+    const double between_ticks = static_cast<double>(ticks() - opened_ticks_) - launches_.ticks;
+    if (launches_.ticks == 0 || between_ticks <= 0) return {};
+    // Reading the clocks is in one of them.
+    constexpr double kReadingNs = 200, kShare = 0.02;
+    const double by_processor_ns = launches_.ticks * between_ns / between_ticks;
+    const double allowed_ns = kShare * launches_.ns + kReadingNs * static_cast<double>(turn_);
+    if (std::abs(by_processor_ns - launches_.ns) <= allowed_ns) return {};
+    return fmt::format(
+        "stops the clock: {:.2f} us by clock_gettime() are {:.2f} us by the processor's counter",
+        launches_.ns / 1e3, by_processor_ns / 1e3);
+  }
+
  private:
   double time(const Subject& subject, size_t turn, Sample& sample) {
     Problem& problem = *subject.sets[turn / 2 % subject.sets.size()];
+    for (const Scribble& part : scribbler_.next(problem)) scribble(part);
     if (conditions_.cache != Cache::warm) chiller_.chill(problem);
     if (conditions_.cache == Cache::cold_weights) {
       for (const Tensor* tensor : problem.tensors()) {
@@ -77,11 +118,14 @@ class HostSession : public Session {
 #pragma omp parallel
     { __asm__ volatile(""); }
     const long preempted = preemptions();
+    const uint64_t start_ticks = ticks();
     const auto start = Clock::now();
     subject.variant->launch(problem, launch_);
     const auto end = Clock::now();
+    const uint64_t end_ticks = ticks();
     if (preemptions() != preempted) sample.flags |= kPreempted;
     const double ns = elapsed_ns(start, end);
+    if (subject.variant == subject_.variant) launches_.add(ns, end_ticks - start_ticks);
     if (!(ns > 0)) sample.flags |= kBadTimestamp;
     return ns;
   }
@@ -91,6 +135,10 @@ class HostSession : public Session {
   Subject yardstick_{nullptr, {}};
   Conditions conditions_;
   Chiller chiller_;
+  Scribbler scribbler_;
+  const Clock::time_point opened_ = Clock::now();
+  const uint64_t opened_ticks_ = ticks();
+  TwoClocks launches_;
   size_t turn_ = 0;
   std::vector<Sample> samples_;
 };

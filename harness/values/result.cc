@@ -40,12 +40,13 @@ void parse_name(const std::string& name, Judged& j) {
 }
 
 std::string describe_flags(uint32_t flags) {
-  constexpr std::array<const char*, 6> kReasons = {"zero or reversed timestamp",
+  constexpr std::array<const char*, 7> kReasons = {"zero or reversed timestamp",
                                                    "missing or dropped records",
                                                    "a different set of kernels",
                                                    "overlap with the flush",
                                                    "slow clock",
-                                                   "preempted thread"};
+                                                   "preempted thread",
+                                                   "other work of the process on the GPU"};
   std::string text;
   for (size_t i = 0; i < kReasons.size(); ++i) {
     if ((flags >> i & 1u) != 0) text += (text.empty() ? "" : ", ") + std::string(kReasons[i]);

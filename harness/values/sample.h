@@ -16,6 +16,7 @@ enum SampleFlag : uint32_t {
   kOverlapsFlush = 1u << 3,  // started before the flush ended
   kSlowClock = 1u << 4,      // SM clock under 95 % of this case's running median
   kPreempted = 1u << 5,      // host: the scheduler took a timed thread off its core
+  kForeignWork = 1u << 6,    // the GPU did work of this process that belongs to no sample
 };
 
 /// Which number of a Result is judged. Stated by what took the samples, stored, never inferred.

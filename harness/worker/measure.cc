@@ -17,7 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBatch = 100;                // samples between two looks at the clock and the budget
+// Samples between two looks at the clock and the budget: at random, so that no launch can know
+// that it is the last before the outputs are compared.
+constexpr int kLeastBatch = 75, kMostBatch = 125;
+constexpr double kMostCheckShare = 0.05;  // of the time, spent on comparing outputs between batches
 constexpr double kMaxInvalidShare = 0.05;  // more is status noisy or bad_timer
 // On the host the scheduler's own tick flags some samples of every long launch, and leaving them
 // out is all that is needed; only most of them are too many.
@@ -97,10 +100,11 @@ double median_clock(const std::vector<Sample>& samples) {
 
 /// Runs the sampled sequence itself until the clock has settled between two batches.
 void warm_up(Session& session, double least_s, double most_s) {
+  constexpr int kLaunches = 50;
   const auto start = Clock::now();
   double last = -1;
   for (;;) {
-    for (int i = 0; i < kBatch / 2; ++i) session.enqueue();
+    for (int i = 0; i < kLaunches; ++i) session.enqueue();
     const double mhz = median_clock(session.collect());
     const bool settled = last >= 0 && std::abs(mhz - last) <= 0.005 * last;
     if (seconds_since(start) > most_s || (settled && seconds_since(start) >= least_s)) return;
@@ -148,8 +152,11 @@ Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr
   const Launch launch{device_.stream(), device_.facts()};
   for (const auto& set : sets) {
     if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
-    if (variant.prepare) variant.prepare(*set, launch);
-    set->set_tolerance(variant.tolerance);
+    if (variant.prepare && prepared_.insert({variant.name, set.get()}).second) {
+      set->replace_activations(random_() | 1);
+      variant.prepare(*set, launch);
+      set->replace_activations(0);
+    }
     subject.sets.push_back(set.get());
   }
   device_.synchronize();
@@ -160,6 +167,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
                     const Sampling& sampling, Result& result) {
   const auto start = Clock::now();
   const Interference interference;
+  const ProcessState before;
   result.timer = timer.name();
   result.tick_ns = timer.tick_ns();
   Subject measured = subject(variant, sets_);
@@ -171,12 +179,25 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
-  sample_until_precise(*session, sampling, start, result);
+  sample_until_precise(measured, *session, sampling, start, result);
   result.judged = session->judged();
   result.kernels = session->kernels();
   result.code = session->code();
+  if (session->enqueue_ns() > 0) {
+    result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session->enqueue_ns()});
+  }
   doubt(interference, result);
-  check_again(result);
+  if (result.status != Status::wrong) check_again(measured, result);
+  if (result.status != Status::wrong) {
+    // Spans and samples are the harness's own.
+    constexpr size_t kOwn = size_t{1} << 19;
+    std::string fault = session->misdeed();
+    if (fault.empty()) fault = misdeed(before, kOwn);
+    if (!fault.empty()) reject(fault, {}, result);
+  }
+  if (result.measured() && conditions.cache != Cache::warm) {
+    try_unseen(variant, timer, conditions, result);
+  }
   result.wall_s = seconds_since(start);
 }
 
@@ -189,16 +210,31 @@ Subject Bench::yardstick() {
   return {nullptr, {}};
 }
 
-void Bench::sample_until_precise(Session& session, const Sampling& sampling,
+void Bench::sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
                                  Clock::time_point start, Result& result) {
   const bool host = device_.facts().backend == Backend::host;
   const double wanted = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
+  constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
+  double check_s = 0;
   std::vector<Sample> samples;
   for (;;) {
     const int left = sampling.max_samples - static_cast<int>(samples.size());
-    const auto batch = sample_batch(session, std::clamp(left, 1, kBatch));
+    const int some = std::uniform_int_distribution(kLeastBatch, kMostBatch)(random_);
+    for (Problem* set : subject.sets) set->poison();
+    device_.synchronize();
+    const auto batch = sample_batch(session, std::clamp(left, 1, some));
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);
+    if (check_s <= kMostCheckShare * seconds_since(start)) {
+      const auto began = Clock::now();
+      const size_t last = subject.sets.size() - 1;
+      check_again(std::uniform_int_distribution<size_t>(0, last)(random_), *subject.variant,
+                  result);
+      if (result.status == Status::wrong) return;
+      check_s += seconds_since(began);
+      for (int i = 0; i < kAwake; ++i) session.enqueue();
+      session.collect();
+    }
     const double reached = uncertainty(result);
     if (result.samples >= sampling.min_samples && reached <= wanted) return;
     const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||

@@ -4,13 +4,18 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/kernel/registry.h"
 #include "harness/timing/timer.h"
 #include "harness/values/result.h"
 #include "harness/worker/interference.h"
+#include "harness/worker/process_state.h"
 
 namespace moegate {
 
@@ -44,34 +49,63 @@ class Bench {
   /// Applies the negative controls to the correct outputs that verify() left: sets controls, and
   /// status wrong when one is accepted.
   void control(Result& result);
-  /// Samples a verified variant's latency into `result`, then looks at its last outputs once more.
+  /// Samples a verified variant's latency into `result`. Outputs and workspace are poisoned before
+  /// every batch of timed launches and a part of the outputs before each of them; a random problem
+  /// is compared after some batches, all are after the last. Then come activations that the variant
+  /// never saw. What does not hold makes the result `wrong`, without a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);
   /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
   /// see.
   void profile(const Variant& variant);
+  /// Whether a variant changed what the next one would be measured with: the case is built anew then.
+  bool spoilt() const { return spoilt_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The variant with problems that have what it needs: workspace, packed weights, its tolerance.
+  /// The variant with problems that have what it needs: workspace and packed weights. prepare() sees
+  /// other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  /// One problem's part of verify().
+  void verify(const Variant& variant, Problem& problem, Result& result);
   Subject yardstick();  // no variant on a GPU
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
-  void sample_until_precise(Session& session, const Sampling& sampling, Clock::time_point start,
-                            Result& result);
+  void sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
+                            Clock::time_point start, Result& result);
   /// Lowers the status of a result whose samples or whose machine cannot be trusted.
   void doubt(const Interference& interference, Result& result) const;
-  void check_again(Result& result);
+  /// Compares the outputs that timed launches left: of one problem, of all.
+  void check_again(size_t set, const Variant& variant, Result& result);
+  void check_again(const Subject& timed, Result& result);
+  /// Compares launches on activations that the variant never saw with launches on the same ones once
+  /// more: a kept output, or a kept decision, is quick the second time only.
+  void try_unseen(const Variant& variant, Timer& timer, const Conditions& conditions,
+                  Result& result);
+  std::string unseen_fault(const Subject& subject, Timer& timer, const Conditions& conditions);
+  void remember_inputs();
+  /// What the variant did beside its launches that it may not do; empty when nothing.
+  std::string misdeed(const ProcessState& before, size_t heap_limit);
+  size_t tensor_bytes() const;
 
   Device& device_;
   const Registry& registry_;
   const Case case_;  // resolved
   std::vector<std::unique_ptr<Problem>> sets_;
   std::vector<std::unique_ptr<Problem>> yardstick_sets_;
-  std::vector<uint64_t> hashes_;  // outputs of the variant verified last, one per set
+  std::vector<uint64_t> hashes_;              // outputs of the variant verified last, one per set
+  std::map<const Tensor*, uint64_t> inputs_;  // and what is in them
+  std::set<std::pair<std::string, const Problem*>> prepared_;  // variants' names, and for what
+  std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes
+  bool spoilt_ = false;
 };
 
+/// Whether the first launches on new activations took longer than repeated ones beyond doubt: every
+/// one of them, and by more than 30 % of the median. Pure; exposed for tests.
+bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated);
+
+/// Makes of a result a wrong one, without latency. `accuracy` empty: that of the result stays.
+void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result);
 /// Fills the latency part of a result from its samples. Pure; exposed for tests.
 void summarise(const std::vector<Sample>& samples, Result& result);
 /// Lowers the status of a summarised result with too many invalid samples: noisy where no more than

@@ -130,7 +130,7 @@ class Server {
 
   Measured run(const Request& request) {
     const Case& c = request.spec;
-    if (!bench_ || bench_params_ != c.params || bench_op_ != c.op) {
+    if (!bench_ || bench_->spoilt() || bench_params_ != c.params || bench_op_ != c.op) {
       bench_.reset();  // frees the last case's memory before the next one's is taken
       validate(c);
       bench_ = std::make_unique<Bench>(*device_, c, registry_);

@@ -27,6 +27,18 @@ SeedError summarise_outputs(int64_t seed, const Checked& checked) {
 
 }  // namespace
 
+/// A variant that fails a check publishes no latency.
+void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result) {
+  Result wrong;
+  wrong.variant = result.variant;
+  wrong.path = result.path;
+  wrong.status = Status::wrong;
+  wrong.why = why;
+  wrong.accuracy = accuracy.empty() ? result.accuracy : accuracy;
+  wrong.deterministic = result.deterministic;
+  result = wrong;
+}
+
 Result Bench::verify(const Variant& variant) {
   Result result;
   result.variant = variant.name;
@@ -36,30 +48,38 @@ Result Bench::verify(const Variant& variant) {
     return result;
   }
   if (variant.path) result.path = variant.path(case_, device_.facts());
-  const Launch launch{device_.stream(), device_.facts()};
+  const ProcessState before;
+  const size_t tensors = tensor_bytes();
+  const Subject verified = subject(variant, sets_);
+  remember_inputs();
   hashes_.clear();
-  for (Problem* problem : subject(variant, sets_).sets) {
-    problem->poison();
-    variant.launch(*problem, launch);
-    device_.synchronize();
-    const Checked checked = problem->check();
-    result.seeds.push_back(summarise_outputs(seed_of_set(case_, result.seeds.size()), checked));
-    hashes_.push_back(checked.hash);
-    if (result.accuracy.empty()) result.accuracy = checked.accuracy;
-    for (const Accuracy& a : checked.accuracy) {
-      if (a.ok || result.status == Status::wrong) continue;
-      result.status = Status::wrong;
-      result.why = a.why;
-      result.accuracy = checked.accuracy;
-    }
-    const std::string guard = problem->broken_guard();
-    if (!guard.empty()) {
-      result.status = Status::wrong;
-      result.why = fmt::format("wrote outside tensor '{}': its guard band changed", guard);
-    }
-    if (result.status == Status::wrong) return result;
+  for (Problem* problem : verified.sets) {
+    verify(variant, *problem, result);
+    if (result.status == Status::wrong) break;
   }
+  const std::string fault = misdeed(before, tensor_bytes() - tensors);
+  if (!fault.empty()) reject(fault, {}, result);
   return result;
+}
+
+void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
+  problem.poison();
+  variant.launch(problem, {device_.stream(), device_.facts()});
+  device_.synchronize();
+  const Checked checked = problem.check_with(variant.tolerance);
+  result.seeds.push_back(summarise_outputs(seed_of_set(case_, result.seeds.size()), checked));
+  hashes_.push_back(checked.hash);
+  if (result.accuracy.empty()) result.accuracy = checked.accuracy;
+  for (const Accuracy& a : checked.accuracy) {
+    if (a.ok || result.status == Status::wrong) continue;
+    result.status = Status::wrong;
+    result.why = a.why;
+    result.accuracy = checked.accuracy;
+  }
+  const std::string guard = problem.broken_guard();
+  if (guard.empty()) return;
+  result.status = Status::wrong;
+  result.why = fmt::format("wrote outside tensor '{}': its guard band changed", guard);
 }
 
 void Bench::control(Result& result) {
@@ -68,29 +88,23 @@ void Bench::control(Result& result) {
   if (!result.why.empty()) result.status = Status::wrong;
 }
 
-void Bench::check_again(Result& result) {
-  const auto fail = [&](const std::string& why, const std::vector<Accuracy>& accuracy) {
-    // A variant that fails a check publishes no latency.
-    Result wrong;
-    wrong.variant = result.variant;
-    wrong.path = result.path;
-    wrong.status = Status::wrong;
-    wrong.why = "after timing: " + why;
-    wrong.accuracy = accuracy;
-    wrong.deterministic = result.deterministic;
-    result = wrong;
-  };
-  for (size_t i = 0; i < sets_.size() && result.status != Status::wrong; ++i) {
-    const Checked checked = sets_[i]->check();
-    if (checked.hash != hashes_[i]) result.deterministic = false;
-    const auto bad = std::find_if(checked.accuracy.begin(), checked.accuracy.end(),
-                                  [](const Accuracy& a) { return !a.ok; });
-    const std::string guard = sets_[i]->broken_guard();
-    if (bad != checked.accuracy.end()) {
-      fail(bad->why, checked.accuracy);
-    } else if (!guard.empty()) {
-      fail(fmt::format("wrote outside tensor '{}'", guard), checked.accuracy);
-    }
+void Bench::check_again(size_t set, const Variant& variant, Result& result) {
+  const Checked checked = sets_[set]->check_with(variant.tolerance);
+  if (checked.hash != hashes_[set]) result.deterministic = false;
+  const auto bad = std::find_if(checked.accuracy.begin(), checked.accuracy.end(),
+                                [](const Accuracy& a) { return !a.ok; });
+  const std::string guard = sets_[set]->broken_guard();
+  if (bad != checked.accuracy.end()) {
+    reject("in timed launches: " + bad->why, checked.accuracy, result);
+  } else if (!guard.empty()) {
+    reject(fmt::format("in timed launches: wrote outside tensor '{}'", guard), checked.accuracy,
+           result);
+  }
+}
+
+void Bench::check_again(const Subject& timed, Result& result) {
+  for (size_t i = 0; i < timed.sets.size() && result.status != Status::wrong; ++i) {
+    check_again(i, *timed.variant, result);
   }
 }
 

@@ -91,6 +91,8 @@ class DenseFc2 : public Problem {
   const DenseFc2Shape shape;
   /// What variant `cublaslt_plain` launches, put here by its prepare().
   std::shared_ptr<const CublasltProduct> library_product;
+  /// Folds alpha into the activations once more, for that variant; empty where it did not.
+  std::function<void()> refold;
 
  private:
   /// What the truth is wrong in on purpose.
@@ -104,6 +106,9 @@ class DenseFc2 : public Problem {
     std::vector<float> alpha;               // [rows, E]
   };
 
+  void activations_changed() override {
+    if (refold) refold();
+  }
   void fill_operands(uint64_t seed);
   Excerpt excerpt(Fault fault) const;
   std::vector<float> column_scales(bool transposed) const;

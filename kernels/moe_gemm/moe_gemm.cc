@@ -184,24 +184,33 @@ MoeGemmArgs MoeGemm::sorted_args() {
 
 void MoeGemm::sort_activations() {
   if (sorted_x_) return;
-  sorted_x_ = &sorted_copy(x_);
-  if (x_scales_) sorted_x_scales_ = &sorted_copy(*x_scales_);
+  sorted_x_ = &make_sorted(x_);
+  if (x_scales_) sorted_x_scales_ = &make_sorted(*x_scales_);
 }
 
 /// Of a tensor with a row per routed row.
-Tensor& MoeGemm::sorted_copy(const Tensor& of) {
-  Tensor& copy = make_tensor("sorted " + of.name(), of.role(), of.dtype(),
-                             {shape.capacity(), of.shape().back()});
-  const auto row_bytes = static_cast<std::ptrdiff_t>(of.bytes()) / shape.rows();
-  std::vector<uint8_t> from(of.bytes()), to(copy.bytes(), Tensor::kPoisonByte);
-  device().download(from.data(), of.data(), from.size());
+Tensor& MoeGemm::make_sorted(const Tensor& of) {
+  Tensor& sorted = make_tensor("sorted " + of.name(), of.role(), of.dtype(),
+                               {shape.capacity(), of.shape().back()});
+  copy_sorted(of, sorted);
+  return sorted;
+}
+
+void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
+  const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.rows();
+  std::vector<uint8_t> rows(from.bytes()), sorted(to.bytes(), Tensor::kPoisonByte);
+  device().download(rows.data(), from.data(), rows.size());
   const auto places = sorted_places(aligned_, shape.rows());
   for (std::ptrdiff_t r = 0; r < shape.rows(); ++r) {
-    std::copy_n(from.begin() + r * row_bytes, row_bytes,
-                to.begin() + places[static_cast<size_t>(r)] * row_bytes);
+    std::copy_n(rows.begin() + r * row_bytes, row_bytes,
+                sorted.begin() + places[static_cast<size_t>(r)] * row_bytes);
   }
-  device().upload(copy.data(), to.data(), to.size());
-  return copy;
+  device().upload(to.data(), sorted.data(), sorted.size());
+}
+
+void MoeGemm::activations_changed() {
+  if (sorted_x_) copy_sorted(x_, *sorted_x_);
+  if (sorted_x_scales_) copy_sorted(*x_scales_, *sorted_x_scales_);
 }
 
 Cost MoeGemm::cost() const {

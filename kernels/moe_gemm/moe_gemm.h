@@ -126,7 +126,9 @@ class MoeGemm : public Problem {
   enum class ScaleOrder { right, transposed };
 
   void fill_operands(uint64_t seed);
-  Tensor& sorted_copy(const Tensor& of);
+  Tensor& make_sorted(const Tensor& of);
+  void copy_sorted(const Tensor& from, Tensor& to);
+  void activations_changed() override;
   std::vector<uint16_t> download_rows() const;
   void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, std::span<const int32_t> rows, ScaleOrder order) const;

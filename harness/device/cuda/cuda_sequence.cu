@@ -100,6 +100,23 @@ __global__ void touch_kernel(const char* data, size_t bytes) {
   if (sum == INT32_MIN) asm volatile("");
 }
 
+/// The parts of up to as many outputs as operators have; more are left alone.
+struct Scribbles {
+  static constexpr int kMost = 8;
+  Scribble parts[kMost];
+  int count;
+};
+
+__global__ void scribble_kernel(Scribbles all) {
+  const size_t stride = size_t{gridDim.x} * blockDim.x;
+  for (int p = 0; p < all.count; ++p) {
+    const Scribble& part = all.parts[p];
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.words; i += stride) {
+      part.to[i] = part.word;
+    }
+  }
+}
+
 __global__ void empty_kernel() {}
 
 uint32_t* allocate_gate() {
@@ -117,6 +134,28 @@ void free_gate(uint32_t* gate) {
 void launch_empty_kernel(void* stream) {
   empty_kernel<<<1, 32, 0, static_cast<cudaStream_t>(stream)>>>();
   MOEGATE_CUDA_CHECK(cudaGetLastError());
+}
+
+/// A span ends with the last kernel or copy, so that nothing else may be in a graph: the work of a
+/// host node, for one, would be free.
+void refuse_untimed_nodes(const Variant& variant, cudaGraph_t graph) {
+  size_t count = 0;
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    MOEGATE_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+    if (type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy ||
+        type == cudaGraphNodeTypeMemset || type == cudaGraphNodeTypeEmpty) {
+      continue;
+    }
+    cudaGraphDestroy(graph);
+    throw Error(Exit::environment,
+                fmt::format("variant {}/{}: its graph has a node of type {} (cudaGraphNodeType), "
+                            "whose time nobody sees; a launch is kernels, copies and fills",
+                            variant.op, variant.name, static_cast<int>(type)));
+  }
 }
 
 /// One captured graph per problem.
@@ -139,6 +178,7 @@ struct CudaSequence::Graphs {
       throw;
     }
     const cudaError_t status = cudaStreamEndCapture(stream, &graph);
+    if (status == cudaSuccess) refuse_untimed_nodes(variant, graph);
     if (status != cudaSuccess) {
       cudaGetLastError();
       throw Error(Exit::environment,
@@ -181,12 +221,36 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
       graphs_->capture(*subject.variant, *problem, {device.stream(), device.facts()});
     }
   }
+  // A kernel must not keep a part of the L2 from the flush.
+  MOEGATE_CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+  MOEGATE_CUDA_CHECK(cudaCtxResetPersistingL2Cache());
   device.synchronize();
+}
+
+std::string CudaSequence::misdeed() const {
+  size_t persisting = 0;
+  MOEGATE_CUDA_CHECK(cudaDeviceGetLimit(&persisting, cudaLimitPersistingL2CacheSize));
+  if (persisting == 0) return {};
+  return fmt::format(
+      "set {} bytes of the L2 aside (cudaLimitPersistingL2CacheSize), which no flush "
+      "makes cold",
+      persisting);
 }
 
 CudaSequence::~CudaSequence() {
   release();  // a sample given up half-way must not hold the device
   cudaStreamSynchronize(static_cast<cudaStream_t>(device_.stream()));
+}
+
+void CudaSequence::launch_scribble() {
+  constexpr int kThreads = 256;
+  Scribbles all{};
+  for (const Scribble& part : scribbler_.next(*subject_.sets[next_set()])) {
+    if (all.count < Scribbles::kMost) all.parts[all.count++] = part;
+  }
+  scribble_kernel<<<device_.facts().processors, kThreads, 0,
+                    static_cast<cudaStream_t>(device_.stream())>>>(all);
+  check_launch("spoiling the outputs");
 }
 
 void CudaSequence::launch_flush() {
@@ -234,6 +298,7 @@ void CudaSequence::prepare() {
   // session would always meet the delay and the next never; one launch more in every other sample
   // makes two samples an odd number of launches, so that the delay visits every position in turn.
   if (prepared_ % 2 == 0) launch_empty_kernel(device_.stream());
+  launch_scribble();
   launch_flush();
   ++pending_;
   if (conditions_.cache == Cache::cold_weights) launch_touch();

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "harness/device/scribble.h"
 #include "harness/kernel/subject.h"
 #include "harness/values/conditions.h"
 
@@ -34,7 +36,8 @@ class CudaSequence {
   CudaSequence(const CudaSequence&) = delete;
   CudaSequence& operator=(const CudaSequence&) = delete;
 
-  /// Enqueues the flush that the conditions ask for, then an empty kernel that keeps the flush and
+  /// Enqueues what spoils a part of the next problem's outputs (scribble.h) and the flush that the
+  /// conditions ask for, which writes it back, then an empty kernel that keeps the flush and
   /// the launch apart. After the flush the GPU waits for release(), which the host calls once the
   /// kernel is queued. The gap between launches is therefore not measured.
   void prepare();
@@ -44,6 +47,9 @@ class CudaSequence {
   /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
   void release();
 
+  /// What the variant did to the device that makes its times worthless; empty when nothing.
+  std::string misdeed() const;
+
   /// Problem that the next launch() uses, as an index of subject.sets.
   size_t next_set() const { return launched_ % subject_.sets.size(); }
 
@@ -52,6 +58,7 @@ class CudaSequence {
 
  private:
   struct Graphs;
+  void launch_scribble();
   void launch_flush();
   void launch_touch();
   void check_launch(const char* what) const;
@@ -71,6 +78,7 @@ class CudaSequence {
   };
   std::vector<std::vector<Span>> activations_;  // by problem set, only for cold-weights
   std::unique_ptr<Graphs> graphs_;
+  Scribbler scribbler_;
   size_t flush_bytes_ = 0;
   DeviceMemory flush_buffer_;
   DeviceMemory readings_;                                // kMostPending of FlushReading

@@ -57,6 +57,14 @@ __global__ void fill_random_kernel(void* to, size_t units, RandomFill what) {
     write_random_unit(what, to, i);
 }
 
+__global__ void hash_kernel(const void* data, size_t bytes, unsigned long long* sum) {
+  const size_t words = (bytes + 7) / 8, step = size_t{gridDim.x} * blockDim.x;
+  unsigned long long mine = 0;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step)
+    mine += hash_of_word(word_at(data, bytes, i), i);
+  atomicAdd(sum, mine);
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) {
@@ -64,6 +72,7 @@ class CudaDevice final : public Device {
     facts_ = read_facts(ordinal);
     // Non-blocking: work on the legacy default stream must not order itself into a sample.
     MOEGATE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    hash_.reset(allocate(sizeof(unsigned long long)));
   }
   ~CudaDevice() override { cudaStreamDestroy(stream_); }
 
@@ -101,11 +110,25 @@ class CudaDevice final : public Device {
                                                                                           what);
     MOEGATE_CUDA_CHECK(cudaGetLastError());
   }
+  uint64_t hash(const void* data, size_t bytes) override {
+    constexpr int kThreads = 512, kBlocksPerProcessor = 4;
+    unsigned long long sum = 0;
+    upload(hash_.get(), &sum, sizeof sum);
+    hash_kernel<<<facts_.processors * kBlocksPerProcessor, kThreads, 0, stream_>>>(
+        data, bytes, static_cast<unsigned long long*>(hash_.get()));
+    MOEGATE_CUDA_CHECK(cudaGetLastError());
+    download(&sum, hash_.get(), sizeof sum);
+    return sum;
+  }
   void synchronize() override { MOEGATE_CUDA_CHECK(cudaDeviceSynchronize()); }
   void* stream() const override { return stream_; }
 
  private:
   cudaStream_t stream_ = nullptr;
+  struct Free {
+    void operator()(void* p) const noexcept { cudaFree(p); }
+  };
+  std::unique_ptr<void, Free> hash_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "harness/base/stats.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/open.h"
 #include "harness/kernel/cuda_check.h"
@@ -72,6 +73,7 @@ class CuptiSession final : public Session {
   CuptiSession(Device& device, const Subject& subject, const Subject*, const Conditions& conditions)
       : sequence_(device, subject, conditions),
         variant_(*subject.variant),
+        enqueues_(conditions.launch == LaunchMode::stream),
         problem_sets_(subject.sets.size()) {
     CuptiLog::discard();  // checks, fills and captures before this session
   }
@@ -86,13 +88,21 @@ class CuptiSession final : public Session {
     }
     {
       const CuptiTag launch(id + 1);
+      const auto start = std::chrono::steady_clock::now();
       sequence_.launch();
+      const std::chrono::duration<double, std::nano> took =
+          std::chrono::steady_clock::now() - start;
+      if (enqueues_) enqueue_ns_.push_back(took.count());
     }
     sequence_.release();
     sets_.push_back(set);
   }
 
   std::vector<Sample> collect() override;
+
+  double enqueue_ns() const override { return enqueue_ns_.empty() ? 0 : median(enqueue_ns_); }
+
+  std::string misdeed() const override { return sequence_.misdeed(); }
 
   std::vector<KernelRow> kernels() const override { return log_.rows(shapes_); }
 
@@ -103,10 +113,13 @@ class CuptiSession final : public Session {
 
  private:
   std::vector<Recorded> attribute(const CuptiBatch& batch);
+  std::vector<Activity> untagged(const CuptiBatch& batch) const;
   bool ran_flush(const Recorded& r) const;
 
   CudaSequence sequence_;
   const Variant& variant_;
+  const bool enqueues_;
+  std::vector<double> enqueue_ns_;
   size_t problem_sets_;
   uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
   std::vector<size_t> sets_;  // problem set of every pending sample
@@ -133,6 +146,15 @@ std::vector<Recorded> CuptiSession::attribute(const CuptiBatch& batch) {
   return recorded;
 }
 
+/// Operations that no call of ours made: of another thread, or behind a launch's back.
+std::vector<Activity> CuptiSession::untagged(const CuptiBatch& batch) const {
+  std::vector<Activity> all;
+  for (const Activity& a : batch.operations) {
+    if (!batch.tags.contains(a.correlation)) all.push_back(a);
+  }
+  return all;
+}
+
 bool CuptiSession::ran_flush(const Recorded& r) const {
   for (const Activity& a : r.launch) {
     if (flush_shapes_.contains(a.shape)) return true;
@@ -156,6 +178,7 @@ std::vector<Sample> CuptiSession::collect() {
     if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
     if (ran_flush(recorded[i])) s.flags |= kOverlapsFlush;
   }
+  flag_foreign_work(samples, recorded, untagged(batch));
   kernel_sets_.flag(samples, recorded, sets_);
   clock_.flag(samples);
   for (size_t i = 0; i < samples.size(); ++i) {

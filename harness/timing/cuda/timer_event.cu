@@ -56,6 +56,8 @@ class EventSession final : public Session {
     ++pending_;
   }
 
+  std::string misdeed() const override { return sequence_.misdeed(); }
+
   std::vector<Sample> collect() override {
     const std::vector<FlushReading> readings = sequence_.readings();  // waits for the device
     std::vector<Sample> samples(pending_);

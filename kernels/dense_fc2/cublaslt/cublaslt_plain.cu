@@ -104,6 +104,7 @@ void prepare(DenseFc2& problem, const Launch& where) {
   const DenseFc2Shape& s = args.shape;
   Tensor& packed = problem.packed(kLayout, Folded::bytes(s),
                                   [&](Tensor& to) { fold(args, Folded::in(to, s), where); });
+  problem.refold = [args, to = Folded::in(packed, s), where] { fold(args, to, where); };
   const CublasltShape shape = {.type = CUDA_R_8F_E4M3,
                                .m = s.hidden,
                                .n = s.tokens,
