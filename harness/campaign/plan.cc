@@ -107,19 +107,19 @@ void check_cases(const std::vector<Case>& cases, Worker& worker) {
 }
 
 Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
-  const std::regex filter = compile_pattern("--filter", options.filter);
-  const std::regex kernel = compile_pattern("--kernel", options.kernel);
+  const Pattern filter = compile_pattern("--filter", options.filter);
+  const Pattern kernel = compile_pattern("--kernel", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
   std::set<std::string> seen;
   size_t matching_cases = 0;
   for (const Case& c : cases) {
-    if (!std::regex_search(c.key(), filter) || !seen.insert(c.key()).second) continue;
+    if (!filter.found_in(c.key()) || !seen.insert(c.key()).second) continue;
     ++matching_cases;
     PlannedCase p{c, {}};
     for (const VariantDescription& v : hello.variants) {
       if (is_tile_variant(v.name) && !asks_for_tiles) continue;
-      if (v.op == c.op && std::regex_search(v.name, kernel)) p.variants.push_back(v.name);
+      if (v.op == c.op && kernel.found_in(v.name)) p.variants.push_back(v.name);
     }
     if (!p.variants.empty()) planned.push_back(std::move(p));
   }
