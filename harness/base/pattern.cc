@@ -3,6 +3,8 @@
 
 #include <re2/re2.h>
 
+#include <string_view>
+
 #include "harness/base/error.h"
 
 namespace moegate {
@@ -32,7 +34,13 @@ Pattern compile_pattern(const std::string& what, const std::string& pattern) {
 }
 
 std::string exactly(const std::string& text) {
-  return "^" + RE2::QuoteMeta(text) + "$";
+  std::string pattern =
+      "^";  // RE2's own quoting escapes every '/' and '=' too, and people read this
+  for (const char c : text) {
+    if (std::string_view(".^$|()[]{}*+?\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "$";
 }
 
 }  // namespace moegate
