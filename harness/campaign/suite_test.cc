@@ -209,5 +209,12 @@ TEST_F(SuiteTest, ListsSuitesWithTheirComment) {
   EXPECT_EQ(list_suites(), expected);
 }
 
+TEST_F(SuiteTest, AProductThatFillsTheMemoryIsRefused) {
+  std::string thousand = "1";
+  for (int i = 2; i <= 1001; ++i) thousand += fmt::format(", {}", i);
+  expect_refused("op = suite_test_op\n[a]\nrows = " + thousand + "\nwidth = " + thousand + "\n",
+                 {"section [a] has 1e+06 cases"});
+}
+
 }  // namespace
 }  // namespace moegate

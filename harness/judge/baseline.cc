@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -207,8 +206,7 @@ bool NaturalLess::operator()(const std::pair<std::string, std::string>& a,
 }
 
 Baseline read_baseline(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) usage_error("{}: cannot read this baseline", path.string());
+  std::istringstream in(read_file(path));
   Place place{path};
   Baseline baseline;
   std::pair<std::string, std::string> key;

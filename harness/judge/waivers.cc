@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/home.h"
 #include "harness/base/text.h"
 
@@ -171,9 +170,7 @@ std::vector<Waiver> parse_waivers(const std::string& text, const std::string& na
 }
 
 std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) usage_error("{}: cannot read these waivers", path.string());
-  return parse_waivers({std::istreambuf_iterator<char>(in), {}}, path.string());
+  return parse_waivers(read_file(path), path.string());
 }
 
 std::vector<Waiver> waivers_of_home() {
