@@ -13,6 +13,7 @@ namespace moegate {
 std::string RunOptions::to_json() const {
   const nlohmann::json j = {{"suites", suites},
                             {"axes", axes},
+                            {"ops", ops},
                             {"filter", filter},
                             {"kernel", kernel},
                             {"shard", shard},
@@ -35,6 +36,16 @@ std::string RunOptions::to_json() const {
 }
 
 void RunOptions::from_json(const std::string& text) {
+  try {
+    read_json(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(Exit::store, fmt::format("the options that a run was stored with cannot be read "
+                                         "({}): the store is damaged; restore a copy",
+                                         e.what()));
+  }
+}
+
+void RunOptions::read_json(const std::string& text) {
   const auto j = nlohmann::json::parse(text);
   suites = j.at("suites");
   axes = j.at("axes").get<Axes>();
@@ -55,6 +66,7 @@ void RunOptions::from_json(const std::string& text) {
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
   // Absent in older stores.
+  ops = j.value("ops", std::vector<std::string>{});
   worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
@@ -114,6 +126,7 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
   std::set<std::string> seen;
   size_t matching_cases = 0;
   for (const Case& c : cases) {
+    if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) continue;
     if (!filter.found_in(c.key()) || !seen.insert(c.key()).second) continue;
     ++matching_cases;
     PlannedCase p{c, {}};

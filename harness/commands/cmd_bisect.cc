@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bisect: find the commit that made a case slower; and the step it gives to git.
+#include "harness/base/notes.h"
 #include "harness/campaign/bisect.h"
 
 #include <filesystem>
@@ -111,7 +112,7 @@ int cmd_bisect_step(const Args& args) try {
   return bisect_code(run_program(command, Output::show).exit);
 } catch (const std::exception& e) {
   // Here and not in main.cc, because git takes the exit codes of errors for "bad".
-  fmt::print(stderr, "moegate: {}\n", e.what());
+  say("moegate: {}\n", e.what());
   return kBisectGiveUp;
 }
 

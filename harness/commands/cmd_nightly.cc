@@ -7,6 +7,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/home.h"
+#include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/night.h"
@@ -88,20 +89,16 @@ std::string build_commit(const std::string& commit) {
 
 NightCalls calls_of(const NightOptions& night) {
   NightCalls calls;
-  calls.verified = [](const Tally& tally) {
-    fmt::print(stderr, "{}", summary_of_check(tally, Task::verify));
-  };
-  calls.spoilt = [](const Tally& tally) {
-    fmt::print(stderr, "{}", summary_of_check(tally, Task::controls));
-  };
+  calls.verified = [](const Tally& tally) { say("{}", summary_of_check(tally, Task::verify)); };
+  calls.spoilt = [](const Tally& tally) { say("{}", summary_of_check(tally, Task::controls)); };
   calls.measured = [db = night.db()](const Tally& tally) {
-    fmt::print(stderr, "{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+    say("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   };
   calls.flown = [](const Canaries& canaries) {
     fmt::print("{}", canaries.text());
     std::fflush(stdout);
   };
-  calls.failed = [](const Error& error) { fmt::print(stderr, "moegate: {}\n", error.what()); };
+  calls.failed = [](const Error& error) { say("moegate: {}\n", error.what()); };
   calls.build = build_commit;
   return calls;
 }
