@@ -84,7 +84,7 @@ Flag device_flag(std::string& device) {
 }
 
 Backend backend_of(const std::string& device) {
-  const bool host = cuda_ordinal(device) < 0 || cuda_devices(nullptr).empty();
+  const bool host = means_host(device) || cuda_devices(nullptr).empty();
   return host ? Backend::host : Backend::cuda;
 }
 
