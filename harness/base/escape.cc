@@ -151,7 +151,7 @@ std::string printable(const std::string& text) {
 std::string markdown_escaped(const std::string& text) {
   const std::string line = one_line(text);
   std::string out;
-  if (line.starts_with(':'))
+  if (line.starts_with("::"))
     out += '\\';  // else it may begin a line, and be a command to a CI runner
   for (size_t i = 0; i < line.size(); ++i) {
     const char before = i > 0 ? line[i - 1] : ' ', after = i + 1 < line.size() ? line[i + 1] : ' ';

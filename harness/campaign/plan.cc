@@ -165,12 +165,36 @@ void check_on_device(const Plan& plan, Worker& worker) {
   ask(worker, questions);
 }
 
+namespace {
+
+/// A case says of a bad value where its suite is; one of an axis stands on the command line.
+std::string blame_axes(const std::string& error, const Axes& axes) {
+  constexpr std::string_view kThere = "; change it there";
+  for (const auto& [name, values] : axes) {
+    const bool has_flag = name == "seed" || name == "cache" || name == "launch";
+    for (const std::string& value : values) {
+      if (error.find(fmt::format(": {} = '{}' ", name, value)) == std::string::npos) continue;
+      const size_t there = error.rfind(kThere);
+      return fmt::format("{}; the value comes from {}--axis {}", error.substr(0, there),
+                         has_flag ? fmt::format("--{} or ", name) : "", name);
+    }
+  }
+  return error;
+}
+
+}  // namespace
+
 Plan make_plan(const RunOptions& options, Worker& worker) {
-  const std::vector<Case> cases = load_cases(options, worker.hello());
-  check_cases(cases, worker);
-  Plan plan = select_rows(options, cases, worker.hello());
-  check_on_device(plan, worker);
-  return plan;
+  try {
+    const std::vector<Case> cases = load_cases(options, worker.hello());
+    check_cases(cases, worker);
+    Plan plan = select_rows(options, cases, worker.hello());
+    check_on_device(plan, worker);
+    return plan;
+  } catch (const Error& e) {
+    if (e.code() != Exit::usage) throw;
+    throw Error(Exit::usage, blame_axes(e.what(), options.axes));
+  }
 }
 
 Plan one_variant_each(Plan plan, Worker& worker) {

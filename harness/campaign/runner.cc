@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/runner.h"
 
+#include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
 
 namespace moegate {
@@ -19,8 +20,8 @@ std::string summary(const Tally& tally, const std::string& what) {
   for (const auto& [status, n] : tally.counts) {
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(status));
   }
-  return fmt::format("{} on {}: {}{}", what, tally.device.name, counts.empty() ? "nothing" : counts,
-                     how_it_ended(tally));
+  return fmt::format("{} on {}: {}{}", what, one_line(tally.device.name),
+                     counts.empty() ? "nothing" : counts, how_it_ended(tally));
 }
 
 Tally check_suites(const RunOptions& options, WorkerSource& source) {

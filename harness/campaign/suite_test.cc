@@ -100,7 +100,7 @@ TEST_F(SuiteTest, FillsInDefaultsAndNamesThePlace) {
   EXPECT_EQ(cases[0].get("cache"), "cold");
   EXPECT_EQ(cases[0].get("seed"), "1");
   EXPECT_EQ(cases[0].get("rows"), "1");
-  EXPECT_EQ(cases[0].where(), "suites/s.suite [gpt-oss-120b]");
+  EXPECT_EQ(cases[0].where(), "s.suite [gpt-oss-120b]");
 }
 
 TEST_F(SuiteTest, ReadsEachSectionOfItsOwnOperator) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bisect: find the commit that made a case slower; and the step it gives to git.
+#include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/bisect.h"
 
@@ -98,7 +99,8 @@ int cmd_bisect(const Args& args) {
   if (!query) return 0;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Culprit culprit = bisect(*query, {self, "bisect-step"});
-  fmt::print("first bad commit: {}\n{}\n\n{}\n", culprit.commit, culprit.details, culprit.log);
+  fmt::print("{}", printable(fmt::format("first bad commit: {}\n{}\n\n{}\n", culprit.commit,
+                                         culprit.details, culprit.log)));
   return 0;
 }
 

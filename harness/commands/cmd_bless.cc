@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "harness/base/escape.h"
 #include "harness/base/home.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -71,7 +72,7 @@ int cmd_bless(const Args& args) {
   store.check_intact();  // what is blessed is believed for long
   const RunInfo run = store.run_info(store.find_run(command->run));
   const Sides sides = collect(store.levels(run.id));
-  fmt::print("{}", bless(run, sides, command->options));
+  fmt::print("{}", printable(bless(run, sides, command->options)));
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // moegate run: verify, measure, store.
 #include <filesystem>
 
+#include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/runner.h"
@@ -85,7 +86,7 @@ void print_plan(RunOptions options) {
   options.worker.task = Task::verify;  // a plan needs no timer
   const Plan plan = prepare(options, worker_processes()).plan;
   const std::vector<RowName> rows = plan.rows();
-  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
+  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", one_line(key), one_line(variant));
   say("{} cases, {} with their variants, {} rounds on the {} device\n", plan.cases.size(),
       rows.size(), options.rounds, name_of(plan.hello.device.backend));
 }

@@ -184,5 +184,21 @@ TEST_F(RobustTest, AReproIsACommandWhateverTheStoreSays) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "owned"));
 }
 
+TEST_F(RobustTest, MessagesBlameWhoIsToBlame) {
+  refused(run("1", "--axis tokens=abc"), "'abc' is not an integer in");
+  refused(run("1", "--axis tokens=abc"), "; the value comes from --axis tokens");
+  refused(run("1", "--seed -5"), "; the value comes from --seed or --axis seed");
+  write("odd.suite", "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[a]\ntokens = odd\n");
+  refused("verify --device host --suite ./odd.suite", "moegate: odd.suite [a]: tokens = 'odd'");
+}
+
+TEST_F(RobustTest, OneNightAtATime) {
+  shell("mkdir out");
+  const Outcome beside =
+      shell("flock out/.lock -c '" + program() + " nightly --device host --out out'");
+  EXPECT_EQ(beside.exit, 21) << beside.err;
+  EXPECT_NE(beside.err.find("another night or A/B is running"), std::string::npos) << beside.err;
+}
+
 }  // namespace
 }  // namespace moegate
