@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/notes.h"
 #include "harness/commands/commands.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/serve.h"
@@ -45,23 +46,23 @@ constexpr auto kCommands = std::to_array<Command>({
     {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }, nullptr},
 });
 
-void print_usage(FILE* to) {
-  fmt::print(to, "usage: moegate COMMAND [options]\n\n");
+std::string usage() {
+  std::string text = "usage: moegate COMMAND [options]\n\n";
   for (const Command& c : kCommands) {
-    if (c.help) fmt::print(to, "  {:8} {}\n", c.name, c.help);
+    if (c.help) text += fmt::format("  {:8} {}\n", c.name, c.help);
   }
-  fmt::print(
-      to, "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n");
+  return text +
+         "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n";
 }
 
 int dispatch(const std::vector<std::string>& args) {
   if (args.empty()) {
-    print_usage(stderr);
+    say_text(usage());
     return static_cast<int>(Exit::usage);
   }
   const std::string& name = args[0];
   if (name == "--help" || name == "-h" || name == "help") {
-    print_usage(stdout);
+    fmt::print("{}", usage());
     return 0;
   }
   if (name == "--version") {
@@ -76,17 +77,29 @@ int dispatch(const std::vector<std::string>& args) {
   usage_error("unknown command '{}'; 'moegate --help' lists them", name);
 }
 
+int run(const std::vector<std::string>& args) {
+  try {
+    return dispatch(args);
+  } catch (const Error& e) {
+    say("moegate: {}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    if (std::ferror(stdout) != 0) return 0;  // main() says so
+    say("moegate: internal error: {}\n", e.what());
+    return static_cast<int>(Exit::internal);
+  }
+}
+
 }  // namespace
 }  // namespace moegate
 
 int main(int argc, char** argv) {
-  try {
-    return moegate::dispatch({argv + 1, argv + argc});
-  } catch (const moegate::Error& e) {
-    fmt::print(stderr, "moegate: {}\n", e.what());
-    return static_cast<int>(e.code());
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "moegate: internal error: {}\n", e.what());
-    return static_cast<int>(moegate::Exit::internal);
-  }
+  moegate::keep_standard_streams();
+  const int exit = moegate::run({argv + 1, argv + argc});
+  // A result that could not be printed is no success; another failure says more.
+  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (printed || exit != 0) return exit;
+  moegate::say(
+      "moegate: standard output cannot be written; the command did not print its result\n");
+  return static_cast<int>(moegate::Exit::usage);
 }

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace moegate {
 namespace {
@@ -48,6 +49,18 @@ bool is_markup(char before, char c, char after, bool last) {
     default:
       return std::strchr("\\`*<>&|", c) != nullptr;
   }
+}
+
+/// The characters of a valid text; a carriage return with a line feed is the line feed.
+std::vector<std::string> characters_of(const std::string& valid) {
+  std::vector<std::string> characters;
+  for (size_t i = 0; i < valid.size();) {
+    const size_t start = i++;
+    while (i < valid.size() && !starts_character(valid[i])) ++i;
+    if (valid[start] == '\r' && valid[i] == '\n') continue;
+    characters.push_back(valid.substr(start, i - start));
+  }
+  return characters;
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -111,12 +124,7 @@ std::string one_line(const std::string& text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
     return text;
   std::string out;
-  const std::string valid = valid_utf8(text);
-  for (size_t i = 0; i < valid.size();) {
-    const size_t start = i++;
-    while (i < valid.size() && !starts_character(valid[i])) ++i;
-    const std::string character = valid.substr(start, i - start);
-    if (character == "\r" && valid[i] == '\n') continue;  // the line feed is the space
+  for (const std::string& character : characters_of(valid_utf8(text))) {
     if (ends_line(character) || character == "\t") {
       out += ' ';
     } else {
@@ -126,9 +134,25 @@ std::string one_line(const std::string& text) {
   return out;
 }
 
+std::string printable(const std::string& text) {
+  std::string out;
+  bool blank = true;  // so far in this line
+  for (const std::string& character : characters_of(valid_utf8(text))) {
+    const bool plain = character == "\n" || character == "\t";
+    // A runner trims a line and takes "::name" at its start for a command, "##[" anywhere.
+    const bool command = (blank && character == ":") || (character == "[" && out.ends_with("##"));
+    if (command) out += kZeroWidthSpace;
+    out += plain || !shows_nothing(character) ? character : kReplacement;
+    blank = character == "\n" || (blank && (character == " " || character == "\t"));
+  }
+  return out;
+}
+
 std::string markdown_escaped(const std::string& text) {
   const std::string line = one_line(text);
   std::string out;
+  if (line.starts_with("::"))
+    out += '\\';  // else it may begin a line, and be a command to a CI runner
   for (size_t i = 0; i < line.size(); ++i) {
     const char before = i > 0 ? line[i - 1] : ' ', after = i + 1 < line.size() ? line[i + 1] : ' ';
     if (is_markup(before, line[i], after, i + 1 == line.size())) out += '\\';

@@ -21,6 +21,10 @@ std::string xml_escaped(const std::string& text);
 /// characters, marks of direction) becomes U+FFFD.
 std::string one_line(const std::string& text);
 
+/// A text of several lines for a terminal or a log: line ends and tabs stay, what shows nothing but
+/// acts becomes U+FFFD, and no line is a command to the machinery that reads a CI job's log.
+std::string printable(const std::string& text);
+
 /// For markdown, in a paragraph or a cell of a table, as one line that shows what it says: no HTML,
 /// emphasis, code, links, images or entities, and it mentions nobody.
 std::string markdown_escaped(const std::string& text);

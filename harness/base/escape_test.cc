@@ -70,5 +70,16 @@ TEST(Escape, WorkflowCommands) {
   EXPECT_EQ(workflow_property("a:b,c%\n"), "a%3Ab%2Cc%25%0A");
 }
 
+TEST(Escape, PrintableKeepsLinesAndGivesNoCommands) {
+  EXPECT_EQ(printable("a\n\tb\r\nc"), "a\n\tb\nc");
+  EXPECT_EQ(printable("\x1b[31mred\x7f\xff"), "\xEF\xBF\xBD[31mred\xEF\xBF\xBD\xEF\xBF\xBD");
+  const std::string zero = "\xE2\x80\x8B";
+  EXPECT_EQ(printable("::error::x"), zero + "::error::x");
+  EXPECT_EQ(printable("a::b\n  ::set-output::x"), "a::b\n  " + zero + "::set-output::x");
+  EXPECT_EQ(printable("##[error]x"), "##" + zero + "[error]x");
+  EXPECT_EQ(printable("suites/a.suite:3: topk_sort"), "suites/a.suite:3: topk_sort");
+  EXPECT_EQ(markdown_escaped("::error::x"), "\\::error::x");
+}
+
 }  // namespace
 }  // namespace moegate

@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "harness/base/error.h"
 
@@ -58,7 +62,74 @@ fs::path behind_links(const fs::path& path) {
   fail(path);
 }
 
+std::string temporary_of(const fs::path& target, const std::string& who) {
+  return target.string() + "." + who + ".tmp";
+}
+
+/// Removes what writers of `target` that were killed have left: TARGET.PID.tmp, an hour old.
+void remove_leftovers(const fs::path& target) {
+  constexpr auto kOld = std::chrono::hours(1);  // none writes for so long
+  const std::string name = target.filename().string();
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::error_code ignored;  // what cannot be removed does no harm
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string other = entry.path().filename().string();
+    if (!other.starts_with(name + ".") || !other.ends_with(".tmp")) continue;
+    const std::string who = other.substr(name.size() + 1, other.size() - name.size() - 5);
+    const bool is_pid = !who.empty() && std::ranges::all_of(who, [](unsigned char c) {
+      return c >= '0' && c <= '9';
+    });
+    if (!is_pid || temporary_of(name, who) != other) continue;
+    const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), ignored);
+    if (age > kOld && entry.is_regular_file(ignored)) fs::remove(entry.path(), ignored);
+  }
+}
+
+/// Makes a rename in it last. A file system that cannot do that is as good as it is.
+void sync_folder(const fs::path& target) {
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
 }  // namespace
+
+std::string read_file(const fs::path& path, size_t most) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status)) usage_error("{}: no such file", path.string());
+  if (!fs::is_regular_file(status)) usage_error("{}: is no regular file; name one", path.string());
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  std::array<char, 65536> block;
+  while (in && text.size() <= most) {
+    in.read(block.data(), block.size());
+    text.append(block.data(), static_cast<size_t>(in.gcount()));
+  }
+  if (text.size() > most) {
+    usage_error("{}: is longer than {} bytes; name the right file", path.string(), most);
+  }
+  if (!in.eof()) usage_error("{}: cannot be read: {}", path.string(), std::strerror(errno));
+  return text;
+}
+
+void check_output(const std::string& path) {
+  if (path == "-") return;
+  if (path.empty())
+    usage_error("an output has an empty path; name a file, or - for standard output");
+  std::error_code ignored;
+  const fs::path target = behind_links(path);
+  const fs::file_status status = fs::status(target, ignored);
+  if (fs::is_directory(status)) usage_error("{}: is a folder; name a file in it", path);
+  // A regular file is replaced, which is a matter of its folder.
+  const bool replaced = !fs::exists(status) || fs::is_regular_file(status);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (::access(replaced ? folder.c_str() : target.c_str(), W_OK) == 0) return;
+  usage_error("{}: cannot be written: {}: {}", path, replaced ? folder.string() : path,
+              std::strerror(errno));
+}
 
 void write_file_atomically(const fs::path& path, const std::string& text) {
   std::error_code ignored;  // what cannot be looked at cannot be written either
@@ -69,7 +140,8 @@ void write_file_atomically(const fs::path& path, const std::string& text) {
     return;
   }
   const fs::path target = behind_links(path);
-  const fs::path temporary = target.string() + fmt::format(".{}.tmp", ::getpid());
+  remove_leftovers(target);
+  const fs::path temporary = temporary_of(target, std::to_string(::getpid()));
   const bool stored = File(temporary, O_WRONLY | O_CREAT | O_TRUNC).store(text);
   if (!stored || ::rename(temporary.c_str(), target.c_str()) != 0) {
     const int why = errno;
@@ -77,6 +149,7 @@ void write_file_atomically(const fs::path& path, const std::string& text) {
     errno = why;
     fail(path);
   }
+  sync_folder(target);
 }
 
 void write_output(const std::string& path, const std::string& text) {

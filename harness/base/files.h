@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing whole files so that a reader, a crash or a full disk never leaves half of one.
+// Whole files: read with a limit, written so that a reader, a crash or a full disk never leaves half of one.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,17 @@
 
 namespace moegate {
 
+/// The content of a regular file. Throws Error(usage) naming the path for what is missing, cannot be
+/// read, is a folder, device or pipe, or is longer than `most` bytes.
+std::string read_file(const std::filesystem::path& path, size_t most = size_t{64} << 20);
+
+/// Throws Error(usage) for an output that could not be written now: its folder is missing, or one may
+/// not write there, or it is a folder itself. To be asked before what is to be written is computed.
+void check_output(const std::string& path);
+
 /// Makes `text` the content of `path`. A regular file, or the one that a link leads to, is replaced
-/// by a rename after the text is on the disk: a reader sees the old content or the new. Anything
+/// by a rename after the text is on the disk: a reader sees the old content or the new. What writers
+/// that were killed left beside it an hour ago or more is removed. Anything
 /// else (a device, a pipe) stays what it is and is written to. Throws Error(usage) naming the path
 /// for what cannot be written.
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);

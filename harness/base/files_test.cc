@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 
@@ -101,6 +102,42 @@ TEST_F(Files, AppendsLines) {
   append_to_file(dir_ / "a", "two\n");
   EXPECT_EQ(read(dir_ / "a"), "one\ntwo\n");
   EXPECT_THROW(append_to_file(dir_ / "no" / "a", "x"), Error);
+}
+
+TEST_F(Files, ReadsRegularFilesUpToALimit) {
+  write_file_atomically(dir_ / "a", "text");
+  EXPECT_EQ(read_file(dir_ / "a"), "text");
+  EXPECT_EQ(read_file(dir_ / "a", 4), "text");
+  EXPECT_THROW(read_file(dir_ / "a", 3), Error);
+  EXPECT_THROW(read_file(dir_ / "none"), Error);
+  EXPECT_THROW(read_file(dir_.path()), Error);
+  EXPECT_THROW(read_file("/dev/zero"), Error);
+  ASSERT_EQ(mkfifo((dir_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(read_file(dir_ / "pipe"), Error) << "and does not wait for a writer";
+}
+
+TEST_F(Files, OutputsAreCheckedBeforehand) {
+  EXPECT_NO_THROW(check_output("-"));
+  EXPECT_NO_THROW(check_output((dir_ / "new").string()));
+  EXPECT_NO_THROW(check_output("/dev/null"));
+  EXPECT_THROW(check_output(""), Error);
+  EXPECT_THROW(check_output(dir_.path().string()), Error);
+  EXPECT_THROW(check_output((dir_ / "no" / "new").string()), Error);
+  fs::create_symlink(dir_ / "no" / "new", dir_ / "dangling");
+  EXPECT_THROW(check_output((dir_ / "dangling").string()), Error);
+  EXPECT_EQ(files(), 1u) << "nothing is made";
+}
+
+TEST_F(Files, RemovesWhatKilledWritersLeftLongAgo) {
+  for (const char* name : {"a.1.tmp", "a.2.tmp", "a.b.tmp", "b.1.tmp"}) std::ofstream(dir_ / name);
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  for (const char* name : {"a.1.tmp", "a.b.tmp", "b.1.tmp"})
+    fs::last_write_time(dir_ / name, long_ago);
+  write_file_atomically(dir_ / "a", "text");
+  EXPECT_FALSE(fs::exists(dir_ / "a.1.tmp"));
+  EXPECT_TRUE(fs::exists(dir_ / "a.2.tmp")) << "may be at work";
+  EXPECT_TRUE(fs::exists(dir_ / "a.b.tmp")) << "somebody else's";
+  EXPECT_TRUE(fs::exists(dir_ / "b.1.tmp")) << "of another file";
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 
 namespace moegate {
 
-/// While it lives, the first Ctrl-C (or TERM) lets the variant at hand finish and then ends the
-/// run; a second one kills at once. Either way what was measured is in the store.
+/// While it lives, the first Ctrl-C, TERM or HUP (which nohup keeps away) ends the run as soon as
+/// the row at hand has finished or has been given up (worker.h); a second one kills at once. Either
+/// way what was measured is in the store. One guard within another adds nothing.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -15,13 +16,13 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// Whether one came since the guard was made.
+  /// Whether one came since the outermost guard was made.
   static bool interrupted();
 
  private:
   struct sigaction old_int_ {
-  }, old_term_{};
-  void (*old_pipe_)(int);
+  }, old_term_{}, old_hup_{};
+  void (*old_pipe_)(int) = SIG_DFL;
 };
 
 }  // namespace moegate

@@ -8,12 +8,11 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <string_view>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 
 namespace moegate {
 namespace {
@@ -55,9 +54,8 @@ class NpyFile {
           path_);
     }
     if (type == std::filesystem::file_type::directory) fail("is a folder, not a .npy file");
-    std::ifstream in(path_, std::ios::binary);
-    if (!in) usage_error("'{}' cannot be read; check its permissions", path_);
-    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+    constexpr size_t kLongest = size_t{1} << 30;  // a hundred million expert ids
+    bytes_ = read_file(path_, kLongest);
   }
 
   uint64_t little_endian(size_t at, size_t count) const {

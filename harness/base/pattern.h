@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions that people typed.
+// Regular expressions that people typed: RE2's, whose time and memory grow with the text alone, so that no pattern and
+// no name hangs or crashes the program.
 #pragma once
 
-#include <regex>
+#include <memory>
 #include <string>
 
-#include "harness/base/error.h"
+namespace re2 {
+class RE2;
+}
 
 namespace moegate {
 
-/// Throws Error(usage) naming the flag and the pattern when it is none.
-inline std::regex compile_pattern(const char* flag, const std::string& pattern) {
-  try {
-    return std::regex(pattern);
-  } catch (const std::regex_error& e) {
-    usage_error("{} '{}': not a regular expression: {}", flag, pattern, e.what());
-  }
-}
+/// A compiled pattern; copies share it. One that is default-constructed is found nowhere.
+class Pattern {
+ public:
+  Pattern() = default;
+  bool found_in(const std::string& text) const;
+  /// True where the pattern fits all of `text`.
+  bool matches(const std::string& text) const;
+
+ private:
+  friend Pattern compile_pattern(const std::string& what, const std::string& pattern);
+  explicit Pattern(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}
+  std::shared_ptr<const re2::RE2> compiled_;
+};
+
+/// Throws Error(usage) naming `what` (a flag, a file's field) and the pattern when it is none, or is longer than
+/// 4096 bytes.
+Pattern compile_pattern(const std::string& what, const std::string& pattern);
 
 /// The pattern that matches `text` and nothing else.
-inline std::string exactly(const std::string& text) {
-  std::string pattern = "^";
-  for (const char c : text) {
-    if (std::string(".^$|()[]{}*+?\\").find(c) != std::string::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern + "$";
-}
+std::string exactly(const std::string& text);
 
 }  // namespace moegate

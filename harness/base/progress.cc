@@ -2,9 +2,14 @@
 #include "harness/base/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <vector>
+
+#include "harness/base/escape.h"
+#include "harness/base/notes.h"
 
 namespace moegate {
 namespace {
@@ -14,7 +19,27 @@ std::string time_left(double seconds) {
   return s < 60 ? fmt::format("{} s", s) : fmt::format("{}:{:02} min", s / 60, s % 60);
 }
 
+/// Characters in a line of the terminal; it may have changed since it was last asked.
+size_t terminal_width() {
+  constexpr size_t kUnknown = 80;
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUnknown;
+}
+
 }  // namespace
+
+std::string shortened(const std::string& text, size_t characters) {
+  std::vector<size_t> starts;  // of the characters
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xc0) != 0x80) starts.push_back(i);
+  }
+  if (starts.size() <= characters) return text;
+  if (characters == 0) return "";
+  const size_t back = (characters - 1) / 2, front = characters - 1 - back;
+  const size_t tail = back == 0 ? text.size() : starts[starts.size() - back];
+  return text.substr(0, starts[front]) + "…" + text.substr(tail);
+}
 
 Progress::Progress(size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
 
@@ -23,7 +48,7 @@ Progress::~Progress() {
 }
 
 void Progress::clear_line() {
-  if (line_open_) fmt::print(stderr, "\r\033[K");
+  if (line_open_) say_raw("\r\033[K");
   line_open_ = false;
 }
 
@@ -41,20 +66,19 @@ void Progress::step(const std::string& current) {
     const double per_step = elapsed / static_cast<double>(done);
     left = ", " + time_left(per_step * static_cast<double>(total_ - done)) + " left";
   }
-  const std::string line = fmt::format("[{}/{}{}] {}", done, total_, left, current);
-  if (terminal_) {
-    constexpr size_t kWidth = 120;
-    fmt::print(stderr, "\r\033[K{}", line.substr(0, kWidth));
-    line_open_ = true;
-  } else {
-    fmt::print(stderr, "{}\n", line);
-  }
-  std::fflush(stderr);
+  const std::string head = fmt::format("[{}/{}{}] ", done, total_, left);
+  if (!terminal_) return say("{}{}\n", head, one_line(current));
+  // A line that reaches the last column wraps in some terminals.
+  const size_t width = terminal_width() - 1;
+  say_raw(
+      "\r\033[K" +
+      shortened(head + shortened(one_line(current), width - std::min(width, head.size())), width));
+  line_open_ = true;
 }
 
 void Progress::note(const std::string& message) {
   clear_line();
-  fmt::print(stderr, "{}\n", message);
+  say("{}\n", message);
 }
 
 }  // namespace moegate

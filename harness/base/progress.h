@@ -9,6 +9,10 @@
 
 namespace moegate {
 
+/// At most `characters` of a valid text, which is cut in its middle: both ends of a case's name tell
+/// it from its neighbours.
+std::string shortened(const std::string& text, size_t characters);
+
 class Progress {
  public:
   explicit Progress(size_t total);

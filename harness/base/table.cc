@@ -62,7 +62,8 @@ std::string render_markdown(const Table& table) {
   return out;
 }
 
-std::string csv_escaped(const std::string& text) {
+std::string csv_escaped(const std::string& cell) {
+  const std::string text = one_line(cell);  // no control characters: it may end on a terminal
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {

@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 
 namespace moegate {
@@ -180,7 +181,7 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   const std::string log = git(worktree.path(), {"bisect", "log"}).out;
   if (exit != 0) {
     const std::string left = candidates(log);
-    fmt::print(stderr, "{}\n", log);
+    say("{}\n", log);
     if (left.empty())
       usage_error("the A/B gave up on a commit (git bisect run exited {}), see above", exit);
     throw Error(Exit::inconclusive, fmt::format("the first bad commit is one of {}: the A/B cannot "

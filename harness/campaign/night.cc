@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/judge/creep.h"
@@ -130,6 +131,8 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
 }  // namespace
 
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
+  constexpr int64_t kQuicklyRead = int64_t{1} << 30;  // bytes; a gate is no place to wait for more
+  store.check_intact(kQuicklyRead);
   GateInput input;
   input.run = store.run_info(run);
   input.db = db;
@@ -159,8 +162,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     return shared;
   };
   for (const auto& [program, rows] : replays) {
-    fmt::print(stderr, "replaying {} of {} rows against {}\n", rows.size(), input.sides.size(),
-               program);
+    say("replaying {} of {} rows against {}\n", rows.size(), input.sides.size(), program);
     PreparedAb prepared = prepare_ab(replay_options(input, program, rows), source);
     Comparison result = run_ab(store, std::move(prepared), limits);
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");

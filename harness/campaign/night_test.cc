@@ -209,5 +209,16 @@ TEST(NightOptionsTest, TheDeviceDecidesSuiteAndRounds) {
             "'an out/results.sqlite' --keep-artifact --label nightly-now");
 }
 
+TEST_F(NightTest, InterruptedCanariesGiveNoVerdict) {
+  bless_now();
+  program("").touch = [](const Request& request, Result&) {
+    if (request.canary.asked()) std::raise(SIGINT);
+  };
+  const Night done = whole_night();
+  EXPECT_EQ(done.exit(), Exit::interrupted);
+  EXPECT_FALSE(done.verdict);
+  EXPECT_FALSE(done.exits.gate);
+}
+
 }  // namespace
 }  // namespace moegate

@@ -13,6 +13,7 @@ namespace moegate {
 std::string RunOptions::to_json() const {
   const nlohmann::json j = {{"suites", suites},
                             {"axes", axes},
+                            {"ops", ops},
                             {"filter", filter},
                             {"kernel", kernel},
                             {"shard", shard},
@@ -35,6 +36,16 @@ std::string RunOptions::to_json() const {
 }
 
 void RunOptions::from_json(const std::string& text) {
+  try {
+    read_json(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(Exit::store, fmt::format("the options that a run was stored with cannot be read "
+                                         "({}): the store is damaged; restore a copy",
+                                         e.what()));
+  }
+}
+
+void RunOptions::read_json(const std::string& text) {
   const auto j = nlohmann::json::parse(text);
   suites = j.at("suites");
   axes = j.at("axes").get<Axes>();
@@ -55,6 +66,7 @@ void RunOptions::from_json(const std::string& text) {
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
   // Absent in older stores.
+  ops = j.value("ops", std::vector<std::string>{});
   worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
@@ -107,19 +119,20 @@ void check_cases(const std::vector<Case>& cases, Worker& worker) {
 }
 
 Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
-  const std::regex filter = compile_pattern("--filter", options.filter);
-  const std::regex kernel = compile_pattern("--kernel", options.kernel);
+  const Pattern filter = compile_pattern("--filter", options.filter);
+  const Pattern kernel = compile_pattern("--kernel", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
   std::set<std::string> seen;
   size_t matching_cases = 0;
   for (const Case& c : cases) {
-    if (!std::regex_search(c.key(), filter) || !seen.insert(c.key()).second) continue;
+    if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) continue;
+    if (!filter.found_in(c.key()) || !seen.insert(c.key()).second) continue;
     ++matching_cases;
     PlannedCase p{c, {}};
     for (const VariantDescription& v : hello.variants) {
       if (is_tile_variant(v.name) && !asks_for_tiles) continue;
-      if (v.op == c.op && std::regex_search(v.name, kernel)) p.variants.push_back(v.name);
+      if (v.op == c.op && kernel.found_in(v.name)) p.variants.push_back(v.name);
     }
     if (!p.variants.empty()) planned.push_back(std::move(p));
   }
@@ -152,12 +165,36 @@ void check_on_device(const Plan& plan, Worker& worker) {
   ask(worker, questions);
 }
 
+namespace {
+
+/// A case says of a bad value where its suite is; one of an axis stands on the command line.
+std::string blame_axes(const std::string& error, const Axes& axes) {
+  constexpr std::string_view kThere = "; change it there";
+  for (const auto& [name, values] : axes) {
+    const bool has_flag = name == "seed" || name == "cache" || name == "launch";
+    for (const std::string& value : values) {
+      if (error.find(fmt::format(": {} = '{}' ", name, value)) == std::string::npos) continue;
+      const size_t there = error.rfind(kThere);
+      return fmt::format("{}; the value comes from {}--axis {}", error.substr(0, there),
+                         has_flag ? fmt::format("--{} or ", name) : "", name);
+    }
+  }
+  return error;
+}
+
+}  // namespace
+
 Plan make_plan(const RunOptions& options, Worker& worker) {
-  const std::vector<Case> cases = load_cases(options, worker.hello());
-  check_cases(cases, worker);
-  Plan plan = select_rows(options, cases, worker.hello());
-  check_on_device(plan, worker);
-  return plan;
+  try {
+    const std::vector<Case> cases = load_cases(options, worker.hello());
+    check_cases(cases, worker);
+    Plan plan = select_rows(options, cases, worker.hello());
+    check_on_device(plan, worker);
+    return plan;
+  } catch (const Error& e) {
+    if (e.code() != Exit::usage) throw;
+    throw Error(Exit::usage, blame_axes(e.what(), options.axes));
+  }
 }
 
 Plan one_variant_each(Plan plan, Worker& worker) {

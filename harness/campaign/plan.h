@@ -23,6 +23,8 @@ struct RunOptions {
   std::vector<std::string> suites;
   /// Values that replace a parameter's: --axis, --cache, --launch, --seed. Default: the suite's.
   Axes axes;
+  /// Only cases of these operators; empty: of all.
+  std::vector<std::string> ops;
   /// Regular expression searched in the case's key; empty: all cases.
   std::string filter;
   /// Regular expression searched in the variant's name; empty: all variants.
@@ -50,10 +52,14 @@ struct RunOptions {
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const {
-    return !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1;
+    return !ops.empty() || !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1;
   }
   std::string to_json() const;
+  /// Throws Error(store) for a text that to_json() has not written.
   void from_json(const std::string& text);
+
+ private:
+  void read_json(const std::string& text);
 };
 
 /// Key of a case, and a variant.

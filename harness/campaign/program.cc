@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/notes.h"
 #include "harness/kernel/kernel.h"
 
 namespace moegate {
@@ -59,13 +60,12 @@ std::string program_of(const BaselineHeader& baseline, const fs::path& artifacts
   if (!baseline.program.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
   std::string built;
   if (!baseline.git_sha.empty()) {
-    fmt::print(stderr, "suite {}: the baseline's program is not in {}; building it from {}\n",
-               baseline.suite, artifacts.string(), baseline.git_sha);
+    say("suite {}: the baseline's program is not in {}; building it from {}\n", baseline.suite,
+        artifacts.string(), baseline.git_sha);
     built = build(baseline.git_sha);
   }
   if (built.empty()) {
-    fmt::print(stderr, "suite {}: without its baseline's program, the stored numbers decide\n",
-               baseline.suite);
+    say("suite {}: without its baseline's program, the stored numbers decide\n", baseline.suite);
   }
   return built;
 }

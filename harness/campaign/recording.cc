@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/notes.h"
 #include "harness/base/rng.h"
+#include "harness/base/text.h"
 #include "harness/campaign/program.h"
 #include "harness/values/roofline.h"
 
@@ -72,6 +74,14 @@ void check_same_setting(const RunInfo& before, const RunInfo& now) {
 
 }  // namespace
 
+void unless_interrupted(const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const Error& e) {
+    if (e.code() != Exit::interrupted) throw;
+  }
+}
+
 Exit Tally::exit() const {
   if (interrupted) return Exit::interrupted;
   const auto any = [&](Status s) { return counts.count(s) > 0; };
@@ -103,7 +113,7 @@ Canary canary_of(const RunOptions& options, const RowName& row) {
 }
 
 void note_timer(const Hello& hello) {
-  if (!hello.timer_note.empty()) fmt::print(stderr, "{}\n", hello.timer_note);
+  if (!hello.timer_note.empty()) say("{}\n", hello.timer_note);
 }
 
 Prepared prepare(const RunOptions& options, WorkerSource& source) {
@@ -119,8 +129,16 @@ Prepared prepare(const RunOptions& options, WorkerSource& source) {
 
 void Recording::begin(int64_t resume) {
   const RunInfo info = describe(options_, plan_.hello);
-  if (resume > 0) check_same_setting(store_.run_info(resume), info);
+  if (resume > 0) {
+    lock_ = RunLock(options_.db, resume);
+    check_same_setting(store_.run_info(resume), info);
+  }
   tally_.run = resume > 0 ? resume : store_.begin_run(info);
+  if (resume <= 0) lock_ = RunLock(options_.db, tally_.run);
+  if (!resumed_by_.empty()) {
+    tally_.resume =
+        fmt::format("{} --resume {} --db {}", resumed_by_, tally_.run, shell_word(options_.db));
+  }
   tally_.device = plan_.hello.device;
   ceilings_ = store_.ceilings(tally_.device);
   done_ = store_.done(tally_.run);
@@ -134,7 +152,9 @@ void Recording::round(int round, const std::optional<std::set<RowName>>& only, P
       if (InterruptGuard::interrupted()) break;
       if (only && only->count({key, variant}) == 0) continue;
       progress.step(key + " " + variant);
-      if (done_.count({round, key, variant}) == 0) one(round, planned.spec, variant, progress);
+      if (done_.count({round, key, variant}) == 0) {
+        unless_interrupted([&] { one(round, planned.spec, variant, progress); });
+      }
     }
   }
   if (process_ == 0) return;  // the store had it all
@@ -176,6 +196,16 @@ void Recording::note_cache_pair(const Case& c, const Result& result, const CaseD
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
   store_.end_run(tally_.run, interrupted ? "interrupted" : "complete");
+  finished_ = true;
+}
+
+Recording::~Recording() {
+  if (finished_ || tally_.run == 0) return;
+  try {
+    store_.end_run(tally_.run, "interrupted");
+  } catch (const std::exception&) {
+    // What ended the run may have ended the store: --resume takes a run that is `running` too.
+  }
 }
 
 }  // namespace moegate

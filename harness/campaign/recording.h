@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "harness/base/progress.h"
 #include "harness/campaign/plan.h"
+#include "harness/store/run_lock.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -32,6 +34,7 @@ struct Tally {
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   bool interrupted = false;
+  std::string resume;  // the command that finishes it; empty where there is none
 
   Exit exit() const;
   void count(const std::string& key, const Result& result, Progress& progress);
@@ -79,18 +82,25 @@ size_t canary_slot(const RowName& row, size_t slots);
 /// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
 Canary canary_of(const RunOptions& options, const RowName& row);
 
+/// Does it; that it was interrupted is no error here, because who calls it looks at InterruptGuard.
+void unless_interrupted(const std::function<void()>& step);
+
 class Recording {
  public:
-  Recording(Store& store, Prepared prepared)
+  /// `resumed_by` is the command that takes --resume for its run; empty: none does.
+  Recording(Store& store, Prepared prepared, std::string resumed_by = "")
       : store_(store),
         options_(std::move(prepared.options)),
         seat_(std::move(prepared.seat)),
-        plan_(std::move(prepared.plan)) {}
+        plan_(std::move(prepared.plan)),
+        resumed_by_(std::move(resumed_by)) {}
+  /// A run that was begun and not finished is stored as interrupted.
+  ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
   /// Begins a run; with `resume` > 0 continues that one. Once, before everything else. Throws
-  /// Error(usage) when that run was measured in another setting.
+  /// Error(usage) when that run was measured in another setting, or another process measures it.
   void begin(int64_t resume);
 
   int64_t run() const { return tally_.run; }
@@ -98,7 +108,7 @@ class Recording {
   const Tally& tally() const { return tally_; }
 
   /// Measures one round in a fresh process: every row, or those in `only`. What the store has of
-  /// this round already is left out.
+  /// this round already is left out, and so is the row at hand when the run is interrupted.
   void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
   /// Says in the store how the run ended.
   void finish(bool interrupted);
@@ -111,7 +121,10 @@ class Recording {
   const RunOptions options_;
   WorkerSeat seat_;
   const Plan plan_;
+  const std::string resumed_by_;
+  RunLock lock_;
   Tally tally_;
+  bool finished_ = false;
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;
   int64_t process_ = 0;

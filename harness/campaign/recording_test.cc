@@ -190,5 +190,56 @@ TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
   EXPECT_EQ(back.worker.flush, Flush::none);
 }
 
+TEST_F(RecordingTest, ARunThatAnErrorEndsIsInterruptedAndSaysHowToFinishIt) {
+  options_.rounds = 1;
+  fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {
+    if (++seen == 3) throw Error(Exit::store, "the disk is full");
+  };
+  try {
+    run_suites(options_, 0, fake_);
+    ADD_FAILURE() << "ended";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::store);
+    EXPECT_NE(std::string(e.what()).find("the disk is full; `moegate run --resume 1 --db " +
+                                         options_.db + "` finishes"),
+              std::string::npos)
+        << e.what();
+  }
+  EXPECT_EQ(store().run_info(1).status, "interrupted");
+  EXPECT_EQ(store().levels(1).size(), 2u);
+  fake_.program("").touch = nullptr;
+  EXPECT_EQ(run_suites(options_, 1, fake_).exit(), Exit::ok) << "nobody holds it";
+}
+
+TEST_F(RecordingTest, TheRowAtHandOfAnInterruptedRunIsNotStored) {
+  options_.rounds = 1;
+  fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {
+    if (++seen < 3) return;
+    raise(SIGINT);
+    throw Error(Exit::interrupted, "given up");  // as a worker process does
+  };
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::interrupted);
+  EXPECT_EQ(store().levels(tally.run).size(), 2u);
+  EXPECT_NE(summary(tally, "run 1").find("(interrupted; `moegate run --resume 1"),
+            std::string::npos);
+  options_.worker.task = Task::verify;
+  fake_.program("").touch = [](const Request&, Result&) { raise(SIGINT); };
+  EXPECT_TRUE(summary(check_suites(options_, fake_), "verified").ends_with("(interrupted)"));
+}
+
+TEST_F(RecordingTest, OnlyCasesOfTheOperatorsAskedFor) {
+  options_.ops = {"other"};
+  EXPECT_THROW(run_suites(options_, 0, fake_), Error);
+  options_.ops = {"fake", "other"};
+  EXPECT_TRUE(options_.filtered());
+  EXPECT_EQ(run_suites(options_, 0, fake_).counts.at(Status::ok), 12);
+  RunOptions back;
+  back.from_json(options_.to_json());
+  EXPECT_EQ(back.ops, options_.ops);
+  EXPECT_THROW(back.from_json("{}"), Error);
+  EXPECT_THROW(back.from_json("{\"suites\": 7"), Error);
+}
+
 }  // namespace
 }  // namespace moegate

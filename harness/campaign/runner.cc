@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/runner.h"
 
+#include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
 
 namespace moegate {
+namespace {
+
+std::string how_it_ended(const Tally& tally) {
+  if (!tally.interrupted) return "";
+  if (tally.resume.empty()) return " (interrupted)";
+  return fmt::format(" (interrupted; `{}` finishes it)", tally.resume);
+}
+
+}  // namespace
+
 std::string summary(const Tally& tally, const std::string& what) {
   std::string counts;
   for (const auto& [status, n] : tally.counts) {
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(status));
   }
-  return fmt::format("{} on {}: {}{}", what, tally.device.name, counts.empty() ? "nothing" : counts,
-                     tally.interrupted ? " (interrupted; --resume finishes it)" : "");
+  return fmt::format("{} on {}: {}{}", what, one_line(tally.device.name),
+                     counts.empty() ? "nothing" : counts, how_it_ended(tally));
 }
 
 Tally check_suites(const RunOptions& options, WorkerSource& source) {
@@ -30,7 +41,13 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
       progress.step(key + " " + variant);
       CaseData data;
       const Request request{c.spec, variant, canary_of(options, {key, variant})};
-      const Result result = prepared.seat.worker().run(request, options.case_timeout_s, data);
+      Result result;
+      try {
+        result = prepared.seat.worker().run(request, options.case_timeout_s, data);
+      } catch (const Error& e) {
+        if (e.code() == Exit::interrupted) break;
+        throw;
+      }
       if (request.canary.asked()) {
         ++tally.counts[result.status];  // a failure is what was asked for
       } else {
@@ -49,14 +66,19 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   const InterruptGuard guard;
   Prepared prepared = prepare(options, source);  // a bad suite must leave no new store behind
   Store store = Store::open(options.db, Store::Mode::write);
-  Recording recording(store, std::move(prepared));
+  Recording recording(store, std::move(prepared), "moegate run");
   recording.begin(resume);
   const size_t rows = recording.plan().rows().size();
   Progress progress(rows * static_cast<size_t>(options.rounds));
-  for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
-    recording.round(round, std::nullopt, progress);
+  try {
+    for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
+      recording.round(round, std::nullopt, progress);
+    }
+    recording.finish(InterruptGuard::interrupted());
+  } catch (const Error& e) {
+    throw Error(e.code(),
+                fmt::format("{}; `{}` finishes the run", e.what(), recording.tally().resume));
   }
-  recording.finish(InterruptGuard::interrupted());
   return recording.tally();
 }
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/home.h"
 #include "harness/base/ini_file.h"
 #include "harness/base/text.h"
@@ -19,6 +19,9 @@
 namespace moegate {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr size_t kLongestSuite = size_t{1} << 20;  // bytes
+constexpr double kMostCases = 1e6;                 // of one section: more would fill the memory
 
 std::string known_suites() {
   std::vector<std::string> names;
@@ -35,13 +38,11 @@ IniFile read_suite(const std::string& name) {
     usage_error("no suite '{}'; known: {} (`moegate list suites` describes them)", name,
                 known_suites());
   }
-  std::ifstream in(path);
-  if (!is_file || !in) {
+  if (!is_file) {
     usage_error("suite file '{}' cannot be read; check the path, or name one of: {}", path.string(),
                 known_suites());
   }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_ini(path.string(), text);
+  return parse_ini(path.string(), read_file(path, kLongestSuite));
 }
 
 /// One section with the file's global keys merged in.
@@ -72,6 +73,7 @@ class SectionCases {
   std::vector<Case> cases(const Axes& axes) {
     apply(axes);
     check_complete();
+    check_count();
     Case c{fs::path(file_.path).stem().string(), section_.name, op_, {}, {}};
     for (const Param& param : params_) {
       if (!param.default_value.empty()) c.defaults[param.name] = param.default_value;
@@ -145,6 +147,15 @@ class SectionCases {
       usage_error("{}:{}: section [{}] lacks parameter '{}' of operator {} ({}); add it",
                   file_.path, section_.line, section_.name, param.name, op_, param.help);
     }
+  }
+
+  void check_count() const {
+    double count = 1;
+    for (const IniEntry& entry : entries_) count *= static_cast<double>(entry.values.size());
+    if (count <= kMostCases) return;
+    usage_error(
+        "{}:{}: section [{}] has {:.3g} cases, more than {:g}; shorten its lists, or --axis",
+        file_.path, section_.line, section_.name, count, kMostCases);
   }
 
   void expand(size_t axis, Case& c, std::vector<Case>& out) const {

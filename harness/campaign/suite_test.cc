@@ -100,7 +100,7 @@ TEST_F(SuiteTest, FillsInDefaultsAndNamesThePlace) {
   EXPECT_EQ(cases[0].get("cache"), "cold");
   EXPECT_EQ(cases[0].get("seed"), "1");
   EXPECT_EQ(cases[0].get("rows"), "1");
-  EXPECT_EQ(cases[0].where(), "suites/s.suite [gpt-oss-120b]");
+  EXPECT_EQ(cases[0].where(), "s.suite [gpt-oss-120b]");
 }
 
 TEST_F(SuiteTest, ReadsEachSectionOfItsOwnOperator) {
@@ -207,6 +207,13 @@ TEST_F(SuiteTest, ListsSuitesWithTheirComment) {
   const std::vector<std::pair<std::string, std::string>> expected = {{"a", ""},
                                                                      {"b", "Second one"}};
   EXPECT_EQ(list_suites(), expected);
+}
+
+TEST_F(SuiteTest, AProductThatFillsTheMemoryIsRefused) {
+  std::string thousand = "1";
+  for (int i = 2; i <= 1001; ++i) thousand += fmt::format(", {}", i);
+  expect_refused("op = suite_test_op\n[a]\nrows = " + thousand + "\nwidth = " + thousand + "\n",
+                 {"section [a] has 1e+06 cases"});
 }
 
 }  // namespace

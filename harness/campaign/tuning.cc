@@ -29,18 +29,13 @@ std::set<std::string> tunable_ops() {
   return ops;
 }
 
-/// The user's filter, and that the case is one of these operators'.
-std::string filter_of(const std::vector<std::string>& ops, const std::string& filter) {
-  compile_pattern("--filter", filter);
-  if (ops.empty()) return filter;
+void refuse_untunable(const std::vector<std::string>& ops) {
   const auto known = tunable_ops();
-  const std::set<std::string> asked(ops.begin(), ops.end());
-  for (const std::string& op : asked) {
+  for (const std::string& op : ops) {
     if (known.contains(op)) continue;
     usage_error("--op {}: has no tile configurations to tune; those that have: {}", op,
                 fmt::join(known, ", "));
   }
-  return fmt::format("^(?=(?:{})/)(?=.*(?:{}))", fmt::join(asked, "|"), filter);
 }
 
 /// The run's candidates and their cases.
@@ -107,7 +102,7 @@ std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
 
 Tally Tuning::measure() {
   const InterruptGuard guard;
-  Recording recording(store_, std::move(prepared_));
+  Recording recording(store_, std::move(prepared_), "moegate tune");
   recording.begin(resume_);
   run_ = recording.run();
   const std::vector<RowName> rows = recording.plan().rows();
@@ -186,7 +181,9 @@ RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   run.label = "tune";
   compile_pattern("--kernel", run.kernel);
   run.kernel = fmt::format("^{}.*(?:{})", kTilePrefix, run.kernel);
-  run.filter = filter_of(ops, run.filter);
+  compile_pattern("--filter", run.filter);
+  refuse_untunable(ops);
+  run.ops = ops;
   run.axes.try_emplace("block", Axes::mapped_type{"16", "32", "64", "128"});
   run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
   return run;

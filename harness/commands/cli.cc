@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "harness/base/error.h"
+#include "harness/base/escape.h"
 #include "harness/base/text.h"
 
 namespace moegate {
@@ -11,7 +12,7 @@ namespace moegate {
 namespace po = boost::program_options;
 
 bool parse(const std::string& usage, po::options_description options, const Args& args,
-           const std::vector<std::string>& positional) {
+           const std::vector<std::string>& positional, std::set<std::string>* given) {
   options.add_options()("help,h", "this text");
   po::positional_options_description places;
   for (const std::string& name : positional) {
@@ -30,10 +31,24 @@ bool parse(const std::string& usage, po::options_description options, const Args
       return false;
     }
     po::notify(values);
+    for (const auto& [name, value] : values) {
+      if (given && !value.defaulted()) given->insert(name);
+    }
   } catch (const po::error& e) {
     usage_error("{}: {}; see --help", command, e.what());
   }
   return true;
+}
+
+void refuse_beside_resume(const std::set<std::string>& given,
+                          const std::set<std::string>& allowed) {
+  for (const std::string& name : given) {
+    if (name == "resume" || allowed.contains(name)) continue;
+    usage_error(
+        "--{} is given beside --resume, but a resumed run has the options that it was begun "
+        "with; leave it out, or start a new run",
+        name);
+  }
 }
 
 double parse_seconds(const std::string& flag, const std::string& text) {
@@ -46,7 +61,10 @@ double parse_seconds(const std::string& flag, const std::string& text) {
   if (factor == 0 || !(number->value > 0)) {
     usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
   }
-  return number->value * factor;
+  constexpr double kWeek = 7 * 24 * 3600;
+  const double seconds = number->value * factor;
+  if (!(seconds <= kWeek)) usage_error("{} '{}' is longer than a week; use less", flag, text);
+  return seconds;
 }
 
 double parse_share(const std::string& flag, const std::string& text) {
@@ -74,6 +92,18 @@ std::vector<std::string> parse_list(const std::string& flag, const std::string& 
 
 void at_least(const char* flag, double value, double least) {
   if (!(value >= least)) usage_error("{} {}; use at least {}", flag, value, least);
+}
+
+void within(const char* flag, double value, double least, double most) {
+  at_least(flag, value, least);
+  if (!(value <= most)) usage_error("{} {}; use at most {}", flag, value, most);
+}
+
+const std::string& plain_name(const std::string& flag, const std::string& text) {
+  if (one_line(text) == text) return text;
+  usage_error(
+      "{} '{}' has control characters, line ends or bytes that are no UTF-8; leave them out", flag,
+      one_line(text));
 }
 
 std::string command_line(const std::string& command, const Args& args) {

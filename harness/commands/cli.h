@@ -6,6 +6,7 @@
 #include <boost/program_options.hpp>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +18,14 @@ using Args = std::vector<std::string>;
 /// Parses `args` into the fields that `options` are bound to. Positional arguments go to the
 /// options named in `positional`, one each; the last one takes the rest when it holds a vector.
 /// Returns false after printing `usage` and the options for --help. Throws Error(usage) naming the
-/// command and the flag.
+/// command and the flag. `given` gets the names of the options that the user typed.
 bool parse(const std::string& usage, boost::program_options::options_description options,
-           const Args& args, const std::vector<std::string>& positional = {});
+           const Args& args, const std::vector<std::string>& positional = {},
+           std::set<std::string>* given = nullptr);
+
+/// Throws Error(usage) for an option that was given beside --resume and is not one of `allowed`: a
+/// resumed run has the options that it was begun with.
+void refuse_beside_resume(const std::set<std::string>& given, const std::set<std::string>& allowed);
 
 /// A flag that may be left out: the field stays empty.
 template <class T>
@@ -27,7 +33,8 @@ boost::program_options::typed_value<T>* into(std::optional<T>& field) {
   return boost::program_options::value<T>()->notifier([&field](const T& value) { field = value; });
 }
 
-/// "500ms", "2s", "1.5min" or a plain number of seconds. Throws Error(usage) naming the flag.
+/// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming
+/// the flag.
 double parse_seconds(const std::string& flag, const std::string& text);
 
 /// "1%" -> 0.01. Throws Error(usage) naming the flag.
@@ -42,6 +49,12 @@ std::vector<std::string> parse_list(const std::string& flag, const std::string& 
 
 /// Throws Error(usage) naming the flag when its value is below `least`.
 void at_least(const char* flag, double value, double least);
+/// Throws Error(usage) naming the flag when its value is not within [least, most].
+void within(const char* flag, double value, double least, double most);
+
+/// The text of a name that a user gives. Throws Error(usage) naming the flag for control characters,
+/// line ends and bytes that are no UTF-8.
+const std::string& plain_name(const std::string& flag, const std::string& text);
 
 /// What the user typed, quoted for a shell: "moegate run --suite tiny".
 std::string command_line(const std::string& command, const Args& args);

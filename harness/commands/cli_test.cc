@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "harness/base/error.h"
 
 namespace moegate {
@@ -44,6 +46,36 @@ TEST(Cli, AFlagThatIsLeftOutLeavesItsFieldEmpty) {
   EXPECT_FALSE(report);
   EXPECT_TRUE(parse("moegate gate [options]", flags, {"--report", ""}));
   EXPECT_EQ(report, "");
+}
+
+TEST(Cli, TimesAreFinite) {
+  for (const char* bad : {"inf", "1e300s", "1e10s", "1e308min", "605000"}) {
+    EXPECT_THROW(parse_seconds("--t", bad), Error) << bad;
+  }
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "604800s"), 604800);
+  EXPECT_NO_THROW(within("--n", 3, 1, 3));
+  EXPECT_THROW(within("--n", 4, 1, 3), Error);
+  EXPECT_THROW(within("--n", std::nan(""), 1, 3), Error);
+}
+
+TEST(Cli, NamesHaveNoControlCharacters) {
+  EXPECT_EQ(plain_name("--label", "night 3, größer"), "night 3, größer");
+  for (const char* bad : {"a\nb", "\x1b[2J", "a\tb", "\xff", "\xE2\x80\xAE"}) {
+    EXPECT_THROW(plain_name("--label", bad), Error) << bad;
+  }
+}
+
+TEST(Cli, KnowsWhatWasTyped) {
+  int rounds = 3;
+  std::string db;
+  boost::program_options::options_description flags("Options");
+  flags.add_options()("rounds", boost::program_options::value(&rounds)->default_value(3), "")(
+      "db", boost::program_options::value(&db), "");
+  std::set<std::string> given;
+  EXPECT_TRUE(parse("moegate run [options]", flags, {"--db", "x"}, {}, &given));
+  EXPECT_EQ(given, std::set<std::string>{"db"});
+  EXPECT_NO_THROW(refuse_beside_resume({"resume", "db"}, {"db"}));
+  EXPECT_THROW(refuse_beside_resume({"resume", "rounds"}, {"db"}), Error);
 }
 
 }  // namespace

@@ -51,6 +51,10 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
     if (variants.size() != 2) {
       usage_error("--variant is given {} times; give two, the base and the head", variants.size());
     }
+    if (!ab.run.kernel.empty()) {
+      usage_error("--kernel '{}' and --variant are both given; --variant names what is compared",
+                  ab.run.kernel);
+    }
     ab.base.variant = variants[0];
     ab.head.variant = variants[1];
   } else if (ab.base.program.empty() && ab.head.program.empty()) {
@@ -58,9 +62,11 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
         "ab: nothing to compare; give --base-program or --variant A --variant B (or use "
         "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
   }
-  at_least("--screen-rounds", ab.plan.screen_rounds, 2);
-  at_least("--rounds", ab.plan.rounds, 2);
-  at_least("--extra-rounds", ab.plan.extra_rounds, 0);
+  plain_name("--base-label", ab.base.label);
+  plain_name("--head-label", ab.head.label);
+  within("--screen-rounds", ab.plan.screen_rounds, 2, kMostRounds);
+  within("--rounds", ab.plan.rounds, 2, kMostRounds);
+  within("--extra-rounds", ab.plan.extra_rounds, 0, kMostRounds);
   require_suite(ab.run);
   check_measuring(ab.run);
 }
@@ -97,9 +103,14 @@ int cmd_ab(const Args& args) {
   const auto limits = [&](Backend backend) { return command->judging.limits.of(backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
   const Comparison result = run_ab(store, std::move(prepared), limits);
+  if (result.interrupted) {  // there may be nothing to make a table of
+    throw Error(Exit::interrupted,
+                fmt::format("interrupted: nothing is judged; what was measured is "
+                            "in {}",
+                            ab.run.db));
+  }
   GateReport report = report_of(store, ab.run.db, result, limits);
-  report.exit = result.interrupted ? Exit::interrupted
-                                   : decide_exit(report.result, command->judging.fail_on, false);
+  report.exit = decide_exit(report.result, command->judging.fail_on, false);
   publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bisect: find the commit that made a case slower; and the step it gives to git.
+#include "harness/base/escape.h"
+#include "harness/base/notes.h"
 #include "harness/campaign/bisect.h"
 
 #include <filesystem>
@@ -97,7 +99,8 @@ int cmd_bisect(const Args& args) {
   if (!query) return 0;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Culprit culprit = bisect(*query, {self, "bisect-step"});
-  fmt::print("first bad commit: {}\n{}\n\n{}\n", culprit.commit, culprit.details, culprit.log);
+  fmt::print("{}", printable(fmt::format("first bad commit: {}\n{}\n\n{}\n", culprit.commit,
+                                         culprit.details, culprit.log)));
   return 0;
 }
 
@@ -111,7 +114,7 @@ int cmd_bisect_step(const Args& args) try {
   return bisect_code(run_program(command, Output::show).exit);
 } catch (const std::exception& e) {
   // Here and not in main.cc, because git takes the exit codes of errors for "bad".
-  fmt::print(stderr, "moegate: {}\n", e.what());
+  say("moegate: {}\n", e.what());
   return kBisectGiveUp;
 }
 

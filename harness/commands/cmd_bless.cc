@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "harness/base/escape.h"
 #include "harness/base/home.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -56,6 +57,7 @@ std::optional<BlessCommand> read_bless(const Args& args) {
       ("new-conditions", po::bool_switch(&options.new_conditions),
        "replace a baseline of another GPU, timer, protocol or flush; its anchors are forgotten");
   if (!parse("moegate bless [options]", flags, args)) return std::nullopt;
+  plain_name("--reason", options.reason);
   options.author = author();
   options.baselines = baselines ? std::filesystem::path(*baselines) : home() / "baselines";
   return command;
@@ -67,9 +69,10 @@ int cmd_bless(const Args& args) {
   const auto command = read_bless(args);
   if (!command) return 0;
   Store store = Store::open(command->db, Store::Mode::read);
+  store.check_intact();  // what is blessed is believed for long
   const RunInfo run = store.run_info(store.find_run(command->run));
   const Sides sides = collect(store.levels(run.id));
-  fmt::print("{}", bless(run, sides, command->options));
+  fmt::print("{}", printable(bless(run, sides, command->options)));
   return 0;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate gate: judge a run against the blessed baseline.
+#include <unistd.h>
+
 #include "harness/base/home.h"
 #include "harness/campaign/night.h"
 #include "harness/commands/cli.h"
@@ -45,6 +47,12 @@ std::optional<GateCommand> read_gate(const Args& args) {
   std::error_code ignored;
   if (baseline && !fs::exists(*baseline, ignored)) {
     usage_error("--baseline {}: no such file or folder", *baseline);
+  }
+  const std::string& program = command.replay_program;
+  if (!program.empty() &&
+      (!fs::is_regular_file(program, ignored) || access(program.c_str(), X_OK) != 0)) {
+    usage_error("--replay-program {}: is no program; give the path of the baseline's moegate",
+                program);
   }
   rules.baselines = {baseline ? fs::path(*baseline) : home() / "baselines", candidate.value_or("")};
   rules.waivers = waivers ? read_waivers(*waivers) : waivers_of_home();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/base/home.h"
+#include "harness/base/notes.h"
 #include "harness/base/table.h"
 #include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
@@ -62,7 +63,7 @@ Table list_devices_table() {
   std::string why_none;
   int ordinal = 0;
   for (const DeviceFacts& f : cuda_devices(&why_none)) add(fmt::format("cuda:{}", ordinal++), f);
-  if (ordinal == 0) fmt::print(stderr, "no CUDA device: {}\n", why_none);
+  if (ordinal == 0) say("no CUDA device: {}\n", why_none);
   add("host", open_host_device()->facts());
   return table;
 }

@@ -5,8 +5,11 @@
 
 #include <filesystem>
 
+#include "harness/base/error.h"
+#include "harness/base/file_lock.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
+#include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/night.h"
@@ -62,12 +65,26 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   return command;
 }
 
-/// An earlier night's verdict must not be taken for this one's.
-void prepare(const NightlyCommand& command) {
+void make_out(const NightlyCommand& command) {
   std::error_code error;
   fs::create_directories(command.night.out, error);
-  if (!error) fs::remove(*command.publish.verdict, error);
   if (error) usage_error("--out {}: {}", command.night.out, error.message());
+  check_output(*command.publish.verdict);
+}
+
+void refuse_beside_another(const FileLock& lock, const std::string& out) {
+  if (lock.held()) return;
+  throw Error(Exit::environment,
+              fmt::format("--out {}: another night or A/B is running there, and each would measure "
+                          "the other; wait until it ends",
+                          out));
+}
+
+/// An earlier night's verdict must not be taken for this one's.
+void remove_verdict(const NightlyCommand& command) {
+  std::error_code error;
+  fs::remove(*command.publish.verdict, error);
+  if (error) usage_error("{}: {}", *command.publish.verdict, error.message());
 }
 
 /// In a process of its own, because opening a device pins the one that does. Returns its exit code.
@@ -88,20 +105,16 @@ std::string build_commit(const std::string& commit) {
 
 NightCalls calls_of(const NightOptions& night) {
   NightCalls calls;
-  calls.verified = [](const Tally& tally) {
-    fmt::print(stderr, "{}", summary_of_check(tally, Task::verify));
-  };
-  calls.spoilt = [](const Tally& tally) {
-    fmt::print(stderr, "{}", summary_of_check(tally, Task::controls));
-  };
+  calls.verified = [](const Tally& tally) { say("{}", summary_of_check(tally, Task::verify)); };
+  calls.spoilt = [](const Tally& tally) { say("{}", summary_of_check(tally, Task::controls)); };
   calls.measured = [db = night.db()](const Tally& tally) {
-    fmt::print(stderr, "{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+    say("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   };
   calls.flown = [](const Canaries& canaries) {
     fmt::print("{}", canaries.text());
     std::fflush(stdout);
   };
-  calls.failed = [](const Error& error) { fmt::print(stderr, "moegate: {}\n", error.what()); };
+  calls.failed = [](const Error& error) { say("moegate: {}\n", error.what()); };
   calls.build = build_commit;
   return calls;
 }
@@ -118,7 +131,10 @@ void print_night(const NightlyCommand& command, const Night& night) {
 int cmd_nightly(const Args& args) {
   const auto command = read_nightly(args);
   if (!command) return 0;
-  prepare(*command);
+  make_out(*command);
+  const FileLock lock(command->night.out + "/.lock");
+  refuse_beside_another(lock, command->night.out);
+  remove_verdict(*command);
   if (const int failed = write_doctor(command->night); failed != 0) return failed;
   const Night result = night(command->night, calls_of(command->night), worker_processes());
   if (result.exits.gate) print_night(*command, result);

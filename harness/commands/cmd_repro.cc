@@ -2,7 +2,10 @@
 // moegate repro: the command that repeats one stored row: same case, variant, seed and conditions.
 #include <algorithm>
 
+#include "harness/base/escape.h"
+#include "harness/base/notes.h"
 #include "harness/base/pattern.h"
+#include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -64,18 +67,20 @@ void narrow(Row& row, const std::string& db) {
 
 std::string command_of(const Row& row) {
   const RunOptions& o = row.options;
-  std::string command = fmt::format("moegate run --suite {}", o.suites[0]);
+  // The store may be somebody else's: what it holds must not run when the line is pasted.
+  std::string command = fmt::format("moegate run --suite {}", shell_word(o.suites[0]));
   for (const auto& [name, values] : o.axes) {
-    command += fmt::format(" --axis {}={}", name, fmt::join(values, ","));
+    command += " --axis " + shell_word(fmt::format("{}={}", name, fmt::join(values, ",")));
   }
-  if (!o.worker.tiles.empty()) command += fmt::format(" --tiles '{}'", o.worker.tiles);
+  if (!o.worker.tiles.empty()) command += " --tiles " + shell_word(o.worker.tiles);
   command += fmt::format(
-      " --filter '{}' --kernel '{}' --device {} --timer {} --flush {} --flush-factor {} --rounds "
+      " --filter {} --kernel {} --device {} --timer {} --flush {} --flush-factor {} --rounds "
       "{} "
       "--min-samples {} --max-samples {} --precision {} --budget {}s --db {}",
-      o.filter, o.kernel, o.worker.device, o.worker.timer, name_of(o.worker.flush),
-      o.worker.flush_factor, o.rounds, o.worker.sampling.min_samples, o.worker.sampling.max_samples,
-      100 * o.worker.sampling.precision, o.worker.sampling.budget_s, o.db);
+      shell_word(o.filter), shell_word(o.kernel), shell_word(o.worker.device),
+      shell_word(o.worker.timer), name_of(o.worker.flush), o.worker.flush_factor, o.rounds,
+      o.worker.sampling.min_samples, o.worker.sampling.max_samples,
+      100 * o.worker.sampling.precision, o.worker.sampling.budget_s, shell_word(o.db));
   return command;
 }
 
@@ -95,7 +100,7 @@ int cmd_repro(const Args& args) {
   Row row = find_row(store, *id);
   narrow(row, db);
   fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
-             row.git_sha.empty() ? "unknown" : row.git_sha, command_of(row));
+             row.git_sha.empty() ? "unknown" : one_line(row.git_sha), one_line(command_of(row)));
   if (!runs) return 0;
   if (row.protocol != kProtocol) {
     usage_error(
@@ -103,8 +108,7 @@ int cmd_repro(const Args& args) {
         *id, row.protocol, kProtocol);
   }
   if (row.git_sha != provenance().git_sha) {
-    fmt::print(stderr, "note: the row's commit is {}, this program's {}\n", row.git_sha,
-               provenance().git_sha);
+    say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
   row.options.command = command_of(row);
   const Tally tally = run_suites(row.options, 0, worker_processes());

@@ -2,6 +2,8 @@
 // moegate run: verify, measure, store.
 #include <filesystem>
 
+#include "harness/base/escape.h"
+#include "harness/base/notes.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
@@ -24,20 +26,28 @@ struct RunCommand {
 po::options_description recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   RunOptions& run = command.run;
   const auto tags = [&](const std::vector<std::string>& given) {
-    for (const std::string& tag : given) run.tags.insert(split_assignment("--tag", tag));
+    for (const std::string& tag : given) {
+      const auto added = run.tags.insert(split_assignment("--tag", plain_name("--tag", tag)));
+      if (!added.second) usage_error("--tag {} is given twice; keep one", added.first->first);
+    }
   };
   po::options_description flags("What to keep");
   flags.add(
       rounds_flag(run.rounds, "worker processes, each measuring every row: the unit of evidence"));
   flags.add(db_flag(run.db, kStoreMade));
-  flags.add_options()                                                                          //
-      ("label", po::value(&run.label)->default_value("")->value_name("L"), "name of the run")  //
+  flags.add_options()  //
+      ("label",
+       po::value<std::string>()
+           ->notifier([&](const std::string& label) { run.label = plain_name("--label", label); })
+           ->default_value("")
+           ->value_name("L"),
+       "name of the run")  //
       ("tag", po::value<std::vector<std::string>>()->notifier(tags)->value_name("K=V"),
        "may be repeated");
   flags.add(resume_flag(
       resume, "finish an interrupted run: only what has no row yet; options come from the run"));
   flags.add_options()  //
-      ("benchmark-out", into(command.benchmark_out)->value_name("FILE"),
+      ("benchmark-out", output(command.benchmark_out)->value_name("FILE"),
        "also write Google Benchmark JSON, which its compare.py reads")  //
       ("keep-artifact", po::bool_switch(&command.keep_artifact),
        "keep this program in artifacts/ beside the store, so that a later gate can replay it")  //
@@ -53,10 +63,12 @@ std::optional<RunCommand> read_run(const Args& args) {
   std::optional<std::string> resume;
   po::options_description flags = selection_flags(run);
   flags.add(measuring_flags(run)).add(recording_flags(command, resume));
-  if (!parse("moegate run --suite S [options]", flags, args)) return std::nullopt;
+  std::set<std::string> given;
+  if (!parse("moegate run --suite S [options]", flags, args, {}, &given)) return std::nullopt;
   if (resume) {
+    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact"});
     Store store = Store::open(run.db, Store::Mode::read);
-    command.resume = store.find_run(*resume);
+    command.resume = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(command.resume).options);
     stored.db = run.db;
@@ -65,7 +77,7 @@ std::optional<RunCommand> read_run(const Args& args) {
   }
   require_suite(run);
   check_measuring(run);
-  at_least("--rounds", run.rounds, 1);
+  within("--rounds", run.rounds, 1, kMostRounds);
   run.command = command_line("run", args);
   return command;
 }
@@ -74,9 +86,9 @@ void print_plan(RunOptions options) {
   options.worker.task = Task::verify;  // a plan needs no timer
   const Plan plan = prepare(options, worker_processes()).plan;
   const std::vector<RowName> rows = plan.rows();
-  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", key, variant);
-  fmt::print(stderr, "{} cases, {} rows, {} rounds on the {} device\n", plan.cases.size(),
-             rows.size(), options.rounds, name_of(plan.hello.device.backend));
+  for (const auto& [key, variant] : rows) fmt::print("{} {}\n", one_line(key), one_line(variant));
+  say("{} cases, {} rows, {} rounds on the {} device\n", plan.cases.size(), rows.size(),
+      options.rounds, name_of(plan.hello.device.backend));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate selftest: does the gate stay silent for an unchanged program, and does it catch faults?
+#include "harness/base/escape.h"
 #include "harness/campaign/canaries.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -58,7 +59,7 @@ void print_calibration(const Comparison& result, const std::vector<Calibration>&
              render(mde_histogram(result), Format::md));
   const auto blind = blind_cases(result);
   if (!blind.empty()) fmt::print("\nBlind:\n");
-  for (const std::string& line : blind) fmt::print("- {}\n", line);
+  for (const std::string& line : blind) fmt::print("- {}\n", one_line(line));
 }
 
 /// A/A or injection: measures, stores and prints the calibration. Returns the false alarms.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate tune: find the fastest tile configurations.
+#include "harness/base/notes.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"
 #include "harness/commands/cli.h"
@@ -30,10 +31,12 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   flags.add(db_flag(run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(resume_flag(resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
-  if (!parse("moegate tune --suite S [options]", flags, args)) return std::nullopt;
+  std::set<std::string> given;
+  if (!parse("moegate tune --suite S [options]", flags, args, {}, &given)) return std::nullopt;
   if (resume) {
+    refuse_beside_resume(given, {"db", "out"});
     Store store = Store::open(run.db, Store::Mode::read);
-    const int64_t id = store.find_run(*resume);
+    const int64_t id = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(id).options);
     stored.db = run.db;
@@ -41,7 +44,7 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   }
   require_suite(run);
   check_measuring(run);
-  at_least("--rounds", run.rounds, 1);
+  within("--rounds", run.rounds, 1, kMostRounds);
   run.command = command_line("tune", args);
   if (!routing.empty()) set_axis(run, "--routing", "routing", {routing});
   return TuneOptions{tuning_run(run, ops.empty() ? Args{} : parse_list("--op", ops)), 0, out};
@@ -54,8 +57,7 @@ void print(const Tuned& tuned, const std::string& db) {
     fmt::print("{}\n{}\n", file.path.string(), render(tune_table(file.picks), Format::md));
   }
   for (const TileTask& task : tuned.missing) {
-    fmt::print(stderr, "no configuration for {} at {} tokens of {}\n", task.op, task.tokens,
-               task.shape);
+    say("no configuration for {} at {} tokens of {}\n", task.op, task.tokens, task.shape);
   }
 }
 

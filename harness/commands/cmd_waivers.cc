@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 
 #include "harness/base/error.h"
+#include "harness/base/escape.h"
 #include "harness/base/home.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -29,8 +30,8 @@ int cmd_waivers(const Args& args) {
   for (const Waiver& w : waivers) {
     const auto left = (w.expires - day).count();
     expired = expired || left < 0;
-    fmt::print("{} ({}, {}): {} {:%F}\n", w.id, w.owner, w.issue,
-               left < 0 ? "EXPIRED" : "holds until", w.expires);
+    fmt::print("{}", printable(fmt::format("{} ({}, {}): {} {:%F}\n", w.id, w.owner, w.issue,
+                                           left < 0 ? "EXPIRED" : "holds until", w.expires)));
   }
   fmt::print("{}: {} waivers{}\n", path.string(), waivers.size(),
              expired ? "; fix what they waived, or delete them" : "");

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/commands/cli.h"
 #include "harness/device/open.h"
 
@@ -48,6 +49,13 @@ void read_timer(const std::string& text, RunOptions& run) {
 
 }  // namespace
 
+po::typed_value<std::string>* output(std::optional<std::string>& path) {
+  return read_by([&](const std::string& text) {
+    check_output(text);  // not only when hours have been measured
+    path = text;
+  });
+}
+
 Flag db_flag(std::string& db, const char* about) {
   return flag("db", bound(db)->value_name("PATH"), about);
 }
@@ -76,7 +84,7 @@ Flag device_flag(std::string& device) {
 }
 
 Backend backend_of(const std::string& device) {
-  const bool host = cuda_ordinal(device) < 0 || cuda_devices(nullptr).empty();
+  const bool host = means_host(device) || cuda_devices(nullptr).empty();
   return host ? Backend::host : Backend::cuda;
 }
 
@@ -177,10 +185,10 @@ po::options_description measuring_flags(RunOptions& run) {
 
 void check_measuring(const RunOptions& run) {
   const Sampling& sampling = run.worker.sampling;
-  at_least("--flush-factor", run.worker.flush_factor, 1);
-  at_least("--min-samples", sampling.min_samples, 10);
-  at_least("--max-samples", sampling.max_samples, sampling.min_samples);
-  at_least("--precision", sampling.precision, 0);
+  within("--flush-factor", run.worker.flush_factor, 1, 1000);
+  within("--min-samples", sampling.min_samples, 10, 1e6);
+  within("--max-samples", sampling.max_samples, sampling.min_samples, 1e6);
+  within("--precision", 100 * sampling.precision, 0, 100);
 }
 
 Limits LimitOptions::of(Backend backend) const {
@@ -221,12 +229,12 @@ po::options_description judging_flags(JudgingOptions& judging) {
       "always does");
   flags.add(format_flag(publish.format, "md, csv or json on stdout"));
   flags.add_options()  //
-      ("report", into(publish.report)->value_name("FILE"),
-       "also write the markdown report; - is standard output")                    //
-      ("junit", into(publish.junit)->value_name("FILE"), "also write JUnit XML")  //
+      ("report", output(publish.report)->value_name("FILE"),
+       "also write the markdown report; - is standard output")                      //
+      ("junit", output(publish.junit)->value_name("FILE"), "also write JUnit XML")  //
       ("github", po::bool_switch(&publish.github),
        "annotate the GitHub Actions job and append the report to its summary")  //
-      ("verdict", into(publish.verdict)->value_name("FILE"),
+      ("verdict", output(publish.verdict)->value_name("FILE"),
        "also write verdict.json, as the last act: a gate without one has failed");
   return flags;
 }

@@ -22,6 +22,10 @@ inline constexpr const char* kDefaultStore = "results.sqlite";
 inline constexpr const char* kStore = "the store";
 inline constexpr const char* kStoreMade = "the store; made when missing";
 
+/// The path of an output file. Throws Error(usage) when it could not be written now.
+boost::program_options::typed_value<std::string>* output(std::optional<std::string>& path);
+constexpr double kMostRounds = 1e6;
+
 Flag db_flag(std::string& db, const char* about = kStore);
 /// Which stored run; default: latest.
 Flag run_flag(std::string& run);

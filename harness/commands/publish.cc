@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
+#include <functional>
 
 #include "harness/base/files.h"
+#include "harness/base/notes.h"
+#include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/kernel/controls.h"
 #include "harness/report/github.h"
@@ -33,39 +37,27 @@ Table controls_table(const Tally& tally) {
   return table;
 }
 
-}  // namespace
-
-std::string summary_of_check(const Tally& tally, Task task) {
-  if (task != Task::controls) return summary(tally, "verified") + "\n";
-  return render(controls_table(tally), Format::md) + summary(tally, "negative controls") + "\n";
-}
-
-Store open_for_verdict(const std::string& path) {
-  const bool exists = access(path.c_str(), F_OK) == 0;
-  if (!exists || access(path.c_str(), W_OK) == 0) return Store::open(path, Store::Mode::update);
-  fmt::print(stderr, "{} is read-only: the verdict is printed, not stored\n", path);
-  return Store::open(path, Store::Mode::read);
-}
-
-GateReport report_of(Store& store, const std::string& db, const Verdict& verdict) {
-  GateReport report;
-  report.result = verdict.result;
-  report.exit = verdict.exit;
-  report.run = verdict.run;
-  report.db = db;
-  report.limits = verdict.limits;
-  report.throttle = throttle_summary(store, verdict.run.id);
-  report.next = fmt::format("moegate bless --db {} --run {} --reason '...'", db, verdict.run.id);
-  return report;
-}
-
-void publish(Store& store, const GateReport& report, const PublishOptions& options) {
-  if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
-    store_verdicts(store, report.run.id, report.result);
+/// Outputs that could not be written. One that fails must not take the others along.
+class Failures {
+ public:
+  void try_to(const std::function<void()>& write) {
+    try {
+      write();
+    } catch (const std::exception&) {
+      if (!first_) first_ = std::current_exception();
+    }
   }
-  const Page page = gate_page(report);
-  const std::string json = verdict_json(report);
-  switch (options.format) {
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
+void print_verdict(const GateReport& report, const Page& page, const std::string& json,
+                   Format format) {
+  switch (format) {
     case Format::md:
       fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
       break;
@@ -77,10 +69,50 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
       break;
   }
   std::fflush(stdout);
-  if (options.report) write_output(*options.report, to_markdown(page, kAnyBytes));
-  if (options.junit) write_output(*options.junit, junit_xml(report));
-  if (options.github) publish_to_github(report);
-  if (options.verdict) write_output(*options.verdict, json);
+}
+
+}  // namespace
+
+std::string summary_of_check(const Tally& tally, Task task) {
+  if (task != Task::controls) return summary(tally, "verified") + "\n";
+  return render(controls_table(tally), Format::md) + summary(tally, "negative controls") + "\n";
+}
+
+Store open_for_verdict(const std::string& path) {
+  const bool exists = access(path.c_str(), F_OK) == 0;
+  if (!exists || access(path.c_str(), W_OK) == 0) return Store::open(path, Store::Mode::update);
+  say("{} is read-only: the verdict is printed, not stored\n", path);
+  return Store::open(path, Store::Mode::read);
+}
+
+GateReport report_of(Store& store, const std::string& db, const Verdict& verdict) {
+  GateReport report;
+  report.result = verdict.result;
+  report.exit = verdict.exit;
+  report.run = verdict.run;
+  report.db = db;
+  report.limits = verdict.limits;
+  report.throttle = throttle_summary(store, verdict.run.id);
+  report.next =
+      fmt::format("moegate bless --db {} --run {} --reason '...'", shell_word(db), verdict.run.id);
+  return report;
+}
+
+void publish(Store& store, const GateReport& report, const PublishOptions& options) {
+  const Page page = gate_page(report);
+  const std::string json = verdict_json(report);
+  Failures failures;
+  if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
+    failures.try_to([&] { store_verdicts(store, report.run.id, report.result); });
+  }
+  failures.try_to([&] { print_verdict(report, page, json, options.format); });
+  if (options.report) {
+    failures.try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
+  }
+  if (options.junit) failures.try_to([&] { write_output(*options.junit, junit_xml(report)); });
+  if (options.github) failures.try_to([&] { publish_to_github(report); });
+  if (options.verdict) failures.try_to([&] { write_output(*options.verdict, json); });
+  failures.rethrow();
 }
 
 }  // namespace moegate

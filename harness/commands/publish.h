@@ -30,7 +30,8 @@ Store open_for_verdict(const std::string& path);
 GateReport report_of(Store& store, const std::string& db, const Verdict& verdict);
 
 /// Stores the verdict's rows, prints it, writes report, JUnit, GitHub's annotations and, as the
-/// last act, verdict.json.
+/// last act, verdict.json. An output that cannot be written does not keep back the others; then
+/// throws why the first of them could not.
 void publish(Store& store, const GateReport& report, const PublishOptions& options);
 
 }  // namespace moegate

@@ -143,8 +143,7 @@ int cuda_ordinal(const std::string& spec) {
 
 std::unique_ptr<Device> open_device(const std::string& spec) {
   const int ordinal = cuda_ordinal(spec);
-  const bool host = ordinal < 0 || (spec == "auto" && cuda_devices(nullptr).empty());
-  return host ? open_host_device() : open_cuda_device(ordinal);
+  return means_host(spec) ? open_host_device() : open_cuda_device(ordinal);
 }
 
 }  // namespace moegate

@@ -2,6 +2,7 @@
 // Opens devices: the host itself, and CUDA GPUs where the build and the machine have them.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,14 @@ std::vector<DeviceFacts> cuda_devices(std::string* why_none);
 /// The CUDA ordinal a device name means: 0 for "auto" and "cuda", N for "cuda:N", -1 for "host".
 /// Throws Error(usage) for another name.
 int cuda_ordinal(const std::string& spec);
+
+/// Address on the PCI bus of the first NVIDIA GPU, whether or not a driver serves it; empty for none.
+std::string nvidia_gpu(const std::filesystem::path& bus);
+
+/// Whether a device name means the host on this machine: "host", and "auto" where there is no GPU.
+/// Throws Error(environment) for "auto" where there is an NVIDIA GPU that cannot be used: a runner
+/// that lost its driver must not pass as a host.
+bool means_host(const std::string& spec);
 
 /// Opens "host", "cuda", "cuda:N", or "auto" (the first GPU, else the host).
 /// Throws Error(usage) for another name, Error(environment) for a GPU that is not there.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -168,8 +167,7 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
 }  // namespace
 
 Baseline read_baseline(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) usage_error("{}: cannot read this baseline", path.string());
+  std::istringstream in(read_file(path));
   Place place{path};
   Baseline baseline;
   std::pair<std::string, std::string> key;

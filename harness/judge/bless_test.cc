@@ -290,5 +290,17 @@ TEST(FailOn, Parses) {
     EXPECT_THROW(parse_fail_on(bad), Error) << bad;
 }
 
+TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRecordedByTheNext) {
+  bless_run(add_run());
+  const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
+  const std::string rows = text_of(baseline());
+  fs::remove(ledger);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
+  EXPECT_EQ(text_of(baseline()), rows);
+  EXPECT_NE(text_of(ledger).find("B0001\t"), std::string::npos) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
+  EXPECT_TRUE(says("nothing moved")) << out_;
+}
+
 }  // namespace
 }  // namespace moegate

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <sstream>
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
@@ -28,7 +28,8 @@ std::string one_field(std::string text) {
 }  // namespace
 
 std::string next_blessing(const fs::path& ledger) {
-  std::ifstream in(ledger);
+  std::error_code ignored;
+  std::istringstream in(fs::exists(ledger, ignored) ? read_file(ledger) : "");
   int last = 0, number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;

@@ -6,10 +6,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include "harness/base/pattern.h"
 #include "harness/judge/gate.h"
 
 namespace moegate {
@@ -17,10 +17,10 @@ namespace moegate {
 struct Waiver {
   enum class Metric { latency, accuracy, coverage };
 
-  std::string id;             // the section: "W-0031"
-  std::regex cases, variant;  // each must match the whole key, the whole name
-  int max_cases = 0;          // rows of a run that they may match, failing or not
-  std::string klass;          // device class, exactly
+  std::string id;          // the section: "W-0031"
+  Pattern cases, variant;  // each must match the whole key, the whole name
+  int max_cases = 0;       // rows of a run that they may match, failing or not
+  std::string klass;       // device class, exactly
   Metric metric = Metric::latency;
   double max_regression = 0;  // latency only: slower than the baseline by at most this share
   std::string reason, issue, owner;

@@ -26,7 +26,7 @@ std::vector<Metric> failures_of(const CaseVerdict& v) {
 }
 
 bool matches(const Waiver& w, const CaseVerdict& v) {
-  return std::regex_match(v.id.key, w.cases) && std::regex_match(v.id.variant, w.variant);
+  return w.cases.matches(v.id.key) && w.variant.matches(v.id.variant);
 }
 
 /// How much slower the case is, than the baseline or than its anchor.

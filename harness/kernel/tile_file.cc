@@ -3,12 +3,11 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/home.h"
 #include "harness/base/ini_file.h"
 
@@ -204,10 +203,7 @@ fs::path tile_path(const fs::path& folder, const std::string& device_class,
 std::optional<std::vector<TunedTile>> read_tiles(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) usage_error("{}: these tile configurations cannot be read", path.string());
-  return parse_tiles(path.string(), text);
+  return parse_tiles(path.string(), read_file(path));
 }
 
 }  // namespace moegate

@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/base/notes.h"
 #include "harness/report/page_markdown.h"
 
 namespace moegate {
@@ -92,8 +93,7 @@ void append_summary(const GateReport& report, const fs::path& summary) {
 
 void publish_to_github(const GateReport& report) {
   const std::string workspace = environment("GITHUB_WORKSPACE");
-  fmt::print(stderr, "{}",
-             annotations(report, workspace.empty() ? fs::current_path() : fs::path(workspace)));
+  say_raw(annotations(report, workspace.empty() ? fs::current_path() : fs::path(workspace)));
   const std::string summary = environment("GITHUB_STEP_SUMMARY");
   if (!summary.empty()) append_summary(report, summary);
 }

@@ -29,8 +29,8 @@ std::string list_some(const std::vector<std::string>& names) {
 }
 
 std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
-  const std::regex cases = compile_pattern("--case", query.case_pattern);
-  const std::regex variants = compile_pattern("--variant", query.variant_pattern);
+  const Pattern cases = compile_pattern("--case", query.case_pattern);
+  const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   Statement q(store.database(),
               "SELECT DISTINCT case_id, key, variant FROM result JOIN bench_case USING (case_id)");
   std::vector<Name> names;
@@ -39,7 +39,7 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   while (q.step()) {
     Name name{columns.integer("case_id"), columns.text("key"), columns.text("variant")};
     there.push_back(name.key + " " + name.variant);
-    if (std::regex_search(name.key, cases) && std::regex_search(name.variant, variants))
+    if (cases.found_in(name.key) && variants.found_in(name.variant))
       names.push_back(std::move(name));
   }
   if (!names.empty()) return names;

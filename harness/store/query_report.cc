@@ -3,16 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
+#include <algorithm>
 #include <set>
 
+#include "harness/base/files.h"
 #include "harness/base/home.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kLongestReport = size_t{1} << 20;  // bytes
+constexpr int kLongestCell = 1 << 24;               // bytes
+constexpr double kLongestSeconds = 60;
+constexpr size_t kMostRows = 1000000;
 
 std::string list_names(const fs::path& folder) {
   std::set<std::string> names;
@@ -23,12 +28,6 @@ std::string list_names(const fs::path& folder) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return list.empty() ? "none" : list;
-}
-
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) usage_error("{}: cannot read this report", path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 Table::Cell cell(const Statement& q, int i) {
@@ -46,8 +45,17 @@ Table rows_of(Statement& q, const fs::path& sql, int64_t run) {
   }
   q.bind_named(":run", run);
   Table table;
-  for (int i = 0; i < q.columns(); ++i) table.columns.push_back(q.column_name(i));
+  for (int i = 0; i < q.columns(); ++i) {
+    table.columns.push_back(q.column_name(i));
+    if (std::ranges::count(table.columns, table.columns.back()) == 1) continue;
+    usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
+                table.columns.back());
+  }
   while (q.step()) {
+    if (table.rows.size() == kMostRows) {
+      usage_error("{}: has more than {} rows; narrow it, or query the store with sqlite3",
+                  sql.string(), kMostRows);
+    }
     auto& row = table.rows.emplace_back();
     for (int i = 0; i < q.columns(); ++i) row.push_back(cell(q, i));
   }
@@ -71,14 +79,20 @@ fs::path find_report(const std::string& name) {
 }
 
 Table run_report(Store& store, const fs::path& sql, int64_t run) {
-  const std::string text = read_text(sql);
+  const std::string text = read_file(sql, kLongestReport);
   add_sql_functions(store.database());
+  sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
+  const TimeLimit limit(store.database(), kLongestSeconds);
   try {
     Statement q(store.database(), text);
     return rows_of(q, sql, run);
   } catch (const Error& e) {
-    if (e.code() == Exit::usage) throw;
-    // The store was opened and checked: what fails now is the report's SQL.
+    const auto* failed = dynamic_cast<const SqlError*>(&e);
+    if (e.code() == Exit::usage || (failed && !failed->is_about_sql())) throw;
+    if (limit.over()) {
+      usage_error("{}: takes longer than {:g} s; narrow it, or query the store with sqlite3",
+                  sql.string(), kLongestSeconds);
+    }
     usage_error("{}: {}", sql.string(), e.what());
   }
 }

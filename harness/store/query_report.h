@@ -15,7 +15,9 @@ std::filesystem::path find_report(const std::string& name);
 
 /// Runs the report's one read-only SELECT with :run bound where it occurs. NULL becomes an empty
 /// cell. Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
-/// Throws Error(usage) naming the file for anything else.
+/// Throws Error(usage) naming the file for anything else, for columns of the same name, more than a
+/// million rows, a cell of more than 16 MiB and more than 60 seconds; Error(store) for what is the
+/// store's fault.
 Table run_report(Store& store, const std::filesystem::path& sql, int64_t run);
 
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.

@@ -207,5 +207,32 @@ TEST_F(ReportTest, TheCommandPrints) {
   EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--format", "xml"}), Error);
 }
 
+TEST_F(ReportTest, HasBoundsAndBlamesTheRightOne) {
+  add_run(Backend::cuda);
+  const auto refusal = [&](const std::string& sql) -> std::pair<Exit, std::string> {
+    const fs::path file = dir_ / "own.sql";
+    std::ofstream(file) << sql;
+    try {
+      report(file.string());
+    } catch (const Error& e) {
+      return {e.code(), e.what()};
+    }
+    return {Exit::ok, ""};
+  };
+  const std::string numbers =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 1000000) ";
+  EXPECT_NE(refusal(numbers + "SELECT i FROM n").second.find("more than 1000000 rows"),
+            std::string::npos);
+  EXPECT_EQ(refusal("SELECT length(zeroblob(1000000000)) AS n").first, Exit::usage);
+  const auto twice = refusal("SELECT 1 AS a, 2 AS b, 3 AS a");
+  EXPECT_NE(twice.second.find("two columns 'a'"), std::string::npos) << twice.second;
+  EXPECT_EQ(refusal("SELECT nothing FROM nowhere").first, Exit::usage);
+  Database(db_, SQLITE_OPEN_READWRITE).execute("PRAGMA user_version = 3");
+  std::ofstream(db_, std::ios::in | std::ios::out | std::ios::binary).seekp(8192)
+      << std::string(200000, 'x');
+  EXPECT_EQ(refusal("SELECT count(span_ns) AS n FROM result JOIN process USING (process_id)").first,
+            Exit::store);
+}
+
 }  // namespace
 }  // namespace moegate

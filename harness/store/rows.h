@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -47,9 +49,18 @@ class Columns {
     if constexpr (std::is_same_v<V, std::string>) {
       value = text(name);
     } else if constexpr (std::is_enum_v<V>) {
-      parse_name(text(name), value);
+      try {
+        parse_name(text(name), value);
+      } catch (const std::invalid_argument& e) {
+        q_.database().damaged(e.what());
+      }
     } else if constexpr (std::is_same_v<V, uint64_t>) {
-      value = std::stoull(text(name), nullptr, 16);
+      const std::string digits = text(name);
+      const char* end = digits.data() + digits.size();
+      const auto [at, error] = std::from_chars(digits.data(), end, value, 16);
+      if (error != std::errc() || at != end) {
+        q_.database().damaged(fmt::format("{} '{}' is no hash", name, digits));
+      }
     } else if constexpr (std::is_floating_point_v<V>) {
       value = real(name);
     } else if constexpr (std::is_same_v<V, bool>) {

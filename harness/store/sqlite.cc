@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 namespace moegate {
 namespace {
 
-constexpr int kBusyTimeoutMs =
-    10000;  // CI writers are bursty; a transaction here takes milliseconds
+constexpr double kWaitSeconds = 10;  // CI writers are bursty; a transaction takes milliseconds
 
 /// What a person can do about an SQLite error; empty where its own message says enough.
 const char* remedy(int code) {
@@ -23,16 +23,19 @@ const char* remedy(int code) {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return "; another process is writing: wait for it, or give each writer its own --db";
+      return "; another process holds it: wait until it ends, or end it";
     case SQLITE_FULL:
-      return "; free disk space and use --resume";
+      return "; free disk space";
+    case SQLITE_IOERR:
+      return "; the disk or the network folder fails: look at the system's log, or choose another "
+             "--db";
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
       return "; check that its folder exists and that you may write there";
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return "; it is no intact SQLite database: choose another --db";
+      return "; it is no intact SQLite database: restore a copy, or choose another --db";
     default:
       return "";
   }
@@ -145,15 +148,63 @@ std::string Statement::text(int i) const {
   return {text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), i))};
 }
 
+bool SqlError::is_about_sql() const {
+  switch (sqlite_code_ & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_NOMEM:
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return false;
+    default:
+      return true;
+  }
+}
+
 // ---- Database
 
-Database::Database(const std::string& path, int flags) : path_(path), db_(nullptr, sqlite3_close) {
+struct Database::Waiting {
+  std::function<bool(double)> go_on;
+  std::chrono::steady_clock::time_point since;
+};
+
+int Database::wait(void* waiting, int times) {
+  auto& w = *static_cast<Waiting*>(waiting);
+  const auto now = std::chrono::steady_clock::now();
+  if (times == 0) w.since = now;
+  bool go_on = false;
+  try {
+    go_on = w.go_on(std::chrono::duration<double>(now - w.since).count());
+  } catch (...) {
+    // SQLite is no place for exceptions to pass through.
+  }
+  constexpr auto kQuick = std::chrono::milliseconds(2), kSlow = std::chrono::milliseconds(50);
+  constexpr int kQuickTimes = 50;
+  if (go_on) std::this_thread::sleep_for(times < kQuickTimes ? kQuick : kSlow);
+  return go_on ? 1 : 0;
+}
+
+Database::~Database() = default;
+Database::Database(Database&&) noexcept = default;
+
+void Database::wait_while(std::function<bool(double)> go_on) {
+  waiting_->go_on = std::move(go_on);
+}
+
+Database::Database(const std::string& path, int flags)
+    : path_(path), waiting_(std::make_unique<Waiting>()), db_(nullptr, sqlite3_close) {
+  wait_while([](double seconds) { return seconds < kWaitSeconds; });
   sqlite3* raw = nullptr;
-  const int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  // Some libraries take names that start so for URIs, whose parameters mean much.
+  const std::string name = path.starts_with("file:") ? "./" + path : path;
+  const int rc = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   db_.reset(raw);  // also after a failure: SQLite keeps the message there
   if (rc != SQLITE_OK) fail("cannot open the store");
   sqlite3_extended_result_codes(raw, 1);
-  sqlite3_busy_timeout(raw, kBusyTimeoutMs);
+  sqlite3_busy_handler(raw, wait, waiting_.get());
   // Stores are mailed around and opened from CI artifacts: trust nothing that their schema says.
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -178,7 +229,11 @@ int64_t Database::last_id() const {
 void Database::fail(const std::string& what) const {
   const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
   const char* message = db_ ? sqlite3_errmsg(db_.get()) : "out of memory";
-  throw Error(Exit::store, fmt::format("{}: {}: {}{}", path_, what, message, remedy(code)));
+  throw SqlError(code, fmt::format("{}: {}: {}{}", path_, what, message, remedy(code)));
+}
+
+void Database::damaged(const std::string& what) const {
+  throw Error(Exit::store, fmt::format("{}: is damaged: {}; restore a copy", path_, what));
 }
 
 std::string first_bytes(const std::string& path, size_t count) {
@@ -198,6 +253,21 @@ std::string first_bytes(const std::string& path, size_t count) {
                                          path, sqlite3_errstr(rc)));
   }
   return bytes;
+}
+
+TimeLimit::TimeLimit(Database& db, double seconds)
+    : db_(db),
+      end_(std::chrono::steady_clock::now() +
+           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+               std::chrono::duration<double>(seconds))) {
+  constexpr int kSteps = 10000;  // of SQLite's machine: microseconds
+  sqlite3_progress_handler(
+      db.handle(), kSteps,
+      [](void* limit) { return static_cast<TimeLimit*>(limit)->over() ? 1 : 0; }, this);
+}
+
+TimeLimit::~TimeLimit() {
+  sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
 }
 
 void analyze(Database& db) {

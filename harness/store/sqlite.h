@@ -5,7 +5,9 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +18,18 @@
 namespace moegate {
 
 class Database;
+
+/// SQLite refused or failed.
+class SqlError : public Error {
+ public:
+  SqlError(int sqlite_code, const std::string& message)
+      : Error(Exit::store, message), sqlite_code_(sqlite_code) {}
+  /// Whether the statement itself is at fault, rather than the file, the disk or the memory.
+  bool is_about_sql() const;
+
+ private:
+  int sqlite_code_;
+};
 
 class Statement {
  public:
@@ -46,6 +60,7 @@ class Statement {
   int64_t integer(int i) const;
   double real(int i) const;
   std::string text(int i) const;
+  const Database& database() const { return *db_; }
 
  private:
   void bind_one(int i, int64_t value);
@@ -64,22 +79,49 @@ class Statement {
 
 class Database {
  public:
-  Database(const std::string& path, int flags);  // SQLITE_OPEN_*; waits 10 s for other writers
-  void execute(const std::string& sql);          // one or more statements, no parameters
-  int64_t integer(const std::string& sql);       // first column of the first row
+  /// `flags` are SQLITE_OPEN_*. The path is never taken for a URI. Waits 10 s for other processes.
+  Database(const std::string& path, int flags);
+  /// Asks `go_on` how long to wait for processes that hold the store: it is called with the seconds
+  /// waited so far, and false ends the wait with an Error(store).
+  void wait_while(std::function<bool(double seconds)> go_on);
+  void execute(const std::string& sql);     // one or more statements, no parameters
+  int64_t integer(const std::string& sql);  // first column of the first row
   int64_t last_id() const;
   const std::string& path() const { return path_; }
-  [[noreturn]] void fail(const std::string& what) const;  // throws Error(store)
+  [[noreturn]] void fail(const std::string& what) const;  // throws SqlError
+  /// Throws Error(store): what it holds cannot be what was written.
+  [[noreturn]] void damaged(const std::string& what) const;
   sqlite3* handle() const { return db_.get(); }
+  ~Database();
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) = delete;
 
  private:
+  struct Waiting;
+  static int wait(void* waiting, int times);
+
   std::string path_;
+  std::unique_ptr<Waiting> waiting_;  // before the connection, which refers to it
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
 
 /// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
 /// journal. Throws Error(store) where the file cannot be read.
 std::string first_bytes(const std::string& path, size_t count);
+
+/// While it lives, a statement that has worked for `seconds` fails with an SqlError about it.
+class TimeLimit {
+ public:
+  TimeLimit(Database& db, double seconds);
+  ~TimeLimit();
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+  bool over() const { return std::chrono::steady_clock::now() > end_; }
+
+ private:
+  Database& db_;
+  std::chrono::steady_clock::time_point end_;
+};
 
 /// Statistics for the planner, from at most 400 entries of each index: quick in every store.
 void analyze(Database& db);

@@ -96,6 +96,29 @@ void Store::end_run(int64_t run, const std::string& status) {
   transaction.commit();
 }
 
+int64_t Store::find_resumable(const std::string& which) {
+  if (which == "latest") {
+    Statement q(db_,
+                "SELECT run_id FROM run WHERE status <> 'complete' AND run_id NOT IN "
+                "(SELECT run_id FROM tag WHERE name = 'ab') ORDER BY run_id DESC LIMIT 1");
+    if (q.step()) return q.integer(0);
+    usage_error("--resume latest: {} has no run that is not complete; its runs: {}", db_.path(),
+                list_runs(db_));
+  }
+  const int64_t id = find_run(which);
+  const RunInfo run = run_info(id);
+  if (run.tags.contains("ab")) {
+    usage_error(
+        "--resume {}: run {} is a side of a comparison, whose rounds cannot be resumed; "
+        "compare again",
+        which, id);
+  }
+  if (run.status == "complete") {
+    usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
+  }
+  return id;
+}
+
 int64_t Store::find_run(const std::string& which) {
   if (which == "latest") {
     Statement q(db_,
@@ -133,7 +156,11 @@ std::vector<OperatorFacts> Store::operators(int64_t run) {
                                columns_of<Before>("b")));
   b.bind(run);
   const Columns of_before(b);
-  while (b.step()) all[index.at(of_before.text("op"))].before.push_back(of_before.row<Before>());
+  while (b.step()) {
+    const auto op = index.find(of_before.text("op"));
+    if (op == index.end()) db_.damaged("a before of no operator");
+    all[op->second].before.push_back(of_before.row<Before>());
+  }
   return all;
 }
 
@@ -146,13 +173,26 @@ RunInfo Store::run_info(int64_t run) {
   info.id = run;
   Statement device(db_, fmt::format("SELECT {} FROM device WHERE device_id = ?1",
                                     columns_of<DeviceFacts>("device")));
-  device.bind(columns.integer("device_id")).step();
+  if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
   info.device = Columns(device).row<DeviceFacts>();
   info.operators = operators(run);
   Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
   tags.bind(run);
   while (tags.step()) info.tags[tags.text(0)] = tags.text(1);
   return info;
+}
+
+void Store::check_intact(int64_t most) {
+  const int64_t bytes = db_.integer("PRAGMA page_count") * db_.integer("PRAGMA page_size");
+  if (bytes > most) return;
+  // Not the samples, which are half of a store and which no verdict reads.
+  for (const char* table : {"run", "device", "tag", "process", "bench_case", "run_case", "result",
+                            "accuracy", "seed_error", "metric"}) {
+    Statement q(db_, fmt::format("PRAGMA quick_check({})", table));
+    while (q.step()) {
+      if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
+    }
+  }
 }
 
 void Store::set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings) {

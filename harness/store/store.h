@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -42,10 +43,18 @@ class Store {
   /// (round, key, variant) that have a row: what --resume leaves out.
   std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
 
-  /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage) naming what there is.
+  /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage)
+  /// naming what there is.
   int64_t find_run(const std::string& which);
+  /// The same for --resume, whose latest is the newest run that is not complete. Throws Error(usage)
+  /// for a complete run and for a side of an A/B, which cannot be resumed.
+  int64_t find_resumable(const std::string& which);
   RunInfo run_info(int64_t run);
-  /// Every result of a run, ordered by key, variant, round, but for its kernels and samples.
+  /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
+  /// takes seconds per GiB; a store of more than `most` bytes is left unread.
+  void check_intact(int64_t most = std::numeric_limits<int64_t>::max());
+  /// Every result of a run, ordered by key, variant, round, but for its kernels and samples. Throws
+  /// Error(store) for values that no run stores.
   std::vector<Level> levels(int64_t run);
 
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);

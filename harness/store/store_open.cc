@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "harness/base/interrupt.h"
+#include "harness/base/notes.h"
 #include "harness/store/store.h"
 #include "schema_sql.h"  // made by the build from schema_*.sql
 
@@ -36,6 +38,12 @@ int64_t version_of(Database& db) {
     return 0;
   }
   if (application != kApplicationId) refuse_foreign(db.path(), application);
+  if (version < 1) {
+    throw Error(Exit::store,
+                fmt::format("{}: says that it is a store of version {}: it is damaged; "
+                            "restore a copy, or choose another --db",
+                            db.path(), version));
+  }
   if (version > kVersion) {
     throw Error(Exit::store, fmt::format("{}: is a store of version {}, this program knows up to "
                                          "{}; use the moegate that wrote it, or a newer one",
@@ -94,6 +102,10 @@ void check_head(const std::string& path) {
 }
 
 void check_file(const std::string& path, Store::Mode mode) {
+  // SQLite would take it for a database in memory: hours of measuring, and no store.
+  if (path.empty() || path.front() == ':') {
+    throw Error(Exit::usage, fmt::format("--db '{}' names no file; give the path of one", path));
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw Error(Exit::store, fmt::format("{}: is a folder; --db names a file", path));
@@ -107,6 +119,20 @@ void check_file(const std::string& path, Store::Mode mode) {
     throw Error(Exit::store, fmt::format("{}: is no regular file; choose another --db", path));
   }
   check_head(path);
+}
+
+/// A result may have cost minutes: its writer waits for readers, which hold a store while they read.
+void wait_patiently(Database& db) {
+  constexpr double kNote = 2, kEnough = 600, kShort = 10;  // seconds
+  db.wait_while([path = db.path(), said = false, enough = kEnough](double seconds) mutable {
+    if (seconds >= kNote && !said) {
+      say("{}: another process holds it; waiting up to {:g} min\n", path, enough / 60);
+    }
+    said = seconds >= kNote;
+    const bool go_on = seconds < (InterruptGuard::interrupted() ? kShort : enough);
+    if (!go_on) enough = kShort;  // whoever holds it for so long will not let go
+    return go_on;
+  });
 }
 
 }  // namespace
@@ -132,6 +158,7 @@ Store Store::open(const std::string& path, Mode mode) {
     throw Error(Exit::store,
                 fmt::format("{}: is read-only; copy it, or choose another --db", path));
   }
+  wait_patiently(store.db_);
   if (version != kVersion) migrate(store.db_);
   set_journal_mode(store.db_);
   return store;

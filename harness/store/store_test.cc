@@ -208,7 +208,6 @@ TEST_F(StoreTest, SetsWhatProtectsTheData) {
   Database& db = store.database();
   EXPECT_EQ(db.integer("PRAGMA foreign_keys"), 1);
   EXPECT_EQ(db.integer("PRAGMA trusted_schema"), 0);
-  EXPECT_EQ(db.integer("PRAGMA busy_timeout"), 10000);
   EXPECT_EQ(db.integer("PRAGMA application_id"), 0x4D6F4550);
   EXPECT_EQ(db.integer("PRAGMA user_version"), 3);
   Statement mode(db, "PRAGMA journal_mode");

@@ -33,7 +33,7 @@ std::string Case::key() const {
 }
 
 std::string Case::where() const {
-  return fmt::format("suites/{}.suite [{}]", suite, section);
+  return fmt::format("{}.suite [{}]", suite, section);
 }
 
 const std::string& Case::get(const std::string& name) const {

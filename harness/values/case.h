@@ -34,7 +34,7 @@ struct Case {
   /// parameter with a default never renames the cases that exist.
   std::string key() const;
 
-  /// Where the case was written, for error messages: "suites/tiny.suite [ties]".
+  /// Where the case was written, for error messages: "tiny.suite [ties]".
   std::string where() const;
 
   /// Value of a declared parameter; throws Error(usage) naming suite, section, parameter and value

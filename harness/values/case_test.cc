@@ -62,7 +62,7 @@ TEST(Case, SectionAndSuiteAreNotIdentity) {
 }
 
 TEST(Case, WhereNamesFileAndSection) {
-  EXPECT_EQ(sample().where(), "suites/tiny.suite [ties]");
+  EXPECT_EQ(sample().where(), "tiny.suite [ties]");
 }
 
 TEST(Case, ReadsNumbersToTheirLimits) {
@@ -78,7 +78,7 @@ TEST(Case, RefusesWhatIsNoInteger) {
        {"", "x", "13x", " 13", "1e3", "1.5", "12", "14", "99999999999999999999"}) {
     c.params["tokens"] = text;
     const std::string message = message_of([&] { c.get_int("tokens", 13, 13); });
-    EXPECT_EQ(message, std::string("suites/tiny.suite [ties]: tokens = '") + text +
+    EXPECT_EQ(message, std::string("tiny.suite [ties]: tokens = '") + text +
                            "' is not an integer in [13, 13]; change it there");
   }
 }
@@ -96,14 +96,13 @@ TEST(Case, RefusesWhatIsNoNumber) {
 
 TEST(Case, RefusesUnknownChoiceListingThem) {
   const std::string message = message_of([] { sample().get_choice("launch", {"eager", "graph"}); });
-  EXPECT_EQ(
-      message,
-      "suites/tiny.suite [ties]: launch = 'stream' is none of eager, graph; use one of these");
+  EXPECT_EQ(message,
+            "tiny.suite [ties]: launch = 'stream' is none of eager, graph; use one of these");
 }
 
 TEST(Case, RefusesUndeclaredParameter) {
   const std::string message = message_of([] { sample().get("hidden"); });
-  EXPECT_NE(message.find("suites/tiny.suite [ties]"), std::string::npos) << message;
+  EXPECT_NE(message.find("tiny.suite [ties]"), std::string::npos) << message;
   EXPECT_NE(message.find("'hidden'"), std::string::npos) << message;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/base/notes.h"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
@@ -212,7 +213,7 @@ bool serve(int in_fd, int out_fd, const Registry& registry) {
   } catch (const std::exception& e) {
     fault = {.fault = e.what(), .exit = static_cast<int>(Exit::internal)};
   }
-  if (!send(out_fd, encode(fault))) fmt::print(stderr, "moegate: {}\n", fault.fault);
+  if (!send(out_fd, encode(fault))) say("moegate: {}\n", fault.fault);
   return false;
 }
 

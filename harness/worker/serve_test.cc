@@ -131,7 +131,7 @@ TEST_F(ServeTest, ChecksCases) {
   ASSERT_EQ(reply.answers.size(), 4u);
   EXPECT_EQ(reply.answers[0].error, "");
   EXPECT_EQ(reply.answers[0].unsupported, (std::map<std::string, std::string>{{"picky", "never"}}));
-  EXPECT_EQ(reply.answers[1].error, "suites/test.suite [small]: 13 tokens bring bad luck");
+  EXPECT_EQ(reply.answers[1].error, "test.suite [small]: 13 tokens bring bad luck");
   EXPECT_NE(reply.answers[2].error.find("no parameter 'colour'"), std::string::npos);
   EXPECT_NE(reply.answers[3].error.find("unknown operator 'nowhere'"), std::string::npos);
   EXPECT_TRUE(finish());

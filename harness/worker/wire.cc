@@ -4,11 +4,14 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include "harness/base/interrupt.h"
 
 namespace moegate {
 namespace {
@@ -58,19 +61,43 @@ class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
+/// Until when to wait, asked ten times a second: a signal that comes just before poll() would not
+/// end it.
+class Patience {
+ public:
+  Patience(Clock::time_point deadline, bool forever) : deadline_(deadline), forever_(forever) {}
+
+  /// What to give to poll(), in milliseconds; 0: the time is over.
+  int wait_ms() {
+    constexpr double kAskEveryMs = 100;
+    constexpr double kGraceSeconds = 2;
+    if (!interrupted_ && InterruptGuard::interrupted()) {
+      interrupted_ = true;
+      const auto soon = in_seconds(kGraceSeconds);
+      deadline_ = forever_ ? soon : std::min(deadline_, soon);
+      forever_ = false;
+    }
+    if (forever_) return static_cast<int>(kAskEveryMs);
+    const double left = std::chrono::duration<double, std::milli>(deadline_ - Clock::now()).count();
+    return static_cast<int>(std::ceil(std::clamp(left, 0.0, kAskEveryMs)));
+  }
+  Arrival over() const { return interrupted_ ? Arrival::interrupted : Arrival::timeout; }
+
+ private:
+  Clock::time_point deadline_;
+  bool forever_, interrupted_ = false;
+};
+
 Arrival read_all(int fd, void* data, size_t bytes, Clock::time_point deadline, bool forever) {
+  Patience patience(deadline, forever);
   char* p = static_cast<char*>(data);
   while (bytes > 0) {
-    int wait_ms = -1;
-    if (!forever) {
-      const double left =
-          std::chrono::duration<double, std::milli>(deadline - Clock::now()).count();
-      wait_ms = static_cast<int>(std::ceil(std::max(left, 0.0)));
-    }
+    const int wait_ms = patience.wait_ms();
     pollfd ready{fd, POLLIN, 0};
     const int n = ::poll(&ready, 1, wait_ms);
     if (n < 0 && errno == EINTR) continue;
-    if (n == 0) return Arrival::timeout;
+    if (n == 0 && wait_ms > 0) continue;
+    if (n == 0) return patience.over();
     const ssize_t got = n < 0 ? -1 : ::read(fd, p, bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Arrival::closed;

@@ -22,9 +22,10 @@ class Nonsense : public std::runtime_error {
 /// Writes one message; false when the other end is gone.
 bool send(int fd, const nlohmann::json& message);
 
-enum class Arrival { message, closed, timeout };
+enum class Arrival { message, closed, timeout, interrupted };
 /// Waits up to `timeout_s` for a whole message; negative: for ever for its first byte, and a minute
-/// for the rest. Throws Nonsense for bytes that are none.
+/// for the rest. Once InterruptGuard has noted a signal, two seconds at most: then the message is
+/// given up. Throws Nonsense for bytes that are none.
 Arrival receive(int fd, double timeout_s, nlohmann::json& message);
 
 /// The message in these bytes of CBOR. Throws Nonsense for other bytes, whatever they are.

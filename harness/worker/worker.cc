@@ -25,9 +25,9 @@ constexpr int kNoProgram = 127;  // exit code of a child that could not become t
 /// Turns the forked child into the program. Never returns into the parent's code.
 [[noreturn]] void become(const char* program, int in, int out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Ctrl-C goes to the whole group; the parent decides what becomes of the worker.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_DFL);
+  // Ctrl-C, a terminal that goes away and `timeout` signal the whole group; the parent decides what
+  // becomes of the worker.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_IGN);
   // Away from the numbers that dup2 is about to take.
   in = fcntl(in, F_DUPFD, kReplies + 1);
   out = fcntl(out, F_DUPFD, kReplies + 1);
@@ -61,6 +61,7 @@ class Process : public Worker {
   /// Decodes the answer to `run`. Throws Nonsense.
   Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
   std::string bury(bool kill_first);  // reaps the process and says how it ended
+  [[noreturn]] void give_up();        // after a signal to this program
 
   const std::string program_;
   pid_t pid_ = -1;
@@ -102,6 +103,7 @@ void Process::greet(const WorkerOptions& options) {
   std::string end;
   try {
     const Arrival arrival = receive(from_, kStartSeconds, message);
+    if (arrival == Arrival::interrupted) give_up();
     if (arrival != Arrival::message) {
       end = bury(arrival == Arrival::timeout);
     } else if (message.contains("fault")) {  // of any version: it may have no kind
@@ -143,6 +145,7 @@ std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& question
     json reply;
     Arrival arrival = Arrival::closed;
     if (send(to_, encode(Check{questions}))) arrival = receive(from_, kStartSeconds, reply);
+    if (arrival == Arrival::interrupted) give_up();
     if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
       end = decode<Fault>(reply).fault;
     } else if (arrival == Arrival::message) {
@@ -174,6 +177,7 @@ Result Process::run(const Request& request, double timeout_s, CaseData& data) {
   result.status = Status::crashed;
   try {
     if (send(to_, encode(request))) arrival = receive(from_, timeout_s, reply);
+    if (arrival == Arrival::interrupted) give_up();
     if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
       const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
       return take(request, reply, elapsed.count(), data);
@@ -247,6 +251,11 @@ std::string Process::bury(bool kill_first) {
   }
   if (WEXITSTATUS(status) == kNoProgram) return "it cannot be started";
   return fmt::format("the process ended with code {}", WEXITSTATUS(status));
+}
+
+void Process::give_up() {
+  bury(true);
+  throw Error(Exit::interrupted, "interrupted while the worker was busy");
 }
 
 class Processes : public WorkerSource {

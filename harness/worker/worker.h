@@ -87,9 +87,10 @@ class Worker {
   /// One answer per question, in their order. Throws Error(environment) when the worker dies of it.
   virtual std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) = 0;
 
-  /// Runs one variant. Returns a result in every event: what the worker measured, or `crashed` with
-  /// how it died, or `timeout`; in the last two the worker is gone. `data` is set when it got that
-  /// far.
+  /// Runs one variant. Returns a result in every event but one: what the worker measured, or
+  /// `crashed` with how it died, or `timeout`; in the last two the worker is gone. `data` is set
+  /// when it got that far. Throws Error(interrupted) two seconds after a signal to this program that
+  /// InterruptGuard has noted, when there is no answer by then; the worker is gone.
   virtual Result run(const Request& request, double timeout_s, CaseData& data) = 0;
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.

@@ -154,7 +154,7 @@ TEST_F(BisectTest, BadInput) {
   refused("--case 8 --variant v", "--good is missing");
   refused("--case 8 --good c1", "--variant is missing");
   refused("--variant v --good c1", "--case is missing");
-  refused("--case '(' --variant v --good c1", "--case '(': not a regular expression");
+  refused("--case '(' --variant v --good c1", "--case '(' is no regular expression");
   refused(kind + "--good nothing", "--good 'nothing' is no commit of ");
   refused(kind + "--good c1 --bad -x", "--bad");
   refused(kind + "--good c1 --bad c1", "give two commits");

@@ -46,6 +46,14 @@ $(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--d
   "$(cat "$scratch/calls")"
 
 fresh
+mkdir -p "$folder/out"
+exec 7>"$folder/out/.lock"
+flock 7
+expect "exit code beside another measurement" 21 "$(code "$folder/ci/ab" main)"
+expect "nothing measured beside another" '' "$(cat "$scratch/calls")"
+exec 7>&-
+
+fresh
 expect "a base that does not build" 1 "$(code "$folder/ci/ab" broken)"
 expect "a head that does not build" 1 "$(code "$folder/ci/ab" main broken)"
 expect "nothing measured then" '' "$(cat "$scratch/calls")"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store says that cannot be true, who may write into a run, and readers in a writer's way.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/scratch_fixture.h"
+#include "harness/store/run_lock.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+namespace {
+
+class DamagedStore : public ::testing::Test {
+ protected:
+  DamagedStore() {
+    RunInfo info;
+    info.device = {Backend::cuda, "GPU", "gpu", "GPU-1", 1, 1, 1, 1, "1"};
+    info.flush = "read";
+    info.operators = {{"topk_sort", "", {{"chain3"}}}};
+    Store store = Store::open(path_, Store::Mode::write);
+    run_ = store.begin_run(info);
+    const int64_t process = store.begin_process(run_, 0, 1);
+    for (int tokens = 1; tokens <= 20; ++tokens) {
+      Case c{"tiny", "a", "topk_sort", {{"tokens", std::to_string(tokens)}}, {}};
+      Result r;
+      r.variant = "chain3";
+      r.timer = "cupti";
+      r.judged = Judged::span;
+      r.samples = 3;
+      r.span_ns = 5000;
+      r.accuracy.resize(1);
+      r.seeds.resize(1);
+      store.add_result(process, c, {}, {}, r);
+    }
+    store.end_run(run_, "complete");
+  }
+  void execute(const std::string& sql) {
+    Database db(path_, SQLITE_OPEN_READWRITE);
+    db.execute("PRAGMA ignore_check_constraints = 1; PRAGMA foreign_keys = 0; " + sql);
+  }
+  /// The message of the Error(store) that reading the run throws.
+  std::string refusal() {
+    try {
+      Store store = Store::open(path_, Store::Mode::read);
+      store.run_info(run_);
+      store.levels(run_);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::store) << e.what();
+      return e.what();
+    }
+    return "accepted";
+  }
+
+  ScratchFolder dir_;
+  const std::string path_ = (dir_ / "r.db").string();
+  int64_t run_ = 0;
+};
+
+TEST_F(DamagedStore, ValuesThatNoRunStoresAreRefused) {
+  ASSERT_EQ(refusal(), "accepted");
+  const std::pair<const char*, const char*> damages[] = {
+      {"UPDATE result SET status = 'gk' WHERE result_id = 7", "'gk' is no status"},
+      {"UPDATE result SET judged = 'gk' WHERE result_id = 7", "'gk' is no judged number"},
+      {"UPDATE result SET span_ns = -5.0 WHERE result_id = 7", "row 7: span_ns is -5"},
+      {"UPDATE result SET span_ns = 1e300 WHERE result_id = 7", "row 7: span_ns is 1e+300"},
+      {"UPDATE result SET low_ns = 9.0 WHERE result_id = 7", "row 7: low_ns is above high_ns"},
+      {"UPDATE seed_error SET hash = 'xyz' WHERE result_id = 7", "'xyz' is no hash"},
+      {"UPDATE device SET device_id = 9", "a run of no device"},
+      {"UPDATE before SET op = 'other'", "a before of no operator"},
+  };
+  std::filesystem::copy(path_, dir_ / "good");
+  for (const auto& [sql, message] : damages) {
+    std::filesystem::copy(dir_ / "good", path_, std::filesystem::copy_options::overwrite_existing);
+    execute(sql);
+    EXPECT_NE(refusal().find(message), std::string::npos) << sql << ": " << refusal();
+    EXPECT_NE(refusal().find("restore a copy"), std::string::npos) << refusal();
+  }
+}
+
+TEST_F(DamagedStore, PagesThatAreNoneAreFoundBeforeAVerdict) {
+  {
+    Store store = Store::open(path_, Store::Mode::read);
+    store.check_intact();
+  }
+  Database db(path_, SQLITE_OPEN_READWRITE);
+  const int64_t page = db.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'seed_error'");
+  const int64_t bytes = db.integer("PRAGMA page_size");
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((page - 1) * bytes);
+  file << std::string(100, 'x');
+  file.close();
+  Store store = Store::open(path_, Store::Mode::read);
+  EXPECT_NO_THROW(store.check_intact(1000)) << "too large to be read";
+  try {
+    store.check_intact();
+    ADD_FAILURE() << "intact";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::store);
+    EXPECT_NE(std::string(e.what()).find("restore a copy"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(DamagedStore, AVersionBelowOneIsNone) {
+  execute("PRAGMA user_version = -1");
+  EXPECT_NE(refusal().find("version -1: it is damaged"), std::string::npos) << refusal();
+}
+
+TEST_F(DamagedStore, ARunIsWrittenByOne) {
+  RunLock mine(path_, 1);
+  RunLock other_run(path_, 2);
+  EXPECT_THROW(RunLock(path_, 1), Error);
+  RunLock moved = std::move(mine);
+  EXPECT_THROW(RunLock(path_, 1), Error) << "a move keeps it";
+  moved = RunLock();
+  EXPECT_NO_THROW(RunLock(path_, 1));
+}
+
+TEST_F(DamagedStore, ResumesWhatIsNotComplete) {
+  Store store = Store::open(path_, Store::Mode::write);
+  RunInfo info = store.run_info(run_);
+  EXPECT_THROW(store.find_resumable("latest"), Error);
+  EXPECT_THROW(store.find_resumable("1"), Error) << "complete";
+  const int64_t running = store.begin_run(RunInfo{.device = info.device, .flush = "read"});
+  EXPECT_EQ(store.find_resumable("latest"), running);
+  EXPECT_EQ(store.find_resumable("2"), running);
+  const int64_t side =
+      store.begin_run(RunInfo{.device = info.device, .flush = "read", .tags = {{"ab", "base"}}});
+  EXPECT_EQ(store.find_resumable("latest"), running);
+  EXPECT_THROW(store.find_resumable(std::to_string(side)), Error);
+}
+
+TEST_F(DamagedStore, AWriterWaitsForReadersAsLongAsItIsTold) {
+  Database writer(path_, SQLITE_OPEN_READWRITE);
+  Database other(path_, SQLITE_OPEN_READWRITE);
+  other.execute("BEGIN IMMEDIATE");
+  int asked = 0;
+  writer.wait_while([&](double) {
+    if (++asked == 3) other.execute("ROLLBACK");
+    return true;
+  });
+  EXPECT_NO_THROW(writer.execute("DELETE FROM tag"));
+  EXPECT_EQ(asked, 3);
+  other.execute("BEGIN IMMEDIATE");
+  writer.wait_while([](double) { return false; });
+  EXPECT_THROW(writer.execute("DELETE FROM tag"), SqlError);
+}
+
+TEST_F(DamagedStore, ALimitEndsAStatementThatDoesNotEnd) {
+  Database db(path_, SQLITE_OPEN_READONLY);
+  const TimeLimit limit(db, 0.01);
+  EXPECT_THROW(db.integer("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                          "SELECT sum(i) FROM n"),
+               SqlError);
+  EXPECT_TRUE(limit.over());
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that are killed, interrupted, resumed twice, or have nowhere to write to.
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "harness/base/error.h"
+#include "harness/store/sqlite.h"
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+constexpr const char* kQuick =
+    "--device host --min-samples 10 --max-samples 20 --budget 50ms --rounds ";
+constexpr const char* kForEver = "1000";
+
+class RobustTest : public ProgramTest {
+ protected:
+  RobustTest() {
+    write("quick.suite",
+          "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[a]\ntokens = 3, 20\n");
+  }
+  std::string run(const std::string& rounds = "1", const std::string& more = "") const {
+    return "run --suite ./quick.suite " + (kQuick + rounds) + " " + more;
+  }
+  int count(const std::string& sql) const {
+    try {
+      return std::stoi(query("results.sqlite", sql));
+    } catch (const Error&) {
+      return 0;  // no store yet
+    }
+  }
+  int rows() const { return count("SELECT count(*) FROM result"); }
+  void refused(const std::string& arguments, const std::string& says, int exit = 2) const {
+    const Outcome outcome = moegate(arguments);
+    EXPECT_EQ(outcome.exit, exit) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+  /// Runs `command` in a process group of its own and sends the group a signal once `ready`.
+  Outcome signalled(const std::string& command, int signal,
+                    const std::function<bool()>& ready) const {
+    Outcome outcome;
+    std::thread running(
+        [&] { outcome = shell("setsid sh -c 'echo $$ >pid; exec \"$@\"' sh " + command); });
+    while (!ready()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    kill(-std::stoi(read("pid")), signal);
+    running.join();
+    return outcome;
+  }
+  Outcome signalled_run(int signal) const {
+    const int before = rows();
+    return signalled(program() + " " + run(kForEver), signal, [&] { return rows() > before; });
+  }
+  /// Lets a run of for ever end after one more round.
+  void shorten() const {
+    Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
+        .execute(
+            "UPDATE run SET options = json_set(options, '$.rounds', (SELECT max(round) + 1 "
+            "FROM process)) WHERE status <> 'complete'");
+  }
+};
+
+TEST_F(RobustTest, StandardErrorThatCannotBeWrittenLosesNothing) {
+  EXPECT_EQ(shell(program() + " " + run() + " 2>/dev/full").exit, 0);
+  EXPECT_EQ(rows(), 4);
+  EXPECT_EQ(shell(program() + " " + run() + " 2>&-").exit, 0);
+  EXPECT_EQ(rows(), 8);
+  EXPECT_EQ(query("results.sqlite", "PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(RobustTest, AResultThatCannotBePrintedIsNoSuccess) {
+  for (const char* command : {" --version", " list kernels", " run --help"}) {
+    const Outcome full = shell(program() + command + " >/dev/full");
+    EXPECT_EQ(full.exit, 2) << command << full.err;
+    EXPECT_NE(full.err.find("standard output cannot be written"), std::string::npos) << full.err;
+    EXPECT_EQ(shell(program() + command + " >&-").exit, 2) << command;
+  }
+}
+
+TEST_F(RobustTest, AStoreIsAFile) {
+  refused(run("1", "--db ''"), "--db '' names no file");
+  refused(run("1", "--db :memory:"), "--db ':memory:' names no file");
+  EXPECT_EQ(moegate(run("1", "--db 'file:x?mode=memory'")).exit, 0);
+  EXPECT_EQ(query("./file:x?mode=memory", "SELECT count(*) FROM result"), "4");
+}
+
+TEST_F(RobustTest, ResumeTakesTheNewestRunThatIsNotComplete) {
+  ASSERT_EQ(moegate(run()).exit, 0);
+  refused("run --resume latest", "no run that is not complete");
+  refused("run --resume 1", "run 1 is complete");
+  ASSERT_EQ(signalled_run(SIGKILL).exit, 137);
+  EXPECT_EQ(query("results.sqlite", "SELECT status FROM run WHERE run_id = 2"), "running");
+  ASSERT_EQ(moegate(run()).exit, 0);
+  refused("run --resume 2 --rounds 7", "--rounds is given beside --resume");
+  shorten();
+  const Outcome resumed = moegate("run --resume latest");
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(status) FROM run"),
+            "complete,complete,complete");
+}
+
+TEST_F(RobustTest, ARunHasOneWriter) {
+  const auto resumed_meanwhile = [&] {
+    if (rows() == 0) return false;
+    refused("run --resume 1", "run 1 is being measured by another process");
+    return true;
+  };
+  const Outcome killed = signalled(program() + " " + run(kForEver), SIGKILL, resumed_meanwhile);
+  ASSERT_EQ(killed.exit, 137);
+  shorten();
+  EXPECT_EQ(moegate("run --resume 1").exit, 0) << "its writer is dead";
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT count(*) FROM (SELECT 1 FROM result JOIN process USING (process_id) "
+                  "GROUP BY round, case_id, variant HAVING count(*) > 1)"),
+            "0");
+}
+
+TEST_F(RobustTest, ASignalToAllIsNoCrash) {
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
+    const Outcome outcome = signalled_run(signal);
+    EXPECT_EQ(outcome.exit, 130) << signal << outcome.err;
+    EXPECT_NE(outcome.out.find("--resume"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("--db results.sqlite` finishes it"), std::string::npos)
+        << outcome.out;
+  }
+  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(DISTINCT status) FROM run"),
+            "interrupted");
+  EXPECT_EQ(count("SELECT count(*) FROM result WHERE status = 'crashed'"), 0);
+}
+
+TEST_F(RobustTest, TheRowAtHandIsGivenUp) {
+  // On its first row, which would be a time-out.
+  const std::string command = "env MOEGATE_SABOTEUR=hang " + saboteurs() + " ";
+  const auto begun = [&] { return count("SELECT count(*) FROM process") > 0; };
+  const Outcome interrupted =
+      signalled(command + run("1", "--kernel saboteur --case-timeout 30s"), SIGINT, begun);
+  EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
+  EXPECT_EQ(rows(), 0);
+  std::filesystem::remove(folder_ / "results.sqlite");
+  const Outcome ab = signalled(
+      command +
+          "ab --variant saboteur --variant chain --suite ./quick.suite --case-timeout 30s "
+          "--device host --db results.sqlite",
+      SIGINT, begun);
+  EXPECT_EQ(ab.exit, 130) << ab.err;
+  EXPECT_NE(ab.err.find("nothing is judged"), std::string::npos) << ab.err;
+}
+
+TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
+  refused(run("1", "--benchmark-out no/such/x.json"), "no/such/x.json: cannot be written");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
+  ASSERT_EQ(moegate(run()).exit, 0);
+  refused("gate --report .", ".: is a folder");
+  refused("gate --junit no/such/j.xml --verdict v.json", "no/such/j.xml: cannot be written");
+  refused("gate --report /dev/full --verdict v.json", "/dev/full");
+  EXPECT_NE(read("v.json").find("\"exit\""), std::string::npos);
+}
+
+TEST_F(RobustTest, WhatWouldBeIgnoredIsRefused) {
+  refused(run("1", "--tag a=1 --tag a=2"), "--tag a is given twice");
+  refused(run("1", "--label \"$(printf 'a\\nb')\""), "--label 'a b' has control characters");
+  refused("ab --variant chain --variant fused --kernel x --suite ./quick.suite", "--kernel 'x'");
+  refused("gate --replay-program ./none", "--replay-program ./none: is no program");
+}
+
+TEST_F(RobustTest, OnlyRegularFilesAreRead) {
+  ASSERT_EQ(moegate(run()).exit, 0);
+  shell("mkdir folder; mkfifo pipe.sql");
+  refused("waivers lint --file folder", "folder: is no regular file");
+  refused("gate --waivers folder", "folder: is no regular file");
+  refused("waivers lint --file /dev/zero", "/dev/zero: is no regular file");
+  refused("report ./pipe.sql", "pipe.sql");
+  refused("list runs --db /dev/zero", "no regular file", 30);
+}
+
+TEST_F(RobustTest, AReproIsACommandWhateverTheStoreSays) {
+  write("a;touch owned;b.suite", read("quick.suite"));
+  ASSERT_EQ(moegate("run --suite \"./a;touch owned;b.suite\" " + (kQuick + std::string("1"))).exit,
+            0);
+  const std::string line = "\"$(" + program() + " repro 1 | tail -n 1 | sed 's/^moegate/true/')\"";
+  EXPECT_EQ(shell("sh -c " + line).exit, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "owned"));
+}
+
+TEST_F(RobustTest, MessagesBlameWhoIsToBlame) {
+  refused(run("1", "--axis tokens=abc"), "'abc' is not an integer in");
+  refused(run("1", "--axis tokens=abc"), "; the value comes from --axis tokens");
+  refused(run("1", "--seed -5"), "; the value comes from --seed or --axis seed");
+  write("odd.suite", "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[a]\ntokens = odd\n");
+  refused("verify --device host --suite ./odd.suite", "moegate: odd.suite [a]: tokens = 'odd'");
+}
+
+TEST_F(RobustTest, OneNightAtATime) {
+  shell("mkdir out");
+  const Outcome beside =
+      shell("flock out/.lock -c '" + program() + " nightly --device host --out out'");
+  EXPECT_EQ(beside.exit, 21) << beside.err;
+  EXPECT_NE(beside.err.find("another night or A/B is running"), std::string::npos) << beside.err;
+}
+
+}  // namespace
+}  // namespace moegate
