@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate: the table of subcommands, the last try/catch, the exit codes.
+// moegate: the table of subcommands, the last try/catch, the exit codes. Linked with the kernels it is
+// `moegate`, without them `moegate-judge`.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -76,17 +78,28 @@ int dispatch(const std::vector<std::string>& args) {
   usage_error("unknown command '{}'; 'moegate --help' lists them", name);
 }
 
-}  // namespace
-}  // namespace moegate
-
-int main(int argc, char** argv) {
+int run(const std::vector<std::string>& args) {
   try {
-    return moegate::dispatch({argv + 1, argv + argc});
-  } catch (const moegate::Error& e) {
+    return dispatch(args);
+  } catch (const Error& e) {
     fmt::print(stderr, "moegate: {}\n", e.what());
     return static_cast<int>(e.code());
   } catch (const std::exception& e) {
     fmt::print(stderr, "moegate: internal error: {}\n", e.what());
-    return static_cast<int>(moegate::Exit::internal);
+    return static_cast<int>(Exit::internal);
   }
+}
+
+}  // namespace
+}  // namespace moegate
+
+extern "C" void __lsan_do_leak_check() __attribute__((weak));  // where it is linked in
+
+int main(int argc, char** argv) {
+  const int exit = moegate::run({argv + 1, argv + argc});
+  std::fflush(nullptr);
+  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
+  // Not by return: what the file of a kernel has registered with atexit() must not have the last
+  // word.
+  _exit(exit);
 }

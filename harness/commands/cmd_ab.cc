@@ -63,6 +63,8 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
   at_least("--extra-rounds", ab.plan.extra_rounds, 0);
   require_suite(ab.run);
   check_measuring(ab.run);
+  // What judges may be of another checkout than what it judges.
+  if (!ab.head.program.empty()) ab.run.suites = suites_of(ab.head.program, ab.run.suites);
 }
 
 std::optional<AbCommand> read_ab(const Args& args) {
