@@ -47,7 +47,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.dirty = hello.dirty;
   info.build = hello.build;
   info.program =
-      program_hash(options.worker.program.empty() ? "/proc/self/exe" : options.worker.program);
+      program_hash(options.worker.program.empty() ? own_program() : options.worker.program);
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();
@@ -142,21 +142,76 @@ void Recording::round(int round, const std::optional<std::set<RowName>>& only, P
   seat_.retire();
 }
 
-void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+/// Has the process at hand run it, or a fresh one where there is none.
+Result Recording::ask(int round, const Case& c, const std::string& variant, CaseData& data) {
   Worker& worker = seat_.worker();
   if (process_ == 0 || worker.pid() != pid_) {
     pid_ = worker.pid();
     process_ = store_.begin_process(tally_.run, round, pid_);
+    before_.reset();
   }
-  CaseData data;
   const Request request{c, variant, canary_of(options_, {c.key(), variant})};
-  Result result = worker.run(request, options_.case_timeout_s, data);
+  return worker.run(request, options_.case_timeout_s, data);
+}
+
+/// A process that dies while one row runs may die of another that ran there before (an alarm, a
+/// thread, memory that it spoilt), so a fresh process says whether the row dies of itself.
+Result Recording::ask_again(int round, const Case& c, const std::string& variant, Result died,
+                            CaseData& data, Progress& progress) {
+  const Ran before = *before_;
+  Result alone = ask(round, c, variant, data);
+  if (alone.status == Status::crashed || InterruptGuard::interrupted()) return alone;
+  const std::string row = c.key() + " " + variant;
+  if (dies_after(before, c, variant)) {
+    blame(before,
+          fmt::format("its process died after it, while {} ran, which alone does not: {}", row,
+                      died.why),
+          progress);
+  } else {
+    tally_.notes.push_back(fmt::format(
+        "A process died while {} ran ({}); alone and after {} {} it does not: nobody is blamed.",
+        row, died.why, before.spec.key(), before.variant));
+    progress.note(tally_.notes.back());
+  }
+  return alone;
+}
+
+bool Recording::dies_after(const Ran& before, const Case& c, const std::string& variant) {
+  seat_.retire();
+  CaseData data;
+  bool dies = false;
+  for (const Request& request :
+       {Request{before.spec, before.variant, {}}, Request{c, variant, {}}}) {
+    if (dies) break;
+    dies = seat_.worker().run(request, options_.case_timeout_s, data).status == Status::crashed;
+  }
+  seat_.retire();
+  return dies;
+}
+
+void Recording::blame(const Ran& before, const std::string& why, Progress& progress) {
+  store_.mark_crashed(before.process, before.spec.key(), before.variant, why);
+  if (--tally_.counts[before.status] == 0) tally_.counts.erase(before.status);
+  Result result;
+  result.variant = before.variant;
+  result.status = Status::crashed;
+  result.why = why;
+  tally_.count(before.spec.key(), result, progress);
+}
+
+void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+  CaseData data;
+  Result result = ask(round, c, variant, data);
+  if (result.status == Status::crashed && before_) {
+    result = ask_again(round, c, variant, std::move(result), data, progress);
+  }
   result.impossible =
       result.measured() && cache_of(c) == Cache::cold &&
       is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
   store_.add_result(process_, c, data.cost, data.facts, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);
+  before_ = Ran{c, variant, process_, result.status};
   note_cache_pair(c, result, data);
 }
 

@@ -31,6 +31,7 @@ struct Tally {
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
+  std::vector<std::string> notes;  // a sentence each: what a reader of the verdict should know
   bool interrupted = false;
 
   Exit exit() const;
@@ -104,7 +105,20 @@ class Recording {
   void finish(bool interrupted);
 
  private:
+  /// A row that was measured in the process at hand.
+  struct Ran {
+    Case spec;
+    std::string variant;
+    int64_t process = 0;
+    Status status = Status::ok;
+  };
+
   void one(int round, const Case& c, const std::string& variant, Progress& progress);
+  Result ask(int round, const Case& c, const std::string& variant, CaseData& data);
+  Result ask_again(int round, const Case& c, const std::string& variant, Result died,
+                   CaseData& data, Progress& progress);
+  bool dies_after(const Ran& before, const Case& c, const std::string& variant);
+  void blame(const Ran& before, const std::string& why, Progress& progress);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
 
   Store& store_;
@@ -116,6 +130,7 @@ class Recording {
   std::set<std::tuple<int, std::string, std::string>> done_;
   int64_t process_ = 0;
   pid_t pid_ = -1;
+  std::optional<Ran> before_;                                 // the last one in that process
   std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
 };
 
