@@ -30,6 +30,7 @@ std::string RunOptions::to_json() const {
                             {"budget_s", worker.sampling.budget_s},
                             {"canary_slow_by", canary_slow_by},
                             {"canary_scale", canary_scale},
+                            {"order_seed", order_seed},
                             {"filtered", filtered()}};
   return j.dump();
 }
@@ -58,6 +59,7 @@ void RunOptions::from_json(const std::string& text) {
   worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
+  order_seed = j.value("order_seed", uint32_t{0});
 }
 
 std::vector<RowName> Plan::rows() const {

@@ -2,11 +2,13 @@
 // What a run sets out to do: options, the cases of its suites, and which variants run on them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/base/deadline.h"
 #include "harness/campaign/suite.h"
 #include "harness/worker/worker.h"
 
@@ -47,6 +49,12 @@ struct RunOptions {
   /// factor on every output. Default: none.
   std::vector<double> canary_slow_by;
   double canary_scale = 1;
+  /// Which side of an A/B goes first in which round: base_leads(). Default, and outside an A/B: 0;
+  /// then an A/B draws one.
+  uint32_t order_seed = 0;
+  /// Until when it may go on; then what is at hand finishes. Default: for ever. Not stored: what it
+  /// left out is not in the store.
+  Deadline deadline;
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const {

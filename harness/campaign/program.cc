@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/kernel/kernel.h"
+#include "harness/base/hash.h"
+#include "harness/worker/worker.h"
 
 namespace moegate {
 
@@ -31,7 +32,7 @@ std::string program_hash(const std::string& path) {
 }
 
 std::string keep_program(const std::string& folder) {
-  const fs::path self = fs::read_symlink("/proc/self/exe");
+  const fs::path self = fs::canonical(own_program());
   const fs::path kept = fs::path(folder) / program_hash(self.string());
   const fs::path copy = kept / "bin" / "moegate";
   std::error_code error;
@@ -54,14 +55,14 @@ std::string keep_program(const std::string& folder) {
 }
 
 std::string program_of(const BaselineHeader& baseline, const fs::path& artifacts,
-                       const BuildCommit& build) {
+                       const BuildCommit& build, double seconds) {
   const fs::path kept = artifacts / baseline.program / "bin" / "moegate";
   if (!baseline.program.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
   std::string built;
   if (!baseline.git_sha.empty()) {
     fmt::print(stderr, "suite {}: the baseline's program is not in {}; building it from {}\n",
                baseline.suite, artifacts.string(), baseline.git_sha);
-    built = build(baseline.git_sha);
+    built = build(baseline.git_sha, seconds);
   }
   if (built.empty()) {
     fmt::print(stderr, "suite {}: without its baseline's program, the stored numbers decide\n",

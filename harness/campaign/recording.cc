@@ -132,6 +132,8 @@ void Recording::round(int round, const std::optional<std::set<RowName>>& only, P
     const std::string key = planned.spec.key();
     for (const std::string& variant : planned.variants) {
       if (InterruptGuard::interrupted()) break;
+      cut_ = cut_ || time_is_up();
+      if (cut_) break;
       if (only && only->count({key, variant}) == 0) continue;
       progress.step(key + " " + variant);
       if (done_.count({round, key, variant}) == 0) one(round, planned.spec, variant, progress);
@@ -200,6 +202,7 @@ void Recording::blame(const Ran& before, const std::string& why, Progress& progr
 }
 
 void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+  const double start = options_.deadline.now();
   CaseData data;
   Result result = ask(round, c, variant, data);
   if (result.status == Status::crashed && before_) {
@@ -213,6 +216,8 @@ void Recording::one(int round, const Case& c, const std::string& variant, Progre
   tally_.count(c.key(), result, progress);
   before_ = Ran{c, variant, process_, result.status};
   note_cache_pair(c, result, data);
+  seconds_ += options_.deadline.now() - start;
+  tally_.seconds_per_row = seconds_ / ++rows_;
 }
 
 /// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.
@@ -228,9 +233,23 @@ void Recording::note_cache_pair(const Case& c, const Result& result, const CaseD
   }
 }
 
+std::set<CaseId, CaseIdLess> Recording::left_out() const {
+  std::set<RowName> measured;
+  for (const auto& [round, key, variant] : done_) measured.insert({key, variant});
+  std::set<CaseId, CaseIdLess> rows;
+  for (const PlannedCase& c : plan_.cases) {
+    const std::string key = c.spec.key();
+    for (const std::string& variant : c.variants) {
+      if (measured.count({key, variant}) == 0) rows.insert({c.spec.suite, key, variant});
+    }
+  }
+  return rows;
+}
+
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
-  store_.end_run(tally_.run, interrupted ? "interrupted" : "complete");
+  store_.end_run(tally_.run, interrupted || cut_ ? "interrupted" : "complete");
+  if (cut_) tally_.left_out = left_out();
 }
 
 }  // namespace moegate
