@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <random>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
@@ -229,7 +228,8 @@ std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds
 void AbSession::replay(std::vector<CaseId> suspects, int first) {
   const ReplayPlan& plan = options_.plan;
   std::vector<CaseId> in_time = suspects;
-  in_time.resize(affordable(suspects.size(), plan.rounds));
+  const int there = first == 0 ? 1 : 0;  // round 0 was measured to see what is launched
+  in_time.resize(affordable(suspects.size(), plan.rounds - there));
   const int last = in_time.empty() ? first : measure(first, plan.rounds, names(in_time));
   if (options_.run.deadline.is_set()) leave_out_unmeasured(suspects, first, last);
   Confirmed confirmed = confirm(pairs(suspects, first, last), limits_, plan);
@@ -256,7 +256,7 @@ void AbSession::note() {
 /// The suspects that came with the options, as many as there is time for.
 std::set<RowName> AbSession::suspects_in_time() {
   const std::vector<RowName>& all = *options_.suspects;
-  size_t fit = affordable(all.size(), 1 + options_.plan.rounds);
+  size_t fit = affordable(all.size(), options_.plan.rounds);
   if (fit == 0 && !all.empty() && !options_.run.deadline.passed()) fit = 1;
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(fit);
   left_out_.insert(end, all.end());
@@ -320,8 +320,7 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
 }  // namespace
 
 PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
-  // 0 is none: the order of its own.
-  if (options.run.order_seed == 0) options.run.order_seed = std::random_device{}() | 1;
+  if (options.run.order_seed == 0) options.run.order_seed = draw_order_seed();
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
   RunOptions base = options_of(options, options.base, "base");
   RunOptions head = options_of(options, options.head, "head");

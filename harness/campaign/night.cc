@@ -133,6 +133,7 @@ void verify(const NightOptions& options, const NightCalls& calls, const Hours& h
   const auto task = [&](Task task, double share) {
     RunOptions run = verify_options(options, task);
     run.deadline = hours.until(share);
+    run.order_seed = draw_order_seed();
     return run;
   };
   night.exits.verify = exit_of(calls, [&] {
@@ -153,6 +154,7 @@ void measure(const NightOptions& options, const NightCalls& calls, const Hours& 
         fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
     RunOptions run = run_options(options, stamp);
     run.deadline = hours.until(kMeasured);
+    run.order_seed = draw_order_seed();
     const Tally tally = run_suites(run, 0, source);
     keep_program(options.artifacts());
     night.run = tally.run;

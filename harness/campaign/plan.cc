@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
 #include "harness/base/pattern.h"
+#include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
 
 namespace moegate {
@@ -160,6 +162,22 @@ Plan make_plan(const RunOptions& options, Worker& worker) {
   Plan plan = select_rows(options, cases, worker.hello());
   check_on_device(plan, worker);
   return plan;
+}
+
+std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t seed, int round) {
+  const auto stream = static_cast<uint64_t>(round);
+  for (size_t i = planned.size(); i > 1; --i) {
+    std::swap(planned[i - 1], planned[random_bits(seed, stream, i) % i]);
+  }
+  for (PlannedCase& p : planned) {
+    const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
+    std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
+  }
+  return planned;
+}
+
+uint32_t draw_order_seed() {
+  return std::random_device{}() | 1;
 }
 
 Plan one_variant_each(Plan plan, Worker& worker) {

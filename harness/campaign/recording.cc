@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "harness/base/interrupt.h"
-#include "harness/base/rng.h"
 #include "harness/campaign/program.h"
 #include "harness/values/roofline.h"
 
@@ -16,20 +15,6 @@ namespace {
 bool is_failure(Status s) {
   return s == Status::wrong || s == Status::crashed || s == Status::timeout ||
          s == Status::bad_timer;
-}
-
-/// The plan in another order every round, and the variants rotated, so that no case always follows
-/// the same neighbour. Both sides of an A/B get the same order.
-std::vector<PlannedCase> reorder(std::vector<PlannedCase> planned, int round) {
-  const auto stream = static_cast<uint64_t>(round);
-  for (size_t i = planned.size(); i > 1; --i) {
-    std::swap(planned[i - 1], planned[random_bits(0, stream, i) % i]);
-  }
-  for (PlannedCase& p : planned) {
-    const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
-    std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
-  }
-  return planned;
 }
 
 RunInfo describe(const RunOptions& options, const Hello& hello) {
@@ -128,7 +113,7 @@ void Recording::begin(int64_t resume) {
 
 void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
   process_ = 0;
-  for (const PlannedCase& planned : reorder(plan_.cases, round)) {
+  for (const PlannedCase& planned : in_order(plan_.cases, options_.order_seed, round)) {
     const std::string key = planned.spec.key();
     for (const std::string& variant : planned.variants) {
       if (InterruptGuard::interrupted()) break;

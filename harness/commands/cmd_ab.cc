@@ -98,6 +98,8 @@ int cmd_ab(const Args& args) {
   PreparedAb prepared = prepare_ab(ab, worker_processes());  // first: a bad suite leaves no store
   const auto limits = [&](Backend backend) { return command->judging.limits.of(backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
+  fmt::print(stderr, "the order of the sides is drawn from seed {}\n",
+             prepared.options.run.order_seed);
   const Comparison result = run_ab(store, std::move(prepared), limits);
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = result.interrupted ? Exit::interrupted
