@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate: the table of subcommands, the last try/catch, the exit codes.
+// moegate: the table of subcommands, the last try/catch, the exit codes. Linked with the kernels it is
+// `moegate`, without them `moegate-judge`.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -93,13 +95,21 @@ int run(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace moegate
 
+extern "C" void __lsan_do_leak_check() __attribute__((weak));  // where it is linked in
+
 int main(int argc, char** argv) {
   moegate::keep_standard_streams();
-  const int exit = moegate::run({argv + 1, argv + argc});
+  int exit = moegate::run({argv + 1, argv + argc});
   // A result that could not be printed is no success; another failure says more.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (printed || exit != 0) return exit;
-  moegate::say(
-      "moegate: standard output cannot be written; the command did not print its result\n");
-  return static_cast<int>(moegate::Exit::usage);
+  if (!printed && exit == 0) {
+    moegate::say(
+        "moegate: standard output cannot be written; the command did not print its result\n");
+    exit = static_cast<int>(moegate::Exit::usage);
+  }
+  std::fflush(nullptr);
+  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
+  // Not by return: what the file of a kernel has registered with atexit() must not have the last
+  // word.
+  _exit(exit);
 }

@@ -18,6 +18,16 @@ bool holds_data(const fs::path& folder) {
 
 }  // namespace
 
+fs::path home_of(const fs::path& program) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(program, error);
+  for (fs::path folder = whole.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (holds_data(folder)) return folder;
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
 fs::path home() {
   if (const char* set = std::getenv("MOEGATE_HOME"); set != nullptr && *set != '\0') {
     if (holds_data(set)) return fs::path(set);
@@ -28,10 +38,8 @@ fs::path home() {
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    if (holds_data(folder)) return folder;
-    if (folder == folder.root_path()) break;
-  }
+  const fs::path found = home_of(program);
+  if (!found.empty()) return found;
   throw Error(
       Exit::environment,
       fmt::format("no folder above '{}' holds suites/ and reports/; set MOEGATE_HOME to the "

@@ -11,4 +11,8 @@ namespace moegate {
 /// Error(environment).
 std::filesystem::path home();
 
+/// As home(), of another program: what lies above it; MOEGATE_HOME does not count. Empty where
+/// nothing does.
+std::filesystem::path home_of(const std::filesystem::path& program);
+
 }  // namespace moegate

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two programs, or two variants of one, measured against each other on one machine: a fresh process
-// of each per round, in ABBA order, both runs in one store. Decides nothing itself: what is
+// of each per round, in random balanced order (rounds.h), both runs in one store. Decides nothing itself: what is
 // measured next, and the verdict, are replay_rule.h's.
 #pragma once
 
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "harness/campaign/recording.h"
 #include "harness/judge/comparison.h"
@@ -30,8 +30,11 @@ struct AbOptions {
   /// Every row is measured for so many rounds, whatever the rule asks for.
   int least_rounds = 0;
   bool trust_code = true;  // leave out what launches the same machine code
-  /// The suspects of a screen already made; absent: screens everything.
-  std::optional<std::set<RowName>> suspects;
+  /// The suspects of a screen already made, the most suspicious first; absent: screens everything.
+  /// From the end of the list rows are left out that run.deadline leaves no time for.
+  std::optional<std::vector<RowName>> suspects;
+  /// What a process takes for a row, as far as is known before the first; 0: unknown.
+  double seconds_per_row = 0;
 };
 
 /// Both sides' programs have answered, and what is to be measured is known.
@@ -42,8 +45,9 @@ struct PreparedAb {
 
 /// Starts a worker of each side and plans. No store is needed for it, so that a bad suite leaves
 /// none behind. Both sides get the cases that the head's operators describe, those that only the
-/// base has included. Throws Error(usage, coverage, environment, interrupted).
-PreparedAb prepare_ab(const AbOptions& options, WorkerSource& source);
+/// base has included. Draws run.order_seed where it is 0. Throws Error(usage, coverage,
+/// environment, interrupted).
+PreparedAb prepare_ab(AbOptions options, WorkerSource& source);
 
 /// Measures and decides by the limits of the backend that the device turns out to be. Throws
 /// Error(usage, coverage, environment).

@@ -7,6 +7,7 @@
 
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/selftest.h"
+#include "harness/judge/rounds.h"
 
 namespace moegate {
 namespace {
@@ -28,6 +29,11 @@ class AbTest : public CampaignTest {
   CaseId id(const std::string& variant, int rows = 1) const {
     return {"s", fmt::format("fake/rows={}", rows), variant};
   }
+  bool measured(const std::string& text) const {
+    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
+      return entry.find(text) != std::string::npos;
+    });
+  }
   std::vector<std::string> starts() const {
     std::vector<std::string> all;
     std::ranges::copy_if(fake_.journal, std::back_inserter(all),
@@ -39,17 +45,127 @@ class AbTest : public CampaignTest {
   AbOptions ab_;
 };
 
-TEST_F(AbTest, BothSidesStartInAbbaOrder) {
-  ab_.plan.screen_rounds = 2;
-  run();
-  // The first two plan, and measure the first round.
-  const std::vector<std::string> expected = {base_path_ + ": start", "start", "start",
-                                             base_path_ + ": start"};
-  std::vector<std::string> first = starts();
-  first.resize(4);
-  EXPECT_EQ(first, expected);
-  const auto measured_first = [&](size_t from) { return fake_.journal.at(from); };
-  EXPECT_TRUE(measured_first(2).starts_with(base_path_ + ": run")) << "base leads in round 0";
+TEST_F(AbTest, TheSidesTakeTurnsInAnOrderThatIsDrawn) {
+  std::set<std::vector<std::string>> orders;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    fake_.journal.clear();
+    ab_.run.order_seed = seed;
+    const Comparison result = run();
+    EXPECT_EQ(result.order_seed, seed);
+    const std::vector<std::string> all = starts();
+    std::vector<std::string> led;  // the first two plan, and measure round 0
+    for (size_t round = 1; round < all.size() / 2; ++round) {
+      led.push_back(all[2 * round]);
+      EXPECT_EQ(led.back() == "start", !base_leads(seed, static_cast<int>(round)));
+    }
+    orders.insert(led);
+    RunOptions stored;
+    stored.from_json(store().run_info(result.head_run).options);
+    EXPECT_EQ(stored.order_seed, seed);
+  }
+  EXPECT_GT(orders.size(), 1u) << "not always the same";
+}
+
+TEST_F(AbTest, ASeedIsDrawnWhereNoneIsGiven) {
+  const Comparison one = run(), other = run();
+  EXPECT_NE(one.order_seed, 0u);
+  EXPECT_NE(one.order_seed, other.order_seed);
+}
+
+TEST_F(AbTest, ARoundInWhichAllRowsWereOffIsMeasuredAgain) {
+  write_suite("op = fake\n[a]\nrows = 1, 2, 3, 4\n");
+  ab_.plan.rounds = 8;
+  ab_.suspects.emplace();
+  for (int rows = 1; rows <= 4; ++rows) {
+    for (const char* variant : {"plain", "fused"}) {
+      ab_.suspects->emplace_back(fmt::format("fake/rows={}", rows), variant);
+    }
+  }
+  fake_.program("").touch = [this](const Request&, Result& result) {
+    if (fake_.program("").processes == 3) result.span_ns *= 1.5;  // the head's third process
+  };
+  const Comparison result = run();
+  EXPECT_EQ(count("run fake/rows=1 plain"), 8 + 1);
+  ASSERT_EQ(result.decided.notes.size(), 1u);
+  EXPECT_EQ(result.decided.notes[0],
+            "Measured again: the head's process of round 2: 8 of 8 rows off, by +50.0 %.");
+  for (const auto& [id, judged] : result.decided.judged) {
+    EXPECT_EQ(judged.outcome, Outcome::pass);
+    EXPECT_NEAR(result.head.at(id).level.level(), 1, 0.01) << "the wild round is no evidence";
+  }
+}
+
+/// Time that passes while a worker runs, a second a row.
+class TimedAbTest : public AbTest {
+ protected:
+  TimedAbTest() {
+    for (const std::string& path : {base_path_, std::string()}) {
+      fake_.program(path).touch = [this](const Request&, Result&) { ++now_; };
+    }
+    write_suite("op = fake\n[a]\nrows = 1, 2, 3, 4\n");
+    ab_.plan = {.screen_rounds = 2, .rounds = 4, .extra_rounds = 0};
+  }
+  void seconds(double budget) {
+    ab_.run.deadline = Deadline(budget, [this] { return now_; });
+  }
+  static std::vector<RowName> all_rows() {
+    std::vector<RowName> rows;
+    for (int i = 4; i >= 1; --i) {
+      for (const char* variant : {"plain", "fused"}) {
+        rows.emplace_back(fmt::format("fake/rows={}", i), variant);
+      }
+    }
+    return rows;
+  }
+
+  double now_ = 0;
+};
+
+TEST_F(TimedAbTest, TheMostSuspiciousRowsAreReplayedAndTheOthersNamed) {
+  ab_.suspects = all_rows();
+  ab_.seconds_per_row = 1;
+  seconds(35);  // of 64: 8 rows, 4 rounds, 2 sides
+  const Comparison result = run();
+  EXPECT_LE(now_, 35);
+  EXPECT_EQ(result.decided.judged.size(), 4u);
+  EXPECT_EQ(result.decided.judged.count(id("plain", 4)), 1u);
+  EXPECT_EQ(result.decided.judged.count(id("fused", 4)), 1u);
+  EXPECT_EQ(result.decided.judged.count(id("plain", 3)), 1u);
+  EXPECT_EQ(result.decided.left_out.size(), 4u);
+  EXPECT_EQ(result.decided.left_out.count(id("fused", 1)), 1u) << "with its suite";
+  EXPECT_FALSE(measured("rows=1")) << "no time is spent on what cannot be decided";
+}
+
+TEST_F(TimedAbTest, AfterAScreenTheMostSuspiciousComeFirst) {
+  ab_.trust_code = false;
+  fake_.program("").spans = {{"fused", 1100}, {"plain", 1030}};
+  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0;
+  seconds(32 + 2 * 4 * 3 + 1);
+  const Comparison result = run();
+  EXPECT_LE(now_, 32 + 2 * 4 * 3 + 1);
+  int replayed = 0;
+  for (const CaseId& suspect : result.suspects) {
+    if (result.decided.left_out.count(suspect) > 0) continue;
+    ++replayed;
+    EXPECT_EQ(suspect.variant, "fused");
+  }
+  EXPECT_EQ(replayed, 3);
+  EXPECT_FALSE(result.interrupted);
+}
+
+TEST_F(TimedAbTest, AMachineThatGetsSlowerEndsAllTheSame) {
+  ab_.suspects = all_rows();
+  ab_.seconds_per_row = 0.1;  // it was
+  seconds(30);
+  const Comparison result = run();
+  EXPECT_LE(now_, 31);
+  EXPECT_EQ(result.decided.judged.size() + result.decided.left_out.size(), 8u);
+  EXPECT_GT(result.decided.left_out.size(), 0u);
+}
+
+TEST_F(TimedAbTest, WithoutABudgetNothingIsLeftOut) {
+  ab_.suspects = all_rows();
+  EXPECT_TRUE(run().decided.left_out.empty());
 }
 
 TEST_F(AbTest, FindsASlowDownAndNothingElse) {
@@ -99,7 +215,7 @@ TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
                 fake_.journal,
                 [](const std::string& entry) { return entry.find("run") != std::string::npos; }),
             0);
-  ab_.suspects = std::set<RowName>{{"fake/rows=1", "plain"}};
+  ab_.suspects = std::vector<RowName>{{"fake/rows=1", "plain"}};
   const Comparison result = run();
   EXPECT_EQ(result.decided.judged.size(), 1u);
   EXPECT_EQ(count("run fake/rows=2 plain"), 0);

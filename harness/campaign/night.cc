@@ -4,8 +4,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
@@ -17,11 +20,18 @@ namespace {
 
 // --- the gate: find, screen, replay, conclude
 
-/// The suspects of the suites that one program is the baseline of.
-using Replays = std::map<std::string, std::set<RowName>>;  // by program
+std::string cannot_see(const std::string& suite, const BaselineHeader& baseline) {
+  return fmt::format(
+      "suite {} was measured on another device ({}), its baseline's program is not to be had for a "
+      "replay, and too few rows show by how much the devices differ",
+      suite, baseline.gpu);
+}
+
+/// The suspects of the suites that one program is the baseline of, the most suspicious first.
+using Replays = std::map<std::string, std::vector<RowName>>;  // by program
 
 Replays by_program(const GateInput& input, const std::vector<CaseId>& suspects,
-                   const ProgramOf& program_of) {
+                   const ProgramOf& program_of, std::string& unable) {
   std::map<std::string, std::string> programs;  // by suite
   Replays replays;
   for (const CaseId& suspect : suspects) {
@@ -29,16 +39,21 @@ Replays by_program(const GateInput& input, const std::vector<CaseId>& suspects,
     if (header == input.expected.headers.end()) continue;
     const auto [known, first] = programs.try_emplace(suspect.suite);
     if (first) known->second = program_of(header->second);
-    if (known->second.empty()) continue;
-    replays[known->second].insert({suspect.key, suspect.variant});
+    if (known->second.empty()) {
+      const Expectation& e = input.expected.suites.at(suspect.suite);
+      if (e.other_device && !e.between) unable = cannot_see(suspect.suite, header->second);
+      continue;
+    }
+    replays[known->second].emplace_back(suspect.key, suspect.variant);
   }
   return replays;
 }
 
 AbOptions replay_options(const GateInput& input, const std::string& program,
-                         const std::set<RowName>& suspects) {
+                         const std::vector<RowName>& suspects) {
   AbOptions ab;
   ab.run.from_json(input.run.options);
+  ab.run.order_seed = 0;
   ab.run.db = input.db;
   ab.run.command = input.run.command;
   ab.run.tags["replay"] = std::to_string(input.run.id);
@@ -77,36 +92,89 @@ Exit check(const RunOptions& options, WorkerSource& source,
   return tally.exit();
 }
 
-/// The correctness suite. A tolerance that accepts outputs spoilt on purpose says nothing about the
-/// others.
-void verify(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
-            NightExits& exits) {
-  exits.verify = exit_of(
-      calls, [&] { return check(verify_options(options, Task::verify), source, calls.verified); });
-  if (exits.verify == Exit::interrupted) return;
-  exits.controls = exit_of(
-      calls, [&] { return check(verify_options(options, Task::controls), source, calls.spoilt); });
+// The share of the night that is over at the end of each phase. The rest is the replay's, and the
+// canaries, which measure nothing that is asked about, get a tenth at most.
+constexpr double kVerified = 0.1, kSpoilt = 0.15, kMeasured = 0.6, kCanaries = 0.1;
+
+/// The night's time.
+class Hours {
+ public:
+  explicit Hours(const NightOptions& options)
+      : budget_(options.budget()), end_(options.budget(), options.clock) {}
+  const Deadline& end() const { return end_; }
+  /// When this share of the night is over.
+  Deadline until(double share) const { return end_.within(end_.left() - (1 - share) * budget_); }
+  /// From now on for this share of the night.
+  Deadline during(double share) const { return end_.within(share * budget_); }
+
+ private:
+  double budget_;
+  Deadline end_;
+};
+
+/// One sentence about what a check had no time for.
+std::string left_unchecked(const char* what, const Tally& tally) {
+  size_t done = 0;
+  for (const auto& [status, n] : tally.counts) done += static_cast<size_t>(n);
+  const CaseId& one = *tally.left_out.begin();
+  return fmt::format("{} of suite tiny had no time for {} of {} rows, for example {} {}.", what,
+                     tally.left_out.size(), tally.left_out.size() + done, one.key, one.variant);
 }
 
-void measure(const NightOptions& options, const NightCalls& calls, WorkerSource& source,
-             Night& night) {
+/// The correctness suite. A tolerance that accepts outputs spoilt on purpose says nothing about the
+/// others.
+void verify(const NightOptions& options, const NightCalls& calls, const Hours& hours,
+            WorkerSource& source, Night& night) {
+  const auto heard = [&](const char* what, const auto& tell) {
+    return [&night, what, &tell](const Tally& tally) {
+      if (!tally.left_out.empty()) night.notes.push_back(left_unchecked(what, tally));
+      tell(tally);
+    };
+  };
+  const auto task = [&](Task task, double share) {
+    RunOptions run = verify_options(options, task);
+    run.deadline = hours.until(share);
+    run.order_seed = draw_order_seed();
+    return run;
+  };
+  night.exits.verify = exit_of(calls, [&] {
+    return check(task(Task::verify, kVerified), source, heard("Verification", calls.verified));
+  });
+  if (night.exits.verify == Exit::interrupted) return;
+  night.exits.controls = exit_of(calls, [&] {
+    return check(task(Task::controls, kSpoilt), source,
+                 heard("The negative controls", calls.spoilt));
+  });
+}
+
+void measure(const NightOptions& options, const NightCalls& calls, const Hours& hours,
+             WorkerSource& source, Night& night, GateTime& time) {
   night.exits.run = exit_of(calls, [&] {
     const auto now = std::chrono::system_clock::now();
     const std::string stamp =
         fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-    const Tally tally = run_suites(run_options(options, stamp), 0, source);
+    RunOptions run = run_options(options, stamp);
+    run.deadline = hours.until(kMeasured);
+    run.order_seed = draw_order_seed();
+    const Tally tally = run_suites(run, 0, source);
     keep_program(options.artifacts());
     night.run = tally.run;
+    time.left_out = tally.left_out;
+    time.seconds_per_row = tally.seconds_per_row;
+    std::ranges::copy(tally.notes, std::back_inserter(night.notes));
     calls.measured(tally);
     return tally.exit();
   });
 }
 
 /// Faults of a known size, which the gate has to catch before its silence means anything.
-Exit fly(const NightOptions& options, const NightCalls& calls, WorkerSource& source) {
+Exit fly(const NightOptions& options, const NightCalls& calls, const Hours& hours,
+         double seconds_per_row, WorkerSource& source) {
   return exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::write);
-    const SelftestOptions test{canary_options(options), options.backend, options.rules.limits};
+    SelftestOptions test{canary_options(options), options.backend, options.rules.limits};
+    test.run.deadline = hours.during(kCanaries);
+    test.seconds_per_row = seconds_per_row;
     const Canaries canaries = fly_canaries(store, test, source);
     calls.flown(canaries);
     return canaries.caught() ? Exit::ok : Exit::environment;
@@ -140,18 +208,37 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   input.sides = collect(store.levels(run));
   input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
   input.expected = find_baselines(rules.baselines, input.run, input.sides);
+  for (auto& [suite, e] : input.expected.suites) {
+    if (!e.other_device) continue;
+    e.between = device_spread(e.sides, input.sides, std::log1p(input.setting.limits.margin));
+    if (e.between) e.note += "; " + e.between->text();
+  }
   return input;
 }
 
 std::vector<CaseId> screen(const GateInput& input) {
-  return suspects(judge(input.sides, input.expected.suites, input.setting));
+  const GateResult result = judge(input.sides, input.expected.suites, input.setting);
+  std::vector<CaseId> found = suspects(result);
+  std::map<CaseId, double, CaseIdLess> p;  // of "slower"
+  for (const CaseVerdict& v : result.cases) {
+    if (v.latency) p[v.id] = v.latency->p;
+    const bool off = v.base > 0 && v.head > v.base * (1 + input.setting.limits.fail_at);
+    if (v.outcome == Outcome::identical && off) {
+      found.push_back(v.id);
+      p[v.id] = 0;
+    }
+  }
+  std::ranges::stable_sort(found, {}, [&](const CaseId& id) { return p[id]; });
+  return found;
 }
 
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
-                const ProgramOf& program_of, const GateRules& rules, WorkerSource& source) {
+                const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
+                WorkerSource& source) {
   Replayed all;
-  const Replays replays = by_program(input, suspects, program_of);
-  if (!replays.empty() && program_hash("/proc/self/exe") != input.run.program) {
+  if (time.left_out) all.left_out = *time.left_out;
+  const Replays replays = by_program(input, suspects, program_of, all.unable);
+  if (!replays.empty() && program_hash(own_program()) != input.run.program) {
     usage_error(
         "--replay-program: {} was measured by another program than this one; let that one judge it",
         describe(input.run));
@@ -161,13 +248,19 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     shared.alpha /= static_cast<double>(replays.size());
     return shared;
   };
+  size_t left = replays.size();
   for (const auto& [program, rows] : replays) {
     say("replaying {} of {} rows against {}\n", rows.size(), input.sides.size(), program);
-    PreparedAb prepared = prepare_ab(replay_options(input, program, rows), source);
+    AbOptions options = replay_options(input, program, rows);
+    options.seconds_per_row = time.seconds_per_row;
+    options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
+    PreparedAb prepared = prepare_ab(std::move(options), source);
     Comparison result = run_ab(store, std::move(prepared), limits);
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
+    all.left_out.merge(result.decided.left_out);
+    std::ranges::copy(result.decided.notes, std::back_inserter(all.notes));
   }
   return all;
 }
@@ -186,10 +279,11 @@ Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRul
 }
 
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
-             const ProgramOf& program_of, WorkerSource& source) {
-  const GateInput input = find_input(store, db, run, rules);
+             const ProgramOf& program_of, const GateTime& time, WorkerSource& source) {
+  GateInput input = find_input(store, db, run, rules);
+  if (time.left_out) input.setting.partial = false;
   const std::vector<CaseId> suspects = screen(input);
-  const Replayed replayed = replay(store, input, suspects, program_of, rules, source);
+  const Replayed replayed = replay(store, input, suspects, program_of, rules, time, source);
   return conclude(input, replayed, rules);
 }
 
@@ -228,25 +322,35 @@ RunOptions canary_options(const NightOptions& options) {
   return run;
 }
 
+double NightOptions::budget() const {
+  constexpr double kHost = 600, kCuda = 1200;
+  return budget_s > 0 ? budget_s : backend == Backend::host ? kHost : kCuda;
+}
+
 Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& source) {
   Night night;
-  verify(options, calls, source, night.exits);
+  const Hours hours(options);
+  verify(options, calls, hours, source, night);
   if (night.exit() == Exit::interrupted) return night;
 
-  measure(options, calls, source, night);
+  GateTime time;
+  measure(options, calls, hours, source, night, time);
   if (night.run == 0 || !can_be_judged(night.exits.run)) return night;
 
-  night.exits.canaries = fly(options, calls, source);
+  night.exits.canaries = fly(options, calls, hours, time.seconds_per_row, source);
   if (night.exits.canaries == Exit::interrupted) return night;
 
   // A program of another age may not be one to talk to: then the stored numbers decide.
   const auto its_program = [&](const BaselineHeader& baseline) -> std::string {
-    const std::string program = program_of(baseline, options.artifacts(), calls.build);
+    const std::string program =
+        program_of(baseline, options.artifacts(), calls.build, hours.end().left());
     return program.empty() || answers(program, options, calls, source) ? program : "";
   };
   night.exits.gate = exit_of(calls, [&] {
     Store store = Store::open(options.db(), Store::Mode::update);
-    night.verdict = gate(store, options.db(), night.run, options.rules, its_program, source);
+    time.until = hours.end();
+    night.verdict = gate(store, options.db(), night.run, options.rules, its_program, time, source);
+    std::ranges::copy(night.notes, std::back_inserter(night.verdict->result.notes));
     return night.verdict->exit;
   });
   return night;

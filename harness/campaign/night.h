@@ -2,11 +2,13 @@
 // The night: verify, measure, let the canaries fly; then find the baselines and their programs,
 // screen the stored numbers, replay the suspects, conclude. The functions stand here and in
 // night.cc in that order, and night() calls them in it. A suspect is a case whose latency the
-// stored numbers do not settle. Publishing is the caller's.
+// stored numbers do not settle. Each phase has a share of the night's time, and what it does not use
+// is the next one's. Publishing is the caller's.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,15 @@ struct GateRules {
 /// to be had and the stored numbers have to decide.
 using ProgramOf = std::function<std::string(const BaselineHeader&)>;
 
+/// How much time the gate has, and what had none before it.
+struct GateTime {
+  Deadline until;
+  double seconds_per_row = 0;  // that a process of the run took; 0: unknown
+  /// The run measured its whole plan but for these rows, whatever the store says. Absent: unknown;
+  /// then an absent case of a run that is not complete means nothing.
+  std::optional<std::set<CaseId, CaseIdLess>> left_out;
+};
+
 /// A stored run and the baselines that it meets.
 struct GateInput {
   RunInfo run;
@@ -53,21 +64,25 @@ struct Verdict {
 /// compare.
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules);
 
-/// Screen: the suspects, judged by the stored numbers.
+/// Screen: the suspects, judged by the stored numbers, the most suspicious first. Cases of the same
+/// machine code that are slower by what would fail are among them: what the code reads, or the
+/// libraries that it calls, need not be the same.
 std::vector<CaseId> screen(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program
-/// together. The error rate is that of one family: it is shared out over the programs. Throws
-/// Error(usage) where another program than this one measured the run, Error(interrupted).
+/// together, as many as there is time for. The error rate is that of one family: it is shared out
+/// over the programs. Throws Error(usage) where another program than this one measured the run,
+/// Error(interrupted).
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
-                const ProgramOf& program_of, const GateRules& rules, WorkerSource& source);
+                const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
+                WorkerSource& source);
 
 /// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
 Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules);
 
 /// Find, screen, replay, conclude: `moegate gate`.
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
-             const ProgramOf& program_of, WorkerSource& source);
+             const ProgramOf& program_of, const GateTime& time, WorkerSource& source);
 
 struct NightOptions {
   std::vector<std::string> suites;  // empty: `nightly` on a GPU, `smoke` on a host
@@ -75,10 +90,13 @@ struct NightOptions {
   Backend backend = Backend::host;  // of the device
   int rounds = 0;                   // 0: 5 on a GPU, where they decide what can be seen; else 3
   std::string out = "out";          // folder of the store and of the kept programs
+  double budget_s = 0;              // wall time of all phases; 0: 10 min on a host, 20 on a GPU
+  WallClock clock = steady_seconds;
   GateRules rules;
 
   std::string db() const { return out + "/results.sqlite"; }
   std::string artifacts() const { return out + "/artifacts"; }
+  double budget() const;
 };
 
 /// What the caller hears while a night goes on, and does for it.
@@ -87,13 +105,13 @@ struct NightCalls {
   std::function<void(const Canaries&)> flown;
   /// A phase ended with an Error; the night may go on.
   std::function<void(const Error&)> failed;
-  /// The program built from a commit; empty where that cannot be done.
   BuildCommit build;
 };
 
 struct Night {
   NightExits exits;
   int64_t run = 0;                 // 0: nothing was stored
+  std::vector<std::string> notes;  // a sentence each: what it had no time for; the verdict's, too
   std::optional<Verdict> verdict;  // absent: nothing could be judged
 
   Exit exit() const { return night_exit(exits); }

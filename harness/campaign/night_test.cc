@@ -84,7 +84,7 @@ TEST_F(NightTest, AnotherProgramsRunIsNotReplayed) {
   results.database().execute("UPDATE run SET program = 'another'");
   try {
     gate(
-        results, options_.db, id, rules_, [](const BaselineHeader&) { return "p"; }, fake_);
+        results, options_.db, id, rules_, [](const BaselineHeader&) { return "p"; }, {}, fake_);
     FAIL() << "replayed";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Exit::usage);
@@ -106,7 +106,7 @@ TEST_F(NightTest, ANightIsItsPhasesInTheirOrder) {
   EXPECT_EQ(done.verdict->run.id, done.run) << "not the canaries' run, which is newer";
   EXPECT_EQ(done.verdict->result.cases.size(), 6u);
   EXPECT_TRUE(fs::exists(
-      program_of({.program = done.verdict->run.program}, night_.artifacts(), calls_.build)))
+      program_of({.program = done.verdict->run.program}, night_.artifacts(), calls_.build, 1)))
       << "this program was kept";
 }
 
@@ -157,7 +157,7 @@ TEST_F(NightTest, AnInterruptedReplayGivesNoVerdict) {
   const std::string old_one = program_file("old");
   program("").spans["fused"] = 1100;
   program(old_one).touch = [](const Request&, Result&) { std::raise(SIGINT); };
-  calls_.build = [&](const std::string&) { return old_one; };
+  calls_.build = [&](const std::string&, double) { return old_one; };
   name_program("a", "gone");
   name_program("b", "gone");
   const Night done = whole_night();
@@ -170,7 +170,7 @@ TEST_F(NightTest, ABaselinesProgramThatDoesNotAnswerLeavesItToTheStoredNumbers) 
   const std::string old_one = program_file("old");
   program("").spans["fused"] = 1100;
   program(old_one).dies_at_start = "speaks version 1 of the worker's protocol";
-  calls_.build = [&](const std::string&) { return old_one; };
+  calls_.build = [&](const std::string&, double) { return old_one; };
   name_program("a", "gone");
   name_program("b", "gone");
   const Night done = whole_night();
@@ -192,12 +192,160 @@ TEST_F(NightTest, ABaselineThatCannotBeReadFailsTheGateOnly) {
   EXPECT_NE(failed_[0].find("b.tsv:1"), std::string::npos) << failed_[0];
 }
 
+TEST_F(NightTest, TheSameCodeThatIsFarSlowerIsSuspect) {
+  program("").codes = {{"fused", "c0de"}, {"plain", "c0de"}};
+  bless_now();
+  program("").spans["fused"] = 3000;
+  const int64_t id = run();
+  Store results = store();
+  const GateInput input = find_input(results, options_.db, id, rules_);
+  const std::vector<CaseId> found = screen(input);
+  ASSERT_EQ(found.size(), 3u);
+  for (const CaseId& suspect : found) EXPECT_EQ(suspect.variant, "fused");
+}
+
+TEST_F(NightTest, OnAnotherDeviceWithoutAReplayAndFewRowsTheGateSaysThatItCannotSee) {
+  bless_now();
+  name_gpu("a");
+  program("").spans["fused"] = 1030;
+  const Verdict verdict = gate_now(kNone);
+  EXPECT_EQ(verdict.exit, Exit::environment);
+  const std::string first = sentence(verdict.result, verdict.exit);
+  EXPECT_TRUE(first.starts_with("FAIL (exit 21): suite a was measured on another device")) << first;
+}
+
+TEST_F(NightTest, OnAnotherDeviceManyRowsSayHowFarItsNumbersCanBeTrusted) {
+  write_suite("a", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16");
+  bless_now();
+  name_gpu("a");
+  program("").touch = [](const Request& request, Result& result) {
+    result.span_ns *= 1.01;  // all of this device
+    if (request.spec.get("tokens") == "9" && request.variant == "fused") result.span_ns *= 1.06;
+  };
+  const Verdict verdict = gate_now(kNone);
+  EXPECT_EQ(verdict.exit, Exit::latency);
+  for (const auto& [row, outcome] : outcomes(verdict)) {
+    if (row.starts_with("fake/tokens=3 ")) continue;  // suite b: the same device
+    EXPECT_EQ(outcome, row == "fake/tokens=9 fused" ? Outcome::regressed : Outcome::pass) << row;
+  }
+  EXPECT_NE(verdict.result.suites.at("a").note.find("the devices differ by +1.0 %"),
+            std::string::npos)
+      << verdict.result.suites.at("a").note;
+}
+
+TEST_F(NightTest, OnAnotherDeviceAReplayDecides) {
+  bless_now();
+  name_gpu("a");
+  name_gpu("b");
+  const std::string old_one = program_file("old");
+  program("").spans["fused"] = 1030;
+  program(old_one).spans["fused"] = 1030;
+  EXPECT_EQ(gate_now([&](const BaselineHeader&) { return old_one; }).exit, Exit::ok);
+}
+
+/// Every row takes a second.
+class TimedNightTest : public NightTest {
+ protected:
+  TimedNightTest() {
+    night_.clock = [this] { return now_; };
+    write_suite("a", "1, 2, 5, 6, 7, 8, 9, 10");
+    const auto touch = program("").touch;
+    program("").touch = [this, touch](const Request& request, Result& result) {
+      ++now_;
+      touch(request, result);
+    };
+  }
+
+  double now_ = 0;
+};
+
+TEST_F(TimedNightTest, WhatTheRunHadNoTimeForIsOpenAndNamed) {
+  bless_now();  // 18 rows
+  now_ = 0;
+  night_.budget_s = 25;  // 15 of them until the run is to be over, 4 of them for checks
+  const Night done = whole_night();
+  EXPECT_LE(now_, 25 + 4) << "a row more for each of its phases";
+  ASSERT_TRUE(done.verdict);
+  const GateResult& result = done.verdict->result;
+  EXPECT_EQ(done.verdict->exit, Exit::ok) << "not missing: " << sentence(result, Exit::ok);
+  size_t unmeasured = 0;
+  for (const CaseVerdict& v : result.cases) {
+    if (v.why != "left out: the time was up before it was measured") continue;
+    ++unmeasured;
+    EXPECT_EQ(v.outcome, Outcome::inconclusive);
+    EXPECT_EQ(std::ranges::count(result.left_out, v.id.key + " " + v.id.variant), 1);
+  }
+  EXPECT_GT(unmeasured, 0u);
+  EXPECT_LT(unmeasured, 18u);
+  EXPECT_NE(sentence(result, Exit::ok).find("left out for want of time"), std::string::npos);
+  EXPECT_EQ(store().run_info(done.run).status, "interrupted") << "no candidate, and to be resumed";
+}
+
+TEST_F(TimedNightTest, CanariesTakeATenthAtMost) {
+  bless_now();
+  now_ = 0;
+  night_.budget_s = 200;  // two rows of scaled outputs, and 12 processes for each of two slow ones
+  double before = 0, flew = 0;
+  calls_.measured = [&](const Tally&) { before = now_; };
+  calls_.flown = [&](const Canaries&) { flew = now_ - before; };
+  const Night done = whole_night();
+  EXPECT_LE(flew, 20);
+  EXPECT_GE(flew, 2 + 12);
+  EXPECT_EQ(done.exits.canaries, Exit::ok) << "those that flew were caught";
+  EXPECT_TRUE(done.verdict->result.left_out.empty());
+}
+
+TEST_F(TimedNightTest, AReplayThatRunsOutOfTimeLeavesTheLeastSuspiciousOpen) {
+  bless_now();
+  const std::string old_one = program_file("old");
+  name_program("a", "gone");
+  name_program("b", "gone");
+  calls_.build = [&](const std::string&, double seconds) {
+    EXPECT_GT(seconds, 0);
+    EXPECT_LE(seconds, night_.budget_s);
+    return old_one;
+  };
+  program(old_one).touch = [this](const Request&, Result&) { ++now_; };
+  const auto touch = program("").touch;
+  program("").touch = [touch](const Request& request, Result& result) {
+    touch(request, result);
+    if (request.variant == "fused") result.span_ns *= request.spec.get("tokens") == "9" ? 2 : 1.1;
+  };
+  now_ = 0;
+  night_.budget_s = 200;
+  const Night done = whole_night();
+  EXPECT_LE(now_, 200 + 4);
+  ASSERT_TRUE(done.verdict);
+  const auto came = outcomes(*done.verdict);
+  EXPECT_EQ(came.at("fake/tokens=9 fused"), Outcome::regressed) << "it came first";
+  EXPECT_EQ(done.exit(), Exit::latency);
+  EXPECT_FALSE(done.verdict->result.left_out.empty());
+  for (const std::string& row : done.verdict->result.left_out) {
+    EXPECT_EQ(came.at(row), Outcome::inconclusive) << row;
+  }
+}
+
+TEST_F(TimedNightTest, VerificationThatRanOutOfTimeIsSaid) {
+  write_suite("tiny", "4, 40, 41, 42, 43, 44, 45, 46, 47, 48");
+  bless_now();
+  now_ = 0;
+  night_.budget_s = 100;
+  const Night done = whole_night();
+  ASSERT_TRUE(done.verdict);
+  const auto& notes = done.verdict->result.notes;
+  ASSERT_FALSE(notes.empty());
+  EXPECT_TRUE(notes[0].starts_with("Verification of suite tiny had no time for 10 of 20 rows"))
+      << notes[0];
+}
+
 TEST(NightOptionsTest, TheDeviceDecidesSuiteAndRounds) {
   NightOptions options;
   options.device = "host";
+  EXPECT_EQ(options.budget(), 600);
   EXPECT_EQ(run_options(options, "now").suites, std::vector<std::string>{"smoke"});
   EXPECT_EQ(run_options(options, "now").rounds, 3);
   options.backend = Backend::cuda;
+  EXPECT_EQ(options.budget(), 1200);
   EXPECT_EQ(run_options(options, "now").suites, std::vector<std::string>{"nightly"});
   EXPECT_EQ(run_options(options, "now").rounds, 5);
   options.suites = {"a", "b c"};

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
 #include "harness/base/pattern.h"
+#include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
 
 namespace moegate {
@@ -31,6 +33,7 @@ std::string RunOptions::to_json() const {
                             {"budget_s", worker.sampling.budget_s},
                             {"canary_slow_by", canary_slow_by},
                             {"canary_scale", canary_scale},
+                            {"order_seed", order_seed},
                             {"filtered", filtered()}};
   return j.dump();
 }
@@ -70,6 +73,7 @@ void RunOptions::read_json(const std::string& text) {
   worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
+  order_seed = j.value("order_seed", uint32_t{0});
 }
 
 std::vector<RowName> Plan::rows() const {
@@ -195,6 +199,22 @@ Plan make_plan(const RunOptions& options, Worker& worker) {
     if (e.code() != Exit::usage) throw;
     throw Error(Exit::usage, blame_axes(e.what(), options.axes));
   }
+}
+
+std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t seed, int round) {
+  const auto stream = static_cast<uint64_t>(round);
+  for (size_t i = planned.size(); i > 1; --i) {
+    std::swap(planned[i - 1], planned[random_bits(seed, stream, i) % i]);
+  }
+  for (PlannedCase& p : planned) {
+    const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
+    std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
+  }
+  return planned;
+}
+
+uint32_t draw_order_seed() {
+  return std::random_device{}() | 1;
 }
 
 Plan one_variant_each(Plan plan, Worker& worker) {

@@ -2,11 +2,13 @@
 // What a run sets out to do: options, the cases of its suites, and which variants run on them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/base/deadline.h"
 #include "harness/campaign/suite.h"
 #include "harness/worker/worker.h"
 
@@ -49,6 +51,12 @@ struct RunOptions {
   /// factor on every output. Default: none.
   std::vector<double> canary_slow_by;
   double canary_scale = 1;
+  /// Of the order of the cases in a round, and of the sides of an A/B: base_leads(). Default: 0; an
+  /// A/B and a night draw one.
+  uint32_t order_seed = 0;
+  /// Until when it may go on; then what is at hand finishes. Default: for ever. Not stored: what it
+  /// left out is not in the store.
+  Deadline deadline;
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const {
@@ -92,6 +100,11 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
 void check_on_device(const Plan& plan, Worker& worker);
 /// All of these in their order: what a program is to measure. Throws Error(usage, coverage).
 Plan make_plan(const RunOptions& options, Worker& worker);
+/// The cases in another order every round, and their variants rotated, so that no case always
+/// follows the same neighbour. Both sides of an A/B get the same order.
+std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t seed, int round);
+/// Any but 0.
+uint32_t draw_order_seed();
 /// The plan with one variant per case, for what asks about the case rather than its variants: the
 /// operator's yardstick, else the first that supports the case.
 Plan one_variant_each(Plan plan, Worker& worker);

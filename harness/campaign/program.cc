@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/hash.h"
 #include "harness/base/notes.h"
-#include "harness/kernel/kernel.h"
+#include "harness/worker/worker.h"
 
 namespace moegate {
 
@@ -32,7 +33,7 @@ std::string program_hash(const std::string& path) {
 }
 
 std::string keep_program(const std::string& folder) {
-  const fs::path self = fs::read_symlink("/proc/self/exe");
+  const fs::path self = fs::canonical(own_program());
   const fs::path kept = fs::path(folder) / program_hash(self.string());
   const fs::path copy = kept / "bin" / "moegate";
   std::error_code error;
@@ -55,14 +56,14 @@ std::string keep_program(const std::string& folder) {
 }
 
 std::string program_of(const BaselineHeader& baseline, const fs::path& artifacts,
-                       const BuildCommit& build) {
+                       const BuildCommit& build, double seconds) {
   const fs::path kept = artifacts / baseline.program / "bin" / "moegate";
   if (!baseline.program.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
   std::string built;
   if (!baseline.git_sha.empty()) {
     say("suite {}: the baseline's program is not in {}; building it from {}\n", baseline.suite,
         artifacts.string(), baseline.git_sha);
-    built = build(baseline.git_sha);
+    built = build(baseline.git_sha, seconds);
   }
   if (built.empty()) {
     say("suite {}: without its baseline's program, the stored numbers decide\n", baseline.suite);

@@ -14,18 +14,19 @@ namespace moegate {
 /// read.
 std::string program_hash(const std::string& path);
 
-/// Copies this program, and the shared libraries that were installed with it, to
-/// FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed later. Throws
-/// Error(usage) when the folder cannot be written.
+/// Copies the program that measures (own_program()), and the shared libraries that were installed
+/// with it, to FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed
+/// later. Throws Error(usage) when the folder cannot be written.
 std::string keep_program(const std::string& folder);
 
-/// Builds the program of a commit; returns its path, or nothing when that cannot be done.
-using BuildCommit = std::function<std::string(const std::string& commit)>;
+/// Builds the program of a commit; returns its path, or nothing when that cannot be done in so many
+/// seconds.
+using BuildCommit = std::function<std::string(const std::string& commit, double seconds)>;
 
 /// The program that a baseline was measured with: kept in `artifacts` by its hash, else built again
-/// from its commit. Says on stderr what it lacks; empty when it is not to be had.
+/// from its commit. Says on stderr what it lacks; empty when it is not to be had in so many seconds.
 std::string program_of(const BaselineHeader& baseline, const std::filesystem::path& artifacts,
-                       const BuildCommit& build);
+                       const BuildCommit& build, double seconds);
 
 /// Removes all but the `keep` programs that were kept last.
 void prune_programs(const std::filesystem::path& artifacts, size_t keep);

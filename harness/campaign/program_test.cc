@@ -68,10 +68,13 @@ class ProgramOfTest : public testing::Test {
     baseline.suite = "s";
     baseline.program = program;
     baseline.git_sha = commit;
-    return program_of(baseline, folder_.path(), [this](const std::string& asked) {
-      built_.push_back(asked);
-      return asked == "broken" ? "" : "/built/" + asked;
-    });
+    return program_of(
+        baseline, folder_.path(),
+        [this](const std::string& asked, double) {
+          built_.push_back(asked);
+          return asked == "broken" ? "" : "/built/" + asked;
+        },
+        60);
   }
 
   ScratchFolder folder_;

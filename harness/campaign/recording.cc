@@ -20,20 +20,6 @@ bool is_failure(Status s) {
          s == Status::bad_timer;
 }
 
-/// The plan in another order every round, and the variants rotated, so that no case always follows
-/// the same neighbour. Both sides of an A/B get the same order.
-std::vector<PlannedCase> reorder(std::vector<PlannedCase> planned, int round) {
-  const auto stream = static_cast<uint64_t>(round);
-  for (size_t i = planned.size(); i > 1; --i) {
-    std::swap(planned[i - 1], planned[random_bits(0, stream, i) % i]);
-  }
-  for (PlannedCase& p : planned) {
-    const auto shift = static_cast<std::ptrdiff_t>(stream % p.variants.size());
-    std::rotate(p.variants.begin(), p.variants.begin() + shift, p.variants.end());
-  }
-  return planned;
-}
-
 RunInfo describe(const RunOptions& options, const Hello& hello) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -49,7 +35,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.dirty = hello.dirty;
   info.build = hello.build;
   info.program =
-      program_hash(options.worker.program.empty() ? "/proc/self/exe" : options.worker.program);
+      program_hash(options.worker.program.empty() ? own_program() : options.worker.program);
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();
@@ -146,10 +132,12 @@ void Recording::begin(int64_t resume) {
 
 void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
   process_ = 0;
-  for (const PlannedCase& planned : reorder(plan_.cases, round)) {
+  for (const PlannedCase& planned : in_order(plan_.cases, options_.order_seed, round)) {
     const std::string key = planned.spec.key();
     for (const std::string& variant : planned.variants) {
       if (InterruptGuard::interrupted()) break;
+      cut_ = cut_ || time_is_up();
+      if (cut_) break;
       if (only && only->count({key, variant}) == 0) continue;
       progress.step(key + " " + variant);
       if (done_.count({round, key, variant}) == 0) {
@@ -162,22 +150,80 @@ void Recording::round(int round, const std::optional<std::set<RowName>>& only, P
   seat_.retire();
 }
 
-void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+/// Has the process at hand run it, or a fresh one where there is none.
+Result Recording::ask(int round, const Case& c, const std::string& variant, CaseData& data) {
   Worker& worker = seat_.worker();
   if (process_ == 0 || worker.pid() != pid_) {
     pid_ = worker.pid();
     process_ = store_.begin_process(tally_.run, round, pid_);
+    before_.reset();
   }
-  CaseData data;
   const Request request{c, variant, canary_of(options_, {c.key(), variant})};
-  Result result = worker.run(request, options_.case_timeout_s, data);
+  return worker.run(request, options_.case_timeout_s, data);
+}
+
+/// A process that dies while one row runs may die of another that ran there before (an alarm, a
+/// thread, memory that it spoilt), so a fresh process says whether the row dies of itself.
+Result Recording::ask_again(int round, const Case& c, const std::string& variant, Result died,
+                            CaseData& data, Progress& progress) {
+  const Ran before = *before_;
+  Result alone = ask(round, c, variant, data);
+  if (alone.status == Status::crashed || InterruptGuard::interrupted()) return alone;
+  const std::string row = c.key() + " " + variant;
+  if (dies_after(before, c, variant)) {
+    blame(before,
+          fmt::format("its process died after it, while {} ran, which alone does not: {}", row,
+                      died.why),
+          progress);
+  } else {
+    tally_.notes.push_back(fmt::format(
+        "A process died while {} ran ({}); alone and after {} {} it does not: nobody is blamed.",
+        row, died.why, before.spec.key(), before.variant));
+    progress.note(tally_.notes.back());
+  }
+  return alone;
+}
+
+bool Recording::dies_after(const Ran& before, const Case& c, const std::string& variant) {
+  seat_.retire();
+  CaseData data;
+  bool dies = false;
+  for (const Request& request :
+       {Request{before.spec, before.variant, {}}, Request{c, variant, {}}}) {
+    if (dies) break;
+    dies = seat_.worker().run(request, options_.case_timeout_s, data).status == Status::crashed;
+  }
+  seat_.retire();
+  return dies;
+}
+
+void Recording::blame(const Ran& before, const std::string& why, Progress& progress) {
+  store_.mark_crashed(before.process, before.spec.key(), before.variant, why);
+  if (--tally_.counts[before.status] == 0) tally_.counts.erase(before.status);
+  Result result;
+  result.variant = before.variant;
+  result.status = Status::crashed;
+  result.why = why;
+  tally_.count(before.spec.key(), result, progress);
+}
+
+void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+  const double start = options_.deadline.now();
+  CaseData data;
+  Result result = ask(round, c, variant, data);
+  if (result.status == Status::crashed && before_) {
+    result = ask_again(round, c, variant, std::move(result), data, progress);
+  }
   result.impossible =
       result.measured() && cache_of(c) == Cache::cold &&
       is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
   store_.add_result(process_, c, data.cost, data.facts, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);
+  before_ = Ran{c, variant, process_, result.status};
   note_cache_pair(c, result, data);
+  seconds_ += options_.deadline.now() - start;
+  tally_.seconds_per_row = seconds_ / ++rows_;
 }
 
 /// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.
@@ -193,9 +239,23 @@ void Recording::note_cache_pair(const Case& c, const Result& result, const CaseD
   }
 }
 
+std::set<CaseId, CaseIdLess> Recording::left_out() const {
+  std::set<RowName> measured;
+  for (const auto& [round, key, variant] : done_) measured.insert({key, variant});
+  std::set<CaseId, CaseIdLess> rows;
+  for (const PlannedCase& c : plan_.cases) {
+    const std::string key = c.spec.key();
+    for (const std::string& variant : c.variants) {
+      if (measured.count({key, variant}) == 0) rows.insert({c.spec.suite, key, variant});
+    }
+  }
+  return rows;
+}
+
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
-  store_.end_run(tally_.run, interrupted ? "interrupted" : "complete");
+  store_.end_run(tally_.run, interrupted || cut_ ? "interrupted" : "complete");
+  if (cut_) tally_.left_out = left_out();
   finished_ = true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "harness/base/progress.h"
 #include "harness/campaign/plan.h"
+#include "harness/judge/evidence.h"
 #include "harness/store/run_lock.h"
 #include "harness/store/store.h"
 
@@ -33,6 +34,9 @@ struct Tally {
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
+  std::vector<std::string> notes;  // a sentence each: what a reader of the verdict should know
+  std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result
+  double seconds_per_row = 0;             // that a process took for a row; 0: none was measured
   bool interrupted = false;
   std::string resume;  // the command that finishes it; empty where there is none
 
@@ -110,11 +114,28 @@ class Recording {
   /// Measures one round in a fresh process: every row, or those in `only`. What the store has of
   /// this round already is left out, and so is the row at hand when the run is interrupted.
   void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
-  /// Says in the store how the run ended.
+  /// Rows without a result in any round.
+  std::set<CaseId, CaseIdLess> left_out() const;
+  /// Says in the store how the run ended: one that was cut short by its deadline is interrupted,
+  /// too, so that it is no candidate, and --resume finishes it.
   void finish(bool interrupted);
 
  private:
+  /// A row that was measured in the process at hand.
+  struct Ran {
+    Case spec;
+    std::string variant;
+    int64_t process = 0;
+    Status status = Status::ok;
+  };
+
   void one(int round, const Case& c, const std::string& variant, Progress& progress);
+  Result ask(int round, const Case& c, const std::string& variant, CaseData& data);
+  Result ask_again(int round, const Case& c, const std::string& variant, Result died,
+                   CaseData& data, Progress& progress);
+  bool time_is_up() const { return options_.deadline.passed() && rows_ > 0; }
+  bool dies_after(const Ran& before, const Case& c, const std::string& variant);
+  void blame(const Ran& before, const std::string& why, Progress& progress);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
 
   Store& store_;
@@ -125,10 +146,14 @@ class Recording {
   RunLock lock_;
   Tally tally_;
   bool finished_ = false;
+  double seconds_ = 0;  // that the rows took
+  int rows_ = 0;        // measured by this object
+  bool cut_ = false;    // the time was up in a round
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;
   int64_t process_ = 0;
   pid_t pid_ = -1;
+  std::optional<Ran> before_;                                 // the last one in that process
   std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
 };
 

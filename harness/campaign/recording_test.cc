@@ -73,13 +73,57 @@ TEST_F(RecordingTest, ResumeRefusesAnotherProgram) {
 
 TEST_F(RecordingTest, ACrashCostsOneRowAndAFreshWorkerFollows) {
   options_.rounds = 1;
-  fake_.program("").at("fused", 0) = Status::crashed;
+  fake_.program("").touch = [](const Request& request, Result& result) {
+    if (request.spec.key() != "fake/rows=2" || request.variant != "plain") return;
+    result.status = Status::crashed;
+    result.why = "crashed by the script";
+  };
   const Tally tally = run_suites(options_, 0, fake_);
   EXPECT_EQ(tally.exit(), Exit::coverage);
   EXPECT_EQ(statuses(tally.run), (std::map<std::string, int>{{"crashed", 1}, {"ok", 3}}));
-  EXPECT_EQ(count("start"), 2);
   ASSERT_EQ(tally.failures.size(), 1u);
   EXPECT_EQ(tally.failures[0].why, "crashed by the script");
+  EXPECT_EQ(count("run fake/rows=2 plain"), 2) << "once more, alone, before it is blamed";
+  EXPECT_EQ(count("start"), 2);
+}
+
+TEST_F(RecordingTest, ARowThatOnlyDiesAfterAnotherIsNotBlamedButThatOneIs) {
+  options_.rounds = 1;
+  run_suites(options_, 0, fake_);
+  ASSERT_EQ(fake_.journal.size(), 5u);
+  const std::string culprit = fake_.journal[1], innocent = fake_.journal[2];
+  fake_.journal.clear();
+  // Whatever runs next in the culprit's process dies, as of an alarm that it has set.
+  fake_.program("").touch = [&](const Request&, Result& result) {
+    const auto& all = fake_.journal;
+    if (all.size() < 2 || all[all.size() - 2] != culprit) return;
+    result.status = Status::crashed;
+    result.why = "the process died of signal 14";
+  };
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(statuses(tally.run), (std::map<std::string, int>{{"crashed", 1}, {"ok", 3}}));
+  EXPECT_EQ(tally.counts, (std::map<Status, int>{{Status::ok, 3}, {Status::crashed, 1}}));
+  ASSERT_EQ(tally.failures.size(), 1u);
+  const Failure& failure = tally.failures[0];
+  EXPECT_EQ("run " + failure.key + " " + failure.variant, culprit);
+  EXPECT_NE(failure.why.find("while " + innocent.substr(4) + " ran"), std::string::npos)
+      << failure.why;
+  for (const Level& level : store().levels(tally.run)) {
+    const bool blamed = "run " + level.key + " " + level.variant == culprit;
+    EXPECT_EQ(level.result.status, blamed ? Status::crashed : Status::ok);
+  }
+}
+
+TEST_F(RecordingTest, ADeathThatDoesNotComeBackIsNobodysFaultAndIsSaid) {
+  options_.rounds = 1;
+  fake_.program("").touch = [this](const Request&, Result& result) {
+    if (fake_.journal.size() == 4) result.status = Status::crashed;
+  };
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::ok);
+  EXPECT_EQ(statuses(tally.run), (std::map<std::string, int>{{"ok", 4}}));
+  ASSERT_EQ(tally.notes.size(), 1u);
+  EXPECT_NE(tally.notes[0].find("nobody is blamed"), std::string::npos) << tally.notes[0];
 }
 
 TEST_F(RecordingTest, ATimeOutCostsOneRowAndAFreshWorkerFollows) {

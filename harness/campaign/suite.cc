@@ -29,8 +29,12 @@ std::string known_suites() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+bool names_a_file(const std::string& suite) {
+  return suite.find('/') != std::string::npos || suite.ends_with(".suite");
+}
+
 IniFile read_suite(const std::string& name) {
-  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".suite");
+  const bool is_path = names_a_file(name);
   const fs::path path = is_path ? fs::path(name) : home() / "suites" / (name + ".suite");
   std::error_code ignored;  // of a folder that may not be entered: the file is not readable then
   const bool is_file = fs::is_regular_file(path, ignored);
@@ -209,6 +213,18 @@ std::vector<Case> load_suite(const std::string& name, const Axes& axes,
     }
   }
   return all;
+}
+
+std::vector<std::string> suites_of(const std::string& program, std::vector<std::string> names) {
+  const fs::path folder = home_of(program);
+  for (std::string& name : names) {
+    const fs::path path = folder / "suites" / (name + ".suite");
+    std::error_code ignored;  // then the name stays, and is an error where it is read
+    if (!folder.empty() && !names_a_file(name) && fs::is_regular_file(path, ignored)) {
+      name = path.string();
+    }
+  }
+  return names;
 }
 
 std::vector<std::pair<std::string, std::string>> list_suites() {

@@ -22,6 +22,10 @@ using Axes = std::map<std::string, std::vector<std::string>>;
 std::vector<Case> load_suite(const std::string& name, const Axes& axes,
                              const std::vector<OpDescription>& operators);
 
+/// The same suites as paths, where a name is of a suite of another program's home, as in an A/B of
+/// two checkouts; a name that is of none there stays what it is.
+std::vector<std::string> suites_of(const std::string& program, std::vector<std::string> names);
+
 /// Names of the suites in the suites folder, sorted, and the comment on the first line of each.
 std::vector<std::pair<std::string, std::string>> list_suites();
 

@@ -69,6 +69,8 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
   within("--extra-rounds", ab.plan.extra_rounds, 0, kMostRounds);
   require_suite(ab.run);
   check_measuring(ab.run);
+  // What judges may be of another checkout than what it judges.
+  if (!ab.head.program.empty()) ab.run.suites = suites_of(ab.head.program, ab.run.suites);
 }
 
 std::optional<AbCommand> read_ab(const Args& args) {
@@ -102,6 +104,8 @@ int cmd_ab(const Args& args) {
   PreparedAb prepared = prepare_ab(ab, worker_processes());  // first: a bad suite leaves no store
   const auto limits = [&](Backend backend) { return command->judging.limits.of(backend); };
   Store store = Store::open(ab.run.db, Store::Mode::write);
+  fmt::print(stderr, "the order of the sides is drawn from seed {}\n",
+             prepared.options.run.order_seed);
   const Comparison result = run_ab(store, std::move(prepared), limits);
   if (result.interrupted) {  // there may be nothing to make a table of
     throw Error(Exit::interrupted,

@@ -17,6 +17,7 @@ namespace po = boost::program_options;
 struct GateCommand {
   std::string db = kDefaultStore, run;
   std::string replay_program;  // empty: nothing is replayed
+  std::optional<double> replay_budget_s;
   GateRules rules;
   PublishOptions publish;
 };
@@ -26,6 +27,9 @@ std::optional<GateCommand> read_gate(const Args& args) {
   GateRules& rules = command.rules;
   JudgingOptions judging;
   std::optional<std::string> baseline, candidate, waivers;
+  const auto replay_budget = [&](const std::string& text) {
+    command.replay_budget_s = parse_seconds("--replay-budget", text);
+  };
   po::options_description flags("What to judge");
   flags.add(db_flag(command.db));
   flags.add(run_flag(command.run));
@@ -38,6 +42,9 @@ std::optional<GateCommand> read_gate(const Args& args) {
       ("replay-program", po::value(&command.replay_program)->value_name("PATH"),
        "the baseline's program: what the stored numbers leave open is measured again, side by side "
        "with it, and only that decides")  //
+      ("replay-budget", po::value<std::string>()->notifier(replay_budget)->value_name("T"),
+       "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
+       "are named (default: as long as it takes)")  //
       ("waivers", into(waivers)->value_name("FILE"),
        "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
       ("require-baseline", po::bool_switch(&rules.require_baseline),
@@ -68,9 +75,11 @@ int cmd_gate(const Args& args) {
   const auto command = read_gate(args);
   if (!command) return 0;
   Store store = open_for_verdict(command->db);
+  GateTime time;
+  if (command->replay_budget_s) time.until = Deadline(*command->replay_budget_s);
   const Verdict verdict = gate(
       store, command->db, store.find_run(command->run), command->rules,
-      [&](const BaselineHeader&) { return command->replay_program; }, worker_processes());
+      [&](const BaselineHeader&) { return command->replay_program; }, time, worker_processes());
   publish(store, report_of(store, command->db, verdict), command->publish);
   return static_cast<int>(verdict.exit);
 }

@@ -3,6 +3,7 @@
 // its lines are written.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "harness/base/error.h"
@@ -37,6 +38,10 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   NightOptions& night = command.night;
   std::optional<std::string> out;
   std::optional<int> rounds;
+  const auto budget = [&](const std::string& text) {
+    night.budget_s = parse_seconds("--budget", text);
+    at_least("--budget", night.budget_s, 1);
+  };
   night.device = "auto";
   po::options_description flags("Options");
   flags.add(suite_flag(night.suites));
@@ -46,6 +51,10 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
        "folder of the results (default: out/ of the tool's home)")  //
       ("rounds", into(rounds)->value_name("N"),
        "worker processes (default: 5 on a GPU, 3 on a host)")  //
+      ("budget", po::value<std::string>()->notifier(budget)->value_name("T"),
+       "wall time of all phases, such as 15min; what it left out is named (default: 10min on a "
+       "host, "
+       "20min on a GPU)")  //
       ("require-baseline", po::bool_switch(&night.rules.require_baseline),
        "a suite without a blessed baseline fails (exit 22)")  //
       ("github", po::bool_switch(&command.publish.github),
@@ -96,10 +105,12 @@ int write_doctor(const NightOptions& night) {
   return doctor.exit;
 }
 
-std::string build_commit(const std::string& commit) {
+std::string build_commit(const std::string& commit, double seconds) {
   const fs::path script = home() / "ci" / "build-commit";
-  if (access(script.c_str(), X_OK) != 0) return "";
-  const Finished build = run_program({script.string(), commit}, Output::capture_stdout);
+  if (access(script.c_str(), X_OK) != 0 || seconds < 1) return "";
+  const Finished build = run_program(
+      {"timeout", "--kill-after=10", fmt::format("{:.0f}", seconds), script.string(), commit},
+      Output::capture_stdout);
   return build.exit == 0 ? trimmed(build.out) : "";
 }
 
@@ -129,13 +140,16 @@ void print_night(const NightlyCommand& command, const Night& night) {
 }  // namespace
 
 int cmd_nightly(const Args& args) {
-  const auto command = read_nightly(args);
+  auto command = read_nightly(args);
   if (!command) return 0;
   make_out(*command);
   const FileLock lock(command->night.out + "/.lock");
   refuse_beside_another(lock, command->night.out);
   remove_verdict(*command);
+  const Deadline end(command->night.budget());
   if (const int failed = write_doctor(command->night); failed != 0) return failed;
+  constexpr double kLeast = 1;  // the doctor's time is the night's, too
+  command->night.budget_s = std::max(kLeast, end.left());
   const Night result = night(command->night, calls_of(command->night), worker_processes());
   if (result.exits.gate) print_night(*command, result);
   prune_programs(command->night.artifacts(), kKeptPrograms);

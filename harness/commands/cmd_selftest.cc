@@ -67,7 +67,7 @@ int calibrate_gate(Store& store, const SelftestCommand& command) {
   const auto& injected = command.injected;
   AbOptions ab = self_against_self(command.test.run, injected);
   ab.least_rounds = command.aa.value_or(0);
-  const Comparison result = measure_self(store, ab, command.test, worker_processes());
+  const Comparison result = measure_self(store, prepare_ab(ab, worker_processes()), command.test);
   const auto calibrations = calibrate(result, injected.empty() ? std::vector<double>{0} : injected);
   store_calibration(store, result.head_run, calibrations);
   print_calibration(result, calibrations);

@@ -26,6 +26,7 @@ struct Comparison {
   Replayed decided;
   std::set<CaseId, CaseIdLess> suspects;  // of the screen
   int least_rounds = 0;                   // of every row
+  uint32_t order_seed = 0;                // of the sides in each round
   bool interrupted = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
+#include "harness/judge/left_out.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/replay_rule.h"
 
@@ -164,6 +165,18 @@ void summarise_latency(GateResult& result) {
   if (!changes.empty()) result.median_change = median(changes);
 }
 
+/// A case on stored numbers. Of another device the base's level is moved by what the two differ by.
+Question stored_question(const Look& look, const Expectation& e) {
+  Question q{look.base->level, look.head.level, look.setting.host ? 0 : look.head.tick};
+  if (!e.other_device || look.setting.host) return q;
+  q.extra_sd = kBetweenDevicesSd;
+  if (!e.between) return q;
+  q.base.mean_log += e.between->shift;
+  q.extra_sd = e.between->sd;
+  q.extra_df = e.between->df;
+  return q;
+}
+
 /// What can be compared with: a base run's crashed case is none.
 const Side* find_measured(const Sides& sides, const CaseId& id) {
   const auto it = sides.find(id);
@@ -191,6 +204,8 @@ std::vector<CaseId> suspects(const GateResult& result) {
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed) {
   GateResult result;
+  result.notes = replayed.notes;
+  result.unable = replayed.unable;
   std::vector<size_t> rows;  // places in result.cases of the family
   std::vector<Question> family;
   const Expectation none;
@@ -212,8 +227,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       apply_latency(v, again->second, 2);
     } else if (judged) {
       rows.push_back(result.cases.size());
-      family.push_back({look.base->level, side.level, setting.host ? 0 : side.tick,
-                        e.other_device && !setting.host ? kBetweenDevicesSd : 0});
+      family.push_back(stored_question(look, e));
     }
     result.cases.push_back(std::move(v));
   }
@@ -231,6 +245,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     }
   }
   excuse_environment(head, result);
+  leave_open(result, replayed.left_out);
   count_outcomes(result);
   return result;
 }

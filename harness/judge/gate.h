@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/judge/device_spread.h"
 #include "harness/judge/evidence.h"
 
 namespace moegate {
@@ -27,6 +28,9 @@ struct Setting {
 struct Replayed {
   std::map<CaseId, Judgement, CaseIdLess> judged;
   std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
+  std::vector<std::string> notes;          // a sentence each: what happened while it was measured
+  std::set<CaseId, CaseIdLess> left_out;   // for want of time
+  std::string unable;  // why nothing could be replayed that had to be; empty: it could
 };
 
 /// One suite's expectation: where it comes from and what it says.
@@ -37,6 +41,8 @@ struct Expectation {
   std::string note;
   bool other_device = false;
   Sides sides;
+  /// Of other_device, as far as the rows show it.
+  std::optional<DeviceSpread> between = {};
 };
 
 struct CaseVerdict {
@@ -63,7 +69,10 @@ struct GateResult {
   int not_run = 0;      // in the baseline, outside the run's selection
   /// Over the cases judged for latency, as a share: a common shift is no single regression.
   double median_change = 0;
-  int judged = 0;                            // rows whose latency was judged
+  int judged = 0;                     // rows whose latency was judged
+  std::vector<std::string> notes;     // a sentence each: what happened while measuring
+  std::vector<std::string> left_out;  // rows that there was no time for
+  std::string unable;  // why the gate could not see; is Exit::environment. Empty: it could
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };

@@ -89,7 +89,8 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
   const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
   return gravest({
-      due(Exit::environment, fail_on.environment && count(Outcome::environment) > 0),
+      due(Exit::environment,
+          fail_on.environment && (count(Outcome::environment) > 0 || !result.unable.empty())),
       due(Exit::accuracy, wrong),
       due(Exit::latency, fail_on.latency && slower(result)),
       due(Exit::coverage, fail_on.coverage && uncovered),
@@ -115,11 +116,14 @@ std::string sentence(const GateResult& result, Exit exit) {
     // Inconclusive is said even when it is none: it must never hide behind "pass".
     if (n > not_judged || o == Outcome::inconclusive) add(n - not_judged, "");
   }
-  std::string text =
-      fmt::format("{}: {} of {} rows", first_word(result, exit), counts, result.cases.size());
+  std::string text = fmt::format("{}: {}{}{} of {} rows", first_word(result, exit), result.unable,
+                                 result.unable.empty() ? "" : "; ", counts, result.cases.size());
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
+  if (!result.left_out.empty()) {
+    text += fmt::format("; {} left out for want of time", result.left_out.size());
+  }
   if (result.unsupported > 0) text += fmt::format("; {} unsupported", result.unsupported);
   return text;
 }

@@ -101,7 +101,11 @@ Test test_of(const Question& q, const Limits& limits) {
                         d;
   t.spread_by(moderated(pooled, d, {limits.prior_df, limits.prior_sd * limits.prior_sd}));
   const double runs = 2 * kSessionShare * kSessionShare;
-  t.se = std::hypot(t.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs), q.extra_sd);
+  const double own = t.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs);
+  t.se = std::hypot(own, q.extra_sd);
+  if (q.extra_df > 0) {  // two estimates added up (Welch and Satterthwaite)
+    t.df = std::pow(t.se, 4) / (std::pow(own, 4) / t.df + std::pow(q.extra_sd, 4) / q.extra_df);
+  }
   t.sample = fmt::format("{} against {} processes that spread by {:.2g} %", q.head.n, q.base.n,
                          100 * t.sd);
   if (q.extra_sd > 0) {

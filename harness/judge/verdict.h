@@ -55,7 +55,7 @@ struct Limits {
 };
 
 /// Two devices of one model differ; added to the standard error when the sides come from different
-/// ones. Same-model GPUs spread by some percent (Sinha et al., SC 2022); over the 308 rows of the
+/// ones and too few rows show by how much (device_spread.h). Same-model GPUs spread by some percent (Sinha et al., SC 2022); over the 308 rows of the
 /// nightly suite, two pairs of H200s differed with sd 0.7 and 1.0 %, at most 4.2 %.
 constexpr double kBetweenDevicesSd = 0.02;
 
@@ -63,7 +63,8 @@ constexpr double kBetweenDevicesSd = 0.02;
 struct Question {
   Evidence base, head;
   double tick = 0;      // of the timer, as a share of the level; the margin is at least two
-  double extra_sd = 0;  // kBetweenDevicesSd for sides from different devices
+  double extra_sd = 0;  // of sides from different devices: kBetweenDevicesSd, or as measured
+  double extra_df = 0;  // of extra_sd; 0: it is assumed and counts as known
 };
 
 /// The answer. Shares: 0.02 is 2 % slower than base.
@@ -85,7 +86,7 @@ struct Judgement {
 /// row with one process on a side is inconclusive: nothing is known about its spread.
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
 
-/// One row measured by both sides in the same rounds, one after the other, in ABBA order: whatever
+/// One row measured by both sides in the same rounds, one after the other (rounds.h): whatever
 /// a round's hour and machine do, they do to both.
 struct PairedQuestion {
   std::vector<double> log_ratios;  // log(head / base), one per round

@@ -113,10 +113,20 @@ Paragraph provenance(const GateReport& report) {
   return {{line}, /*small=*/true};
 }
 
-/// Waivers, and what each suite was judged against.
+std::string left_out_text(const GateResult& result) {
+  constexpr size_t kShown = 10;
+  const auto& rows = result.left_out;
+  const std::vector<std::string> shown(rows.begin(), rows.begin() + std::min(kShown, rows.size()));
+  return fmt::format("Left out for want of time ({}): {}{}", rows.size(), fmt::join(shown, ", "),
+                     rows.size() > kShown ? ", …" : ".");
+}
+
+/// What happened while measuring, waivers, and what each suite was judged against.
 List context(const GateResult& result) {
   List list;
   for (const std::string& problem : result.waiver_problems) list.items.push_back({bold(problem)});
+  if (!result.left_out.empty()) list.items.push_back({plain(left_out_text(result))});
+  for (const std::string& note : result.notes) list.items.push_back({plain(note)});
   for (const std::string& note : result.waiver_notes) list.items.push_back({plain(note)});
   for (const auto& [suite, e] : result.suites) {
     list.items.push_back(

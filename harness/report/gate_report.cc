@@ -75,6 +75,8 @@ std::string verdict_json(const GateReport& report) {
             {"unsupported", result.unsupported},
             {"median_change", result.median_change},
             {"throttle", report.throttle},
+            {"notes", result.notes},
+            {"left_out", result.left_out},
             {"waivers", result.waiver_notes},
             {"waiver_problems", result.waiver_problems}};
   for (int o = 0; o < kOutcomes; ++o) {

@@ -38,6 +38,9 @@ class Store {
   void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,
                   const Result& result);
   void mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant);
+  /// A result turns out to be what its process died of, later.
+  void mark_crashed(int64_t process, const std::string& key, const std::string& variant,
+                    const std::string& why);
   /// Its rounds become those that were measured.
   void end_run(int64_t run, const std::string& status);
   /// (round, key, variant) that have a row: what --resume leaves out.

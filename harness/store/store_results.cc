@@ -119,6 +119,15 @@ void Store::mark_suspect_warm(int64_t run, const std::string& key, const std::st
       .run();
 }
 
+void Store::mark_crashed(int64_t process, const std::string& key, const std::string& variant,
+                         const std::string& why) {
+  Statement(db_,
+            "UPDATE result SET status = 'crashed', why = ?4 WHERE process_id = ?1 AND variant = ?3 "
+            "AND case_id = (SELECT case_id FROM bench_case WHERE key = ?2)")
+      .bind(process, key, variant, why)
+      .run();
+}
+
 std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
   Statement q(db_,
               "SELECT round, key, variant FROM result JOIN process USING (process_id) "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/worker/serve.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -219,8 +220,9 @@ bool serve(int in_fd, int out_fd, const Registry& registry) {
 
 void serve_runner() {
   const bool ok = serve(kRequests, kReplies, own_registry());
+  const bool lost = fcntl(kRequests, F_GETFD) < 0 || fcntl(kReplies, F_GETFD) < 0;
   // Not through exit(): a variant may have left threads or a broken context behind.
-  _exit(ok ? 0 : 1);
+  _exit(lost ? kLostPipe : ok ? 0 : 1);
 }
 
 }  // namespace moegate

@@ -10,7 +10,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <set>
 
+#include "harness/base/descendants.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {
@@ -22,8 +25,23 @@ constexpr double kStartSeconds = 60;  // a cold driver takes seconds; this is a 
 constexpr int kBuryTries = 500, kBuryMicroseconds = 10000;  // then it is killed
 constexpr int kNoProgram = 127;  // exit code of a child that could not become the program
 
+/// The workers that are alive.
+std::set<pid_t>& workers() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+/// Nothing to read, and a kernel's printf must not end up in this program's JSON.
+void detach_from_terminal() {
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  close(nothing);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 /// Turns the forked child into the program. Never returns into the parent's code.
 [[noreturn]] void become(const char* program, int in, int out) {
+  setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Ctrl-C, a terminal that goes away and `timeout` signal the whole group; the parent decides what
   // becomes of the worker.
@@ -31,6 +49,7 @@ constexpr int kNoProgram = 127;  // exit code of a child that could not become t
   // Away from the numbers that dup2 is about to take.
   in = fcntl(in, F_DUPFD, kReplies + 1);
   out = fcntl(out, F_DUPFD, kReplies + 1);
+  detach_from_terminal();
   dup2(in, kRequests);
   dup2(out, kReplies);
   close(in);
@@ -60,27 +79,34 @@ class Process : public Worker {
   void greet(const WorkerOptions& options);
   /// Decodes the answer to `run`. Throws Nonsense.
   Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
-  std::string bury(bool kill_first);  // reaps the process and says how it ended
-  [[noreturn]] void give_up();        // after a signal to this program
+  /// Reaps the process, ends what it left behind, and says how it ended.
+  std::string bury(bool kill_first);
+  [[noreturn]] void give_up();  // after a signal to this program
 
   const std::string program_;
+  std::set<pid_t> before_;  // children of the runner when this one was started
   pid_t pid_ = -1;
   int to_ = -1, from_ = -1;
   Hello hello_;
 };
 
 Process::Process(const WorkerOptions& options) : program_(options.program) {
+  // A fault in the registrations belongs to the parent.
+  const std::string program = program_.empty() ? own_program() : program_;
   int down[2], up[2];
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
-  all_variants();  // a fault in the registrations belongs to the parent
+  adopt_orphans();
+  before_ = children();
   fflush(nullptr);
   pid_ = fork();
   if (pid_ < 0) {
     throw Error(Exit::environment, fmt::format("cannot fork: {}", std::strerror(errno)));
   }
-  if (pid_ == 0) become(program_.empty() ? "/proc/self/exe" : program_.c_str(), down[0], up[1]);
+  if (pid_ == 0) become(program.c_str(), down[0], up[1]);
+  setpgid(pid_, pid_);  // whoever of the two comes first
+  workers().insert(pid_);
   close(down[0]);
   close(up[1]);
   to_ = down[1];
@@ -90,7 +116,6 @@ Process::Process(const WorkerOptions& options) : program_(options.program) {
   } catch (...) {
     // The destructor of an object that was never made does not run.
     if (pid_ > 0) bury(true);
-    close(to_);
     close(from_);
     throw;
   }
@@ -132,8 +157,6 @@ void Process::greet(const WorkerOptions& options) {
 }
 
 Process::~Process() {
-  if (to_ >= 0) close(to_);
-  to_ = -1;
   if (pid_ > 0) bury(true);
   if (from_ >= 0) close(from_);
 }
@@ -233,6 +256,9 @@ std::string Process::throttle() {
 
 std::string Process::bury(bool kill_first) {
   int status = 0;
+  // Its last request: one that lost its own end of the replies learns of it here.
+  close(to_);
+  to_ = -1;
   // One that has said its last word, or closed its pipe, may still not end.
   for (int i = 0; !kill_first && i < kBuryTries; ++i) {
     siginfo_t ended{};
@@ -242,14 +268,23 @@ std::string Process::bury(bool kill_first) {
     kill_first = i + 1 == kBuryTries;
   }
   if (kill_first) kill(pid_, SIGKILL);
+  kill(-pid_, SIGKILL);  // before it is waited for: the number of its group is its own until then
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
+  workers().erase(pid_);
   pid_ = -1;
+  std::set<pid_t> spared = before_;
+  spared.insert(workers().begin(), workers().end());
+  end_children_but(spared);
   if (WIFSIGNALED(status)) {
     return fmt::format("the process died of signal {} ({})", WTERMSIG(status),
                        strsignal(WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) == kNoProgram) return "it cannot be started";
+  if (WEXITSTATUS(status) == kLostPipe) {
+    return fmt::format("the process closed its pipe to the runner (files {} and {})", kRequests,
+                       kReplies);
+  }
   return fmt::format("the process ended with code {}", WEXITSTATUS(status));
 }
 
@@ -266,6 +301,18 @@ class Processes : public WorkerSource {
 };
 
 }  // namespace
+
+std::string own_program() {
+  const char* self = "/proc/self/exe";
+  if (!all_variants().empty()) return self;
+  const std::filesystem::path here = std::filesystem::read_symlink(self);
+  const std::string beside = here.parent_path() / "moegate";
+  if (access(beside.c_str(), X_OK) == 0) return beside;
+  usage_error(
+      "{} has no kernels, and there is no program {} to measure with; name one, as with "
+      "--base-program and --head-program",
+      here.string(), beside);
+}
 
 WorkerSource& worker_processes() {
   static Processes source;

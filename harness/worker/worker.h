@@ -21,9 +21,13 @@ namespace moegate {
 
 enum class Task { verify, measure, profile, controls };
 
+/// The program that an empty WorkerOptions::program means: this one; `moegate` beside it where this
+/// one was linked without kernels (moegate-judge). Throws Error(usage) where there is none.
+std::string own_program();
+
 /// Everything a worker is told once.
 struct WorkerOptions {
-  std::string program;  // what to start; empty: this program. Not told to the worker
+  std::string program;  // what to start; empty: own_program(). Not told to the worker
   std::string device = "auto";
   std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock

@@ -31,13 +31,15 @@ class WorkerTest : public testing::Test {
     return bytes.append(cbor.begin(), cbor.end());
   }
 
-  /// Starts a program that sends these bytes, and then waits; without bytes it ends.
-  std::unique_ptr<Worker> start(const std::string& replies) {
+  /// Starts a program that sends these bytes, and then does the rest: it waits. Without bytes it
+  /// ends.
+  std::unique_ptr<Worker> start(const std::string& replies,
+                                const std::string& rest = "exec cat <&3 >/dev/null") {
     const fs::path script = folder_ / "program";
     std::ofstream(folder_ / "replies", std::ios::binary) << replies;
     std::ofstream(script) << fmt::format(
-        "#!/bin/sh\n[ -s '{0}' ] || exit 3\ncat '{0}' >&4\nexec cat <&3 >/dev/null\n",
-        (folder_ / "replies").string());
+        "#!/bin/sh\ncd '{}'\n[ -s replies ] || exit 3\ncat replies >&4\n{}\n",
+        folder_.path().string(), rest);
     fs::permissions(script, fs::perms::owner_all);
     return worker_processes().start({.program = script.string()});
   }
@@ -75,6 +77,13 @@ class WorkerTest : public testing::Test {
       EXPECT_EQ(e.code(), code) << e.what();
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
+  }
+
+  /// Waits for the program to have written it.
+  std::string read(const std::string& name) const {
+    std::string word;
+    while (word.empty()) std::ifstream(folder_ / name) >> word;
+    return word;
   }
 
   ScratchFolder folder_;
@@ -159,6 +168,45 @@ TEST_F(WorkerTest, AsManyAnswersAsQuestions) {
       start(bytes_of(encode(hello())) + bytes_of(encode(Answers{.answers = {{}, {}}})));
   EXPECT_THROW(worker->check(std::vector<CaseQuestion>(3)), Error);
   EXPECT_FALSE(worker->alive());
+}
+
+TEST_F(WorkerTest, WhatItLeftBehindEndsWithIt) {
+  auto worker = start(bytes_of(encode(hello())),
+                      "sleep 600 & echo $! >forked.tmp; mv forked.tmp forked\n"
+                      "setsid sh -c 'echo $$ >left.tmp; mv left.tmp left; exec sleep 600' &\n"
+                      "exec cat <&3 >/dev/null");
+  const pid_t forked = std::stoi(read("forked")), left = std::stoi(read("left"));
+  EXPECT_EQ(kill(forked, 0), 0);
+  worker.reset();
+  EXPECT_NE(kill(forked, 0), 0) << "a child in its process group";
+  EXPECT_NE(kill(left, 0), 0) << "a child in a session of its own";
+}
+
+TEST_F(WorkerTest, ItsNeighbourIsLeftAlone) {
+  auto worker = start(bytes_of(encode(hello())));
+  const auto neighbour = start(bytes_of(encode(hello())) + bytes_of(encode(measured())));
+  worker.reset();
+  CaseData data;
+  Request request;
+  request.variant = "fast";
+  EXPECT_EQ(neighbour->run(request, 20, data).status, Status::ok);
+}
+
+TEST_F(WorkerTest, WhatItPrintsIsNoOutputOfThisProgram) {
+  testing::internal::CaptureStdout();
+  auto worker = start(bytes_of(encode(hello())),
+                      "echo a kernel says hello; echo it >said; exec cat <&3 >/dev/null");
+  read("said");
+  worker.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
+TEST_F(WorkerTest, AClosedPipeIsCalledThat) {
+  const auto worker = start(bytes_of(encode(hello())), "exec 3<&- 4>&-; exit 126");
+  CaseData data;
+  const Result result = worker->run({}, 20, data);
+  EXPECT_EQ(result.status, Status::crashed);
+  EXPECT_EQ(result.why, "the process closed its pipe to the runner (files 3 and 4)");
 }
 
 }  // namespace

@@ -11,9 +11,18 @@
 // - abort, segv: kills the process
 // - hang: never returns
 // - throw: throws
+// - print: prints to standard output
+// - close: closes the pipe to the runner
+// - fork: leaves a child behind in a session of its own, which writes its number to the file `child`
+// - exit-handler: has registered an exit handler that ends any process of the program with 0
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "kernels/topk_sort/topk_sort.h"
@@ -34,6 +43,18 @@ const Variant& fused() {
 
 size_t workspace(const Case& c, const DeviceFacts& device) {
   return fused().workspace(c, device);
+}
+
+void leave_a_child() {
+  static bool left = false;
+  if (left) return;
+  left = true;
+  if (fork() != 0) return;
+  setsid();
+  std::ofstream("child.tmp") << getpid();
+  std::rename("child.tmp", "child");
+  sleep(600);
+  _exit(0);
 }
 
 void launch(TopkSort& problem, const Launch& where) {
@@ -70,8 +91,20 @@ void launch(TopkSort& problem, const Launch& where) {
     std::this_thread::sleep_for(std::chrono::hours(1));
   } else if (sabotage.mode == "throw") {
     throw Error(Exit::environment, "sabotage: thrown from a launch");
+  } else if (sabotage.mode == "print") {
+    std::puts("a kernel says hello");
+    std::fflush(stdout);
+  } else if (sabotage.mode == "close") {
+    close(4);
+  } else if (sabotage.mode == "fork") {
+    leave_a_child();
   }
 }
+
+[[maybe_unused]] const bool handler = [] {
+  if (requested_sabotage().mode == "exit-handler") std::atexit([] { _exit(0); });
+  return true;
+}();
 
 const Kernel<TopkSort> kernel({.name = "saboteur",
                                .backend = Backend::host,

@@ -5,7 +5,7 @@
 set -euo pipefail
 # shellcheck source=tests/scripts/installed_folder.sh disable=SC1091
 . "$(dirname "$0")/installed_folder.sh"
-cp "$root/ci/ab" "$folder/ci/ab"
+cp "$root/ci/ab" "$root/ci/run-judge" "$folder/ci/"
 # The program of a commit is built/COMMIT/moegate; a commit called broken does not build.
 cat >"$folder/ci/build-commit" <<EOF
 #!/usr/bin/env bash
@@ -13,18 +13,24 @@ cat >"$folder/ci/build-commit" <<EOF
 echo "$folder/built/\$1/moegate"
 EOF
 chmod +x "$folder/ci/build-commit"
-for commit in main feature --worktree; do stub "$folder/built/$commit/moegate"; done
+for commit in main feature --worktree; do
+  stub "$folder/built/$commit/moegate"
+  stub "$folder/built/$commit/moegate-judge"
+done
+stub "$folder/built/old/moegate"
 built=$folder/built
 db=$folder/out/ab.sqlite
-doctor() { echo "<moegate><doctor><--device><$1><--db><$2>"; }
-sides() { echo "<moegate><ab><--base-program><$built/$1/moegate><--head-program><$built/$2/moegate>"; }
+doctor() { echo "<moegate-judge><doctor><--device><$1><--db><$2>"; }
+# Where it is not given, the verdict goes to a scratch folder.
+calls() { sed 's/<--verdict><[^>]*>//' "$scratch/calls"; }
+sides() { echo "<moegate-judge><ab><--base-program><$built/$1/moegate><--head-program><$built/$2/moegate>"; }
 
 fresh
 expect "exit code of one commit" 0 "$(code "$folder/ci/ab" main)"
 expect "the working tree, on a GPU" \
   "$(doctor cuda:0 "$db")
 $(sides main --worktree)<--base-label><main><--head-label><working tree><--suite><nightly><--db><$db>" \
-  "$(cat "$scratch/calls")"
+  "$(calls)"
 expect "the command that a reader can repeat" "ci/ab main" "$(tail -n 1 "$scratch/typed")"
 
 fresh 10
@@ -34,7 +40,7 @@ touch "$db"
 expect "exit code of the gate" 10 "$(code "$folder/ci/ab" main feature --filter 'a b|c')"
 expect "two commits, on a host, with ceilings in the store" \
   "$(sides main feature)<--base-label><main><--head-label><feature><--suite><smoke><--db><$db><--filter><a b|c>" \
-  "$(cat "$scratch/calls")"
+  "$(calls)"
 expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c" "$(tail -n 1 "$scratch/typed")"
 
 fresh
@@ -43,7 +49,24 @@ expect "exit code with flags of its own" 0 \
 expect "what is given is not given twice" \
   "$(doctor cuda:2 "$scratch/my store")
 $(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
-  "$(cat "$scratch/calls")"
+  "$(calls)"
+
+fresh 0 10
+expect "the verdict has the word" 10 "$(code "$folder/ci/ab" main --verdict "$scratch/v.json")"
+fresh 0 none
+expect "no verdict is a failure" 1 "$(code "$folder/ci/ab" main)"
+
+# The head's limits, clocks and exit handlers are not asked.
+fresh
+for commit in main feature; do
+  sed "s/<%s>/<$commit %s>/" "$folder/built/$commit/moegate-judge" >"$scratch/named"
+  cat "$scratch/named" >"$folder/built/$commit/moegate-judge"
+done
+code "$folder/ci/ab" main feature >/dev/null
+expect "the base judges" 1 "$(grep -c '^<main moegate-judge><main ab>' "$scratch/calls")"
+fresh
+code "$folder/ci/ab" old feature >/dev/null
+expect "the head's judge, for a base from before" 1 "$(grep -c '^<feature moegate-judge>.*ab>' "$scratch/calls")"
 
 fresh
 mkdir -p "$folder/out"

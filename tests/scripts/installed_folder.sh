@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by tests of scripts: a scratch folder laid out like an installed one, in which `moegate` is a stub
-# that notes how it was called in $scratch/calls and where in $scratch/place, and exits with what $scratch/exit says.
+# that notes how it was called in $scratch/calls and where in $scratch/place, writes a verdict with what
+# $scratch/says to the file of its --verdict, or into its --out or the folder's out/, and exits with what
+# $scratch/exit says.
 
 # shellcheck disable=SC2034  # for the tests
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -23,14 +25,23 @@ fi
 { printf '<%s>' "\${0##*/}" "\$@"; echo; } >>"$scratch/calls"
 printf '%s\n' "\${MOEGATE_COMMAND-}" >>"$scratch/typed"
 pwd >"$scratch/place"
+verdict="$folder/out/verdict.json"
+while [ \$# -gt 0 ]; do
+  case \$1 in --verdict) verdict=\$2 ;; --out) verdict=\$2/verdict.json ;; esac
+  shift
+done
+mkdir -p "\$(dirname "\$verdict")"
+[ ! -s "$scratch/says" ] || printf '{\n "counts": {\n  "exit": 99\n },\n "exit": %s,\n "judged": 1\n}\n' "\$(cat "$scratch/says")" >"\$verdict"
 exit "\$(cat "$scratch/exit")"
 EOF
   chmod +x "$1"
 }
 
-# fresh [EXIT]: forgets the calls; the stub exits with EXIT (default 0).
+# fresh [EXIT [SAYS]]: forgets the calls; the stub exits with EXIT (default 0), its verdict says SAYS (default
+# EXIT; "none": it writes none).
 fresh() {
   echo "${1-0}" >"$scratch/exit"
+  echo "${2-${1-0}}" | sed '/none/d' >"$scratch/says"
   echo 'cuda:0,NVIDIA H200,nvidia-h200' >"$scratch/device"
   : >"$scratch/calls"
   : >"$scratch/typed"

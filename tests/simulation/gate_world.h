@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "harness/judge/verdict.h"
+#include "harness/judge/rounds.h"
 
 namespace moegate {
 
@@ -23,7 +23,19 @@ struct Noise {
   double sides = 0.001;     // case x side of one replay: the rest of it is shared
   double disturbed = 0;     // share of processes that are 20 to 150 % slower
   bool heavy = false;       // processes by Student's t with 3 df instead of normal
+
+  // What all rows of a process share. Processes follow each other, one a slot of time.
+  double shared = 0;        // between processes
+  double wild = 0;          // share of processes that are 20 to 150 % slower
+  double wave = 0;          // amplitude of a load that comes and goes as a sine
+  double period = 4;        // of that, in processes
+  double in_step = 0;       // load in the slots that ABBA gives to one side: 1 and 2 of every 4
+  double slow_head = 0;     // share of the head's processes that are slower, in all rows
+  double slow_head_by = 0;  // as a share
 };
+
+/// The order of the sides in a round.
+enum class Order { abba, random };
 
 // Within a process: noise, and 2 % of the samples 10 to 50 % slower.
 inline constexpr double kSampleSd = 0.01, kOutliers = 0.02;
@@ -43,10 +55,11 @@ class SimWorld {
   explicit SimWorld(const Noise& noise) : noise_(noise), random_(20261121) {}
 
   /// The first `of_each` cases are slower by the first of `slow_downs` (0.02: 2 %), and so on.
-  std::vector<SimCase> suite(const std::vector<double>& slow_downs, size_t of_each) {
+  std::vector<SimCase> suite(const std::vector<double>& slow_downs, size_t of_each,
+                             size_t size = kCases) {
     const double base_night = noise_.night * normal(), head_night = noise_.night * normal();
-    std::vector<SimCase> cases(kCases);
-    for (size_t i = 0; i < kCases; ++i) {
+    std::vector<SimCase> cases(size);
+    for (size_t i = 0; i < size; ++i) {
       SimCase& c = cases[i];
       c.sd = std::min(noise_.noisiest, noise_.process * std::exp(noise_.cases * normal()));
       c.kind = of_each == 0 ? slow_downs.size() : std::min(i / of_each, slow_downs.size());
@@ -71,6 +84,40 @@ class SimWorld {
     return q;
   }
 
+  /// The rows measured together, in processes that follow each other: one comparison. Rounds in
+  /// which nearly all rows are off are measured again where the order is random.
+  std::vector<PairedQuestion> together(const std::vector<const SimCase*>& rows,
+                                       const std::vector<double>& differences, int n, Order order,
+                                       double far) {
+    std::vector<RoundsOfRow> levels(rows.size());
+    const auto side = [&](int round, bool head) {
+      const double effect = next_slot(head);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const double level = effect + process(*rows[i]) + (head ? differences[i] : 0);
+        (head ? levels[i].head : levels[i].base)[round] = std::exp(level);
+      }
+    };
+    const auto measure = [&](int round, bool base_first) {
+      side(round, !base_first);
+      side(round, base_first);
+      return true;
+    };
+    const auto drop = [&](int round) {
+      for (RoundsOfRow& row : levels) row.head.erase(round);
+    };
+    if (order == Order::abba) {
+      for (int round = 0; round < n; ++round) measure(round, round % 2 == 0);
+    } else {
+      std::vector<WildProcess> repeated;
+      const auto seed = static_cast<uint32_t>(random_());
+      measure_rounds({measure, [&] { return levels; }, drop}, 0, n, seed, far, repeated);
+      repeated_ += repeated.size();
+    }
+    return paired(levels);
+  }
+  /// Rounds measured again so far.
+  size_t repeated() const { return repeated_; }
+
   /// Log time of one sample in a process of that level.
   double sample(double level) {
     if (uniform() < kOutliers) level += std::log(1.1 + 0.4 * uniform());
@@ -78,6 +125,28 @@ class SimWorld {
   }
 
  private:
+  static std::vector<PairedQuestion> paired(const std::vector<RoundsOfRow>& levels) {
+    std::vector<PairedQuestion> family;
+    for (const RoundsOfRow& row : levels) {
+      PairedQuestion q;
+      for (const auto& [round, head] : row.head) {
+        q.log_ratios.push_back(std::log(head / row.base.at(round)));
+      }
+      family.push_back(std::move(q));
+    }
+    return family;
+  }
+  /// What the next process's rows share.
+  double next_slot(bool head) {
+    const auto slot = static_cast<double>(slot_++);
+    double effect = noise_.shared * normal();
+    effect += noise_.wave * std::sin(2 * M_PI * slot / noise_.period);
+    const double in_four = std::fmod(slot, 4);
+    if (in_four == 1 || in_four == 2) effect += noise_.in_step;
+    if (uniform() < noise_.wild) effect += std::log(1.2 + 1.3 * uniform());
+    if (head && uniform() < noise_.slow_head) effect += std::log1p(noise_.slow_head_by);
+    return effect;
+  }
   /// Effect of one process on its level, with what its samples leave of their own noise.
   double process(const SimCase& c) {
     double level = c.sd * (noise_.heavy ? student3() / std::sqrt(3.0) : normal());
@@ -98,6 +167,8 @@ class SimWorld {
 
   Noise noise_;
   std::mt19937_64 random_;
+  uint64_t slot_ = 0;
+  size_t repeated_ = 0;
 };
 
 }  // namespace moegate
