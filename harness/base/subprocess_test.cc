@@ -24,8 +24,8 @@ TEST(Subprocess, OutputAndExit) {
 }
 
 TEST(Subprocess, AnInterruptEndsTheWholeGroup) {
+  const InterruptGuard guard;  // forgets what an earlier test was interrupted by
   EXPECT_EQ(run_interruptible({"sh", "-c", "exit 3"}), 3);
-  const InterruptGuard guard;
   // The signal comes from inside, so that it comes while the program runs.
   const std::string script = "kill -INT " + std::to_string(getpid()) + "; sleep 600 & wait";
   EXPECT_EQ(run_interruptible({"sh", "-c", script}), 128 + SIGTERM);
