@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/base/stats.h"
+#include "harness/kernel/object_code.h"
 #include "harness/worker/interference.h"
 #include "harness/worker/nvtx.h"
 
@@ -175,6 +176,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   result.judged = session->judged();
   result.kernels = session->kernels();
   result.code = session->code();
+  if (paired.variant) {
+    result.yardstick = paired.variant->name;
+    result.yardstick_code = host_code(*paired.variant);
+  }
   doubt(interference, result);
   check_again(result);
   result.wall_s = seconds_since(start);
@@ -253,6 +258,7 @@ void summarise(const std::vector<Sample>& samples, Result& result) {
   result.spans_ns.assign(spans.begin(), spans.end());
   if (spans.empty()) return;
   result.span_ns = trimmed_mean(spans);
+  result.mean_ns = mean(spans);
   result.median_ns = median(spans);
   const Interval interval = median_interval(spans);
   result.low_ns = interval.low;
@@ -267,6 +273,7 @@ void summarise(const std::vector<Sample>& samples, Result& result) {
   for (size_t i = 0; i < spans.size(); ++i) ratios.push_back(spans[i] / yard[i]);
   const Interval paired = median_interval(ratios);
   result.ratio = median(ratios);
+  result.mean_ratio = result.mean_ns / mean(yard);
   result.ratio_low = paired.low;
   result.ratio_high = paired.high;
 }
