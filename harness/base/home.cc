@@ -18,6 +18,14 @@ bool holds_data(const fs::path& folder) {
 
 }  // namespace
 
+fs::path home_of(const fs::path& program) {
+  for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (holds_data(folder)) return folder;
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
 fs::path home() {
   if (const char* set = std::getenv("MOEGATE_HOME"); set != nullptr && *set != '\0') {
     if (holds_data(set)) return fs::path(set);
@@ -28,10 +36,7 @@ fs::path home() {
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    if (holds_data(folder)) return folder;
-    if (folder == folder.root_path()) break;
-  }
+  if (const fs::path folder = home_of(program); !folder.empty()) return folder;
   throw Error(
       Exit::environment,
       fmt::format("no folder above '{}' holds suites/ and reports/; set MOEGATE_HOME to the "

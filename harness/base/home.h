@@ -11,4 +11,8 @@ namespace moegate {
 /// Error(environment).
 std::filesystem::path home();
 
+/// The nearest folder above another program that holds suites/ and reports/, whatever MOEGATE_HOME
+/// says; empty where there is none.
+std::filesystem::path home_of(const std::filesystem::path& program);
+
 }  // namespace moegate
