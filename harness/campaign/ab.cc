@@ -2,11 +2,15 @@
 #include "harness/campaign/ab.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 
+#include "harness/base/home.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
 #include "harness/base/stats.h"
+#include "harness/judge/ratchet.h"
 
 namespace moegate {
 namespace {
@@ -31,7 +35,10 @@ class AbSession {
         base_(store, std::move(prepared.base)),
         head_(store, std::move(prepared.head)),
         backend_(head_.plan().hello.device.backend),
-        limits_(limits(backend_)) {}
+        limits_(limits(backend_)) {
+    result_.changed = std::move(prepared.changes.told);
+    result_.lacking = std::move(prepared.changes.lacking);
+  }
 
   Comparison run();
 
@@ -39,6 +46,8 @@ class AbSession {
   void measure(int first, int rounds, const std::set<RowName>& rows);
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
   std::vector<CaseId> questions(const std::set<RowName>& rows);
+  bool is_off(const Side& base, const Side& head) const;
+  void compare_outputs();
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
@@ -114,6 +123,25 @@ void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
   result_.head = sides_of(head_);
 }
 
+/// Whether the quiet rounds at hand show the same machine code to differ by what would fail: files
+/// that it reads, or libraries, need not be the same.
+bool AbSession::is_off(const Side& base, const Side& head) const {
+  if (base.noisy + head.noisy > 0) return false;
+  const auto ratios = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
+  return !ratios.empty() && std::abs(mean(ratios)) > std::log1p(limits_.fail_at);
+}
+
+/// Both sides ran on the same inputs, so that their outputs compare seed by seed.
+void AbSession::compare_outputs() {
+  for (const auto& [id, head] : result_.head) {
+    const auto base = result_.base.find(id);
+    if (base == result_.base.end() || !accuracy_change_bits(base->second, head)) continue;
+    result_.decided.compared.insert(id);
+    const std::string worse = worse_output(base->second, head);
+    if (!worse.empty()) result_.decided.worse[id] = worse;
+  }
+}
+
 /// Cases that both sides measured and whose latency is a question; notes those where it is none.
 std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
@@ -121,8 +149,7 @@ std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
-    if (head.judged == Judged::is_yardstick && !is_pair()) continue;
-    if (options_.trust_code && same_code(base->second, head)) {
+    if (options_.trust_code && same_code(base->second, head) && !is_off(base->second, head)) {
       result_.decided.identical.insert(id);
     } else {
       ids.push_back(id);
@@ -142,7 +169,7 @@ std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int
 
 /// Judges the screening rounds and returns the suspects, which have no verdict yet.
 std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
-  const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
+  const auto judged = moegate::screen(pairs(ids, 0, rounds), limits_);
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
   std::vector<CaseId> found;
   for (const size_t i : suspects(judged)) found.push_back(ids[i]);
@@ -182,6 +209,7 @@ Comparison AbSession::run() {
     suspects = screen(questions(names(suspects)), screening);
   }
   if (!suspects.empty() && !InterruptGuard::interrupted()) replay(suspects, screening);
+  compare_outputs();
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);
   head_.finish(result_.interrupted);
@@ -204,6 +232,22 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
     }
   }
   return head;
+}
+
+/// Of two programs; suspects are rows of a plan that was compared when it was made.
+Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const Plan&>& base,
+                   const std::pair<const Hello&, const Plan&>& head) {
+  if (options.base.program.empty() || !options.base.variant.empty() || options.suspects) return {};
+  const auto home_of_side = [](const AbSide& side) {
+    const std::string program = side.program.empty() ? "/proc/self/exe" : side.program;
+    std::error_code ignored;  // what cannot be followed has no home
+    return home_of(std::filesystem::canonical(program, ignored));
+  };
+  std::vector<RowName> planned = head.second.rows();
+  const std::vector<RowName> also = base.second.rows();
+  planned.insert(planned.end(), also.begin(), also.end());
+  return changes_between({base.first, home_of_side(options.base)},
+                         {head.first, home_of_side(options.head)}, options.run, planned);
 }
 
 }  // namespace
@@ -238,9 +282,11 @@ PreparedAb prepare_ab(const AbOptions& options, WorkerSource& source) {
   if (InterruptGuard::interrupted()) {
     throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
+  Changes changes = changes_of(options, {base_hello, base_plan}, {head_hello, head_plan});
   return {options,
           {std::move(base), std::move(base_seat), std::move(base_plan)},
-          {std::move(head), std::move(head_seat), std::move(head_plan)}};
+          {std::move(head), std::move(head_seat), std::move(head_plan)},
+          std::move(changes)};
 }
 
 Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "harness/campaign/changes.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/replay_rule.h"
@@ -38,6 +39,7 @@ struct AbOptions {
 struct PreparedAb {
   AbOptions options;
   Prepared base, head;
+  Changes changes;
 };
 
 /// Starts a worker of each side and plans. No store is needed for it, so that a bad suite leaves

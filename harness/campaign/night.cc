@@ -166,6 +166,8 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
+    all.worse.merge(result.decided.worse);
+    all.compared.merge(result.decided.compared);
   }
   return all;
 }
