@@ -138,7 +138,7 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
             0u)
       << first;
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\n"),
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\t"),
             std::string::npos);
 
   add_run();
@@ -241,7 +241,9 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
   EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
   EXPECT_TRUE(says("--new-conditions")) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 2);
+  EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions", "--accept-creep"}), 0) << out_;
   EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
