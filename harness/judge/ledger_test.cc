@@ -167,6 +167,20 @@ TEST(CarryAnchors, TooFewRowsSayNothing) {
   EXPECT_FALSE(carry_anchors(before, host));
 }
 
+TEST(CommittedBaselines, AreTheOnesThatTheLedgerStates) {
+  const fs::path folder = fs::path(MOEGATE_SOURCE_DIR) / "baselines";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".tsv" || entry.path().parent_path() == folder) continue;
+    EXPECT_NO_THROW(check_recorded(entry.path(), folder / "blessings.tsv")) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+  int hashes = 0;
+  for (const Blessing& b : read_ledger(folder / "blessings.tsv")) hashes += !b.sha256.empty();
+  EXPECT_GE(hashes, files);
+}
+
 TEST_F(LedgerTest, APartialRunBecomesNoCandidate) {
   info_.options = R"({"filtered": true})";
   add_run();
