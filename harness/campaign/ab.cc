@@ -15,6 +15,10 @@
 namespace moegate {
 namespace {
 
+/// The same machine code that differs by so many times what fails a row is measured all the same: one
+/// round differs by less by chance.
+constexpr double kOff = 2;
+
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
   options.worker.program = side.program;
@@ -123,12 +127,12 @@ void AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
   result_.head = sides_of(head_);
 }
 
-/// Whether the quiet rounds at hand show the same machine code to differ by what would fail: files
-/// that it reads, or libraries, need not be the same.
+/// Whether the quiet rounds at hand show the same machine code to differ: files that it reads, or
+/// libraries, need not be the same.
 bool AbSession::is_off(const Side& base, const Side& head) const {
   if (base.noisy + head.noisy > 0) return false;
   const auto ratios = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
-  return !ratios.empty() && std::abs(mean(ratios)) > std::log1p(limits_.fail_at);
+  return !ratios.empty() && std::abs(mean(ratios)) > std::log1p(kOff * limits_.fail_at);
 }
 
 /// Both sides ran on the same inputs, so that their outputs compare seed by seed.

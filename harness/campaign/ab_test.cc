@@ -160,6 +160,46 @@ TEST_F(HostAbTest, RatiosToTheSameYardstickAreCompared) {
   EXPECT_EQ(judged("fused").outcome, Outcome::pass);
 }
 
+TEST_F(AbTest, IdenticalCodeThatIsSlowerAllTheSameIsJudged) {
+  for (const std::string& path : {base_path_, std::string()})
+    fake_.program(path).codes = {{"plain", "c0de"}, {"fused", "c0de2"}};
+  fake_.program("").spans["fused"] = 3000;  // as a file that it reads says
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.identical.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.identical.count(id("fused")), 0u);
+  EXPECT_EQ(result.decided.judged.at(id("fused")).outcome, Outcome::regressed);
+  Expectation base{"base", "", false, result.base};
+  const GateResult verdict = judge(result.head, {{"s", base}}, {Limits::cuda()}, result.decided);
+  EXPECT_EQ(verdict.counts.at(Outcome::regressed), 2) << "two cases of fused";
+  EXPECT_EQ(verdict.counts.at(Outcome::identical), 2);
+}
+
+TEST_F(AbTest, OutputsOfBothSidesAreComparedOnTheSameInputs) {
+  const auto error = [](double e) {
+    return [e](const Request& request, Result& result) {
+      result.seeds = {
+          {1, static_cast<uint64_t>(e * 1e9), request.variant == "fused" ? e : 0, 0, 0}};
+    };
+  };
+  fake_.program(base_path_).touch = error(1e-3);
+  fake_.program("").touch = error(2e-3);
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.compared.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.worse.count(id("plain")), 0u);
+  EXPECT_EQ(result.decided.worse.count(id("fused")), 1u);
+}
+
+TEST_F(AbTest, ALossInFewProcessesIsMeasuredOn) {
+  ab_.plan = {.screen_rounds = 4, .rounds = 12, .extra_rounds = 24};
+  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0005;
+  fake_.program("").touch = [n = 0](const Request& request, Result& result) mutable {
+    if (request.variant == "fused" && n++ % 6 < 2) result.span_ns *= 1.05;
+  };
+  const Comparison result = run();
+  EXPECT_NE(result.decided.judged.at(id("fused")).outcome, Outcome::pass)
+      << result.decided.judged.at(id("fused")).why;
+}
+
 TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
   ab_.suspects.emplace();
   run();

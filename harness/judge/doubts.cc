@@ -60,6 +60,19 @@ std::string only_a_replay_decides(const Side& base, const Side& head, const Limi
   return maybe_worse_output(base, head);
 }
 
+void blame_device(GateResult& result, const std::map<std::string, Expectation>& expected,
+                  const Replayed& replayed) {
+  if (!replayed.judged.empty() || !replayed.identical.empty()) return;
+  for (CaseVerdict& v : result.cases) {
+    const auto suite = expected.find(v.id.suite);
+    const bool other = suite != expected.end() && suite->second.other_device;
+    if (!other || v.stage != 1 || v.outcome != Outcome::inconclusive) continue;
+    v.outcome = Outcome::environment;
+    v.why =
+        "the baseline is of another device and nothing was replayed (--replay-program): " + v.why;
+  }
+}
+
 void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting) {
   if (!setting.paired) return;

@@ -21,6 +21,11 @@ bool trust_ceilings(const Sides& head, const std::map<std::string, Expectation>&
 /// other seeds. Nothing where both sides launched the same machine code.
 std::string only_a_replay_decides(const Side& base, const Side& head, const Limits& limits);
 
+/// Rows that stay inconclusive because the baseline is of another device become
+/// Outcome::environment where nothing was replayed: this machine cannot judge them.
+void blame_device(GateResult& result, const std::map<std::string, Expectation>& expected,
+                  const Replayed& replayed);
+
 /// Fails the rows of paired rounds that the head's processes measured noisily more often than the
 /// base's (Fisher's exact test, Holm over the rows): a kernel that disturbs itself would else be
 /// left open because of the noise that it makes.

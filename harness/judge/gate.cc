@@ -158,6 +158,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     result.cases.push_back(std::move(v));
   }
   judge_latency(result, rows, family, setting.limits);
+  blame_device(result, expected, replayed);
   fail_noisier(result, head, expected, setting);
   summarise_latency(result);
   for (const auto& [suite, e] : expected) {
