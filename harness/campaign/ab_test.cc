@@ -189,14 +189,19 @@ TEST_F(AbTest, OutputsOfBothSidesAreComparedOnTheSameInputs) {
   EXPECT_EQ(result.decided.worse.count(id("fused")), 1u);
 }
 
-TEST_F(AbTest, ALossInFewProcessesIsMeasuredOn) {
-  ab_.plan = {.screen_rounds = 4, .rounds = 12, .extra_rounds = 24};
-  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0005;
-  fake_.program("").touch = [n = 0](const Request& request, Result& result) mutable {
-    if (request.variant == "fused" && n++ % 6 < 2) result.span_ns *= 1.05;
+TEST_F(AbTest, ALossInFewLaunchesIsSentOnAndFails) {
+  const auto mean_over_span = [](double fused) {
+    return [fused](const Request& request, Result& result) {
+      result.mean_ns = result.span_ns * (request.variant == "fused" ? fused : 1);
+    };
   };
+  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0001;
+  fake_.program(base_path_).touch = mean_over_span(1);
+  fake_.program("").touch = mean_over_span(1.05);
   const Comparison result = run();
-  EXPECT_NE(result.decided.judged.at(id("fused")).outcome, Outcome::pass)
+  EXPECT_EQ(result.suspects.count(id("fused")), 1u);
+  EXPECT_EQ(result.suspects.count(id("plain")), 0u);
+  EXPECT_EQ(result.decided.judged.at(id("fused")).outcome, Outcome::regressed)
       << result.decided.judged.at(id("fused")).why;
 }
 

@@ -33,7 +33,7 @@ Limits one_look(Limits limits) {
 }
 
 std::vector<Judgement> judge_rounds(std::span<const PairedQuestion> family, const Limits& limits,
-                                    TailDoubt doubt) {
+                                    double doubt) {
   auto judged = judge_pairs(family, limits);
   judge_tails(family, limits, doubt, judged);
   return judged;
@@ -42,7 +42,7 @@ std::vector<Judgement> judge_rounds(std::span<const PairedQuestion> family, cons
 }  // namespace
 
 std::vector<Judgement> screen(std::span<const PairedQuestion> family, const Limits& limits) {
-  return judge_rounds(family, limits, TailDoubt::screen());
+  return judge_rounds(family, limits, kDoubtOnTheWay);
 }
 
 std::vector<size_t> suspects(std::span<const Judgement> screened) {
@@ -55,8 +55,8 @@ std::vector<size_t> suspects(std::span<const Judgement> screened) {
 
 Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
                   const ReplayPlan& plan) {
-  if (plan.extra_rounds == 0) return {judge_rounds(family, limits, TailDoubt::last_look()), {}};
-  Confirmed confirmed{judge_rounds(family, one_look(limits), TailDoubt::first_look()), {}};
+  if (plan.extra_rounds == 0) return {judge_rounds(family, limits, kLastDoubt), {}};
+  Confirmed confirmed{judge_rounds(family, one_look(limits), kDoubtOnTheWay), {}};
   for (size_t i = 0; i < family.size(); ++i) {
     if (confirmed.judgements[i].outcome == Outcome::inconclusive) confirmed.undecided.push_back(i);
   }
@@ -69,7 +69,7 @@ std::vector<Judgement> extend(Confirmed first, std::span<const PairedQuestion> a
     throw std::invalid_argument(
         fmt::format("{} cases extended, {} are undecided", again.size(), first.undecided.size()));
   }
-  const auto judged = judge_rounds(again, one_look(limits), TailDoubt::last_look());
+  const auto judged = judge_rounds(again, one_look(limits), kLastDoubt);
   for (size_t i = 0; i < judged.size(); ++i) first.judgements[first.undecided[i]] = judged[i];
   return std::move(first.judgements);
 }

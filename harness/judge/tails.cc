@@ -78,7 +78,7 @@ void judge_means(std::span<const PairedQuestion> family, const Limits& limits,
   }
 }
 
-void judge_processes(std::span<const PairedQuestion> family, const Limits& limits, TailDoubt doubt,
+void judge_processes(std::span<const PairedQuestion> family, const Limits& limits, double doubt,
                      std::vector<Judgement>& judged) {
   std::vector<SlowProcesses> slow;
   std::vector<double> p;
@@ -92,7 +92,7 @@ void judge_processes(std::span<const PairedQuestion> family, const Limits& limit
     if (adjusted[i] <= limits.alpha) {
       worsen(judged[i], Outcome::regressed,
              fmt::format("{} (adjusted p {:.2g})", told(s), adjusted[i]));
-    } else if (s.p < doubt.p_slow || (doubt.any && s.head > s.base)) {
+    } else if (s.p < doubt) {
       worsen(judged[i], Outcome::inconclusive, told(s));
     }
   }
@@ -110,7 +110,7 @@ double more_often(int head, int of_head, int base, int of_base) {
   return boost::math::cdf(boost::math::complement(chance, unsigned_of(head - 1)));
 }
 
-void judge_tails(std::span<const PairedQuestion> family, const Limits& limits, TailDoubt doubt,
+void judge_tails(std::span<const PairedQuestion> family, const Limits& limits, double doubt,
                  std::vector<Judgement>& judged) {
   judge_means(family, limits, judged);
   judge_processes(family, limits, doubt, judged);

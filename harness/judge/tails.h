@@ -14,15 +14,9 @@ namespace moegate {
 /// `base` of `of_base` though it is as likely on both sides. 1 where a side has none.
 double more_often(int head, int of_head, int base, int of_base);
 
-/// How little evidence of a lossy tail keeps a row open that its level would pass.
-struct TailDoubt {
-  double p_slow;  // of slow processes
-  bool any;       // one slow process of head's beyond base's is enough
-
-  static TailDoubt screen() { return {0.5, true}; }
-  static TailDoubt first_look() { return {0.15, false}; }
-  static TailDoubt last_look() { return {0.05, false}; }
-};
+/// Unadjusted p of slow processes below which a row that its level would pass stays open: what is
+/// open at the screen and at the first look is measured on.
+constexpr double kDoubtOnTheWay = 0.15, kLastDoubt = 0.05;
 
 /// Judges the tails of a family that judge_pairs() judged, by two tests that are adjusted by Holm:
 /// - The plain mean of all launches, by the test of the level.
@@ -30,7 +24,7 @@ struct TailDoubt {
 ///   twice fail_at, and by four of base's robust standard deviations.
 /// A row that one of them finds slower is regressed. A row that passes its level becomes
 /// inconclusive while one of them is in doubt: p < 0.05 for the mean, `doubt` for the processes.
-void judge_tails(std::span<const PairedQuestion> family, const Limits& limits, TailDoubt doubt,
+void judge_tails(std::span<const PairedQuestion> family, const Limits& limits, double doubt,
                  std::vector<Judgement>& judged);
 
 }  // namespace moegate

@@ -122,7 +122,7 @@ Paragraph provenance(const GateReport& report) {
 List changed(const GateResult& result) {
   List list;
   for (const std::string& what : result.changed) {
-    list.items.push_back({bold("changed: "), plain(what)});
+    list.items.push_back({bold("changed:"), plain(" " + what)});
   }
   return list;
 }
