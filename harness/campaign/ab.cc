@@ -245,7 +245,8 @@ Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const
   const auto home_of_side = [](const AbSide& side) {
     const std::string program = side.program.empty() ? "/proc/self/exe" : side.program;
     std::error_code ignored;  // what cannot be followed has no home
-    return home_of(std::filesystem::canonical(program, ignored));
+    const auto as_named = home_of(std::filesystem::absolute(program));
+    return as_named.empty() ? home_of(std::filesystem::canonical(program, ignored)) : as_named;
   };
   std::vector<RowName> planned = head.second.rows();
   const std::vector<RowName> also = base.second.rows();

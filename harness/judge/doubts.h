@@ -28,7 +28,8 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
 
 /// Fails the rows of paired rounds that the head's processes measured noisily more often than the
 /// base's (Fisher's exact test, Holm over the rows): a kernel that disturbs itself would else be
-/// left open because of the noise that it makes.
+/// left open because of the noise that it makes. A GPU's row that is decided all the same is not
+/// failed: there noisy processes are evidence.
 void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting);
 

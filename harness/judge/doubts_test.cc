@@ -88,6 +88,14 @@ TEST(Doubts, MoreNoiseThanTheBaseFails) {
   w.head[kRow].why = "71 of 100 samples are preempted";
   EXPECT_EQ(w.judged().outcome, Outcome::regressed);
   EXPECT_NE(w.judged().why.find("9 of 9 processes are noisy, 0 of 9"), std::string::npos);
+  w.head[kRow].disturbed = false;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "at a GPU's power limit, but as fast";
+  for (Sides* sides : {&w.base, &w.head}) {
+    sides->at(kRow).judged = Judged::ratio;
+    sides->at(kRow).yardstick = "plain@c4a1";
+  }
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed) << "on its quiet processes only";
+  w.head[kRow].disturbed = true;
   w.base[kRow].noisy = 6;
   EXPECT_EQ(w.judged().outcome, Outcome::inconclusive) << "the machine's noise";
   w.base[kRow].noisy = 0;
