@@ -138,7 +138,7 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
             0u)
       << first;
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\n"),
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\t"),
             std::string::npos);
 
   add_run();
@@ -241,7 +241,9 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
   EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
   EXPECT_TRUE(says("--new-conditions")) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 2);
+  EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions", "--accept-creep"}), 0) << out_;
   EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
@@ -281,6 +283,44 @@ TEST_F(GateTest, BlessRefuses) {
     return true;
   });
   refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
+}
+
+TEST(FailOn, ChangedMeansRowsOfOtherCodeThatStayOpen) {
+  GateResult result;
+  result.suites["s"].against = "base";
+  for (const Outcome outcome : {Outcome::pass, Outcome::pass, Outcome::inconclusive}) {
+    CaseVerdict v;
+    v.outcome = outcome;
+    v.latency = Judgement{};
+    result.cases.push_back(v);
+  }
+  count_outcomes(result);
+  const FailOn changed = parse_fail_on("latency,changed"), latency = parse_fail_on("latency");
+  EXPECT_EQ(decide_exit(result, changed, false), Exit::inconclusive);
+  EXPECT_EQ(decide_exit(result, latency, false), Exit::ok);
+  result.cases[2].same_code = true;
+  EXPECT_EQ(decide_exit(result, changed, false), Exit::ok);
+}
+
+TEST(Undecided, IsWhatDecidedFewerThanHalf) {
+  GateResult result;
+  result.suites["s"].against = "base";
+  const auto add = [&](Outcome outcome, bool yardstick = false) {
+    CaseVerdict v;
+    v.outcome = outcome;
+    v.yardstick = yardstick;
+    v.against = "base";
+    if (outcome == Outcome::pass) v.latency = Judgement{};
+    result.cases.push_back(v);
+  };
+  for (int i = 0; i < 5; ++i) add(Outcome::inconclusive);
+  for (int i = 0; i < 4; ++i) add(Outcome::pass);
+  for (int i = 0; i < 9; ++i) add(Outcome::identical, true);
+  EXPECT_TRUE(undecided(result));
+  EXPECT_EQ(sentence(result, Exit::ok).find("UNDECIDED: "), 0u);
+  add(Outcome::identical);
+  EXPECT_FALSE(undecided(result));
+  EXPECT_EQ(sentence(result, Exit::ok).find("PASS: "), 0u);
 }
 
 TEST(FailOn, Parses) {
