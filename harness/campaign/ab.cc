@@ -87,7 +87,10 @@ class AbSession {
 /// Without these rounds, where there are others.
 void leave_out(const std::set<int>& rounds, Side& side) {
   for (const int round : rounds) {
-    if (side.by_round.size() > 1) side.by_round.erase(round);
+    if (side.by_round.size() <= 1) break;
+    for (auto* levels : {&side.by_round, &side.times, &side.means, &side.mean_times}) {
+      levels->erase(round);
+    }
   }
   std::vector<double> levels;
   for (const auto& [round, level] : side.by_round) levels.push_back(level);
@@ -187,7 +190,8 @@ int AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
     for (const auto& [id, head] : result_.head) {
       const auto base = result_.base.find(id);
       if (rows.count({id.key, id.variant}) == 0 || base == result_.base.end()) continue;
-      all.push_back({base->second.by_round, head.by_round});
+      const Quantity quantity = compared(base->second, head);
+      all.push_back({base->second.rounds(quantity), head.rounds(quantity)});
     }
     return all;
   };

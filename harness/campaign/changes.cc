@@ -2,24 +2,21 @@
 #include "harness/campaign/changes.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
+
+#include "harness/base/files.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 bool is_file(const fs::path& path) {
   std::error_code ignored;  // what cannot be looked at is not there
   return fs::is_regular_file(path, ignored);
 }
+
+std::string text_of(const fs::path& path) { return is_file(path) ? read_file(path) : ""; }
 
 /// The files below a folder of either home, relative to it.
 std::set<fs::path> files_below(const fs::path& home, const fs::path& folder) {

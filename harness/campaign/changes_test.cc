@@ -47,13 +47,16 @@ TEST_F(ChangesTest, NothingIsToldOfKernels) {
 
 TEST_F(ChangesTest, RowsThatOnlyTheBasesSuitesHaveAreLacking) {
   write(head_ / "suites/s.suite", "op = fake\n[a]\nrows = 1\n");
-  const Changes found = changes({all_[0], all_[1]});
-  ASSERT_EQ(found.lacking.size(), 2u);
-  EXPECT_EQ(found.lacking[0].key, "fake/rows=2");
-  EXPECT_EQ(found.lacking[0].suite, "s");
-  ASSERT_EQ(found.told.size(), 2u);
-  EXPECT_EQ(found.told[0], "2 rows of the base's suites are missing in the head's");
-  EXPECT_EQ(found.told[1], "suite file suites/s.suite was edited");
+  for (const std::string& suite : {std::string("s"), (head_ / "suites/s.suite").string()}) {
+    options_.suites = {suite};
+    const Changes found = changes({all_[0], all_[1]});
+    ASSERT_EQ(found.lacking.size(), 2u);
+    EXPECT_EQ(found.lacking[0].key, "fake/rows=2");
+    EXPECT_EQ(found.lacking[0].suite, "s");
+    ASSERT_EQ(found.told.size(), 2u);
+    EXPECT_EQ(found.told[0], "2 rows of the base's suites are missing in the head's");
+    EXPECT_EQ(found.told[1], "suite file suites/s.suite was edited");
+  }
 }
 
 TEST_F(ChangesTest, EveryKindIsNamed) {

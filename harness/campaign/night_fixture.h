@@ -35,7 +35,7 @@ class NightTest : public CampaignTest {
     calls_.verified = calls_.spoilt = calls_.measured = [](const Tally&) {};
     calls_.flown = [](const Canaries&) {};
     calls_.failed = [this](const Error& error) { failed_.emplace_back(error.what()); };
-    calls_.build = [](const std::string&) { return std::string(); };
+    calls_.build = [](const std::string&, double) { return std::string(); };
     program("").touch = [](const Request& request, Result& result) {
       if (request.canary.scale != 1) result.status = Status::wrong;
     };
@@ -68,9 +68,16 @@ class NightTest : public CampaignTest {
   }
   /// Says in a suite's baseline which program measured it.
   void name_program(const std::string& suite, const std::string& hash) const {
+    edit(suite, [&](BaselineHeader& header) { header.program = hash; });
+  }
+  /// Says that another GPU of the class measured it.
+  void name_gpu(const std::string& suite) const {
+    edit(suite, [](BaselineHeader& header) { header.gpu = "GPU-another"; });
+  }
+  void edit(const std::string& suite, const std::function<void(BaselineHeader&)>& change) const {
     const std::filesystem::path path = folder_ / "baselines" / "fake-gpu" / (suite + ".tsv");
     Baseline baseline = read_baseline(path);
-    baseline.header.program = hash;
+    change(baseline.header);
     write_baseline(path, baseline);
     append_blessing(folder_ / "baselines" / "blessings.tsv",
                     {.id = "B0009",
@@ -82,7 +89,7 @@ class NightTest : public CampaignTest {
     const int64_t id = run();
     fake_.journal.clear();
     Store results = store();
-    return gate(results, options_.db, id, rules_, program_of, fake_);
+    return gate(results, options_.db, id, rules_, program_of, {}, fake_);
   }
   Night whole_night() {
     night_.rules = rules_;

@@ -111,9 +111,8 @@ struct Plan {
   Baseline now;
   std::vector<BaselineChange> changes;
   std::string kind;
-  bool unrecorded = false;  // the file has rows of a blessing that the ledger lacks
 
-  bool empty() const { return exists && changes.empty() && !unrecorded; }
+  bool empty() const { return exists && changes.empty(); }
 };
 
 /// Nothing says what the anchors of other conditions are worth now.
@@ -137,9 +136,6 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
   p.exists = fs::exists(p.path, ignored);
   if (p.exists) check_recorded(p.path, options.baselines / "blessings.tsv");
   const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
-  // The ledger's next id: a blessing was killed after the baseline and before the ledger.
-  p.unrecorded =
-      std::ranges::any_of(before.rows, [&](const auto& row) { return row.second.by == id; });
   p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
   const Limits limits = host ? Limits::host() : Limits::cuda();
   p.kind = blessing_kind(before, p.now, id, limits.fail_at);
@@ -168,8 +164,7 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, const Side
   const Plan p = plan(run, suite, sides, id, options);
   if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
 
-  // In this order: a row that names a blessing of no ledger is seen by the next one, a line of the
-  // ledger that no row carries by nobody.
+  // In this order: after a blessing that was killed between the two only the file is to be restored.
   write_baseline(p.path, p.now);
   append_blessing(ledger,
                   {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),

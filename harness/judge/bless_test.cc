@@ -330,16 +330,22 @@ TEST(FailOn, Parses) {
     EXPECT_THROW(parse_fail_on(bad), Error) << bad;
 }
 
-TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRecordedByTheNext) {
+TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRestored) {
   bless_run(add_run());
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  const std::string rows = text_of(baseline());
-  fs::remove(ledger);
-  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
-  EXPECT_EQ(text_of(baseline()), rows);
-  EXPECT_NE(text_of(ledger).find("B0001\t"), std::string::npos) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
-  EXPECT_TRUE(says("nothing moved")) << out_;
+  const std::string rows = text_of(baseline()), lines = text_of(ledger);
+  add_run(slower(0.8));
+  bless_run(2);
+  const std::string recorded = text_of(baseline());
+  std::ofstream(ledger) << lines;
+  EXPECT_EQ(gate(), 2) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 2) << out_;
+  EXPECT_TRUE(says("restore it")) << out_;
+  std::ofstream(baseline()) << rows;
+  bless_run(2);
+  EXPECT_EQ(text_of(baseline()), recorded);
+  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+  EXPECT_EQ(gate(), 0) << out_;
 }
 
 }  // namespace

@@ -106,6 +106,25 @@ TEST(Doubts, MoreNoiseThanTheBaseFails) {
   EXPECT_EQ(w.judged().outcome, Outcome::identical);
 }
 
+TEST(Doubts, AnotherDeviceIsToBlameWhereNobodyKnowsHowItDiffers) {
+  CaseVerdict open;
+  open.id = kRow;
+  open.outcome = Outcome::inconclusive;
+  open.stage = 1;
+  std::map<std::string, Expectation> expected;
+  const auto blamed = [&] {
+    GateResult result;
+    result.cases = {open};
+    blame_device(result, expected, {});
+    return result.cases[0].outcome;
+  };
+  EXPECT_EQ(blamed(), Outcome::inconclusive) << "the same device";
+  expected["s"].other_device = true;
+  EXPECT_EQ(blamed(), Outcome::environment);
+  expected["s"].between = DeviceSpread{};
+  EXPECT_EQ(blamed(), Outcome::inconclusive) << "the difference is in the test";
+}
+
 TEST(Doubts, StoredNumbersLeaveALongerTailToAReplay) {
   World w;
   w.base[kRow].tail = 1.01;

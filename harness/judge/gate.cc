@@ -40,7 +40,7 @@ std::string worse_of(const Look& look, const CaseId& id, const Replayed& replaye
   return worse == replayed.worse.end() ? "" : worse->second;
 }
 
-/// Leaves a case open that its stored level may pass.
+/// Leaves a row open that its stored level may pass.
 void hint(CaseVerdict& v, const Look& look, const Replayed& replayed) {
   if (look.setting.paired || replayed.compared.count(v.id) > 0) return;
   const std::string why = only_a_replay_decides(*look.base, look.head, look.setting.limits);
@@ -98,7 +98,7 @@ void summarise_latency(GateResult& result) {
   if (!changes.empty()) result.median_change = median(changes);
 }
 
-/// A case on stored numbers. Of another device the base's level is moved by what the two differ by.
+/// A row on stored numbers. Of another device the base's level is moved by what the two differ by.
 Question stored_question(const Look& look, const Expectation& e) {
   Question q{look.base->level, look.head.level, look.setting.host ? 0 : look.head.tick};
   if (!e.other_device || look.setting.host) return q;

@@ -101,7 +101,7 @@ void count_outcomes(GateResult& result);
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
 
-/// Cases whose latency the numbers at hand do not settle: everything judged but not shown equal, and
+/// Rows whose latency the numbers at hand do not settle: everything judged but not shown equal, and
 /// what only compares by time. These are worth a replay.
 std::vector<CaseId> suspects(const GateResult& result);
 
@@ -111,7 +111,7 @@ bool same_code(const Side& base, const Side& head);
 /// --fail-on
 struct FailOn {
   bool latency = true, accuracy = true, coverage = true, environment = true, inconclusive = false;
-  bool changed = false;  // inconclusive cases whose machine code is not known to be the same
+  bool changed = false;  // inconclusive rows whose machine code is not known to be the same
 };
 /// "latency,accuracy"; throws Error(usage) listing the choices.
 FailOn parse_fail_on(const std::string& list);

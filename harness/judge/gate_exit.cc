@@ -21,7 +21,7 @@ bool slower(const GateResult& result) {
   return false;
 }
 
-/// With a smaller share of its cases decided, a verdict says nothing of the whole.
+/// With a smaller share of its rows decided, a verdict says nothing of the whole.
 constexpr double kFewestDecided = 0.5;
 
 /// No suite has a baseline, a candidate or a base run.
@@ -42,7 +42,7 @@ bool is_compared(const CaseVerdict& v) {
   }
 }
 
-/// New cases of a suite without any baseline are open only beside nothing that was compared.
+/// New rows of a suite without any baseline are open only beside nothing that was compared.
 bool is_open(const CaseVerdict& v) {
   return v.outcome == Outcome::inconclusive ||
          (v.outcome == Outcome::fresh && !v.against.empty()) || v.outcome == Outcome::environment ||

@@ -33,14 +33,14 @@ std::string why_by_time(const Look& l) {
                      known(l.head.yardstick), known(l.base->yardstick));
 }
 
-/// A case that no line of the triage is about has Outcome::pass until its latency is judged.
+/// A row that no line of the triage is about has Outcome::pass until its latency is judged.
 struct Line {
   bool (*holds)(const Look&);
   Outcome outcome;
   std::string (*why)(const Look&);
 };
 
-/// What a case comes to before, or without, its latency: the first line that holds. The order is
+/// What a row comes to before, or without, its latency: the first line that holds. The order is
 /// the policy.
 constexpr Line kTriage[] = {
     {[](const Look& l) { return l.head.status == Status::wrong; }, Outcome::wrong,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a case comes to before, or without, its latency. Only for gate.cc.
+// What a row comes to before, or without, its latency. Only for gate.cc.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace moegate {
 
 constexpr const char* kIdentical = "the same machine code, launched alike";
 
-/// A case of the run beside what it is judged against.
+/// A row of the run beside what it is judged against.
 struct Look {
   const Side* base;  // measured; null: there is none
   const Side& head;
@@ -40,13 +40,13 @@ struct Look {
   bool disturbed() const { return head.disturbed || base->disturbed; }
 };
 
-/// The verdict on everything but latency; of a case that is judged by it, Outcome::pass and remarks.
+/// The verdict on everything but latency; of a row that is judged by it, Outcome::pass and remarks.
 CaseVerdict triage(const CaseId& id, const Look& look);
 
-/// Whether the case's latency is a question; that of a case with worse outputs is one too.
+/// Whether the row's latency is a question; that of a row with worse outputs is one too.
 bool is_judged(const Look& look);
 
-/// A variant that states that it does not support a case which no baseline has either.
+/// A variant that states that it does not support a row which no baseline has either.
 bool expected_by_nobody(const Look& look);
 
 }  // namespace moegate

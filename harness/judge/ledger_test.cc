@@ -116,7 +116,7 @@ TEST_F(LedgerTest, ARowThatLeftIsRememberedWithItsAnchor) {
   EXPECT_NE(text_of(baseline()).find(" retired=1\n"), std::string::npos) << text_of(baseline());
   add_run(without);
   EXPECT_EQ(gate(), 0) << "a retired row is not missing: " << out_;
-  EXPECT_TRUE(says("3 pass of 3 cases")) << out_;
+  EXPECT_TRUE(says("3 pass of 3 rows")) << out_;
   add_run([](Row& row, int) {
     if (is(row, "8", "fused")) row.result.span_ns *= 2.5;
     return true;
