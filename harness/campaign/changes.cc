@@ -16,7 +16,9 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-std::string text_of(const fs::path& path) { return is_file(path) ? read_file(path) : ""; }
+std::string text_of(const fs::path& path) {
+  return is_file(path) ? read_file(path) : "";
+}
 
 /// The files below a folder of either home, relative to it.
 std::set<fs::path> files_below(const fs::path& home, const fs::path& folder) {

@@ -68,8 +68,8 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
   for (CaseVerdict& v : result.cases) {
     const auto suite = expected.find(v.id.suite);
     // What the two devices are seen to differ by is in the test.
-    const bool other = suite != expected.end() && suite->second.other_device &&
-                       !suite->second.between;
+    const bool other =
+        suite != expected.end() && suite->second.other_device && !suite->second.between;
     if (!other || v.stage != 1 || v.outcome != Outcome::inconclusive) continue;
     v.outcome = Outcome::environment;
     v.why =

@@ -76,7 +76,8 @@ void check_recorded(const fs::path& path, const fs::path& ledger) {
     }
     hashes = hashes || !b.sha256.empty();
   }
-  const std::string remedy = "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
+  const std::string remedy =
+      "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
   if (last == nullptr) {
     usage_error("{}: {} has no line for class '{}', suite '{}'; {}", path.string(), ledger.string(),
                 header.klass, header.suite, remedy);
