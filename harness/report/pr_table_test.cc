@@ -184,7 +184,7 @@ TEST_F(PrTableTest, RatesAndCeilings) {
 TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
   add(8, 10, Outcome::pass, 1);
   EXPECT_TRUE(
-      says("<sub>Protocol 1, cold, flush read, timer cupti, 3 processes per arm in ABBA "
+      says("<sub>Protocol 1, cold, flush read, timer cupti, 3 processes per arm in drawn "
            "order, one NVIDIA H200 (GPU-1), 580, base aaa111, head bbb222. "))
       << comment(t_);
   EXPECT_TRUE(says("not distinguished from ±1 %"));
