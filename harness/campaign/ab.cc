@@ -4,13 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
+#include "harness/base/home.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
+#include "harness/base/stats.h"
+#include "harness/judge/ratchet.h"
 #include "harness/judge/rounds.h"
 
 namespace moegate {
 namespace {
+
+/// The same machine code that differs by so many times what fails a row is measured all the same: one
+/// round differs by less by chance.
+constexpr double kOff = 2;
 
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
@@ -32,7 +40,10 @@ class AbSession {
         base_(store, std::move(prepared.base)),
         head_(store, std::move(prepared.head)),
         backend_(head_.plan().hello.device.backend),
-        limits_(limits(backend_)) {}
+        limits_(limits(backend_)) {
+    result_.changed = std::move(prepared.changes.told);
+    result_.lacking = std::move(prepared.changes.lacking);
+  }
 
   Comparison run();
 
@@ -42,6 +53,8 @@ class AbSession {
   void refresh();
   void one_round(Recording& side, int round, const std::set<RowName>& rows, Progress& progress);
   std::vector<CaseId> questions(const std::set<RowName>& rows);
+  bool is_off(const Side& base, const Side& head) const;
+  void compare_outputs();
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
@@ -74,7 +87,10 @@ class AbSession {
 /// Without these rounds, where there are others.
 void leave_out(const std::set<int>& rounds, Side& side) {
   for (const int round : rounds) {
-    if (side.by_round.size() > 1) side.by_round.erase(round);
+    if (side.by_round.size() <= 1) break;
+    for (auto* levels : {&side.by_round, &side.times, &side.means, &side.mean_times}) {
+      levels->erase(round);
+    }
   }
   std::vector<double> levels;
   for (const auto& [round, level] : side.by_round) levels.push_back(level);
@@ -174,7 +190,8 @@ int AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
     for (const auto& [id, head] : result_.head) {
       const auto base = result_.base.find(id);
       if (rows.count({id.key, id.variant}) == 0 || base == result_.base.end()) continue;
-      all.push_back({base->second.by_round, head.by_round});
+      const Quantity quantity = compared(base->second, head);
+      all.push_back({base->second.rounds(quantity), head.rounds(quantity)});
     }
     return all;
   };
@@ -185,6 +202,25 @@ int AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
   return next;
 }
 
+/// Whether the quiet rounds at hand show the same machine code to differ: files that it reads, or
+/// libraries, need not be the same.
+bool AbSession::is_off(const Side& base, const Side& head) const {
+  if (base.noisy + head.noisy > 0) return false;
+  const auto ratios = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
+  return !ratios.empty() && std::abs(mean(ratios)) > std::log1p(kOff * limits_.fail_at);
+}
+
+/// Both sides ran on the same inputs, so that their outputs compare seed by seed.
+void AbSession::compare_outputs() {
+  for (const auto& [id, head] : result_.head) {
+    const auto base = result_.base.find(id);
+    if (base == result_.base.end() || !accuracy_change_bits(base->second, head)) continue;
+    result_.decided.compared.insert(id);
+    const std::string worse = worse_output(base->second, head);
+    if (!worse.empty()) result_.decided.worse[id] = worse;
+  }
+}
+
 /// Cases that both sides measured and whose latency is a question; notes those where it is none.
 std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
   std::vector<CaseId> ids;
@@ -192,8 +228,7 @@ std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
-    if (head.judged == Judged::is_yardstick && !is_pair()) continue;
-    if (options_.trust_code && same_code(base->second, head)) {
+    if (options_.trust_code && same_code(base->second, head) && !is_off(base->second, head)) {
       result_.decided.identical.insert(id);
     } else {
       ids.push_back(id);
@@ -213,7 +248,7 @@ std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int
 
 /// Judges the screening rounds and returns the suspects, which have no verdict yet.
 std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds) {
-  const auto judged = judge_pairs(pairs(ids, 0, rounds), limits_);
+  const auto judged = moegate::screen(pairs(ids, 0, rounds), limits_);
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
   std::vector<size_t> sent_on = suspects(judged);
   std::ranges::stable_sort(sent_on, {}, [&](size_t i) { return judged[i].p; });
@@ -293,6 +328,7 @@ Comparison AbSession::run() {
   if (!suspects.empty() && !InterruptGuard::interrupted()) replay(suspects, next);
   note();
   for (const RowName& row : left_out_) result_.decided.left_out.insert(id_of(row));
+  compare_outputs();
   result_.interrupted = InterruptGuard::interrupted();
   base_.finish(result_.interrupted);
   head_.finish(result_.interrupted);
@@ -315,6 +351,20 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
     }
   }
   return head;
+}
+
+/// Of two programs; suspects are rows of a plan that was compared when it was made.
+Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const Plan&>& base,
+                   const std::pair<const Hello&, const Plan&>& head) {
+  if (options.base.program.empty() || !options.base.variant.empty() || options.suspects) return {};
+  const auto home_of_side = [](const AbSide& side) {
+    return home_of(side.program.empty() ? "/proc/self/exe" : side.program);
+  };
+  std::vector<RowName> planned = head.second.rows();
+  const std::vector<RowName> also = base.second.rows();
+  planned.insert(planned.end(), also.begin(), also.end());
+  return changes_between({base.first, home_of_side(options.base)},
+                         {head.first, home_of_side(options.head)}, options.run, planned);
 }
 
 }  // namespace
@@ -350,9 +400,11 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   if (InterruptGuard::interrupted()) {
     throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
+  Changes changes = changes_of(options, {base_hello, base_plan}, {head_hello, head_plan});
   return {options,
           {std::move(base), std::move(base_seat), std::move(base_plan)},
-          {std::move(head), std::move(head_seat), std::move(head_plan)}};
+          {std::move(head), std::move(head_seat), std::move(head_plan)},
+          std::move(changes)};
 }
 
 Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits) {

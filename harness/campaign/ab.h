@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/campaign/changes.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/replay_rule.h"
@@ -41,6 +42,7 @@ struct AbOptions {
 struct PreparedAb {
   AbOptions options;
   Prepared base, head;
+  Changes changes;
 };
 
 /// Starts a worker of each side and plans. No store is needed for it, so that a bad suite leaves

@@ -208,6 +208,119 @@ TEST_F(AbTest, IdenticalCodeIsMeasuredOnceAndNotJudged) {
   EXPECT_GT(count("run fake/rows=1 fused"), 1);
 }
 
+/// Two programs on a host, whose operator has the yardstick "plain".
+class HostAbTest : public AbTest {
+ protected:
+  HostAbTest() {
+    for (FakeProgram* fake : {&base_, &head_}) {
+      fake->hello.device.backend = Backend::host;
+      fake->hello.operators[0].yardstick = "plain";
+      for (VariantDescription& v : fake->hello.variants) v.backend = Backend::host;
+      fake->spans = {{"plain", 1000}, {"fused", 500}};
+      fake->codes = {{"plain", "01d"}, {"fused", "01df"}};
+    }
+  }
+  /// Every host variant's code covers that of its yardstick.
+  void change_yardstick() { head_.codes = {{"plain", "4e3"}, {"fused", "4e3f"}}; }
+  Judgement judged(const std::string& variant) {
+    Store kept = store();
+    const Comparison result =
+        run_ab(kept, prepare_ab(ab_, fake_), [](Backend) { return Limits::host(); });
+    return result.decided.judged.at(id(variant));
+  }
+
+  FakeProgram& base_ = fake_.program(base_path_);
+  FakeProgram& head_ = fake_.program("");
+};
+
+TEST_F(HostAbTest, ASlowedHelperSharedWithTheYardstickIsSeen) {
+  change_yardstick();
+  head_.spans = {{"plain", 3000}, {"fused", 1500}};
+  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
+  EXPECT_NEAR(judged("fused").effect, 2, 0.05);
+  EXPECT_EQ(judged("plain").outcome, Outcome::regressed);
+}
+
+TEST_F(HostAbTest, AFasterYardstickFailsNobody) {
+  change_yardstick();
+  head_.spans["plain"] = 250;
+  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
+  EXPECT_EQ(judged("plain").outcome, Outcome::improved);
+}
+
+TEST_F(HostAbTest, ASlowerYardstickImprovesNobody) {
+  change_yardstick();
+  head_.spans = {{"plain", 2000}, {"fused", 700}};
+  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
+}
+
+TEST_F(HostAbTest, AnotherYardstickIsAnotherCondition) {
+  head_.hello.operators[0].yardstick = "fused";
+  head_.codes["plain"] = "4e3";  // covers the new one, too
+  head_.codes["fused"] = "4e3f";
+  EXPECT_EQ(judged("plain").outcome, Outcome::pass);
+  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
+}
+
+TEST_F(HostAbTest, AYardstickOfUnknownCodeIsNoConstant) {
+  base_.codes = head_.codes = {};
+  head_.spans = {{"plain", 3000}, {"fused", 1500}};
+  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
+}
+
+TEST_F(HostAbTest, RatiosToTheSameYardstickAreCompared) {
+  head_.codes["fused"] = "4e3f";
+  head_.spans["fused"] = 1000;
+  EXPECT_NEAR(judged("fused").effect, 1, 0.02);
+  head_.spans = {{"plain", 2000}, {"fused", 1000}};  // a slower hour
+  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
+}
+
+TEST_F(AbTest, IdenticalCodeThatIsSlowerAllTheSameIsJudged) {
+  for (const std::string& path : {base_path_, std::string()})
+    fake_.program(path).codes = {{"plain", "c0de"}, {"fused", "c0de2"}};
+  fake_.program("").spans["fused"] = 3000;  // as a file that it reads says
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.identical.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.identical.count(id("fused")), 0u);
+  EXPECT_EQ(result.decided.judged.at(id("fused")).outcome, Outcome::regressed);
+  Expectation base{"base", "", false, result.base};
+  const GateResult verdict = judge(result.head, {{"s", base}}, {Limits::cuda()}, result.decided);
+  EXPECT_EQ(verdict.counts.at(Outcome::regressed), 2) << "two cases of fused";
+  EXPECT_EQ(verdict.counts.at(Outcome::identical), 2);
+}
+
+TEST_F(AbTest, OutputsOfBothSidesAreComparedOnTheSameInputs) {
+  const auto error = [](double e) {
+    return [e](const Request& request, Result& result) {
+      result.seeds = {
+          {1, static_cast<uint64_t>(e * 1e9), request.variant == "fused" ? e : 0, 0, 0}};
+    };
+  };
+  fake_.program(base_path_).touch = error(1e-3);
+  fake_.program("").touch = error(2e-3);
+  const Comparison result = run();
+  EXPECT_EQ(result.decided.compared.count(id("plain")), 1u);
+  EXPECT_EQ(result.decided.worse.count(id("plain")), 0u);
+  EXPECT_EQ(result.decided.worse.count(id("fused")), 1u);
+}
+
+TEST_F(AbTest, ALossInFewLaunchesIsSentOnAndFails) {
+  const auto mean_over_span = [](double fused) {
+    return [fused](const Request& request, Result& result) {
+      result.mean_ns = result.span_ns * (request.variant == "fused" ? fused : 1);
+    };
+  };
+  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.0001;
+  fake_.program(base_path_).touch = mean_over_span(1);
+  fake_.program("").touch = mean_over_span(1.05);
+  const Comparison result = run();
+  EXPECT_EQ(result.suspects.count(id("fused")), 1u);
+  EXPECT_EQ(result.suspects.count(id("plain")), 0u);
+  EXPECT_EQ(result.decided.judged.at(id("fused")).outcome, Outcome::regressed)
+      << result.decided.judged.at(id("fused")).why;
+}
+
 TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
   ab_.suspects.emplace();
   run();

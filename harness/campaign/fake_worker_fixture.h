@@ -129,10 +129,22 @@ class FakeWorker : public Worker {
     result.samples = 200;
     result.code = code == program_.codes.end() ? "" : code->second;
     if (program_.hello.device.backend == Backend::host) {
-      result.judged = Judged::ratio;
-      result.ratio = result.ratio_low = result.ratio_high = result.span_ns / 1000;
+      add_ratio(request, result);
     }
     return result;
+  }
+
+  /// To the operator's yardstick, measured in the same moment; without one, to 1000 ns.
+  void add_ratio(const Request& request, Result& result) const {
+    const std::string& yardstick = program_.hello.operators[0].yardstick;
+    const auto span = program_.spans.find(yardstick);
+    const auto code = program_.codes.find(yardstick);
+    result.judged = request.variant == yardstick ? Judged::is_yardstick : Judged::ratio;
+    result.ratio = result.span_ns / (span == program_.spans.end() ? 1000 : span->second);
+    if (result.judged == Judged::is_yardstick) result.ratio = 1;
+    result.ratio_low = result.ratio_high = result.ratio;
+    result.yardstick = yardstick;
+    result.yardstick_code = code == program_.codes.end() ? "" : code->second;
   }
 
   /// About normal, the same for the same program, row and process.

@@ -261,6 +261,8 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     all.identical.merge(result.decided.identical);
     all.left_out.merge(result.decided.left_out);
     std::ranges::copy(result.decided.notes, std::back_inserter(all.notes));
+    all.worse.merge(result.decided.worse);
+    all.compared.merge(result.decided.compared);
   }
   return all;
 }

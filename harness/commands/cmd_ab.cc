@@ -13,6 +13,9 @@ namespace {
 
 namespace po = boost::program_options;
 
+/// A change that noise hides is not judged, and a pull request is about its changes.
+constexpr const char* kFailOnOfAb = "latency,accuracy,coverage,environment,changed";
+
 struct AbCommand {
   AbOptions ab;
   JudgingOptions judging;
@@ -80,7 +83,7 @@ std::optional<AbCommand> read_ab(const Args& args) {
   bool measure_identical = false;
   po::options_description flags = ab_flags(ab, variants, measure_identical);
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
-  flags.add(judging_flags(command.judging));
+  flags.add(judging_flags(command.judging, kFailOnOfAb));
   if (!parse("moegate ab --base-program P --suite S [options]\n"
              "       moegate ab --variant A --variant B --suite S [options]",
              flags, args)) {

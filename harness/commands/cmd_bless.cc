@@ -55,7 +55,9 @@ std::optional<BlessCommand> read_bless(const Args& args) {
        "bless rows that are slower than their best by more than 3% (host: 20%), or a suite by 1% "
        "(10%)")  //
       ("new-conditions", po::bool_switch(&options.new_conditions),
-       "replace a baseline of another GPU, timer, protocol or flush; its anchors are forgotten");
+       "replace a baseline of another GPU, timer, protocol or flush; rows of unchanged machine "
+       "code "
+       "say what its anchors are worth now");
   if (!parse("moegate bless [options]", flags, args)) return std::nullopt;
   plain_name("--reason", options.reason);
   options.author = author();

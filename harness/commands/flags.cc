@@ -216,17 +216,17 @@ po::options_description limit_flags(LimitOptions& limits) {
   return flags;
 }
 
-po::options_description judging_flags(JudgingOptions& judging) {
+po::options_description judging_flags(JudgingOptions& judging, const std::string& fail_on) {
   PublishOptions& publish = judging.publish;
   po::options_description flags("How to judge");
   flags.add(limit_flags(judging.limits));
   flags.add_options()(
       "fail-on",
       read_by([&](const std::string& list) { judging.fail_on = parse_fail_on(list); })
-          ->default_value("latency,accuracy,coverage,environment")
+          ->default_value(fail_on)
           ->value_name("LIST"),
-      "what fails, of latency, accuracy, coverage, environment, inconclusive; a wrong output "
-      "always does");
+      "what fails, of latency, accuracy, coverage, environment, changed (inconclusive where the "
+      "machine code changed), inconclusive; a wrong output always does");
   flags.add(format_flag(publish.format, "md, csv or json on stdout"));
   flags.add_options()  //
       ("report", output(publish.report)->value_name("FILE"),

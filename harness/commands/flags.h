@@ -68,7 +68,10 @@ struct JudgingOptions {
   FailOn fail_on;
   PublishOptions publish;
 };
-/// --margin --fail-at --fail-on --format --report --junit --github --verdict
-boost::program_options::options_description judging_flags(JudgingOptions& judging);
+constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
+/// --margin --fail-at --fail-on --format --report --junit --github --verdict; `fail_on` is the
+/// default of --fail-on.
+boost::program_options::options_description judging_flags(
+    JudgingOptions& judging, const std::string& fail_on = kDefaultFailOn);
 
 }  // namespace moegate

@@ -78,11 +78,11 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   return h;
 }
 
-BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) {
+BaselineRow parse_row(const Place& place, const std::string& line, bool ratios, bool& retired) {
   std::istringstream in(line);
   BaselineRow row;
   std::set<std::string> missing = {"level", "sd", "n", "error", "det", "by"};
-  std::set<std::string> optional = {"anchor", "code", "out"};
+  std::set<std::string> optional = {"anchor", "code", "out", "yardstick", "tail", "retired"};
   for (std::string field; in >> field;) {
     const size_t at = field.find('=');
     if (at == std::string::npos) place.fail("'{}' is not name=value", field);
@@ -93,7 +93,7 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
     if (!known || name == "level") {
       place.fail(
           "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
-          "anchor, code, out",
+          "anchor, code, out, yardstick, tail, retired",
           name, ratios ? "ratio" : "span_us");
     }
     if (is_level) row.level = parse_amount(place, name, value);
@@ -109,6 +109,9 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios) 
     if (name == "anchor") row.anchor = parse_amount(place, name, value);
     if (name == "code") row.code = value;
     if (name == "out") row.out = value;
+    if (name == "yardstick") row.yardstick = value;
+    if (name == "tail") row.tail = parse_amount(place, name, value);
+    if (name == "retired") retired = parse_count(place, name, value) != 0;
   }
   if (optional.count("anchor") > 0) row.anchor = row.level;
   if (!missing.empty()) place.fail("'{}' is missing", *missing.begin());
@@ -128,7 +131,7 @@ std::pair<std::string, std::string> parse_key(const Place& place, const std::str
   return {line.substr(0, at), line.substr(at + 1)};
 }
 
-std::string format_row(const BaselineRow& row, bool ratios) {
+std::string format_row(const BaselineRow& row, bool ratios, bool retired) {
   const std::string level = fmt::format("{:.4g}", row.level);
   const std::string anchor = fmt::format("{:.4g}", row.anchor);
   std::string text =
@@ -137,6 +140,9 @@ std::string format_row(const BaselineRow& row, bool ratios) {
   if (row.anchor > 0 && anchor != level) text += " anchor=" + anchor;
   if (!row.code.empty()) text += " code=" + row.code;
   if (!row.out.empty()) text += " out=" + row.out;
+  if (!row.yardstick.empty()) text += " yardstick=" + row.yardstick;
+  if (row.tail > 0) text += fmt::format(" tail={:.3g}", row.tail);
+  if (retired) text += " retired=1";
   return text + "\n";
 }
 
@@ -160,6 +166,7 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   };
   add_hash("machine code", before.code, now.code);
   add_hash("outputs", before.out, now.out);
+  add_hash("yardstick", before.yardstick, now.yardstick);
   if (now.n > before.n) add(fmt::format("{} -> {} processes", before.n, now.n));
   return why;
 }
@@ -185,11 +192,14 @@ Baseline read_baseline(const fs::path& path) {
     } else if (pending) {
       if (line.empty() || line[0] != '\t')
         place.fail("a tab and the values of '{}' belong here", key.first);
-      baseline.rows[key] = parse_row(place, line, baseline.ratios());
+      bool retired = false;
+      const BaselineRow row = parse_row(place, line, baseline.ratios(), retired);
+      (retired ? baseline.retired : baseline.rows)[key] = row;
       pending = false;
     } else {
       key = parse_key(place, line);
-      if (baseline.rows.count(key) > 0) place.fail("'{} {}' is given twice", key.first, key.second);
+      if (baseline.rows.count(key) + baseline.retired.count(key) > 0)
+        place.fail("'{} {}' is given twice", key.first, key.second);
       pending = true;
     }
   }
@@ -206,9 +216,13 @@ std::string format_baseline(const Baseline& baseline) {
   if (!h.program.empty()) text += "  program " + h.program;
   if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
   text += "\n";
-  for (const auto& [key, row] : baseline.rows) {
-    text += key.first + " " + key.second + "\n" + format_row(row, baseline.ratios());
+  std::map<std::pair<std::string, std::string>, std::string, NaturalLess> rows;
+  for (const auto& [key, row] : baseline.rows)
+    rows[key] = format_row(row, baseline.ratios(), false);
+  for (const auto& [key, row] : baseline.retired) {
+    rows.emplace(key, format_row(row, baseline.ratios(), true));
   }
+  for (const auto& [key, row] : rows) text += key.first + " " + key.second + "\n" + row;
   return text;
 }
 
@@ -237,10 +251,13 @@ std::string other_conditions(const BaselineHeader& before, const BaselineHeader&
 
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes) {
   const bool same_header = other_conditions(before.header, now.header).empty();
+  now.retired = before.retired;
   for (auto& [key, row] : now.rows) {
     const auto old = before.rows.find(key);
     if (old == before.rows.end()) {
-      changes.push_back({key.first, key.second, "added"});
+      const auto left = now.retired.extract(key);
+      if (!left.empty()) row.anchor = std::min(left.mapped().anchor, row.level);
+      changes.push_back({key.first, key.second, left.empty() ? "added" : "came back"});
       continue;
     }
     row.anchor = std::min(old->second.anchor, row.level);
@@ -254,7 +271,9 @@ Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange
     }
   }
   for (const auto& [key, row] : before.rows) {
-    if (now.rows.count(key) == 0) changes.push_back({key.first, key.second, "removed"});
+    if (now.rows.count(key) > 0) continue;
+    now.retired[key] = row;
+    changes.push_back({key.first, key.second, "removed"});
   }
   return now;
 }

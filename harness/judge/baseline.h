@@ -10,7 +10,8 @@
 //
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
-// `anchor=<level> code=<hash> out=<hash>`.
+// `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
+// then `tail=<mean/level>`. `retired=1` marks a row that left, as it last was.
 #pragma once
 
 #include <filesystem>
@@ -24,6 +25,9 @@
 
 namespace moegate {
 
+/// No baseline may hold a row whose processes spread by more.
+constexpr double kWidestSpread = 0.2;
+
 struct BaselineRow {
   double level = 0;  // microseconds of span; on a host the ratio to the yardstick
   double sd = 0;     // between processes, as a share
@@ -33,6 +37,8 @@ struct BaselineRow {
   std::string by;         // id of the blessing
   double anchor = 0;      // best level blessed for it, or the last that was accepted as creep
   std::string code, out;  // hashes: what was launched, its outputs; empty: unknown
+  std::string yardstick;  // what a ratio is to, "per_token@c0de"; empty: unknown
+  double tail = 0;        // plain mean over level; 0: unknown
 };
 
 /// What holds for every row of a baseline file; rows measured otherwise do not compare.
@@ -48,7 +54,10 @@ struct BaselineHeader {
 
 struct Baseline {
   BaselineHeader header;
-  std::map<std::pair<std::string, std::string>, BaselineRow, NaturalLess> rows;  // key, variant
+  using Rows = std::map<std::pair<std::string, std::string>, BaselineRow, NaturalLess>;
+
+  Rows rows;     // by key, variant
+  Rows retired;  // left by a blessing, as they last were: what comes back is judged against it
 
   bool ratios() const { return header.judged == Judged::ratio; }
 };
@@ -67,7 +76,8 @@ struct BaselineChange {
 /// `now` with the rows of `before` that did not move: a row is rewritten only when its level moved
 /// by more than max(sd / 3, 0.5 %), its error by more than a quarter, or another field changed, so
 /// that a review sees only what matters. Different conditions rewrite every row. A row's anchor
-/// stays, or becomes its level where that is faster.
+/// stays, or becomes its level where that is faster. A row that leaves is kept as retired, with its
+/// anchor, which it has again when it comes back.
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
 
 /// Which condition the two do not share, in words: "timer is 'cupti', the run's is 'event'". Empty
@@ -76,10 +86,19 @@ Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange
 std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now);
 
 /// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or
-/// retire; `program` is the hash of the one that measured, empty for unknown.
+/// retire; `program` is the hash of the one that measured, empty for unknown; `sha256` is that of
+/// the file as blessed, empty in lines from before it was recorded.
 struct Blessing {
-  std::string id, date, kind, author, klass, suite, run, git_sha, reason, program;
+  std::string id, date, kind, author, klass, suite, run, git_sha, reason, program, sha256;
 };
+
+/// The lines of a ledger. Throws Error(usage) naming file and line for a broken one; a file that is
+/// not there has none.
+std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
+
+/// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
+/// was blessed. A line without hash is believed only where no earlier line has one.
+void check_recorded(const std::filesystem::path& baseline, const std::filesystem::path& ledger);
 
 /// What a blessing does: record the first file or new rows only, start an epoch (other conditions),
 /// accept_regression (a row is slower by `fail_at` or more), retire (rows leave, none changes),

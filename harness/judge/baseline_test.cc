@@ -246,17 +246,19 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
   EXPECT_EQ(next_blessing(ledger), "B0001");
   append_blessing(ledger, {"B0001", "2026-11-21", "record", "me", "nvidia-h200", "nightly", "run 3",
-                           "abc", "first", "9f31c0a2"});
+                           "abc", "first", "9f31c0a2", "5a5a"});
   const std::string first = text_of(ledger);
   EXPECT_EQ(first,
-            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\n"
-            "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\n");
+            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n"
+            "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\t"
+            "5a5a\n");
   EXPECT_EQ(next_blessing(ledger), "B0002");
   append_blessing(ledger, {"B0002", "2026-11-22", "ratchet", "me", "nvidia-h200", "nightly", "",
                            "abc", "two\nlines\there", ""});
   EXPECT_EQ(
       text_of(ledger),
-      first + "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\n");
+      first +
+          "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\t-\n");
   std::ofstream(ledger, std::ios::app) << "oops\n";
   EXPECT_THROW(next_blessing(ledger), Error);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <set>
 
+#include "harness/base/sha256.h"
 #include "harness/judge/creep.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/find_baseline.h"
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEnoughProcesses = 3;  // with fewer a row rarely decides anything
+constexpr int kFewestProcesses = 3;  // with fewer a row rarely decides anything
 
 void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   const bool blank = std::all_of(options.reason.begin(), options.reason.end(),
@@ -73,6 +74,12 @@ void refuse_bad_results(const RunInfo& run, const Sides& sides) {
   if (usable == 0) usage_error("bless: {} has no measured result", describe(run));
 }
 
+std::string why_unfit(const Side& side) {
+  if (!side.why.empty() && side.disturbed) return side.why;
+  return fmt::format("{} processes that spread by {:.2g} %; {} and {} are needed", side.level.n,
+                     100 * side.level.sd_log, kFewestProcesses, limit(kWidestSpread));
+}
+
 /// A row that a blessing left out would be new on every later night and never judged.
 void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
   List noisy;
@@ -80,7 +87,9 @@ void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
   for (const auto& [id, side] : sides) {
     if (!side.measured()) continue;
     ++measured;
-    if (!side.fit()) noisy.add(fmt::format("{} {}: {}", id.key, id.variant, side.why));
+    if (!side.fit() || side.level.n < kFewestProcesses) {
+      noisy.add(fmt::format("{} {}: {}", id.key, id.variant, why_unfit(side)));
+    }
   }
   if (noisy.size() == 0) return;
   usage_error(
@@ -102,10 +111,21 @@ struct Plan {
   Baseline now;
   std::vector<BaselineChange> changes;
   std::string kind;
-  bool unrecorded = false;  // the file has rows of a blessing that the ledger lacks
 
-  bool empty() const { return exists && changes.empty() && !unrecorded; }
+  bool empty() const { return exists && changes.empty(); }
 };
+
+/// Nothing says what the anchors of other conditions are worth now.
+void forget_anchors(Plan& p, const BlessOptions& options) {
+  if (!options.accept_creep) {
+    usage_error(
+        "bless: {}: too few rows launch the same machine code as in the baseline, so that its "
+        "anchors cannot be carried over; bless a run of the baseline's program under the new "
+        "conditions first, or forget them with --accept-creep",
+        p.path.string());
+  }
+  reset_anchors(p.now);
+}
 
 Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, const std::string& id,
           const BlessOptions& options) {
@@ -114,21 +134,19 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
   p.path = baseline_path(options.baselines, run.device.klass, suite);
   std::error_code ignored;
   p.exists = fs::exists(p.path, ignored);
+  if (p.exists) check_recorded(p.path, options.baselines / "blessings.tsv");
   const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
-  // The ledger's next id: a blessing was killed after the baseline and before the ledger.
-  p.unrecorded =
-      std::ranges::any_of(before.rows, [&](const auto& row) { return row.second.by == id; });
   p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
   const Limits limits = host ? Limits::host() : Limits::cuda();
   p.kind = blessing_kind(before, p.now, id, limits.fail_at);
   if (p.kind == "epoch") {
     if (!options.new_conditions) {
       usage_error(
-          "bless: {}: {}; run under the conditions of the baseline, or start an epoch, which "
-          "forgets its anchors, with --new-conditions",
+          "bless: {}: {}; run under the conditions of the baseline, or start an epoch with "
+          "--new-conditions",
           p.path.string(), other_conditions(before.header, p.now.header));
     }
-    reset_anchors(p.now);
+    if (!carry_anchors(before, p.now)) forget_anchors(p, options);
   }
   const std::string creep = beyond_anchor(p.now, CreepLimits::of(run.device.backend, limits));
   if (creep.empty() || p.empty()) return p;
@@ -146,11 +164,11 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, const Side
   const Plan p = plan(run, suite, sides, id, options);
   if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
 
-  // In this order: a row that names a blessing of no ledger is seen by the next one, a line of the
-  // ledger that no row carries by nobody.
+  // In this order: after a blessing that was killed between the two only the file is to be restored.
   write_baseline(p.path, p.now);
-  append_blessing(ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite,
-                           describe(run), run.git_sha, options.reason, run.program});
+  append_blessing(ledger,
+                  {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),
+                   run.git_sha, options.reason, run.program, sha256(format_baseline(p.now))});
   std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
                                  p.now.rows.size(), p.changes.size(), id, p.kind);
   for (const BaselineChange& c : p.changes) {
@@ -167,21 +185,11 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
   refuse_noisy_rows(run, sides);
 
   std::set<std::string> suites;
-  int fewest = kEnoughProcesses;
-  for (const auto& [id, side] : sides) {
-    suites.insert(id.suite);
-    if (side.measured()) fewest = std::min(fewest, side.level.n);
-  }
+  for (const auto& [id, side] : sides) suites.insert(id.suite);
   // A refusal of the last suite must not leave the first one blessed.
   for (const std::string& suite : suites) plan(run, suite, sides, "B0000", options);
   std::string text;
   for (const std::string& suite : suites) text += bless_suite(run, suite, sides, options);
-  if (fewest < kEnoughProcesses) {
-    text += fmt::format(
-        "note: some rows have {} process(es); use --rounds {} or more for a baseline that can "
-        "decide\n",
-        fewest, kEnoughProcesses);
-  }
   return text;
 }
 

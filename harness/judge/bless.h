@@ -15,7 +15,7 @@ struct BlessOptions {
   std::filesystem::path baselines;  // the folder that holds <class>/<suite>.tsv and blessings.tsv
   std::string author;
   bool allow_dirty = false;
-  bool accept_creep = false;    // rows may leave their anchors further than CreepLimits
+  bool accept_creep = false;  // rows may leave their anchors further than CreepLimits, or lose them
   bool new_conditions = false;  // replace a baseline of another timer, protocol or flush
 };
 

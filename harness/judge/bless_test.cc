@@ -138,7 +138,7 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
             0u)
       << first;
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\n"),
+  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\t"),
             std::string::npos);
 
   add_run();
@@ -241,7 +241,9 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
   EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
   EXPECT_TRUE(says("--new-conditions")) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 2);
+  EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions", "--accept-creep"}), 0) << out_;
   EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
@@ -283,6 +285,44 @@ TEST_F(GateTest, BlessRefuses) {
   refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
 }
 
+TEST(FailOn, ChangedMeansRowsOfOtherCodeThatStayOpen) {
+  GateResult result;
+  result.suites["s"].against = "base";
+  for (const Outcome outcome : {Outcome::pass, Outcome::pass, Outcome::inconclusive}) {
+    CaseVerdict v;
+    v.outcome = outcome;
+    v.latency = Judgement{};
+    result.cases.push_back(v);
+  }
+  count_outcomes(result);
+  const FailOn changed = parse_fail_on("latency,changed"), latency = parse_fail_on("latency");
+  EXPECT_EQ(decide_exit(result, changed, false), Exit::inconclusive);
+  EXPECT_EQ(decide_exit(result, latency, false), Exit::ok);
+  result.cases[2].same_code = true;
+  EXPECT_EQ(decide_exit(result, changed, false), Exit::ok);
+}
+
+TEST(Undecided, IsWhatDecidedFewerThanHalf) {
+  GateResult result;
+  result.suites["s"].against = "base";
+  const auto add = [&](Outcome outcome, bool yardstick = false) {
+    CaseVerdict v;
+    v.outcome = outcome;
+    v.yardstick = yardstick;
+    v.against = "base";
+    if (outcome == Outcome::pass) v.latency = Judgement{};
+    result.cases.push_back(v);
+  };
+  for (int i = 0; i < 5; ++i) add(Outcome::inconclusive);
+  for (int i = 0; i < 4; ++i) add(Outcome::pass);
+  for (int i = 0; i < 9; ++i) add(Outcome::identical, true);
+  EXPECT_TRUE(undecided(result));
+  EXPECT_EQ(sentence(result, Exit::ok).find("UNDECIDED: "), 0u);
+  add(Outcome::identical);
+  EXPECT_FALSE(undecided(result));
+  EXPECT_EQ(sentence(result, Exit::ok).find("PASS: "), 0u);
+}
+
 TEST(FailOn, Parses) {
   EXPECT_TRUE(parse_fail_on("inconclusive").inconclusive);
   EXPECT_FALSE(parse_fail_on("inconclusive").latency);
@@ -290,16 +330,22 @@ TEST(FailOn, Parses) {
     EXPECT_THROW(parse_fail_on(bad), Error) << bad;
 }
 
-TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRecordedByTheNext) {
+TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRestored) {
   bless_run(add_run());
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  const std::string rows = text_of(baseline());
-  fs::remove(ledger);
-  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
-  EXPECT_EQ(text_of(baseline()), rows);
-  EXPECT_NE(text_of(ledger).find("B0001\t"), std::string::npos) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
-  EXPECT_TRUE(says("nothing moved")) << out_;
+  const std::string rows = text_of(baseline()), lines = text_of(ledger);
+  add_run(slower(0.8));
+  bless_run(2);
+  const std::string recorded = text_of(baseline());
+  std::ofstream(ledger) << lines;
+  EXPECT_EQ(gate(), 2) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 2) << out_;
+  EXPECT_TRUE(says("restore it")) << out_;
+  std::ofstream(baseline()) << rows;
+  bless_run(2);
+  EXPECT_EQ(text_of(baseline()), recorded);
+  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+  EXPECT_EQ(gate(), 0) << out_;
 }
 
 }  // namespace

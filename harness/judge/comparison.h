@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/judge/gate.h"
 #include "harness/judge/replay_rule.h"
@@ -25,12 +26,15 @@ struct Comparison {
   Sides base, head;                 // of all rounds
   Replayed decided;
   std::set<CaseId, CaseIdLess> suspects;  // of the screen
+  std::vector<std::string> changed;       // for GateResult::changed
+  std::vector<CaseId> lacking;            // rows of the base's suites that the head's lack
   int least_rounds = 0;                   // of every row
   uint32_t order_seed = 0;                // of the sides in each round
   bool interrupted = false;
 };
 
-/// The log ratios of one row over the rounds [first, last) that both sides measured.
+/// The log ratios of one row over the rounds [first, last) that both sides measured, of what the
+/// two are compared by.
 PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last);
 
 }  // namespace moegate

@@ -65,6 +65,33 @@ std::string beyond_anchor(const Baseline& baseline, const CreepLimits& limits) {
                      baseline.header.suite, percent(above), percent(limits.geomean));
 }
 
+bool carry_anchors(const Baseline& before, Baseline& now) {
+  constexpr size_t kFewest = 10;
+  if (before.header.judged != now.header.judged) return false;
+  std::map<std::pair<std::string, std::string>, double> own;  // scales
+  std::vector<double> scales;
+  for (const auto& [key, row] : now.rows) {
+    const auto old = before.rows.find(key);
+    if (old == before.rows.end() || row.code.empty() || row.code != old->second.code) continue;
+    own[key] = row.level / old->second.level;
+    scales.push_back(own[key]);
+  }
+  if (scales.size() < kFewest) return false;
+  const double common = median(scales);
+  for (auto& [key, row] : now.rows) {
+    const auto old = before.rows.find(key), left = before.retired.find(key);
+    if (old == before.rows.end() && left == before.retired.end()) continue;
+    const double anchor = old != before.rows.end() ? old->second.anchor : left->second.anchor;
+    const auto scale = own.find(key);
+    row.anchor = std::min(row.level, anchor * (scale == own.end() ? common : scale->second));
+  }
+  for (auto& [key, row] : now.retired) {
+    row.level *= common;
+    row.anchor *= common;
+  }
+  return true;
+}
+
 void reset_anchors(Baseline& baseline) {
   for (auto& [key, row] : baseline.rows) row.anchor = row.level;
 }

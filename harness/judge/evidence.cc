@@ -9,6 +9,7 @@
 
 #include "harness/base/hash.h"
 #include "harness/base/natural_less.h"
+#include "harness/base/stats.h"
 
 namespace moegate {
 namespace {
@@ -94,12 +95,63 @@ void add_seeds(Side& side, const Result& r) {
 }
 
 /// One process that launched other code than the rest, or cannot tell, leaves the side without.
-void add_code(Side& side, const std::string& code) {
-  if (side.processes == 1) {
-    side.code = code;
-  } else if (side.code != code) {
-    side.code.clear();
+void agree(std::string& all, const std::string& one, bool first) {
+  if (first) {
+    all = one;
+  } else if (all != one) {
+    all.clear();
   }
+}
+
+/// Empty where the name or the code is not known.
+std::string yardstick_of(const Result& r) {
+  const bool known = !r.yardstick.empty() && !r.yardstick_code.empty();
+  return known ? r.yardstick + "@" + r.yardstick_code : "";
+}
+
+/// What the processes of one row measured, by round.
+struct Levels {
+  std::map<int, double> all, quiet;
+  std::map<int, double> times, means, mean_times;
+  std::string yardstick;
+};
+
+/// As judged_level(), of the plain means; 0: an older program did not state them.
+double mean_level(const Result& r) {
+  if (r.judged == Judged::span) return r.mean_ns / 1000;
+  return r.judged == Judged::none ? 0 : r.mean_ratio;
+}
+
+void add_level(Levels& levels, const Level& l) {
+  const double level = judged_level(l.result);
+  agree(levels.yardstick, yardstick_of(l.result), levels.all.empty());
+  levels.all[l.round] = level;
+  levels.times[l.round] = l.result.span_ns / 1000;
+  if (mean_level(l.result) > 0) levels.means[l.round] = mean_level(l.result);
+  if (l.result.mean_ns > 0) levels.mean_times[l.round] = l.result.mean_ns / 1000;
+  if (l.result.status == Status::ok) levels.quiet[l.round] = level;
+}
+
+/// On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the
+/// load lasts, the same way in every process: only quiet processes are evidence.
+void conclude(const Levels& levels, Side& side) {
+  constexpr size_t kFewest = 2;
+  const bool ratios = side.judged != Judged::span;
+  side.disturbed = ratios && levels.quiet.size() < kFewest;
+  side.by_round = ratios && !side.disturbed ? levels.quiet : levels.all;
+  side.yardstick = levels.yardstick;
+  std::vector<double> values, tails;
+  for (const auto& [round, level] : side.by_round) {
+    values.push_back(level);
+    side.times[round] = levels.times.at(round);
+    const auto mean = levels.means.find(round), time = levels.mean_times.find(round);
+    if (time != levels.mean_times.end()) side.mean_times.insert(*time);
+    if (mean == levels.means.end()) continue;
+    side.means.insert(*mean);
+    tails.push_back(mean->second / level);
+  }
+  side.level = Evidence::of(values);
+  if (tails.size() == values.size()) side.tail = geometric_mean(tails);
 }
 
 }  // namespace
@@ -110,11 +162,19 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
   return less(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
 }
 
+Quantity compared(const Side& base, const Side& head) {
+  const auto of_ratios = [](const Side& side) {
+    return side.judged == Judged::ratio || side.judged == Judged::is_yardstick;
+  };
+  if (!of_ratios(base) && !of_ratios(head)) return Quantity::level;
+  const bool yardsticks =
+      base.judged == Judged::is_yardstick && head.judged == Judged::is_yardstick;
+  const bool same = !head.yardstick.empty() && base.yardstick == head.yardstick;
+  return yardsticks || !same ? Quantity::time : Quantity::level;
+}
+
 Sides collect(const std::vector<Level>& levels) {
   Sides sides;
-  struct Levels {
-    std::map<int, double> all, quiet;  // by round
-  };
   std::map<CaseId, Levels, CaseIdLess> measured;
   for (const Level& l : levels) {
     const Result& r = l.result;
@@ -126,37 +186,28 @@ Sides collect(const std::vector<Level>& levels) {
     if (!(error <= side.error)) side.error = error;
     side.deterministic = side.deterministic && r.deterministic;
     add_seeds(side, r);
-    add_code(side, r.code);
-    const double level = judged_level(r);
-    if (r.timer.empty() || !(level > 0)) continue;  // verified, not timed
+    agree(side.code, r.code, side.processes == 1);
+    if (r.timer.empty() || !(judged_level(r) > 0)) continue;  // verified, not timed
     side.timer = r.timer;
     if (r.span_ns - r.min_ns < kDitherTicks * r.tick_ns) {
       side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
     }
     side.judged = r.judged;
-    measured[id].all[l.round] = level;
-    if (r.status == Status::ok) measured[id].quiet[l.round] = level;
+    side.noisy += r.status == Status::noisy;
+    side.impossible += r.impossible;
+    side.warm += r.suspect_warm;
+    add_level(measured[id], l);
   }
-  // On a busy host the ratio of two threaded variants shifts by tens of percent for as long as the
-  // load lasts, the same way in every process: only quiet processes are evidence.
-  constexpr size_t kFewest = 2;
-  for (const auto& [id, levels] : measured) {
-    Side& side = sides[id];
-    const bool ratios = side.judged != Judged::span;
-    side.disturbed = ratios && levels.quiet.size() < kFewest;
-    const bool quiet_only = ratios && !side.disturbed;
-    side.by_round = quiet_only ? levels.quiet : levels.all;
-    std::vector<double> values;
-    for (const auto& [round, level] : side.by_round) values.push_back(level);
-    side.level = Evidence::of(values);
-  }
+  for (const auto& [id, levels] : measured) conclude(levels, sides[id]);
   return sides;
 }
 
 Sides collect(const Baseline& baseline) {
   Sides sides;
-  for (const auto& [key, row] : baseline.rows) {
+  const auto add = [&](const std::pair<std::string, std::string>& key, const BaselineRow& row,
+                       bool retired) {
     Side side;
+    side.retired = retired;
     side.level = {std::log(row.level), row.sd, row.n};
     side.error = row.error;
     side.deterministic = row.deterministic;
@@ -165,9 +216,14 @@ Sides collect(const Baseline& baseline) {
     side.code = row.code;
     side.out = row.out;
     side.anchor = row.anchor;
-    side.judged = baseline.header.judged;
+    const bool is_yardstick = row.yardstick.starts_with(key.second + "@");
+    side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
+    side.yardstick = row.yardstick;
+    side.tail = row.tail;
     sides[{baseline.header.suite, key.first, key.second}] = side;
-  }
+  };
+  for (const auto& [key, row] : baseline.retired) add(key, row, true);
+  for (const auto& [key, row] : baseline.rows) add(key, row, false);
   return sides;
 }
 
@@ -187,9 +243,9 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
     if (id.suite != suite || !side.fit()) continue;
     baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
     const double level = side.level.level();
-    baseline.rows[{id.key, id.variant}] = {level,      side.level.sd_log,  side.level.n,
-                                           side.error, side.deterministic, by,
-                                           level,      side.code,          side.out};
+    baseline.rows[{id.key, id.variant}] = {
+        level, side.level.sd_log, side.level.n, side.error,     side.deterministic, by,
+        level, side.code,         side.out,     side.yardstick, side.tail};
   }
   return baseline;
 }

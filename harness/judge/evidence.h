@@ -20,6 +20,12 @@ struct CaseIdLess {
   bool operator()(const CaseId& a, const CaseId& b) const;
 };
 
+/// Which of a side's numbers is compared.
+enum class Quantity {
+  level,  // what `judged` says: the span, or the ratio to the yardstick
+  time    // the span, also where ratios were measured
+};
+
 struct Side {
   Evidence level;    // microseconds, or ratios; n counts the processes that measured it
   double tick = 0;   // of the timer, as a share of the level, where it limits what can be seen
@@ -30,20 +36,44 @@ struct Side {
   /// kernel.
   bool disturbed = false;
   std::map<int, double> by_round;  // the levels behind `level`, for pairing with another side's
+  std::map<int, double> times;     // of the same processes: microseconds of span
+  /// Plain means where `by_round` and `times` leave out what few launches do; a process of an older
+  /// program states none.
+  std::map<int, double> means, mean_times;
+  /// What the ratios are to, "per_token@c0de": the variant and the hash of its code. Empty: they
+  /// are none, or to code that is unknown or not the same in every process.
+  std::string yardstick;
   std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none
+  double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
+  /// Of a baseline: the row left it, and what is known is its last level.
+  bool retired = false;
   std::string timer;
   Status status = Status::ok;  // the worst of its processes
   std::string why;             // of that process
   int processes = 0;
   int affected = 0;  // processes with that status
+  int noisy = 0;     // processes that measured it, but not in quiet
+  /// Processes with a span below the floor of the device's ceilings, or cold as if warm.
+  int impossible = 0, warm = 0;
 
   bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
   /// Whether later runs may be judged against it.
-  bool fit() const { return measured() && !disturbed; }
+  bool fit() const { return measured() && !disturbed && level.sd_log <= kWidestSpread; }
+  const std::map<int, double>& rounds(Quantity q) const {
+    return q == Quantity::time ? times : by_round;
+  }
+  const std::map<int, double>& mean_rounds(Quantity q) const {
+    return q == Quantity::time ? mean_times : means;
+  }
 };
+
+/// What two sides are compared by. A yardstick has no ratio of its own, and ratios to different
+/// yardsticks, or to other code of one, do not compare: such rows are judged by their own time. It
+/// compares within one round only, because a host's absolute times do not compare between days.
+Quantity compared(const Side& base, const Side& head);
 
 using Sides = std::map<CaseId, Side, CaseIdLess>;
 

@@ -64,6 +64,30 @@ TEST(Evidence, TheRowSaysWhatIsJudged) {
   EXPECT_EQ(side_of({l}).level.n, 0) << "nothing was timed";
 }
 
+TEST(Evidence, AYardstickIsKnownOnlyWhenEveryProcessSaysTheSame) {
+  const auto of = [](int round, const std::string& name, const std::string& code) {
+    Level l = level(round);
+    l.result.judged = Judged::ratio;
+    l.result.ratio = 0.5;
+    l.result.mean_ratio = 0.6;
+    l.result.mean_ns = 12000;
+    l.result.yardstick = name;
+    l.result.yardstick_code = code;
+    return l;
+  };
+  const Side side = side_of({of(0, "chain", "c4a1"), of(1, "chain", "c4a1")});
+  EXPECT_EQ(side.yardstick, "chain@c4a1");
+  EXPECT_DOUBLE_EQ(side.tail, 1.2);
+  EXPECT_EQ(side.rounds(Quantity::time), (std::map<int, double>{{0, 10.0}, {1, 10.01}}));
+  EXPECT_EQ(side.mean_rounds(Quantity::level), (std::map<int, double>{{0, 0.6}, {1, 0.6}}));
+  EXPECT_EQ(side.mean_rounds(Quantity::time), (std::map<int, double>{{0, 12.0}, {1, 12.0}}));
+  EXPECT_EQ(compared(side, side), Quantity::level);
+  const Side other = side_of({of(0, "chain", "c4a1"), of(1, "chain", "0ther")});
+  EXPECT_EQ(other.yardstick, "");
+  EXPECT_EQ(compared(side, other), Quantity::time);
+  EXPECT_EQ(side_of({of(0, "chain", "")}).yardstick, "");
+}
+
 TEST(Evidence, ABaselineStatesWhatItsRowsAre) {
   Level one = level(0);
   EXPECT_EQ(to_baseline({}, "nightly", collect({one}), "B0001").header.judged, Judged::span);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/find_baseline.h"
 
+#include "harness/base/error.h"
 #include "harness/judge/gate_candidate.h"
 
 namespace moegate {
@@ -26,6 +27,17 @@ fs::path find_blessed(const fs::path& given, const std::string& klass, const std
 
 fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
   return folder / klass / (suite + ".tsv");
+}
+
+fs::path ledger_of(const fs::path& baseline) {
+  const fs::path folder = fs::absolute(baseline).parent_path();
+  for (const fs::path& place : {folder, folder.parent_path()}) {
+    if (is_file(place / "blessings.tsv")) return place / "blessings.tsv";
+  }
+  usage_error(
+      "{}: no blessings.tsv beside it or one folder above, so nobody blessed it; a baseline "
+      "moves only by `moegate bless`",
+      baseline.string());
 }
 
 BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,

@@ -15,6 +15,10 @@ namespace moegate {
 std::filesystem::path baseline_path(const std::filesystem::path& folder, const std::string& klass,
                                     const std::string& suite);
 
+/// The ledger that a baseline file is recorded in: blessings.tsv beside it or one folder above.
+/// Throws Error(usage) where there is none.
+std::filesystem::path ledger_of(const std::filesystem::path& baseline);
+
 struct BaselinePlaces {
   /// One baseline file, or a folder that holds SUITE.tsv or CLASS/SUITE.tsv.
   std::filesystem::path blessed;

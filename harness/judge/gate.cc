@@ -4,106 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
+#include "harness/judge/doubts.h"
+#include "harness/judge/gate_triage.h"
 #include "harness/judge/left_out.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/replay_rule.h"
 
 namespace moegate {
 namespace {
-
-bool is_broken(Status s) {
-  return s == Status::crashed || s == Status::timeout || s == Status::bad_timer;
-}
-
-std::string what_happened(const Side& side) {
-  std::string text =
-      fmt::format("{} in {} of {} processes", name_of(side.status), side.affected, side.processes);
-  return side.why.empty() ? text : text + ": " + side.why;
-}
-
-constexpr const char* kIdentical = "the same machine code, launched alike";
-
-/// A case of the run beside what it is judged against.
-struct Look {
-  const Side* base;  // measured; null: there is none
-  const Side& head;
-  const std::string& against;
-  const Setting& setting;
-  std::string worse;  // how its outputs are worse than the base's; empty: they are not
-
-  bool comparable() const { return base && head.measured() && head.timer == base->timer; }
-  bool identical() const { return setting.trust_code && same_code(*base, head); }
-  bool is_yardstick() const { return head.judged == Judged::is_yardstick && !setting.pair; }
-  bool disturbed() const { return head.disturbed || base->disturbed; }
-};
-
-/// A case that no line of the triage is about has Outcome::pass until its latency is judged.
-struct Line {
-  bool (*holds)(const Look&);
-  Outcome outcome;
-  std::string (*why)(const Look&);
-};
-
-/// What a case comes to before, or without, its latency: the first line that holds. The order is
-/// the policy.
-constexpr Line kTriage[] = {
-    {[](const Look& l) { return l.head.status == Status::wrong; }, Outcome::wrong,
-     [](const Look& l) { return what_happened(l.head); }},
-    {[](const Look& l) { return is_broken(l.head.status); }, Outcome::missing,
-     [](const Look& l) { return what_happened(l.head); }},
-    {[](const Look& l) { return !l.head.measured(); }, Outcome::missing,
-     [](const Look& l) { return "has no latency any more: " + what_happened(l.head); }},
-    {[](const Look& l) { return l.base == nullptr; }, Outcome::fresh,
-     [](const Look& l) {
-       return std::string(l.against.empty() ? "no baseline" : "nothing to compare with there");
-     }},
-    {[](const Look& l) { return !l.comparable(); }, Outcome::environment,
-     [](const Look& l) {
-       return fmt::format("timed by '{}', the baseline by '{}': not comparable", l.head.timer,
-                          l.base->timer);
-     }},
-    {[](const Look& l) { return !l.worse.empty(); }, Outcome::wrong,
-     [](const Look& l) { return l.worse; }},
-    {[](const Look& l) { return l.identical(); }, Outcome::identical,
-     [](const Look&) { return std::string(kIdentical); }},
-    {[](const Look& l) { return l.is_yardstick(); }, Outcome::pass,
-     [](const Look&) { return std::string("yardstick: judged for accuracy only"); }},
-    {[](const Look& l) { return l.disturbed(); }, Outcome::inconclusive,
-     [](const Look& l) { return what_happened(l.head.disturbed ? l.head : *l.base); }},
-    {[](const Look& l) { return bit_identical(*l.base, l.head); }, Outcome::pass,
-     [](const Look&) { return std::string("output bit-identical"); }},
-};
-
-/// A variant that states that it does not support a case which no baseline has either.
-bool expected_by_nobody(const Look& l) {
-  return !l.base && !l.head.measured() && l.head.status != Status::wrong &&
-         !is_broken(l.head.status);
-}
-
-/// Whether the case's latency is a question; that of a case with worse outputs is one too.
-bool is_judged(const Look& l) {
-  return l.comparable() && !l.identical() && !l.is_yardstick() && !l.disturbed();
-}
-
-CaseVerdict triage(const CaseId& id, const Look& look) {
-  CaseVerdict v;
-  v.id = id;
-  v.against = look.against;
-  v.base = look.base ? look.base->level.level() : 0;
-  v.head = look.head.level.level();
-  v.status = look.head.status;
-  v.drift = !look.worse.empty();
-  const auto line = std::find_if(std::begin(kTriage), std::end(kTriage),
-                                 [&](const Line& l) { return l.holds(look); });
-  if (line == std::end(kTriage)) return v;
-  v.outcome = line->outcome;
-  v.why = line->why(look);
-  return v;
-}
 
 CaseVerdict absent(const CaseId& id, const Side& base, const std::string& against) {
   CaseVerdict v;
@@ -122,9 +33,31 @@ void say_identical(CaseVerdict& v) {
   v.why = kIdentical;
 }
 
+/// A replay compared outputs on the same inputs; stored numbers need not have.
+std::string worse_of(const Look& look, const CaseId& id, const Replayed& replayed) {
+  if (replayed.compared.count(id) == 0) return worse_output(*look.base, look.head);
+  const auto worse = replayed.worse.find(id);
+  return worse == replayed.worse.end() ? "" : worse->second;
+}
+
+/// Leaves a row open that its stored level may pass.
+void hint(CaseVerdict& v, const Look& look, const Replayed& replayed) {
+  if (look.setting.paired || replayed.compared.count(v.id) > 0) return;
+  const std::string why = only_a_replay_decides(*look.base, look.head, look.setting.limits);
+  if (why.empty()) return;
+  v.open = true;
+  v.why += (v.why.empty() ? "" : "; ") + why;
+}
+
 void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
   v.latency = j;
   v.stage = stage;
+  const bool settled = !v.open || j.outcome == Outcome::regressed;
+  if (!settled && !v.drift) {
+    v.outcome = Outcome::inconclusive;
+    v.why = "only a replay decides: " + v.why + "; " + j.why;
+    return;
+  }
   if (!v.drift) {
     v.outcome = j.outcome;
     v.why = v.why.empty() ? j.why : j.why + "; " + v.why;
@@ -165,7 +98,7 @@ void summarise_latency(GateResult& result) {
   if (!changes.empty()) result.median_change = median(changes);
 }
 
-/// A case on stored numbers. Of another device the base's level is moved by what the two differ by.
+/// A row on stored numbers. Of another device the base's level is moved by what the two differ by.
 Question stored_question(const Look& look, const Expectation& e) {
   Question q{look.base->level, look.head.level, look.setting.host ? 0 : look.head.tick};
   if (!e.other_device || look.setting.host) return q;
@@ -193,7 +126,8 @@ std::vector<CaseId> suspects(const GateResult& result) {
   std::vector<CaseId> ids, judged;
   std::vector<Judgement> judgements;
   for (const CaseVerdict& v : result.cases) {
-    if (!v.latency) continue;
+    if (v.open) ids.push_back(v.id);
+    if (v.open || !v.latency) continue;
     judged.push_back(v.id);
     judgements.push_back(*v.latency);
   }
@@ -209,34 +143,42 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   std::vector<size_t> rows;  // places in result.cases of the family
   std::vector<Question> family;
   const Expectation none;
+  const bool trusted = trust_ceilings(head, expected, setting);
   for (const auto& [id, side] : head) {
     const auto it = expected.find(id.suite);
     const Expectation& e = it == expected.end() ? none : it->second;
-    Look look{find_measured(e.sides, id), side, e.against, setting, ""};
-    if (look.comparable()) look.worse = worse_output(*look.base, side);
+    const auto again = replayed.judged.find(id);
+    const bool is_again = again != replayed.judged.end();
+    Look look{find_measured(e.sides, id),      side, e.against, setting, trusted,
+              setting.trust_code && !is_again, ""};
+    if (look.comparable()) look.worse = worse_of(look, id, replayed);
     if (expected_by_nobody(look)) {
       ++result.unsupported;
       continue;
     }
     CaseVerdict v = triage(id, look);
     const bool judged = is_judged(look);
-    const auto again = replayed.judged.find(id);
     if (judged && replayed.identical.count(id) > 0) {
       say_identical(v);
-    } else if (judged && again != replayed.judged.end()) {
+    } else if (judged && is_again) {
       apply_latency(v, again->second, 2);
+    } else if (judged && v.by_time) {
+      v.open = true;
     } else if (judged) {
+      hint(v, look, replayed);
       rows.push_back(result.cases.size());
       family.push_back(stored_question(look, e));
     }
     result.cases.push_back(std::move(v));
   }
   judge_latency(result, rows, family, setting.limits);
+  blame_device(result, expected, replayed);
+  fail_noisier(result, head, expected, setting);
   summarise_latency(result);
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {e.against, e.note, e.other_device, {}};
     for (const auto& [id, base] : e.sides) {
-      if (head.count(id) > 0 || !base.measured()) continue;
+      if (head.count(id) > 0 || !base.measured() || base.retired) continue;
       if (setting.partial) {
         ++result.not_run;
       } else {
@@ -248,6 +190,19 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   leave_open(result, replayed.left_out);
   count_outcomes(result);
   return result;
+}
+
+void add_lacking(GateResult& result, const std::vector<CaseId>& lacking) {
+  for (const CaseId& id : lacking) {
+    CaseVerdict v;
+    v.id = id;
+    const auto suite = result.suites.find(id.suite);
+    if (suite != result.suites.end()) v.against = suite->second.against;
+    v.outcome = Outcome::missing;
+    v.why = "in the base's suite, not in the head's";
+    result.cases.push_back(std::move(v));
+  }
+  count_outcomes(result);
 }
 
 void count_outcomes(GateResult& result) {

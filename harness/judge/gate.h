@@ -20,8 +20,8 @@ struct Setting {
   Limits limits;
   bool host = false;
   bool partial = false;    // less than the whole suites were run: an absent case is not missing
-  bool pair = false;       // two variants against each other: the yardstick is one like any
   bool trust_code = true;  // the same machine code, launched alike, is not judged for latency
+  bool paired = false;     // both sides took part in the same rounds
 };
 
 /// What came out of measuring cases again, side by side with their base.
@@ -31,6 +31,9 @@ struct Replayed {
   std::vector<std::string> notes;          // a sentence each: what happened while it was measured
   std::set<CaseId, CaseIdLess> left_out;   // for want of time
   std::string unable;  // why nothing could be replayed that had to be; empty: it could
+  /// How outputs are worse than the base's on the same inputs; absent or empty: they are not.
+  std::map<CaseId, std::string, CaseIdLess> worse = {};
+  std::set<CaseId, CaseIdLess> compared = {};  // outputs on the same inputs
 };
 
 /// One suite's expectation: where it comes from and what it says.
@@ -50,17 +53,27 @@ struct CaseVerdict {
   std::string against;
   Outcome outcome = Outcome::pass;
   std::string why;
+  /// Compared by its own time though ratios were measured (Quantity::time): the numbers are
+  /// microseconds, and only rounds of both sides decide.
+  bool by_time = false;
+  bool yardstick = false;  // what ratios are to: that it is unchanged decides nothing
+  /// The numbers at hand cannot settle it, whatever they say of its latency: worth a replay.
+  bool open = false;
   double base = 0, head = 0;         // microseconds or ratios; 0: none
   std::optional<Judgement> latency;  // absent where latency was not judged
   int stage = 0;                     // 0: latency not judged, 1: on stored numbers, 2: replayed
   std::string waiver;                // id of the waiver that applies; empty for none
   bool drift = false;                // wrong only compared with the baseline: a larger error
   Status status = Status::ok;        // of the run's worst process
+  bool same_code = false;            // both sides are known to have launched the same machine code
   double creep = 0;  // slower than its anchor by at least this share, where that is known
 };
 
 struct GateResult {
   std::vector<CaseVerdict> cases;
+  /// A sentence each: what was removed, renamed, loosened or edited, so that this judges less or
+  /// otherwise than the base's would.
+  std::vector<std::string> changed;
   std::map<std::string, Expectation> suites;  // without their sides
   std::map<Outcome, int> counts;
   int not_judged = 0;  // new rows of suites that there is something to compare with
@@ -77,6 +90,9 @@ struct GateResult {
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
 
+/// Adds rows that the base's suites have and the head's lack: Outcome::missing.
+void add_lacking(GateResult& result, const std::vector<CaseId>& lacking);
+
 /// Sets `counts` and `not_judged` from the cases, after something changed an outcome.
 void count_outcomes(GateResult& result);
 
@@ -85,8 +101,8 @@ void count_outcomes(GateResult& result);
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
 
-/// Cases whose latency the numbers at hand do not settle: everything judged but not shown equal.
-/// These are worth a replay.
+/// Rows whose latency the numbers at hand do not settle: everything judged but not shown equal, and
+/// what only compares by time. These are worth a replay.
 std::vector<CaseId> suspects(const GateResult& result);
 
 /// Whether both sides are known to have launched the same machine code in the same way.
@@ -95,6 +111,7 @@ bool same_code(const Side& base, const Side& head);
 /// --fail-on
 struct FailOn {
   bool latency = true, accuracy = true, coverage = true, environment = true, inconclusive = false;
+  bool changed = false;  // inconclusive rows whose machine code is not known to be the same
 };
 /// "latency,accuracy"; throws Error(usage) listing the choices.
 FailOn parse_fail_on(const std::string& list);
@@ -104,8 +121,8 @@ FailOn parse_fail_on(const std::string& list);
 /// new rows that were not judged, and undecided() results, too.
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline);
 
-/// There was something to compare with, and not one case could be compared with it. A host's
-/// yardsticks, which are judged for accuracy only, do not count beside cases that are left open.
+/// There was something to compare with, and fewer than half of the rows could be compared with it:
+/// the others are inconclusive, new, missing, or were measured in another environment.
 bool undecided(const GateResult& result);
 
 /// "FAIL (exit 10): 2 regressed, 3 inconclusive, 52 pass of 57 rows; ..." Exit 0 is PASS,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "harness/base/error.h"
+#include "harness/judge/find_baseline.h"
 
 namespace moegate {
 namespace {
@@ -31,6 +32,17 @@ Expectation expectation(const Baseline& baseline, const fs::path& path, const Ru
   return e;
 }
 
+/// A row that spreads so much, or of one process, sees nothing: it would be left open every night.
+void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
+  for (const auto& [key, row] : baseline.rows) {
+    if (row.n >= 2 && row.sd <= kWidestSpread) continue;
+    usage_error(
+        "{}: {} {} has sd={:.3g}% n={}; no row may spread by more than {} or rest on one "
+        "process: bless a run that measured it better",
+        path.string(), key.first, key.second, 100 * row.sd, row.n, limit(kWidestSpread));
+  }
+}
+
 /// An empty file promises nothing, not even its conditions.
 Baseline read_candidate(const fs::path& path, const RunInfo& run, const std::string& suite) {
   std::error_code ignored;  // what cannot be looked at is not there
@@ -47,6 +59,9 @@ std::string name_in_candidate(const RunInfo& run) {
 /// Why the run may not become what later ones are judged against; empty when it may.
 std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides) {
   if (run.status != "complete") return fmt::format("the run is {}", run.status);
+  if (is_partial(run)) {
+    return "the run measured only a part of its suites (--filter, --kernel, --axis or --shard)";
+  }
   for (const auto& [id, side] : sides) {
     if (id.suite == suite && !side.measured() && side.status != Status::unsupported)
       return fmt::format("{} {} is {}", id.key, id.variant, name_of(side.status));
@@ -80,7 +95,10 @@ std::string record_note(const fs::path& path, const Baseline& candidate, const s
 }  // namespace
 
 Expectation expect_baseline(const fs::path& path, const RunInfo& run, const std::string& suite) {
-  return expectation(read_comparable(path, run, suite), path, run);
+  const Baseline baseline = read_comparable(path, run, suite);
+  check_recorded(path, ledger_of(path));
+  refuse_unfit_rows(baseline, path);
+  return expectation(baseline, path, run);
 }
 
 Expectation expect_candidate(const fs::path& path, const RunInfo& run, const std::string& suite,

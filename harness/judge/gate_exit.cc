@@ -21,6 +21,9 @@ bool slower(const GateResult& result) {
   return false;
 }
 
+/// With a smaller share of its rows decided, a verdict says nothing of the whole.
+constexpr double kFewestDecided = 0.5;
+
 /// No suite has a baseline, a candidate or a base run.
 bool lacks_everything(const GateResult& result) {
   return std::all_of(result.suites.begin(), result.suites.end(),
@@ -30,6 +33,7 @@ bool lacks_everything(const GateResult& result) {
 bool is_compared(const CaseVerdict& v) {
   switch (v.outcome) {
     case Outcome::identical:
+      return !v.yardstick;
     case Outcome::wrong:
     case Outcome::waived:
       return true;
@@ -38,9 +42,11 @@ bool is_compared(const CaseVerdict& v) {
   }
 }
 
+/// New rows of a suite without any baseline are open only beside nothing that was compared.
 bool is_open(const CaseVerdict& v) {
-  return v.outcome == Outcome::inconclusive || v.outcome == Outcome::fresh ||
-         v.outcome == Outcome::environment || v.outcome == Outcome::missing;
+  return v.outcome == Outcome::inconclusive ||
+         (v.outcome == Outcome::fresh && !v.against.empty()) || v.outcome == Outcome::environment ||
+         v.outcome == Outcome::missing;
 }
 
 std::string first_word(const GateResult& result, Exit exit) {
@@ -52,23 +58,23 @@ std::string first_word(const GateResult& result, Exit exit) {
 }  // namespace
 
 bool undecided(const GateResult& result) {
-  const auto& cases = result.cases;
-  return !lacks_everything(result) && std::none_of(cases.begin(), cases.end(), is_compared) &&
-         std::any_of(cases.begin(), cases.end(), is_open);
+  if (lacks_everything(result)) return false;
+  const auto decided = std::ranges::count_if(result.cases, is_compared);
+  const auto open = std::ranges::count_if(result.cases, is_open);
+  return static_cast<double>(decided) < kFewestDecided * static_cast<double>(decided + open);
 }
 
 FailOn parse_fail_on(const std::string& list) {
-  FailOn f{false, false, false, false, false};
-  const std::map<std::string, bool*> names = {{"latency", &f.latency},
-                                              {"accuracy", &f.accuracy},
-                                              {"coverage", &f.coverage},
-                                              {"environment", &f.environment},
-                                              {"inconclusive", &f.inconclusive}};
+  FailOn f{false, false, false, false, false, false};
+  const std::map<std::string, bool*> names = {
+      {"latency", &f.latency},         {"accuracy", &f.accuracy},         {"coverage", &f.coverage},
+      {"environment", &f.environment}, {"inconclusive", &f.inconclusive}, {"changed", &f.changed}};
   for (const std::string& name : split_list(list)) {
     const auto it = names.find(name);
     if (it == names.end()) {
       usage_error(
-          "--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, inconclusive",
+          "--fail-on '{}' is unknown; use latency, accuracy, coverage, environment, changed, "
+          "inconclusive",
           name);
     }
     *it->second = true;
@@ -87,6 +93,9 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   }
   const bool uncovered = result.cases.empty() || count(Outcome::missing) > 0;
   const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
+  const bool changed = std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
+    return v.outcome == Outcome::inconclusive && !v.same_code;
+  });
   const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
   return gravest({
       due(Exit::environment,
@@ -95,7 +104,7 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
       due(Exit::latency, fail_on.latency && slower(result)),
       due(Exit::coverage, fail_on.coverage && uncovered),
       due(Exit::waiver, !result.waiver_problems.empty()),
-      due(Exit::inconclusive, fail_on.inconclusive && open),
+      due(Exit::inconclusive, (fail_on.inconclusive && open) || (fail_on.changed && changed)),
       due(Exit::no_baseline, lacks_baseline),
   });
 }

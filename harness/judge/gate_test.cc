@@ -87,6 +87,7 @@ TEST_F(GateTest, AGrownErrorFails) {
     return true;
   });
   EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("1 inconclusive, 3 pass")) << "on other inputs it may be\n" << out_;
   add_run([](Row& row, int) {
     if (is(row, "8", "fused")) row.result.accuracy = {accuracy(NAN)};
     return true;
@@ -225,8 +226,8 @@ TEST_F(GateTest, AnotherGpuOfTheClassIsJudgedWithWiderErrors) {
     row.result.span_ns *= 1.05;
     return true;
   });
-  EXPECT_EQ(gate(), 21) << "four rows say nothing of two devices\n" << out_;
-  EXPECT_TRUE(says("4 inconclusive")) << out_;
+  EXPECT_EQ(gate(), 21) << "nothing was replayed\n" << out_;
+  EXPECT_TRUE(says("4 environment, 0 inconclusive")) << out_;
   EXPECT_TRUE(says("recorded on another device: GPU-1")) << out_;
 }
 
@@ -242,7 +243,7 @@ TEST_F(GateTest, AHostIsJudgedByItsRatios) {
     return true;
   });
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(says("4 pass of 4 rows; median change +0.0 %")) << out_;
+  EXPECT_TRUE(says("2 identical, 2 pass of 4 rows; median change +0.0 %")) << out_;
   add_run([](Row& row, int) {
     if (row.variant == "fused" && row.tokens == "8") row.result.ratio *= 2;
     return true;
@@ -269,7 +270,33 @@ TEST_F(GateTest, ABusyHostIsInconclusiveNotSlower) {
   EXPECT_TRUE(says("the machine was busy")) << out_;
   add_run(busy(2));  // two quiet processes are evidence, and they see no change
   EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(says("4 pass of 4 rows")) << out_;
+  EXPECT_TRUE(says("2 identical, 2 pass of 4 rows")) << out_;
+}
+
+TEST_F(GateTest, RatiosToAnotherYardstickDoNotCompare) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  bless_run(add_run());
+  EXPECT_NE(text_of(baseline()).find("by=B0001 yardstick=chain@c4a1\n"), std::string::npos)
+      << text_of(baseline());
+  const auto slower = [](const char* name, const char* code) {
+    return [=](Row& row, int) {
+      row.result.yardstick = name;
+      row.result.yardstick_code = code;
+      if (row.variant == "chain") row.result.code = code;
+      row.result.span_ns *= 3;  // both, so that no ratio shows it
+      return true;
+    };
+  };
+  for (const auto& [name, code] : {std::pair{"chain", "0ther"}, {"naive", "c4a1"}, {"chain", ""}}) {
+    add_run(slower(name, code));
+    EXPECT_EQ(gate(), 0) << out_;
+    EXPECT_TRUE(says("UNDECIDED: ")) << out_;
+    EXPECT_TRUE(says("judged by its own time: its yardstick is")) << out_;
+  }
+  add_run(slower("chain", "c4a1"));
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("2 identical, 2 pass of 4 rows")) << "a slower day\n" << out_;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/sha256.h"
 #include "harness/judge/baseline.h"
 
 namespace moegate {
@@ -16,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLedgerHeader =
-    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\n";
+    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n";
 
 /// A field must not end its column or its line.
 std::string one_field(std::string text) {
@@ -25,23 +26,72 @@ std::string one_field(std::string text) {
   return text.empty() ? "-" : text;
 }
 
+/// The fields between tabs; "-" is empty.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream in(line);
+  for (std::string field; std::getline(in, field, '\t');) {
+    fields.push_back(field == "-" ? "" : field);
+  }
+  return fields;
+}
+
+Blessing parse_blessing(const std::string& line, const std::string& place) {
+  std::vector<std::string> f = fields_of(line);
+  const bool is_id = !f.empty() && f[0].size() >= 2 && f[0].size() <= 9 && f[0][0] == 'B' &&
+                     f[0].find_first_not_of("0123456789", 1) == std::string::npos;
+  if (!is_id || f.size() < 2) {
+    usage_error("{}: '{}' does not start with an id like B0001 and a tab", place, line);
+  }
+  constexpr size_t kFields = 11;
+  if (f.size() > kFields) usage_error("{}: has {} fields, not {}", place, f.size(), kFields);
+  f.resize(kFields);  // older lines end before the program, or before the hash
+  return {f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10]};
+}
+
 }  // namespace
 
-std::string next_blessing(const fs::path& ledger) {
+std::vector<Blessing> read_ledger(const fs::path& ledger) {
   std::error_code ignored;
   std::istringstream in(fs::exists(ledger, ignored) ? read_file(ledger) : "");
-  int last = 0, number = 0;
+  std::vector<Blessing> blessings;
+  int number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.empty() || line[0] == '#') continue;
-    int id = 0;
-    char tab = 0;
-    if (std::sscanf(line.c_str(), "B%d%c", &id, &tab) != 2 || tab != '\t') {
-      usage_error("{}:{}: '{}' does not start with an id like B0001 and a tab", ledger.string(),
-                  number, line);
-    }
-    last = std::max(last, id);
+    blessings.push_back(parse_blessing(line, fmt::format("{}:{}", ledger.string(), number)));
   }
+  return blessings;
+}
+
+void check_recorded(const fs::path& path, const fs::path& ledger) {
+  const BaselineHeader header = read_baseline(path).header;
+  const Blessing* last = nullptr;
+  bool hashes = false, expects = false;  // an earlier line has a hash
+  const std::vector<Blessing> blessings = read_ledger(ledger);
+  for (const Blessing& b : blessings) {
+    if (b.klass == header.klass && b.suite == header.suite) {
+      last = &b;
+      expects = hashes;
+    }
+    hashes = hashes || !b.sha256.empty();
+  }
+  const std::string remedy =
+      "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
+  if (last == nullptr) {
+    usage_error("{}: {} has no line for class '{}', suite '{}'; {}", path.string(), ledger.string(),
+                header.klass, header.suite, remedy);
+  }
+  if (last->sha256.empty() && !expects) return;  // of a program that stated no hash
+  const std::string is = sha256(read_file(path));
+  if (last->sha256 == is) return;
+  usage_error("{}: its SHA-256 is {}, {} blessed {} in {}; {}", path.string(), is, last->id,
+              last->sha256.empty() ? "no hash" : last->sha256, ledger.string(), remedy);
+}
+
+std::string next_blessing(const fs::path& ledger) {
+  int last = 0;
+  for (const Blessing& b : read_ledger(ledger)) last = std::max(last, std::stoi(b.id.substr(1)));
   return fmt::format("B{:04}", last + 1);
 }
 
@@ -65,8 +115,9 @@ void append_blessing(const fs::path& ledger, const Blessing& b) {
   std::error_code ignored;  // the write below says what is wrong
   fs::create_directories(ledger.parent_path(), ignored);
   std::string line = fs::exists(ledger, ignored) ? "" : kLedgerHeader;
-  const std::array<std::string, 10> fields = {b.id,    b.date, b.kind,    b.author, b.klass,
-                                              b.suite, b.run,  b.git_sha, b.reason, b.program};
+  const std::array<std::string, 11> fields = {b.id,     b.date,    b.kind,  b.author,
+                                              b.klass,  b.suite,   b.run,   b.git_sha,
+                                              b.reason, b.program, b.sha256};
   for (size_t i = 0; i < fields.size(); ++i) {
     line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
   }

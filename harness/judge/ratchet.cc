@@ -18,6 +18,7 @@ constexpr double kSeedBits = 0.25;
 constexpr double kSeedShare = 0.8;
 constexpr double kRowGrowth = 2;
 constexpr double kBiasGrowth = 2e-3;
+constexpr double kTinyBias = 1e-4, kTinyBiasGrowth = 5e-4;  // of a base that has hardly any
 constexpr double kUnpairedBits = 2;  // other seeds of the same kind move an error by less
 constexpr double kTinyError = 1e-6;
 constexpr double kTinyRow = 3e-6;
@@ -83,14 +84,15 @@ std::string worse_row(const std::vector<Pair>& pairs) {
 
 std::string worse_bias(const std::vector<Pair>& pairs) {
   const auto [base, head] = largest(pairs, &SeedError::bias);
-  if (head - base <= kBiasGrowth) return "";
+  const double most = base < kTinyBias ? kTinyBiasGrowth : kBiasGrowth;
+  if (head - base <= most) return "";
   return fmt::format("scale off by {:.2g} against {:.2g}, more than {:g} further", head, base,
-                     kBiasGrowth);
+                     most);
 }
 
-std::string worse_unpaired(const Side& base, const Side& head) {
+std::string unpaired(const Side& base, const Side& head, double most) {
   const double change = bits(base.error, head.error);
-  if (change <= kUnpairedBits || head.error - base.error <= kTinyError) return "";
+  if (change <= most || head.error - base.error <= kTinyError) return "";
   return fmt::format("error {:.2g} against {:.2g} in the baseline, {:+.1f} bits", head.error,
                      base.error, change);
 }
@@ -107,12 +109,17 @@ bool bit_identical(const Side& base, const Side& head) {
   return !base.out.empty() && base.out == head.out;
 }
 
+std::string maybe_worse_output(const Side& base, const Side& head) {
+  if (!common_seeds(base, head).empty()) return "";
+  return unpaired(base, head, kMeanBits);
+}
+
 std::string worse_output(const Side& base, const Side& head) {
   if (base.deterministic && !head.deterministic) {
     return "outputs differ between launches on the same input; the baseline's did not";
   }
   const auto pairs = common_seeds(base, head);
-  if (pairs.empty()) return worse_unpaired(base, head);
+  if (pairs.empty()) return unpaired(base, head, kUnpairedBits);
   for (const auto& worse : {worse_on_average, worse_row, worse_bias}) {
     const std::string why = worse(pairs);
     if (!why.empty()) return why;

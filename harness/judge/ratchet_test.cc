@@ -52,6 +52,13 @@ TEST(Ratchet, FourOfFiveSeedsMustBeWorse) {
   EXPECT_EQ(worse_output(base, head), "") << "the same bits are the same error";
 }
 
+TEST(Ratchet, AScaleThatWasRightMayMoveByLess) {
+  const Side base = side_with(1e-3, 1e-2, 5e-5);
+  EXPECT_EQ(worse_output(base, side_with(1e-3, 1e-2, 5e-4)), "");
+  EXPECT_TRUE(names(worse_output(base, side_with(1e-3, 1e-2, 6e-4)), "more than 0.0005 further"));
+  EXPECT_EQ(worse_output(side_with(1e-3, 1e-2, 2e-4), side_with(1e-3, 1e-2, 2e-3)), "");
+}
+
 TEST(Ratchet, AWorseRowOrScaleShowsThoughTheTensorDoesNot) {
   const Side base = side_with(1e-3, 4e-3, 1e-3);
   EXPECT_EQ(worse_output(base, side_with(1e-3, 8e-3, 1e-3)), "");

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/judge/tails.h"
+
 namespace moegate {
 namespace {
 
@@ -30,7 +32,18 @@ Limits one_look(Limits limits) {
   return limits;
 }
 
+std::vector<Judgement> judge_rounds(std::span<const PairedQuestion> family, const Limits& limits,
+                                    double doubt) {
+  auto judged = judge_pairs(family, limits);
+  judge_tails(family, limits, doubt, judged);
+  return judged;
+}
+
 }  // namespace
+
+std::vector<Judgement> screen(std::span<const PairedQuestion> family, const Limits& limits) {
+  return judge_rounds(family, limits, kDoubtOnTheWay);
+}
 
 std::vector<size_t> suspects(std::span<const Judgement> screened) {
   std::vector<size_t> go_on;
@@ -42,8 +55,8 @@ std::vector<size_t> suspects(std::span<const Judgement> screened) {
 
 Confirmed confirm(std::span<const PairedQuestion> family, const Limits& limits,
                   const ReplayPlan& plan) {
-  if (plan.extra_rounds == 0) return {judge_pairs(family, limits), {}};
-  Confirmed confirmed{judge_pairs(family, one_look(limits)), {}};
+  if (plan.extra_rounds == 0) return {judge_rounds(family, limits, kLastDoubt), {}};
+  Confirmed confirmed{judge_rounds(family, one_look(limits), kDoubtOnTheWay), {}};
   for (size_t i = 0; i < family.size(); ++i) {
     if (confirmed.judgements[i].outcome == Outcome::inconclusive) confirmed.undecided.push_back(i);
   }
@@ -56,7 +69,7 @@ std::vector<Judgement> extend(Confirmed first, std::span<const PairedQuestion> a
     throw std::invalid_argument(
         fmt::format("{} rows extended, {} are undecided", again.size(), first.undecided.size()));
   }
-  const auto judged = judge_pairs(again, one_look(limits));
+  const auto judged = judge_rounds(again, one_look(limits), kLastDoubt);
   for (size_t i = 0; i < judged.size(); ++i) first.judgements[first.undecided[i]] = judged[i];
   return std::move(first.judgements);
 }

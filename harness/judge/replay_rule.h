@@ -8,6 +8,7 @@
 // - The extension is planned before anything is seen and judges its new rounds alone. Each of the
 //   two looks gets half of alpha. Their sum bounds the chance of any false alarm.
 // - There is no third look.
+// - Tails (tails.h) are two families more, each with an alpha of its own.
 #pragma once
 
 #include <span>
@@ -24,6 +25,9 @@ struct ReplayPlan {
   int rounds = 12;
   int extra_rounds = 24;
 };
+
+/// Judges the screening rounds, tails included. No verdict but for what is no suspect.
+std::vector<Judgement> screen(std::span<const PairedQuestion> family, const Limits& limits);
 
 /// Indices of the suspects of a screen. It keeps back a row that is shown equal and
 /// unsuspicious in both directions (p >= .05 each), and one that was not judged by its time (wrong,

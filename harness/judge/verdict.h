@@ -91,6 +91,10 @@ std::vector<Judgement> judge_family(std::span<const Question> family, const Limi
 struct PairedQuestion {
   std::vector<double> log_ratios;  // log(head / base), one per round
   double tick = 0;                 // of the timer, as a share of the level
+  /// The same of plain means, of the rounds where both sides state them.
+  std::vector<double> mean_log_ratios;
+  /// The logs behind log_ratios, of each side.
+  std::vector<double> base_logs, head_logs;
 };
 
 /// Like judge_family, over paired rounds: the mean log ratio against its moderated spread over

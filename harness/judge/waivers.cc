@@ -23,6 +23,7 @@ using std::chrono::sys_days;
 
 constexpr int kLongestLatency = 90;  // days
 constexpr int kLongestOther = 14;
+constexpr double kLargestRegression = 0.25;
 
 /// The fields of one section, and where it is, so that a message names both.
 struct Section {
@@ -89,6 +90,10 @@ Waiver::Metric parse_metric(const Section& s, const std::string& text) {
 double parse_bound(const Section& s, const std::string& text) {
   const auto share = parse_percent(text);
   if (!share) s.fail("max_regression '{}' is not a share; write it in percent, like 6%", text);
+  if (*share > kLargestRegression) {
+    s.fail("max_regression {} is more than {}; accept such a loss with `moegate bless`", text,
+           limit(kLargestRegression));
+  }
   return *share;
 }
 
@@ -98,9 +103,13 @@ int parse_max_cases(const Section& s, const std::string& text) {
   return *count;
 }
 
-void check_life(const Section& s, const Waiver& w) {
+void check_life(const Section& s, const Waiver& w, sys_days day) {
   const bool latency = w.metric == Waiver::Metric::latency;
   const int longest = latency ? kLongestLatency : kLongestOther;
+  if (w.created > day) {
+    s.fail("was created {:%F}, after today, {:%F}; a waiver's life starts when it is written",
+           w.created, day);
+  }
   if (w.expires <= w.created) {
     s.fail("expires {:%F}, not after it was created, {:%F}", w.expires, w.created);
   }
@@ -119,7 +128,7 @@ void refuse_unknown(const Section& s) {
   }
 }
 
-Waiver to_waiver(const std::string& id, Section s) {
+Waiver to_waiver(const std::string& id, Section s, sys_days day) {
   refuse_unknown(s);
   Waiver w;
   w.id = id;
@@ -136,7 +145,7 @@ Waiver to_waiver(const std::string& id, Section s) {
   w.created = parse_day(s, "created", s.take("created"));
   w.expires = parse_day(s, "expires", s.take("expires"));
   if (!s.fields.empty()) s.fail("has a max_regression; only a waiver of metric latency has one");
-  check_life(s, w);
+  check_life(s, w, day);
   return w;
 }
 
@@ -146,7 +155,7 @@ sys_days today() {
   return std::chrono::floor<days>(std::chrono::system_clock::now());
 }
 
-std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name) {
+std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
   refuse_what_would_be_lost(text, name);
   std::istringstream in(text);
   std::vector<std::pair<std::string, Section>> sections;  // in the order of the file
@@ -165,7 +174,7 @@ std::vector<Waiver> parse_waivers(const std::string& text, const std::string& na
     usage_error("{}: {}", name, e.what());
   }
   std::vector<Waiver> waivers;
-  for (auto& [id, section] : sections) waivers.push_back(to_waiver(id, std::move(section)));
+  for (auto& [id, section] : sections) waivers.push_back(to_waiver(id, std::move(section), day));
   return waivers;
 }
 

@@ -31,9 +31,11 @@ struct Waiver {
 std::chrono::sys_days today();
 
 /// The waivers of an INI text. Throws Error(usage) naming `name`, the section and the field for
-/// anything unknown, missing, given twice, or cut short by a '#', and for a life of more than 90
-/// days (latency) or 14 days (accuracy, coverage).
-std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name);
+/// anything unknown, missing, given twice, or cut short by a '#', for a waiver created after
+/// `day`, a life of more than 90 days (latency) or 14 days (accuracy, coverage), and a
+/// max_regression of more than 25 %.
+std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name,
+                                  std::chrono::sys_days day = today());
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 /// Those of ci/waivers.ini in the tool's home; none where there is no such file.
 std::vector<Waiver> waivers_of_home();

@@ -38,7 +38,7 @@ sys_days day(int month, unsigned d) {
 
 std::string refusal(const std::string& text) {
   try {
-    parse_waivers(text, "w.ini");
+    parse_waivers(text, "w.ini", day(11, 20));
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Exit::usage);
     return e.what();
@@ -47,7 +47,8 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Waivers, AreReadInOrder) {
-  const auto waivers = parse_waivers(std::string(kText) + with("[W-1]", "\n[W-0.2]"), "w.ini");
+  const auto waivers =
+      parse_waivers(std::string(kText) + with("[W-1]", "\n[W-0.2]"), "w.ini", day(11, 20));
   ASSERT_EQ(waivers.size(), 2u);
   EXPECT_EQ(waivers[1].id, "W-0.2");
   const Waiver& w = waivers[0];
@@ -75,6 +76,9 @@ TEST(Waivers, LintNamesSectionAndField) {
       {with("owner = alice", "owner ="), "w.ini: [W-1] lacks 'owner'"},
       {with("owner = alice", "alice"), "w.ini: "},
       {with("= latency", "= speed"), "metric 'speed' is unknown"},
+      {with("6%", "26%"), "max_regression 26% is more than 25 %"},
+      {replaced(with("2026-11-01", "2036-01-01"), "2026-12-01", "2036-03-30"),
+       "was created 2036-01-01, after today, 2026-11-20"},
       {with("6%", "0.06"), "max_regression '0.06' is not a share"},
       {with("= latency", "= accuracy"), "has a max_regression"},
       {with("= 2\n", "= 0\n"), "max_cases '0'"},
@@ -114,7 +118,7 @@ GateResult waive(std::vector<CaseVerdict> cases, const std::string& text, sys_da
                  bool full = true) {
   GateResult result;
   result.cases = std::move(cases);
-  apply_waivers(result, parse_waivers(text, "w.ini"), "nvidia-h200", on, full);
+  apply_waivers(result, parse_waivers(text, "w.ini", day(11, 20)), "nvidia-h200", on, full);
   return result;
 }
 

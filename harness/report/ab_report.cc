@@ -23,8 +23,10 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
   for (const auto& [id, side] : comparison.base) expected[id.suite].sides[id] = side;
   Setting setting{report.limits, backend == Backend::host, comparison.interrupted};
   setting.trust_code = comparison.trust_code;
-  setting.pair = comparison.pair.has_value();
+  setting.paired = true;
   report.result = judge(comparison.head, expected, setting, comparison.decided);
+  report.result.changed = comparison.changed;
+  add_lacking(report.result, comparison.lacking);
   PrTables tables =
       read_pr_tables(store, comparison.base_run, comparison.head_run, comparison.pair);
   tables.result = report.result;

@@ -19,6 +19,11 @@ std::string level_text(double level) {
   return level > 0 ? fmt::format("{:.4g}", level) : "";
 }
 
+/// Where it is not the column's.
+std::string unit_of(const CaseVerdict& v, bool host) {
+  return host && v.by_time ? " us" : "";
+}
+
 std::string bounds_text(const CaseVerdict& v) {
   if (!v.latency) return "";
   return fmt::format("{} … {}", percent(v.latency->low), percent(v.latency->high));
@@ -37,8 +42,8 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
     table.rows.push_back({{name_of(v->outcome)},
                           cell(v->id.key),
                           cell(v->id.variant),
-                          {level_text(v->base), true},
-                          {level_text(v->head), true},
+                          {level_text(v->base) + unit_of(*v, host), true},
+                          {level_text(v->head) + unit_of(*v, host), true},
                           {v->latency ? percent(v->latency->effect) : "", true},
                           {bounds_text(*v)},
                           cell((v->stage == 2 ? "replayed: " : "") + v->why)});
@@ -121,6 +126,14 @@ std::string left_out_text(const GateResult& result) {
                      rows.size() > kShown ? ", …" : ".");
 }
 
+List changed(const GateResult& result) {
+  List list;
+  for (const std::string& what : result.changed) {
+    list.items.push_back({bold("changed:"), plain(" " + what)});
+  }
+  return list;
+}
+
 /// What happened while measuring, waivers, and what each suite was judged against.
 List context(const GateResult& result) {
   List list;
@@ -162,6 +175,7 @@ Page gate_page(const GateReport& report) {
   const bool ab = !report.ab.empty();  // its tables name every improvement
   Page page{{}, "verdict.json"};
   page.sections.push_back({0, {Paragraph{{{bold(sentence(result, report.exit))}}}}});
+  if (!result.changed.empty()) page.sections.push_back({0, {changed(result)}});
   page.sections.push_back({kContext, {context(result)}});
   add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);
   add_cases(page, kWaived, "Waived", worst_first(result, {Outcome::waived}), host);

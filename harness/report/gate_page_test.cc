@@ -22,6 +22,24 @@ TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
   EXPECT_EQ(comment(report).find("moegate bless"), std::string::npos);
 }
 
+TEST(Report, WhatChangedBesideTheKernelsComesFirst) {
+  auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+  report.result.changed = {"ci/waivers.ini was edited", "variant b of op was removed or renamed"};
+  const std::string text = comment(report);
+  const size_t first = text.find("**changed:** ci/waivers.ini was edited");
+  EXPECT_LT(first, text.find("changed:** variant b of op")) << text;
+  EXPECT_LT(text.find("changed:** variant b of op"), text.find("Failures")) << text;
+  EXPECT_NE(verdict_json(report).find("variant b of op was removed or renamed"), std::string::npos);
+}
+
+TEST(Report, ATimeOfARowOfRatiosSaysItsUnit) {
+  auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+  report.run.device.backend = Backend::host;
+  EXPECT_EQ(comment(report).find("10 us"), std::string::npos) << comment(report);
+  report.result.cases[0].by_time = true;
+  EXPECT_NE(comment(report).find("10 us"), std::string::npos) << comment(report);
+}
+
 TEST(Report, CellsShowWhatTheySay) {
   auto report = report_on({verdict(Outcome::wrong, "a")});
   report.result.cases[0].why = "kernel<int> | `x` \xff";

@@ -19,6 +19,7 @@ Json case_json(const CaseVerdict& v) {
   j["stage"] = v.stage;
   if (!v.waiver.empty()) j["waiver"] = v.waiver;
   if (v.creep > 0) j["creep"] = v.creep;
+  if (v.by_time) j["by"] = "time";
   if (v.base > 0) j["base"] = v.base;
   if (v.head > 0) j["head"] = v.head;
   if (v.latency) {
@@ -77,6 +78,7 @@ std::string verdict_json(const GateReport& report) {
             {"throttle", report.throttle},
             {"notes", result.notes},
             {"left_out", result.left_out},
+            {"changed", result.changed},
             {"waivers", result.waiver_notes},
             {"waiver_problems", result.waiver_problems}};
   for (int o = 0; o < kOutcomes; ++o) {

@@ -43,8 +43,9 @@ double two_sided(double df) {
 /// Log speed-ups of a row by round.
 std::map<int, double> by_round(const PrRow& row) {
   std::map<int, double> values;
-  for (const auto& [round, level] : row.head->by_round) {
-    const double* base = find_or_null(row.base->by_round, round);
+  const Quantity quantity = compared(*row.base, *row.head);
+  for (const auto& [round, level] : row.head->rounds(quantity)) {
+    const double* base = find_or_null(row.base->rounds(quantity), round);
     if (base) values[round] = std::log(*base / level);
   }
   return values;
@@ -56,7 +57,6 @@ std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
   std::map<PrGroup, std::vector<PrRow>> groups;
   for (const CaseVerdict& v : tables.result.cases) {
     const PrRow row = row_of(v, tables);
-    if (v.outcome == Outcome::pass && !v.latency) continue;  // a yardstick
     groups[{v.id.suite, row.facts->model, row.facts->op, row.facts->config, v.id.variant}]
         .push_back(row);
   }

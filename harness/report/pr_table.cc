@@ -175,7 +175,7 @@ Paragraph footer(const PrTables& tables) {
   const RunInfo& head = tables.head;
   const Limits& limits = tables.limits;
   Line line = {plain(fmt::format(
-      "Protocol {}, {}, timer {}, {} processes per arm in ABBA order, one {} ({}), {}, ",
+      "Protocol {}, {}, timer {}, {} processes per arm in drawn order, one {} ({}), {}, ",
       head.protocol, head.flush == "none" ? "no flush" : "cold, flush " + head.flush, head.timer,
       processes_text(tables), head.device.name, head.device.uuid, head.device.driver))};
   add_commit(line, "base", tables.base);

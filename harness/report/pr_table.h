@@ -49,7 +49,8 @@ PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
 /// Speed-up = before / after = 1 / (1 + effect), from the judgement; its two-sided 95 % interval
 /// from the judgement's bounds and degrees of freedom. The geomean is over every row of a table
 /// that was compared, identical ones as 1, with an interval from the geomeans of the rounds that
-/// all of them have (Student t). Yardsticks of a host have no speed-up and no row.
+/// all of them have (Student t). A host's
+/// yardstick, and what is to one of other code, has the speed-up of its own time.
 std::vector<Section> pr_sections(const PrTables& tables);
 
 }  // namespace moegate

@@ -100,5 +100,26 @@ TEST_F(StoreMigrationTest, AMigrationStatesWhatOlderProgramsInferred) {
   }
 }
 
+TEST_F(StoreMigrationTest, AMigrationStatesWhatRatiosAreTo) {
+  write_old_store(path_, 3);
+  Database(path_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO operator VALUES (1, 'topk_sort', 'chain');"
+          "UPDATE result SET judged = 'is_yardstick', code = 'c4a1';"
+          "CREATE TEMP TABLE copy AS SELECT * FROM result;"
+          "UPDATE copy SET result_id = 2, variant = 'fused', judged = 'ratio', code = 'f';"
+          "INSERT INTO result SELECT * FROM copy;"
+          "UPDATE copy SET result_id = 3, variant = 'span', judged = 'span';"
+          "INSERT INTO result SELECT * FROM copy;");
+  Store store = Store::open(path_, Store::Mode::update);
+  std::map<std::string, std::string> yardsticks;
+  for (const Level& l : store.levels(1)) {
+    yardsticks[l.variant] = l.result.yardstick + "@" + l.result.yardstick_code;
+    EXPECT_EQ(l.result.mean_ns, 0) << "unknown";
+  }
+  EXPECT_EQ(yardsticks, (std::map<std::string, std::string>{
+                            {"chain", "chain@c4a1"}, {"fused", "chain@c4a1"}, {"span", "@"}}));
+}
+
 }  // namespace
 }  // namespace moegate

@@ -40,11 +40,15 @@ struct Result {
   double span_ns = 0;                             // 10 % trimmed mean
   double median_ns = 0, low_ns = 0, high_ns = 0;  // median and its 95 % interval
   double min_ns = 0, busy_ns = 0, sum_ns = 0;     // busy and sum: trimmed means
+  double mean_ns = 0;                             // plain mean of the spans; 0: unknown
   double ratio = 0;                               // host: median of span over yardstick, paired
   double ratio_low = 0, ratio_high = 0;           // its 95 % interval
-  double sm_mhz = 0;                              // median
-  bool impossible = false;                        // span below the roofline floor of this device
-  bool suspect_warm = false;  // cold about equal to warm though the footprint fits in the cache
+  double mean_ratio = 0;                          // mean span over the yardstick's; 0: unknown
+  std::string yardstick;       // variant that the ratio is to; empty: there is none, or unknown
+  std::string yardstick_code;  // like `code`, of the yardstick
+  double sm_mhz = 0;           // median
+  bool impossible = false;     // span below the roofline floor of this device
+  bool suspect_warm = false;   // cold about equal to warm though the footprint fits in the cache
   std::vector<KernelRow> kernels;
   std::vector<Metric> metrics;
   std::vector<float> spans_ns;  // valid samples in order of collection

@@ -18,8 +18,10 @@ inline constexpr auto kFields<Result> = std::tuple(
     Field("span_ns", &Result::span_ns), Field("median_ns", &Result::median_ns),
     Field("low_ns", &Result::low_ns), Field("high_ns", &Result::high_ns),
     Field("min_ns", &Result::min_ns), Field("busy_ns", &Result::busy_ns),
-    Field("sum_ns", &Result::sum_ns), Field("ratio", &Result::ratio),
+    Field("sum_ns", &Result::sum_ns), Field("mean_ns", &Result::mean_ns),
+    Field("ratio", &Result::ratio), Field("mean_ratio", &Result::mean_ratio),
     Field("ratio_low", &Result::ratio_low), Field("ratio_high", &Result::ratio_high),
+    Field("yardstick", &Result::yardstick), Field("yardstick_code", &Result::yardstick_code),
     Field("sm_mhz", &Result::sm_mhz), Field("impossible", &Result::impossible),
     Field("suspect_warm", &Result::suspect_warm), Field("wall_s", &Result::wall_s));
 /// Controls are not stored: a run that spoils outputs on purpose has no store.

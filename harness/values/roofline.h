@@ -26,7 +26,8 @@ struct Roofline {
 Roofline roofline(const Cost& cost, const std::map<std::string, double>& ceilings,
                   int64_t cache_bytes);
 
-/// Whether a cold launch was faster than its roofline allows. False where no ceiling was measured.
+/// Whether a cold launch was faster than its roofline allows by more than a tenth, which an honest
+/// kernel may win over the program that measured the ceilings. False where none was measured.
 bool is_impossible(double cold_ns, const Cost& cost, const std::map<std::string, double>& ceilings,
                    int64_t cache_bytes);
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/base/stats.h"
+#include "harness/kernel/object_code.h"
 #include "harness/worker/interference.h"
 #include "harness/worker/nvtx.h"
 
@@ -186,6 +187,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   if (session->enqueue_ns() > 0) {
     result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session->enqueue_ns()});
   }
+  if (paired.variant) {
+    result.yardstick = paired.variant->name;
+    result.yardstick_code = host_code(*paired.variant);
+  }
   doubt(interference, result);
   if (result.status != Status::wrong) check_again(measured, result);
   if (result.status != Status::wrong) {
@@ -289,6 +294,7 @@ void summarise(const std::vector<Sample>& samples, Result& result) {
   result.spans_ns.assign(spans.begin(), spans.end());
   if (spans.empty()) return;
   result.span_ns = trimmed_mean(spans);
+  result.mean_ns = mean(spans);
   result.median_ns = median(spans);
   const Interval interval = median_interval(spans);
   result.low_ns = interval.low;
@@ -303,6 +309,7 @@ void summarise(const std::vector<Sample>& samples, Result& result) {
   for (size_t i = 0; i < spans.size(); ++i) ratios.push_back(spans[i] / yard[i]);
   const Interval paired = median_interval(ratios);
   result.ratio = median(ratios);
+  result.mean_ratio = result.mean_ns / mean(yard);
   result.ratio_low = paired.low;
   result.ratio_high = paired.high;
 }

@@ -30,6 +30,17 @@ TEST(Summarise, LeavesFlaggedSamplesOutButCountsThem) {
   EXPECT_EQ(result.ratio, 0);  // nothing was paired
 }
 
+TEST(Summarise, PlainMeansSeeWhatFewLaunchesDo) {
+  std::vector<Sample> samples(95, sample(1000, 2000));
+  samples.insert(samples.end(), 5, sample(21000, 2000));
+  Result result;
+  summarise(samples, result);
+  EXPECT_DOUBLE_EQ(result.span_ns, 1000);
+  EXPECT_DOUBLE_EQ(result.ratio, 0.5);
+  EXPECT_DOUBLE_EQ(result.mean_ns, 2000);
+  EXPECT_DOUBLE_EQ(result.mean_ratio, 1);
+}
+
 /// Of 100 samples.
 Status judged(bool host, int slow, int broken) {
   std::vector<Sample> samples(static_cast<size_t>(100 - slow - broken), sample(1000));

@@ -58,6 +58,28 @@ TEST_F(AbTest, AVariantThatTheHeadLostIsMissing) {
   EXPECT_NE(outcome.out.find("2 missing"), std::string::npos) << outcome.out;
 }
 
+TEST_F(AbTest, ACaseThatTheHeadsSuiteLostIsMissing) {
+  for (const char* side : {"base", "head"}) {
+    for (const char* data : {"suites", "reports"}) {
+      std::filesystem::create_directories(folder_ / side / data);
+    }
+    std::filesystem::copy_file(program(), folder_ / side / "moegate");
+    write(std::string(side) + "/suites/quick.suite",
+          "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[small]\ntokens = " +
+              std::string(side[0] == 'b' ? "3, 20\n" : "3\n"));
+  }
+  const Outcome outcome = shell(
+      "MOEGATE_HOME=$PWD/head " + program() +
+      " ab --suite quick --device host --db r.sqlite --min-samples 10 --max-samples 20 --budget "
+      "50ms --screen-rounds 2 --rounds 2 --extra-rounds 0 --base-program base/moegate "
+      "--head-program head/moegate");
+  EXPECT_EQ(outcome.exit, 13) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("2 missing"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("**changed:** 2 rows of the base's suites are missing"),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST_F(AbTest, TwoVariantsAreOneCase) {
   const Outcome outcome = ab("--variant chain --variant fused --fail-on accuracy");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;

@@ -74,7 +74,7 @@ std::vector<Judgement> paired_screen(SimWorld& world, const std::vector<SimCase>
   for (const SimCase& c : suite) {
     family.push_back(world.rounds(c, world.replay(c), plan.screen_rounds));
   }
-  return judge_pairs(family, limits);
+  return screen(family, limits);
 }
 
 struct Replayed {

@@ -80,6 +80,8 @@ class SimWorld {
     for (int i = 0; i < n; ++i) {
       const double base = process(c), head = process(c);
       q.log_ratios.push_back(difference + head - base);
+      q.base_logs.push_back(base);
+      q.head_logs.push_back(difference + head);
     }
     return q;
   }

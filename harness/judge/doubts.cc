@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/doubts.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "harness/base/stats.h"
+#include "harness/judge/ratchet.h"
+#include "harness/judge/tails.h"
+
+namespace moegate {
+namespace {
+
+constexpr double kFlaggedBase = 0.1, kFlaggedHead = 0.25;  // shares of rows
+
+/// Whether at most a share of the rows was measured below the floor.
+bool few_are_impossible(const Sides& sides, double share) {
+  int rows = 0, flagged = 0;
+  for (const auto& [id, side] : sides) {
+    rows += side.measured();
+    flagged += side.measured() && side.impossible > 0;
+  }
+  return flagged <= share * rows;
+}
+
+const Side* base_of(const CaseId& id, const std::map<std::string, Expectation>& expected) {
+  const auto suite = expected.find(id.suite);
+  if (suite == expected.end()) return nullptr;
+  const auto side = suite->second.sides.find(id);
+  return side == suite->second.sides.end() ? nullptr : &side->second;
+}
+
+/// Where noisy processes are no evidence, a row may pass on its quiet ones alone.
+bool may_fail(const CaseVerdict& v, const Side& head) {
+  const bool left_out = head.judged == Judged::ratio || head.judged == Judged::is_yardstick;
+  const bool passes = v.outcome == Outcome::pass || v.outcome == Outcome::improved;
+  return v.outcome == Outcome::inconclusive || (left_out && passes);
+}
+
+}  // namespace
+
+bool trust_ceilings(const Sides& head, const std::map<std::string, Expectation>& expected,
+                    const Setting& setting) {
+  if (!setting.host) return true;
+  if (!setting.paired) return few_are_impossible(head, kFlaggedHead);
+  for (const auto& [suite, e] : expected) {
+    if (!few_are_impossible(e.sides, kFlaggedBase)) return false;
+  }
+  return true;
+}
+
+std::string only_a_replay_decides(const Side& base, const Side& head, const Limits& limits) {
+  if (same_code(base, head)) return "";
+  if (base.tail > 0 && head.tail > 0) {
+    const double growth = head.tail / base.tail - 1;
+    if (growth > 2 * limits.fail_at) {
+      return fmt::format("the mean launch is {} further from the level than the base's",
+                         percent(growth));
+    }
+  }
+  return maybe_worse_output(base, head);
+}
+
+void blame_device(GateResult& result, const std::map<std::string, Expectation>& expected,
+                  const Replayed& replayed) {
+  if (!replayed.judged.empty() || !replayed.identical.empty()) return;
+  for (CaseVerdict& v : result.cases) {
+    const auto suite = expected.find(v.id.suite);
+    // What the two devices are seen to differ by is in the test.
+    const bool other =
+        suite != expected.end() && suite->second.other_device && !suite->second.between;
+    if (!other || v.stage != 1 || v.outcome != Outcome::inconclusive) continue;
+    v.outcome = Outcome::environment;
+    v.why =
+        "the baseline is of another device and nothing was replayed (--replay-program): " + v.why;
+  }
+}
+
+void fail_noisier(GateResult& result, const Sides& head,
+                  const std::map<std::string, Expectation>& expected, const Setting& setting) {
+  if (!setting.paired) return;
+  std::vector<CaseVerdict*> rows;
+  std::vector<std::pair<const Side*, const Side*>> sides;
+  std::vector<double> p;
+  for (CaseVerdict& v : result.cases) {
+    const auto h = head.find(v.id);
+    const Side* base = base_of(v.id, expected);
+    if (h == head.end() || !base || v.same_code || !may_fail(v, h->second)) {
+      continue;
+    }
+    rows.push_back(&v);
+    sides.emplace_back(base, &h->second);
+    p.push_back(more_often(h->second.noisy, h->second.processes, base->noisy, base->processes));
+  }
+  const auto adjusted = holm(p);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (adjusted[i] > setting.limits.alpha) continue;
+    const auto [b, h] = sides[i];
+    rows[i]->outcome = Outcome::regressed;
+    rows[i]->why = fmt::format(
+        "noisier: {} of {} processes are noisy, {} of {} of the base's (adjusted p {:.2g}): {}; {}",
+        h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why, rows[i]->why);
+  }
+}
+
+}  // namespace moegate

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reasons not to believe a row's numbers that are in its processes, not in its level. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "harness/judge/gate.h"
+
+namespace moegate {
+
+/// Whether spans below the floor speak against the kernels. On a host the ceilings may have been
+/// measured under load, and then they flag honest rows, too: they are believed where they flag at
+/// most a tenth of the rows that the same ceilings judge. Those are the base's in paired rounds;
+/// else the run's own, of which a quarter may be flagged. Of a GPU they are believed.
+bool trust_ceilings(const Sides& head, const std::map<std::string, Expectation>& expected,
+                    const Setting& setting);
+
+/// What stored numbers hint at and only a replay decides, in one sentence; empty for nothing: a
+/// plain mean that grew against its level by twice fail_at, an error by more than half a bit on
+/// other seeds. Nothing where both sides launched the same machine code.
+std::string only_a_replay_decides(const Side& base, const Side& head, const Limits& limits);
+
+/// Rows that stay inconclusive because the baseline is of another device become
+/// Outcome::environment where nothing was replayed and it is not known how the devices differ: this
+/// machine cannot judge them.
+void blame_device(GateResult& result, const std::map<std::string, Expectation>& expected,
+                  const Replayed& replayed);
+
+/// Fails the rows of paired rounds that the head's processes measured noisily more often than the
+/// base's (Fisher's exact test, Holm over the rows): a kernel that disturbs itself would else be
+/// left open because of the noise that it makes. A GPU's row that is decided all the same is not
+/// failed: there noisy processes are evidence.
+void fail_noisier(GateResult& result, const Sides& head,
+                  const std::map<std::string, Expectation>& expected, const Setting& setting);
+
+}  // namespace moegate

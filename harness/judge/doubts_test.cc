@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/doubts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace moegate {
+namespace {
+
+const CaseId kRow = {"s", "op/tokens=8", "fused"};
+
+Side side(double level = 10, const std::string& code = "") {
+  Side s;
+  s.level = {std::log(level), 0.001, 5};
+  s.judged = Judged::span;
+  s.timer = "cupti";
+  s.processes = 5;
+  s.code = code;
+  for (int round = 0; round < 5; ++round) s.by_round[round] = s.times[round] = level;
+  return s;
+}
+
+/// Head's row beside base's, and beside `others` that are alike.
+struct World {
+  Sides base = {{kRow, side()}}, head = {{kRow, side()}};
+  Setting setting{Limits::cuda()};
+
+  void add_others(int n) {
+    for (int i = 0; i < n; ++i) {
+      const CaseId id{"s", "op/tokens=" + std::to_string(100 + i), "plain"};
+      base[id] = head[id] = side();
+    }
+  }
+  CaseVerdict judged(const Replayed& replayed = {}) const {
+    Expectation e;
+    e.against = "base";
+    e.sides = base;
+    const GateResult result = judge(head, {{"s", e}}, setting, replayed);
+    for (const CaseVerdict& v : result.cases) {
+      if (v.id.key == kRow.key && v.id.variant == kRow.variant) return v;
+    }
+    return {};
+  }
+};
+
+TEST(Doubts, ASpanBelowTheFloorIsWrong) {
+  World w;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass);
+  w.head[kRow].impossible = 5;
+  EXPECT_EQ(w.judged().outcome, Outcome::wrong);
+  w.head[kRow].impossible = 2;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "a few processes may have mismeasured";
+  w.head[kRow].impossible = 5;
+  w.base[kRow].impossible = 1;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "then the ceilings are wrong";
+  w.base.clear();
+  EXPECT_EQ(w.judged().outcome, Outcome::wrong) << "a new row is no exception";
+}
+
+TEST(Doubts, AHostsCeilingsAreBelievedWhereTheyFlagFewRows) {
+  World w;
+  w.setting.host = true;
+  w.add_others(9);
+  w.head[kRow].impossible = 5;
+  EXPECT_EQ(w.judged().outcome, Outcome::wrong);
+  for (auto& [id, s] : w.head) s.impossible = 5;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "measured under load";
+  w.setting.paired = true;
+  EXPECT_EQ(w.judged().outcome, Outcome::wrong) << "the base has the same ceilings, and no flag";
+}
+
+TEST(Doubts, ColdAsWarmIsNoMeasurement) {
+  World w;
+  w.setting.paired = true;
+  w.head[kRow].warm = 5;
+  EXPECT_EQ(w.judged().outcome, Outcome::environment);
+  w.base[kRow].warm = 1;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "compute-bound on both sides";
+}
+
+TEST(Doubts, MoreNoiseThanTheBaseFails) {
+  World w;
+  w.setting.paired = true;
+  for (Sides* sides : {&w.base, &w.head}) sides->at(kRow).processes = 9;
+  w.head[kRow].noisy = 9;
+  w.head[kRow].disturbed = true;
+  w.head[kRow].why = "71 of 100 samples are preempted";
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed);
+  EXPECT_NE(w.judged().why.find("9 of 9 processes are noisy, 0 of 9"), std::string::npos);
+  w.head[kRow].disturbed = false;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "at a GPU's power limit, but as fast";
+  for (Sides* sides : {&w.base, &w.head}) {
+    sides->at(kRow).judged = Judged::ratio;
+    sides->at(kRow).yardstick = "plain@c4a1";
+  }
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed) << "on its quiet processes only";
+  w.head[kRow].disturbed = true;
+  w.base[kRow].noisy = 6;
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive) << "the machine's noise";
+  w.base[kRow].noisy = 0;
+  w.setting.paired = false;
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive) << "another night's noise";
+  w.setting.paired = true;
+  w.base[kRow].code = w.head[kRow].code = "c0de";
+  EXPECT_EQ(w.judged().outcome, Outcome::identical);
+}
+
+TEST(Doubts, AnotherDeviceIsToBlameWhereNobodyKnowsHowItDiffers) {
+  CaseVerdict open;
+  open.id = kRow;
+  open.outcome = Outcome::inconclusive;
+  open.stage = 1;
+  std::map<std::string, Expectation> expected;
+  const auto blamed = [&] {
+    GateResult result;
+    result.cases = {open};
+    blame_device(result, expected, {});
+    return result.cases[0].outcome;
+  };
+  EXPECT_EQ(blamed(), Outcome::inconclusive) << "the same device";
+  expected["s"].other_device = true;
+  EXPECT_EQ(blamed(), Outcome::environment);
+  expected["s"].between = DeviceSpread{};
+  EXPECT_EQ(blamed(), Outcome::inconclusive) << "the difference is in the test";
+}
+
+TEST(Doubts, StoredNumbersLeaveALongerTailToAReplay) {
+  World w;
+  w.base[kRow].tail = 1.01;
+  w.head[kRow].tail = 1.03;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass);
+  w.head[kRow].tail = 1.06;
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive);
+  EXPECT_TRUE(w.judged().open);
+  Replayed replayed;
+  replayed.judged[kRow].outcome = Outcome::pass;
+  replayed.compared.insert(kRow);
+  EXPECT_EQ(w.judged(replayed).outcome, Outcome::pass);
+}
+
+TEST(Doubts, StoredNumbersLeaveALargerErrorToAReplay) {
+  World w;
+  w.base[kRow].error = 1e-3;
+  w.head[kRow].error = 1.3e-3;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass);
+  w.head[kRow].error = 3.9e-3;  // 1.96 bits
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive) << w.judged().why;
+  EXPECT_TRUE(w.judged().open);
+  Replayed replayed;
+  replayed.judged[kRow].outcome = Outcome::pass;
+  replayed.compared.insert(kRow);
+  EXPECT_EQ(w.judged(replayed).outcome, Outcome::pass) << "the same inputs, the same error";
+  replayed.worse[kRow] = "error 3.9e-3 against 1e-3";
+  EXPECT_EQ(w.judged(replayed).outcome, Outcome::wrong);
+  w.base[kRow].code = w.head[kRow].code = "c0de";
+  EXPECT_EQ(w.judged().outcome, Outcome::identical);
+}
+
+TEST(Doubts, ARowWithoutABaseFailsWhereItDidNotRun) {
+  World w;
+  w.base.clear();
+  w.head[{"s", "op/tokens=9", "fused"}] = side();
+  for (const Status status : {Status::crashed, Status::timeout, Status::bad_timer}) {
+    w.head[kRow].status = status;
+    EXPECT_EQ(w.judged().outcome, Outcome::missing) << name_of(status);
+  }
+}
+
+}  // namespace
+}  // namespace moegate

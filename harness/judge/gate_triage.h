@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a row comes to before, or without, its latency. Only for gate.cc.
+#pragma once
+
+#include <string>
+
+#include "harness/judge/gate.h"
+
+namespace moegate {
+
+constexpr const char* kIdentical = "the same machine code, launched alike";
+
+/// A row of the run beside what it is judged against.
+struct Look {
+  const Side* base;  // measured; null: there is none
+  const Side& head;
+  const std::string& against;
+  const Setting& setting;
+  const bool believes_ceilings;
+  const bool trusts_code;  // false, too, where the same code was judged all the same
+  std::string worse;       // how its outputs are worse than the base's; empty: they are not
+
+  bool comparable() const { return base && head.measured() && head.timer == base->timer; }
+  bool identical() const { return trusts_code && same_code(*base, head); }
+  bool are_yardsticks() const {
+    return base->judged == Judged::is_yardstick && head.judged == Judged::is_yardstick;
+  }
+  /// There is no number to compare, even where code is not trusted.
+  bool same_yardsticks() const { return are_yardsticks() && same_code(*base, head); }
+  bool by_time() const { return compared(*base, head) == Quantity::time; }
+  /// Most of its processes were, and none of the base's, which has the same ceilings. The same code
+  /// as a baseline's has passed before.
+  bool impossible() const {
+    const bool is_new = !base || (base->impossible == 0 && !same_code(*base, head));
+    return believes_ceilings && 2 * head.impossible > head.level.n && is_new;
+  }
+  bool warm() const {
+    return setting.paired && head.warm > 0 && base->warm == 0 && !same_code(*base, head);
+  }
+  bool disturbed() const { return head.disturbed || base->disturbed; }
+};
+
+/// The verdict on everything but latency; of a row that is judged by it, Outcome::pass and remarks.
+CaseVerdict triage(const CaseId& id, const Look& look);
+
+/// Whether the row's latency is a question; that of a row with worse outputs is one too.
+bool is_judged(const Look& look);
+
+/// A variant that states that it does not support a row which no baseline has either.
+bool expected_by_nobody(const Look& look);
+
+}  // namespace moegate

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What binds baseline files to the ledger: hand edits, partial runs, retired rows and epochs.
+#include <fstream>
+
+#include "harness/judge/baseline.h"
+#include "harness/judge/creep.h"
+#include "harness/judge/gate_fixture.h"
+
+namespace moegate {
+namespace {
+
+class LedgerTest : public GateTest {
+ protected:
+  fs::path ledger() const { return dir_ / "baselines" / "blessings.tsv"; }
+  static void write(const fs::path& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  static void edit(const fs::path& path, const std::string& from, const std::string& to) {
+    std::string text = text_of(path);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    write(path, text.replace(at, from.size(), to));
+  }
+  void refused(const std::string& why) {
+    EXPECT_EQ(gate(), 2) << out_;
+    EXPECT_TRUE(says(why)) << out_;
+    EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  }
+};
+
+TEST_F(LedgerTest, AFileThatNobodyBlessedIsRefused) {
+  bless_run(add_run());
+  const std::string blessed = text_of(baseline());
+  EXPECT_EQ(gate(), 0) << out_;
+  for (const char* level : {"span_us=13", "span_us=10.01"}) {
+    edit(baseline(), "span_us=10 ", std::string(level) + " ");
+    refused("its SHA-256 is");
+    write(baseline(), blessed);
+  }
+  edit(baseline(), "error=0.001", "error=9");
+  refused("its SHA-256 is");
+  write(baseline(), blessed);
+  EXPECT_EQ(gate(), 0) << out_;
+}
+
+TEST_F(LedgerTest, TheLastLineOfItsClassAndSuiteCounts) {
+  bless_run(add_run());
+  const std::string first = text_of(baseline());
+  add_run([](Row& row, int) {
+    row.result.span_ns *= 0.8;
+    return true;
+  });
+  bless_run(2);
+  write(baseline(), first);
+  refused("B0002 blessed");
+}
+
+TEST_F(LedgerTest, ALedgerThatLacksTheFileIsRefused) {
+  bless_run(add_run());
+  const std::string lines = text_of(ledger());
+  edit(ledger(), "\tnightly\t", "\tother\t");
+  refused("has no line for class 'nvidia-h200', suite 'nightly'");
+  fs::remove(ledger());
+  EXPECT_EQ(gate(), 2) << out_;
+  EXPECT_TRUE(says("no blessings.tsv beside it")) << out_;
+}
+
+TEST_F(LedgerTest, LinesFromBeforeHashesAreBelievedUntilOneHasAHash) {
+  bless_run(add_run());
+  const std::string hash = read_ledger(ledger()).at(0).sha256;
+  ASSERT_EQ(hash.size(), 64u);
+  edit(ledger(), "\t" + hash, "");
+  EXPECT_EQ(read_ledger(ledger()).at(0).sha256, "");
+  EXPECT_EQ(gate(), 0) << out_;
+  edit(ledger(), "\n", "\nB0000\t2026-01-01\trecord\tme\tc\ts\tr\tabc\twhy\t-\t" + hash + "\n");
+  EXPECT_EQ(gate(), 2) << "a later line without hash was not written by bless: " << out_;
+}
+
+TEST_F(LedgerTest, ABrokenLineIsRefused) {
+  write(ledger(), "B0001\t2026-01-01\nB1x\t\n");
+  EXPECT_THROW(read_ledger(ledger()), Error);
+  write(ledger(), "B0001\ta\tb\tc\td\te\tf\tg\th\ti\tj\tk\n");
+  EXPECT_THROW(read_ledger(ledger()), Error);
+  EXPECT_TRUE(read_ledger(dir_ / "none").empty());
+}
+
+TEST_F(LedgerTest, ARowThatSeesNothingIsNoBaseline) {
+  add_run([](Row& row, int round) { return !is(row, "8", "fused") || round < 2; });
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  EXPECT_TRUE(says("topk_sort/tokens=8 fused: 2 processes")) << out_;
+  add_run([](Row& row, int round) {
+    if (is(row, "8", "fused") && round == 1) row.result.span_ns *= 1.6;
+    return true;
+  });
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
+  EXPECT_TRUE(says("1 of 4 measured rows are too noisy")) << out_;
+}
+
+TEST_F(LedgerTest, ABlindRowOfABaselineIsRefusedThoughItWasBlessed) {
+  bless_run(add_run());
+  Baseline b = read_baseline(baseline());
+  for (const auto& [sd, n] : {std::pair{0.8, 3}, std::pair{0.001, 1}}) {
+    b.rows.begin()->second.sd = sd;
+    b.rows.begin()->second.n = n;
+    write_baseline(baseline(), b);
+    record_baseline();
+    EXPECT_EQ(gate(), 2) << out_;
+    EXPECT_TRUE(says("no row may spread by more than 20 %")) << out_;
+  }
+}
+
+TEST_F(LedgerTest, ARowThatLeftIsRememberedWithItsAnchor) {
+  bless_run(add_run());
+  const auto without = [](Row& row, int) { return !is(row, "8", "fused"); };
+  bless_run(add_run(without));
+  EXPECT_NE(text_of(baseline()).find(" retired=1\n"), std::string::npos) << text_of(baseline());
+  add_run(without);
+  EXPECT_EQ(gate(), 0) << "a retired row is not missing: " << out_;
+  EXPECT_TRUE(says("3 pass of 3 rows")) << out_;
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.span_ns *= 2.5;
+    return true;
+  });
+  EXPECT_EQ(gate(), 10) << "it came back slower: " << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "back"}), 2) << out_;
+  EXPECT_TRUE(says("from its anchor 10,")) << out_;
+  add_run();
+  EXPECT_EQ(call(cmd_bless, {"--reason", "back"}), 0) << out_;
+  EXPECT_EQ(text_of(baseline()).find("retired"), std::string::npos) << text_of(baseline());
+}
+
+Baseline twelve_rows(const std::string& gpu, double level) {
+  Baseline b;
+  b.header = {"nvidia-h200", "nightly", 1, "cupti", "read", gpu, "", "", Judged::span};
+  for (int i = 0; i < 12; ++i) {
+    BaselineRow row;
+    row.level = row.anchor = level;
+    row.n = 3;
+    row.code = "c0de";
+    b.rows[{"op/tokens=" + std::to_string(i), "fused"}] = row;
+  }
+  return b;
+}
+
+TEST(CarryAnchors, RowsOfUnchangedCodeSayWhatAnchorsAreWorth) {
+  Baseline before = twelve_rows("GPU-1", 10), now = twelve_rows("GPU-2", 10.2);
+  const std::pair<std::string, std::string> first{"op/tokens=0", "fused"};
+  before.rows[first].anchor = 9.8;
+  now.rows[first].code = "0ther";
+  now.rows[first].level = 10.5;
+  before.retired[{"op/tokens=99", "fused"}] = before.rows[first];
+  now.retired = before.retired;
+  ASSERT_TRUE(carry_anchors(before, now));
+  EXPECT_NEAR(now.rows[first].anchor, 9.8 * 1.02, 1e-9);
+  EXPECT_NEAR(now.rows.rbegin()->second.anchor, 10.2, 1e-9);
+  EXPECT_NEAR(now.retired.begin()->second.level, 10.2, 1e-9);
+  EXPECT_NE(beyond_anchor(now, CreepLimits::cuda()), "") << "5 % from its best";
+}
+
+TEST(CarryAnchors, TooFewRowsSayNothing) {
+  const Baseline before = twelve_rows("GPU-1", 10);
+  Baseline now = twelve_rows("GPU-2", 11);
+  for (int i = 0; i < 3; ++i) now.rows[{"op/tokens=" + std::to_string(i), "fused"}].code = "0ther";
+  EXPECT_FALSE(carry_anchors(before, now));
+  Baseline host = twelve_rows("-", 0.5);
+  host.header.judged = Judged::ratio;
+  EXPECT_FALSE(carry_anchors(before, host));
+}
+
+TEST(CommittedBaselines, AreTheOnesThatTheLedgerStates) {
+  const fs::path folder = fs::path(MOEGATE_SOURCE_DIR) / "baselines";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".tsv" || entry.path().parent_path() == folder) continue;
+    EXPECT_NO_THROW(check_recorded(entry.path(), folder / "blessings.tsv")) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+  int hashes = 0;
+  for (const Blessing& b : read_ledger(folder / "blessings.tsv")) hashes += !b.sha256.empty();
+  EXPECT_GE(hashes, files);
+}
+
+TEST_F(LedgerTest, APartialRunBecomesNoCandidate) {
+  info_.options = R"({"filtered": true})";
+  add_run();
+  const std::string candidates = (dir_ / "cand").string();
+  EXPECT_EQ(gate({"--candidate", candidates}), 0) << out_;
+  EXPECT_TRUE(says("not recorded as candidate: the run measured only a part")) << out_;
+  EXPECT_FALSE(fs::exists(dir_ / "cand"));
+}
+
+}  // namespace
+}  // namespace moegate
