@@ -104,7 +104,7 @@ TEST_F(RunTest, AVariantThatGoesWrongWhileTimedPublishesNoLatency) {
                   "WHERE variant = 'saboteur'"),
             "wrong00.0");
   EXPECT_NE(query("results.sqlite", "SELECT why FROM result WHERE variant = 'saboteur'")
-                .find("after timing"),
+                .find("in timed launches"),
             std::string::npos);
 }
 
