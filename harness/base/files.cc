@@ -96,6 +96,11 @@ void sync_folder(const fs::path& target) {
 
 }  // namespace
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 std::string read_file(const fs::path& path, size_t most) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);

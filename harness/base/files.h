@@ -7,6 +7,9 @@
 
 namespace moegate {
 
+/// Whether a regular file, or a link to one, is there; what cannot be looked at is not.
+bool is_file(const std::filesystem::path& path);
+
 /// The content of a regular file. Throws Error(usage) naming the path for what is missing, cannot be
 /// read, is a folder, device or pipe, or is longer than `most` bytes.
 std::string read_file(const std::filesystem::path& path, size_t most = size_t{64} << 20);

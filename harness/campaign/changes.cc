@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_file(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is not there
-  return fs::is_regular_file(path, ignored);
-}
-
 std::string text_of(const fs::path& path) {
   return is_file(path) ? read_file(path) : "";
 }

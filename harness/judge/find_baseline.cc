@@ -2,17 +2,13 @@
 #include "harness/judge/find_baseline.h"
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/judge/gate_candidate.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is not there
-  return fs::is_regular_file(path, ignored);
-}
 
 fs::path find_blessed(const fs::path& given, const std::string& klass, const std::string& suite) {
   std::error_code ignored;
