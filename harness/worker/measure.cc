@@ -181,29 +181,32 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   sample_until_precise(measured, *session, sampling, start, result);
-  result.judged = session->judged();
-  result.kernels = session->kernels();
-  result.code = session->code();
-  if (session->enqueue_ns() > 0) {
-    result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session->enqueue_ns()});
-  }
-  if (paired.variant) {
-    result.yardstick = paired.variant->name;
-    result.yardstick_code = host_code(*paired.variant);
-  }
-  doubt(interference, result);
-  if (result.status != Status::wrong) check_again(measured, result);
   if (result.status != Status::wrong) {
-    // Spans and samples are the harness's own.
-    constexpr size_t kOwn = size_t{1} << 19;
-    std::string fault = session->misdeed();
-    if (fault.empty()) fault = misdeed(before, kOwn);
-    if (!fault.empty()) reject(fault, {}, result);
+    describe(*session, paired, result);
+    doubt(interference, result);
+    check_again(measured, result);
   }
+  constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
+  // Asked of a wrong one, too: the next variant finds the process as it was.
+  std::string fault = misdeed(before, kOwn);
+  if (fault.empty()) fault = session->misdeed();
+  if (!fault.empty()) reject(fault, {}, result);
   if (result.measured() && conditions.cache != Cache::warm) {
     try_unseen(variant, timer, conditions, result);
   }
   result.wall_s = seconds_since(start);
+}
+
+void Bench::describe(const Session& session, const Subject& paired, Result& result) {
+  result.judged = session.judged();
+  result.kernels = session.kernels();
+  result.code = session.code();
+  if (session.enqueue_ns() > 0) {
+    result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session.enqueue_ns()});
+  }
+  if (!paired.variant) return;
+  result.yardstick = paired.variant->name;
+  result.yardstick_code = host_code(*paired.variant);
 }
 
 Subject Bench::yardstick() {
@@ -230,27 +233,27 @@ void Bench::sample_until_precise(const Subject& subject, Session& session, const
     const auto batch = sample_batch(session, std::clamp(left, 1, some));
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);
-    if (check_s <= kMostCheckShare * seconds_since(start)) {
-      const auto began = Clock::now();
-      const size_t last = subject.sets.size() - 1;
-      check_again(std::uniform_int_distribution<size_t>(0, last)(random_), *subject.variant,
-                  result);
-      if (result.status == Status::wrong) return;
-      check_s += seconds_since(began);
-      for (int i = 0; i < kAwake; ++i) session.enqueue();
-      session.collect();
-    }
     const double reached = uncertainty(result);
     if (result.samples >= sampling.min_samples && reached <= wanted) return;
     const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||
                        seconds_since(start) > sampling.budget_s;
-    if (!spent) continue;
-    result.status = Status::noisy;
-    result.why =
-        fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
-                    result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
-                    result.samples, 100 * wanted);
-    return;
+    if (spent) {
+      result.status = Status::noisy;
+      result.why =
+          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+                      result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
+                      result.samples, 100 * wanted);
+      return;
+    }
+    // Behind the last batch all problems are compared.
+    if (check_s > kMostCheckShare * seconds_since(start)) continue;
+    const auto began = Clock::now();
+    const size_t last = subject.sets.size() - 1;
+    check_again(std::uniform_int_distribution<size_t>(0, last)(random_), *subject.variant, result);
+    if (result.status == Status::wrong) return;
+    check_s += seconds_since(began);
+    for (int i = 0; i < kAwake; ++i) session.enqueue();
+    session.collect();
   }
 }
 

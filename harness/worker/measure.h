@@ -69,6 +69,8 @@ class Bench {
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
   /// One problem's part of verify().
   void verify(const Variant& variant, Problem& problem, Result& result);
+  /// Which code was timed, by which quantity it is judged, and against which yardstick.
+  static void describe(const Session& session, const Subject& paired, Result& result);
   Subject yardstick();  // no variant on a GPU
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
   void sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,

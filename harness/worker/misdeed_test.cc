@@ -180,6 +180,18 @@ TEST_F(MisdeedTest, ThreadsTakenFromTheOthers) {
   EXPECT_EQ(omp_get_max_threads(), threads) << "put back for the next";
 }
 
+TEST_F(MisdeedTest, WhatAWrongOneTookIsPutBackToo) {
+  const int threads = omp_get_max_threads();
+  auto seen = std::make_shared<std::set<const void*>>();
+  const Result result = measured([=, this](Problem& problem, const Launch& where) {
+    if (seen->insert(output_of(problem).data()).second) return honest_(problem, where);
+    omp_set_num_threads(threads + 1);
+  });
+  EXPECT_TRUE(verified_);
+  EXPECT_EQ(result.status, Status::wrong);
+  EXPECT_EQ(omp_get_max_threads(), threads);
+}
+
 TEST_F(MisdeedTest, AThreadThatGoesOnAfterTheLaunch) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> burners;
