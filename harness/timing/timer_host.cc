@@ -37,14 +37,21 @@ uint64_t ticks() {
 #endif
 }
 
-/// Time that passed by both clocks. The processor's is read inside and outside of the program's: who
-/// is taken off the core between the two readings has stopped neither.
+/// A moment by the program's clock, and by the processor's before and after that was read: who is
+/// taken off the core between two readings has stopped neither.
+struct Moment {
+  uint64_t before = ticks();
+  Clock::time_point at = Clock::now();
+  uint64_t after = ticks();
+};
+
+/// Time that passed by both clocks.
 struct TwoClocks {
-  double ns = 0, inner_ticks = 0, outer_ticks = 0;
-  void add(double more_ns, uint64_t inner, uint64_t outer) {
-    ns += more_ns;
-    inner_ticks += static_cast<double>(inner);
-    outer_ticks += static_cast<double>(outer);
+  double ns = 0, least_ticks = 0, most_ticks = 0;
+  void add(const Moment& start, const Moment& end) {
+    ns += elapsed_ns(start.at, end.at);
+    least_ticks += static_cast<double>(end.before - start.after);
+    most_ticks += static_cast<double>(end.after - start.before);
   }
 };
 
@@ -93,15 +100,17 @@ class HostSession : public Session {
   /// The program's clock may be the variant's own function; the processor's is not. Between launches
   /// both tell how they run against each other.
   std::string misdeed() const override {
-    const double between_ns = elapsed_ns(opened_, Clock::now()) - launches_.ns;
-    const double between_ticks =
-        static_cast<double>(ticks() - opened_ticks_) - launches_.outer_ticks;
-    if (launches_.outer_ticks == 0 || between_ticks <= 0) return {};
+    TwoClocks all;
+    all.add(opened_, Moment());
+    const double between_ns = all.ns - launches_.ns;
+    const double least_between = all.least_ticks - launches_.most_ticks;
+    const double most_between = all.most_ticks - launches_.least_ticks;
+    if (launches_.most_ticks == 0 || least_between <= 0) return {};
     // Reading the clocks is in one of them.
     constexpr double kReadingNs = 200, kShare = 0.02;
-    const double ns_per_tick = between_ns / between_ticks;
-    const double by_processor_ns = std::clamp(launches_.ns, launches_.inner_ticks * ns_per_tick,
-                                              launches_.outer_ticks * ns_per_tick);
+    const double by_processor_ns =
+        std::clamp(launches_.ns, launches_.least_ticks * between_ns / most_between,
+                   launches_.most_ticks * between_ns / least_between);
     const double allowed_ns = kShare * launches_.ns + kReadingNs * static_cast<double>(turn_);
     if (std::abs(by_processor_ns - launches_.ns) <= allowed_ns) return {};
     return fmt::format(
@@ -123,18 +132,12 @@ class HostSession : public Session {
 #pragma omp parallel
     { __asm__ volatile(""); }
     const long preempted = preemptions();
-    const uint64_t outer_start = ticks();
-    const auto start = Clock::now();
-    const uint64_t inner_start = ticks();
+    const Moment start;
     subject.variant->launch(problem, launch_);
-    const uint64_t inner_end = ticks();
-    const auto end = Clock::now();
-    const uint64_t outer_end = ticks();
+    const Moment end;
     if (preemptions() != preempted) sample.flags |= kPreempted;
-    const double ns = elapsed_ns(start, end);
-    if (subject.variant == subject_.variant) {
-      launches_.add(ns, inner_end - inner_start, outer_end - outer_start);
-    }
+    const double ns = elapsed_ns(start.at, end.at);
+    if (subject.variant == subject_.variant) launches_.add(start, end);
     if (!(ns > 0)) sample.flags |= kBadTimestamp;
     return ns;
   }
@@ -145,8 +148,7 @@ class HostSession : public Session {
   Conditions conditions_;
   Chiller chiller_;
   Scribbler scribbler_;
-  const Clock::time_point opened_ = Clock::now();
-  const uint64_t opened_ticks_ = ticks();
+  const Moment opened_;
   TwoClocks launches_;
   size_t turn_ = 0;
   std::vector<Sample> samples_;
