@@ -109,6 +109,12 @@ std::vector<CaseAnswer> ask(Worker& worker, const std::vector<CaseQuestion>& que
   return answers;
 }
 
+double tolerance_of(const Hello& hello, const std::string& op, const std::string& variant) {
+  const auto at = std::ranges::find_if(
+      hello.variants, [&](const VariantDescription& v) { return v.op == op && v.name == variant; });
+  return at == hello.variants.end() ? 1 : at->tolerance;
+}
+
 std::string yardstick_of(const Hello& hello, const std::string& op) {
   const auto at = std::ranges::find(hello.operators, op, &OpDescription::name);
   return at == hello.operators.end() ? "" : at->yardstick;
@@ -217,7 +223,7 @@ uint32_t draw_order_seed() {
   return std::random_device{}() | 1;
 }
 
-Plan one_variant_each(Plan plan, Worker& worker) {
+Plan one_per_tolerance(Plan plan, Worker& worker) {
   std::vector<CaseQuestion> questions;
   for (const PlannedCase& c : plan.cases) {
     questions.push_back({.spec = c.spec, .resolve = true, .variants = c.variants});
@@ -228,10 +234,13 @@ Plan one_variant_each(Plan plan, Worker& worker) {
     auto& variants = plan.cases[i].variants;
     std::stable_partition(variants.begin(), variants.end(),
                           [&](const std::string& name) { return name == yardstick; });
-    const auto fit = std::ranges::find_if(variants, [&](const std::string& name) {
-      return !answers.at(i).unsupported.contains(name);
+    std::erase_if(variants, [&](const std::string& name) {
+      return answers.at(i).unsupported.contains(name) && variants.size() > 1;
     });
-    variants = {fit == variants.end() ? variants.front() : *fit};
+    std::set<double> factors;
+    std::erase_if(variants, [&](const std::string& name) {
+      return !factors.insert(tolerance_of(plan.hello, plan.cases[i].spec.op, name)).second;
+    });
   }
   return plan;
 }

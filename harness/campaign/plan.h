@@ -105,8 +105,9 @@ Plan make_plan(const RunOptions& options, Worker& worker);
 std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t seed, int round);
 /// Any but 0.
 uint32_t draw_order_seed();
-/// The plan with one variant per case, for what asks about the case rather than its variants: the
-/// operator's yardstick, else the first that supports the case.
-Plan one_variant_each(Plan plan, Worker& worker);
+/// The plan with one variant per case and factor on its ceilings, for what asks about the ceilings
+/// rather than the variants: the operator's yardstick first, and none that does not support the case
+/// where another one does.
+Plan one_per_tolerance(Plan plan, Worker& worker);
 
 }  // namespace moegate

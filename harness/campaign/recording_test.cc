@@ -204,7 +204,7 @@ TEST_F(RecordingTest, AWorkerMayKnowOperatorsThatThisProgramDoesNot) {
   EXPECT_EQ(levels[0].key, "conv3d/depth=3");
 }
 
-TEST_F(RecordingTest, ChecksOneVariantOfEachCaseForControls) {
+TEST_F(RecordingTest, ChecksOneVariantOfEachCaseAndFactorForControls) {
   options_.worker.task = Task::controls;
   FakeProgram& program = fake_.program("");
   program.answer = [](const CaseQuestion& question) {
@@ -219,6 +219,13 @@ TEST_F(RecordingTest, ChecksOneVariantOfEachCaseForControls) {
   program.hello.operators[0].yardstick = "plain";
   check_suites(options_, fake_);
   EXPECT_EQ(count("run fake/rows=1 plain"), 1) << "the yardstick where there is one";
+  fake_.journal.clear();
+  program.hello.variants[0].tolerance = 4;  // of fused
+  check_suites(options_, fake_);
+  EXPECT_EQ(fake_.journal,
+            (std::vector<std::string>{"start", "run fake/rows=1 plain", "run fake/rows=1 fused",
+                                      "run fake/rows=2 plain"}))
+      << "one of each factor on the ceilings";
 }
 
 TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {

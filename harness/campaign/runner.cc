@@ -29,7 +29,7 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
   Prepared prepared = prepare(options, source);
   Plan plan = std::move(prepared.plan);
   if (options.worker.task == Task::controls) {
-    plan = one_variant_each(std::move(plan), prepared.seat.worker());
+    plan = one_per_tolerance(std::move(plan), prepared.seat.worker());
   }
   Tally tally;
   tally.device = plan.hello.device;

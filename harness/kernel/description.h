@@ -9,6 +9,7 @@
 #include "harness/values/case.h"
 #include "harness/values/device_facts.h"
 #include "harness/values/operator_facts.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 
@@ -32,6 +33,8 @@ struct VariantDescription {
   Backend backend = Backend::host;
   std::string language;  // "C++", "CUDA"
   std::string help;
+  double tolerance = 1;     // factor on the operator's ceilings
+  ExpectedResult expected;  // of a saboteur: what the harness must make of it
 };
 
 }  // namespace moegate

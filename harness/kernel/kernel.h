@@ -22,6 +22,7 @@
 #include "harness/values/accuracy.h"
 #include "harness/values/case.h"
 #include "harness/values/operator_facts.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 
@@ -72,8 +73,9 @@ class Problem {
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
 
-  /// Fills every output and the workspace with NaN, so that what a variant leaves unwritten shows.
-  void poison();
+  /// Fills every output and the workspace with NaN, or another byte, so that what a variant leaves
+  /// unwritten shows.
+  void poison(uint8_t byte = Tensor::kPoisonByte);
   /// Puts other values of the same distribution into the activations, the same for the same `change`;
   /// 0 puts back those that check() knows the truth of. Returns whether it could: an operator whose
   /// activations Tensor::fill_random() did not make leaves them as they are.
@@ -146,6 +148,7 @@ struct Variant {
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
   double tolerance = 1;
+  ExpectedResult expected;
   std::string file;  // that defines it, relative to the source tree
 };
 
@@ -184,9 +187,15 @@ struct KernelSpec {
   /// Which internal path it takes for this case, where it has several ("fallback: chain2").
   std::string (*path)(const Case&, const DeviceFacts&) = nullptr;
   /// Factor on the operator's ceilings, for an idea that costs accuracy (a narrower accumulator);
-  /// the variant's header says what was measured.
+  /// the variant's header says what was measured. At most kMostTolerance.
   double tolerance = 1;
+  /// Of a saboteur (tests/saboteurs): what the harness must make of it.
+  ExpectedResult expected = {};
 };
+
+/// The largest factor on an operator's ceilings that a variant may state; --controls proves that
+/// outputs spoilt on purpose are seen with every factor in use.
+constexpr double kMostTolerance = 20;
 
 void register_op(OpEntry entry);
 void register_variant(Variant variant);
@@ -208,7 +217,7 @@ class Kernel {
   explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
     register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
                       erased(spec.launch), erased(spec.prepare), spec.workspace, spec.unsupported,
-                      spec.path, spec.tolerance, file});
+                      spec.path, spec.tolerance, std::move(spec.expected), file});
   }
 
  private:

@@ -36,10 +36,10 @@ std::vector<Tensor*> Problem::tensors() const {
   return all;
 }
 
-void Problem::poison() {
+void Problem::poison(uint8_t byte) {
   for (Tensor* tensor : tensors()) {
     if (tensor->role() == Role::output || tensor->role() == Role::workspace) {
-      tensor->fill(Tensor::kPoisonByte);
+      tensor->fill(byte);
     }
   }
 }

@@ -84,6 +84,10 @@ void sort_and_check(Registry& r) {
       fail("variant '{}' belongs to operator '{}', which does not exist; define its Op", v.name,
            v.op);
     }
+    if (!(v.tolerance >= 1 && v.tolerance <= kMostTolerance)) {
+      fail("variant '{}' of operator '{}' states a tolerance of {}; a factor is 1 to {}", v.name,
+           v.op, v.tolerance, kMostTolerance);
+    }
     const Variant* last = i > 0 ? &r.variants[i - 1] : nullptr;
     if (last && last->op == v.op && last->backend == v.backend && last->name == v.name) {
       fail("operator '{}' has two {} variants named '{}'; rename one", v.op, name_of(v.backend),
@@ -129,7 +133,9 @@ std::vector<VariantDescription> describe_variants(const Registry& registry, Back
                    .name = v.name,
                    .backend = backend,
                    .language = backend == Backend::cuda ? "CUDA" : "C++",
-                   .help = v.help});
+                   .help = v.help,
+                   .tolerance = v.tolerance,
+                   .expected = v.expected});
   }
   return all;
 }

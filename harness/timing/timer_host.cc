@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "harness/base/error.h"
 #include "harness/device/chill.h"
@@ -66,7 +67,8 @@ class HostSession : public Session {
  public:
   HostSession(Device& device, const Subject& subject, const Subject* yardstick,
               const Conditions& conditions)
-      : launch_{nullptr, device.facts()},
+      : device_(device),
+        launch_{nullptr, device.facts()},
         subject_(subject),
         conditions_(conditions),
         chiller_(device.facts().cache_bytes) {
@@ -86,10 +88,16 @@ class HostSession : public Session {
     if (!yardstick_.variant) sample.yard_ns = sample.span_ns;
     sample.busy_ns = sample.sum_ns = sample.span_ns;
     sample.kernels = 1;
+    sample.set = set_of(subject_, turn);
+    sample.outputs = written_[sample.set] = hash_outputs(*subject_.sets[sample.set]);
     samples_.push_back(sample);
   }
 
-  std::vector<Sample> collect() override { return std::exchange(samples_, {}); }
+  std::vector<Sample> collect() override {
+    for (const auto& [set, hash] : written_) late_ |= hash_outputs(*subject_.sets[set]) != hash;
+    written_.clear();
+    return std::exchange(samples_, {});
+  }
 
   Judged judged() const override {
     return yardstick_.variant ? Judged::ratio : Judged::is_yardstick;
@@ -97,9 +105,15 @@ class HostSession : public Session {
 
   std::string code() const override { return host_code(*subject_.variant); }
 
+  std::string misdeed() const override {
+    if (late_) return "wrote to its outputs after its launch had returned";
+    return stopped_clock();
+  }
+
+ private:
   /// The program's clock may be the variant's own function; the processor's is not. Between launches
   /// both tell how they run against each other.
-  std::string misdeed() const override {
+  std::string stopped_clock() const {
     TwoClocks all;
     all.add(opened_, Moment());
     const double between_ns = all.ns - launches_.ns;
@@ -118,9 +132,21 @@ class HostSession : public Session {
         launches_.ns / 1e3, by_processor_ns / 1e3);
   }
 
- private:
+  uint64_t hash_outputs(const Problem& problem) const {
+    uint64_t hash = 0;
+    for (const Tensor* tensor : problem.tensors()) {
+      if (tensor->role() != Role::output) continue;
+      hash = mix64(hash ^ device_.hash(tensor->data(), tensor->bytes()));
+    }
+    return hash;
+  }
+
+  static size_t set_of(const Subject& subject, size_t turn) {
+    return turn / 2 % subject.sets.size();
+  }
+
   double time(const Subject& subject, size_t turn, Sample& sample) {
-    Problem& problem = *subject.sets[turn / 2 % subject.sets.size()];
+    Problem& problem = *subject.sets[set_of(subject, turn)];
     for (const Scribble& part : scribbler_.next(problem)) scribble(part);
     if (conditions_.cache != Cache::warm) chiller_.chill(problem);
     if (conditions_.cache == Cache::cold_weights) {
@@ -142,6 +168,7 @@ class HostSession : public Session {
     return ns;
   }
 
+  Device& device_;
   Launch launch_;
   Subject subject_;
   Subject yardstick_{nullptr, {}};
@@ -152,6 +179,8 @@ class HostSession : public Session {
   TwoClocks launches_;
   size_t turn_ = 0;
   std::vector<Sample> samples_;
+  std::map<size_t, uint64_t> written_;  // by problem: its outputs right after its last launch
+  bool late_ = false;
 };
 
 /// The smallest step the clock shows, in nanoseconds, seen over enough readings to meet it.

@@ -16,6 +16,12 @@ enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy }
 const char* name_of(Status s);
 void parse_name(const std::string& name, Status& s);  // throws std::invalid_argument
 
+/// What a result has to be: of an honest variant `ok`, of a saboteur what its author says.
+struct ExpectedResult {
+  Status status = Status::ok;
+  std::string why;  // part of the reason
+};
+
 /// The reasons in a set of SampleFlags, for a sentence: "slow clock, preempted thread".
 std::string describe_flags(uint32_t flags);
 

@@ -38,6 +38,8 @@ struct Sample {
   double sm_mhz = 0;   // measured by the flush kernel; 0 on the host
   int kernels = 0;
   uint32_t flags = 0;
+  size_t set = 0;        // which of the subject's problems
+  uint64_t outputs = 0;  // hash of every byte of its outputs after the launch; of one timer only
 };
 
 /// One kernel or memory operation of a launch, in order of start.

@@ -180,9 +180,13 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
-  sample_until_precise(measured, *session, sampling, start, result);
+  LaunchWatch watch = watch_launches(measured, *session);
+  sample_until_precise(measured, *session, sampling, start, watch, result);
+  if (result.status != Status::wrong && !watch.fault().empty()) reject(watch.fault(), {}, result);
   if (result.status != Status::wrong) {
     describe(*session, paired, result);
+    result.metrics.push_back(
+        {.name = "compared", .unit = "launches", .value = static_cast<double>(watch.compared())});
     doubt(interference, result);
     check_again(measured, result);
   }
@@ -209,6 +213,20 @@ void Bench::describe(const Session& session, const Subject& paired, Result& resu
   result.yardstick_code = host_code(*paired.variant);
 }
 
+LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
+  constexpr uint8_t kOther = 0x55;
+  const auto behind = [&](uint8_t byte) {
+    for (Problem* set : subject.sets) set->poison(byte);
+    device_.synchronize();
+    for (size_t i = 0; i < 2 * subject.sets.size(); ++i) session.enqueue();
+    return session.collect();
+  };
+  LaunchWatch watch;
+  const std::vector<Sample> one = behind(Tensor::kPoisonByte);
+  watch.learn(one, behind(kOther));
+  return watch;
+}
+
 Subject Bench::yardstick() {
   const std::string& name = find_op(case_.op, registry_).yardstick;
   for (const Variant& v : registry_.variants) {
@@ -219,7 +237,7 @@ Subject Bench::yardstick() {
 }
 
 void Bench::sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
-                                 Clock::time_point start, Result& result) {
+                                 Clock::time_point start, LaunchWatch& watch, Result& result) {
   const bool host = device_.facts().backend == Backend::host;
   const double wanted = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
   constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
@@ -231,6 +249,7 @@ void Bench::sample_until_precise(const Subject& subject, Session& session, const
     for (Problem* set : subject.sets) set->poison();
     device_.synchronize();
     const auto batch = sample_batch(session, std::clamp(left, 1, some));
+    watch.add(batch);
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);
     const double reached = uncertainty(result);

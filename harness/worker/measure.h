@@ -15,6 +15,7 @@
 #include "harness/timing/timer.h"
 #include "harness/values/result.h"
 #include "harness/worker/interference.h"
+#include "harness/worker/launch_watch.h"
 #include "harness/worker/process_state.h"
 
 namespace moegate {
@@ -50,9 +51,10 @@ class Bench {
   /// status wrong when one is accepted.
   void control(Result& result);
   /// Samples a verified variant's latency into `result`. Outputs and workspace are poisoned before
-  /// every batch of timed launches and a part of the outputs before each of them; a random problem
-  /// is compared after some batches, all are after the last. Then come activations that the variant
-  /// never saw. What does not hold makes the result `wrong`, without a latency.
+  /// every batch of timed launches and a part of the outputs before each of them; what each launch
+  /// wrote is hashed, a random problem is compared after some batches, all are after the last. Then
+  /// come activations that the variant never saw. What does not hold makes the result `wrong`, without
+  /// a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);
   /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
@@ -74,7 +76,9 @@ class Bench {
   Subject yardstick();  // no variant on a GPU
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
   void sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
-                            Clock::time_point start, Result& result);
+                            Clock::time_point start, LaunchWatch& watch, Result& result);
+  /// Launches that show which problems' outputs can be compared byte by byte.
+  LaunchWatch watch_launches(const Subject& subject, Session& session);
   /// Lowers the status of a result whose samples or whose machine cannot be trusted.
   void doubt(const Interference& interference, Result& result) const;
   /// Compares the outputs that timed launches left: of one problem, of all.

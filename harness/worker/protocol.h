@@ -93,8 +93,9 @@ struct Fault {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Param, name, default_value, help)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(OpDescription, name, help, params, yardstick,
                                                 before)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExpectedResult, status, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(VariantDescription, op, name, backend, language,
-                                                help)
+                                                help, tolerance, expected)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, wire, features, language, version, git_sha,
                                                 dirty, build, device, timer, timer_note, operators,
                                                 variants)

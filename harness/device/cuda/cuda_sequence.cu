@@ -23,7 +23,7 @@ enum class FlushKind { none, read, write };
 struct FlushWork {
   uint4* buffer;
   size_t vectors;  // of 16 bytes
-  FlushReading* reading;
+  SampleReading* reading;
   const volatile uint32_t* gate;
   uint32_t ticket;  // the gate's value that lets this sample pass
 };
@@ -73,6 +73,7 @@ __global__ void flush_kernel(FlushWork work) {
   uint64_t ns = 0;
   int64_t clocks = 0;
   if (first) {
+    work.reading->outputs = 0;
     ns = next_tick();
     clocks = clock64();
   }
@@ -117,6 +118,28 @@ __global__ void scribble_kernel(Scribbles all) {
   }
 }
 
+/// Up to as many outputs as operators have; more are left alone.
+struct Outputs {
+  static constexpr int kMost = 8;
+  const void* data[kMost];
+  size_t bytes[kMost];
+  int count;
+};
+
+__global__ void look_kernel(Outputs all, SampleReading* reading) {
+  constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
+  const size_t stride = size_t{gridDim.x} * blockDim.x;
+  unsigned long long sum = 0;
+  for (int k = 0; k < all.count; ++k) {
+    const size_t words = (all.bytes[k] + 7) / 8;
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += stride) {
+      sum += hash_of_word(word_at(all.data[k], all.bytes[k], i),
+                          i + kApart * static_cast<uint64_t>(k));
+    }
+  }
+  atomicAdd(&reading->outputs, sum);
+}
+
 __global__ void empty_kernel() {}
 
 uint32_t* allocate_gate() {
@@ -150,12 +173,44 @@ void refuse_untimed_nodes(const Variant& variant, cudaGraph_t graph) {
         type == cudaGraphNodeTypeMemset || type == cudaGraphNodeTypeEmpty) {
       continue;
     }
-    cudaGraphDestroy(graph);
     throw Error(Exit::environment,
-                fmt::format("variant {}/{}: its graph has a node of type {} (cudaGraphNodeType), "
+                fmt::format("variant {}/{}: its launch has a node of type {} (cudaGraphNodeType), "
                             "whose time nobody sees; a launch is kernels, copies and fills",
                             variant.op, variant.name, static_cast<int>(type)));
   }
+}
+
+using CapturedGraph = std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)>;
+
+/// A launch as a graph; empty with `status` where it cannot be one. Throws what the launch throws.
+CapturedGraph captured(const Variant& variant, Problem& problem, const Launch& where,
+                       cudaError_t& status) {
+  const auto stream = static_cast<cudaStream_t>(where.stream);
+  cudaGraph_t graph = nullptr;
+  MOEGATE_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  try {
+    variant.launch(problem, where);
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph) cudaGraphDestroy(graph);
+    throw;
+  }
+  status = cudaStreamEndCapture(stream, &graph);
+  if (status != cudaSuccess) cudaGetLastError();
+  return {graph, cudaGraphDestroy};
+}
+
+/// A stream's launch is looked at as a graph, too, where it can be one.
+void look_at_nodes(const Variant& variant, Problem& problem, const Launch& where) {
+  cudaError_t status{};
+  CapturedGraph graph(nullptr, cudaGraphDestroy);
+  try {
+    graph = captured(variant, problem, where, status);
+  } catch (const Error&) {
+    cudaGetLastError();
+    return;
+  }
+  if (status == cudaSuccess) refuse_untimed_nodes(variant, graph.get());
 }
 
 /// One captured graph per problem.
@@ -167,31 +222,19 @@ struct CudaSequence::Graphs {
   }
 
   void capture(const Variant& variant, Problem& problem, const Launch& where) {
-    const auto stream = static_cast<cudaStream_t>(where.stream);
-    cudaGraph_t graph = nullptr;
-    MOEGATE_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    try {
-      variant.launch(problem, where);
-    } catch (...) {
-      cudaStreamEndCapture(stream, &graph);
-      if (graph) cudaGraphDestroy(graph);
-      throw;
-    }
-    const cudaError_t status = cudaStreamEndCapture(stream, &graph);
-    if (status == cudaSuccess) refuse_untimed_nodes(variant, graph);
+    cudaError_t status{};
+    const CapturedGraph graph = captured(variant, problem, where, status);
     if (status != cudaSuccess) {
-      cudaGetLastError();
       throw Error(Exit::environment,
                   fmt::format("variant {}/{} cannot be captured as a graph: {}; it must neither "
                               "synchronise nor allocate; or use launch = stream",
                               variant.op, variant.name, cudaGetErrorString(status)));
     }
+    refuse_untimed_nodes(variant, graph.get());
     cudaGraphExec_t exec = nullptr;
-    const cudaError_t made = cudaGraphInstantiate(&exec, graph, 0);
-    cudaGraphDestroy(graph);
-    MOEGATE_CUDA_CHECK(made);
+    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
     execs.push_back(exec);
-    MOEGATE_CUDA_CHECK(cudaGraphUpload(exec, stream));
+    MOEGATE_CUDA_CHECK(cudaGraphUpload(exec, static_cast<cudaStream_t>(where.stream)));
   }
 };
 
@@ -200,7 +243,7 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
       subject_(subject),
       conditions_(conditions),
       flush_buffer_(nullptr, Release{&device}),
-      readings_(device.allocate(kMostPending * sizeof(FlushReading)), Release{&device}),
+      readings_(device.allocate(kMostPending * sizeof(SampleReading)), Release{&device}),
       gate_(allocate_gate(), free_gate) {
   if (conditions.cache != Cache::warm && conditions.flush != Flush::none) {
     const double bytes = conditions.flush_factor * static_cast<double>(device.facts().cache_bytes);
@@ -208,11 +251,14 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
     flush_buffer_.reset(device.allocate(flush_bytes_));
     device.fill(flush_buffer_.get(), 0, flush_bytes_);
   }
+  const bool touches = conditions.cache == Cache::cold_weights;
   for (Problem* problem : subject.sets) {
-    std::vector<Span>& spans = activations_.emplace_back();
-    if (conditions.cache != Cache::cold_weights) continue;
+    std::vector<Span>& read = activations_.emplace_back();
+    std::vector<Span>& written = outputs_.emplace_back();
     for (const Tensor* tensor : problem->tensors()) {
-      if (tensor->role() == Role::activation) spans.push_back({tensor->data(), tensor->bytes()});
+      const Span span{tensor->data(), tensor->bytes()};
+      if (tensor->role() == Role::activation && touches) read.push_back(span);
+      if (tensor->role() == Role::output) written.push_back(span);
     }
   }
   if (conditions.launch == LaunchMode::graph) {
@@ -220,6 +266,8 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
     for (Problem* problem : subject.sets) {
       graphs_->capture(*subject.variant, *problem, {device.stream(), device.facts()});
     }
+  } else {
+    look_at_nodes(*subject.variant, *subject.sets[0], {device.stream(), device.facts()});
   }
   // A kernel must not keep a part of the L2 from the flush.
   MOEGATE_CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
@@ -255,7 +303,7 @@ void CudaSequence::launch_scribble() {
 
 void CudaSequence::launch_flush() {
   const FlushWork work{static_cast<uint4*>(flush_buffer_.get()), flush_bytes_ / sizeof(uint4),
-                       static_cast<FlushReading*>(readings_.get()) + pending_, gate_.get(),
+                       static_cast<SampleReading*>(readings_.get()) + pending_, gate_.get(),
                        prepared_};
   const auto stream = static_cast<cudaStream_t>(device_.stream());
   const int blocks = device_.facts().processors * kFlushBlocksPerSm;
@@ -319,14 +367,28 @@ void CudaSequence::launch() {
   check_launch("the launch");
 }
 
+void CudaSequence::look() {
+  constexpr int kThreads = 512, kBlocksPerProcessor = 4;
+  Outputs all{};
+  for (const Span& span : outputs_[(launched_ - 1) % outputs_.size()]) {
+    if (all.count == Outputs::kMost) break;
+    all.data[all.count] = span.data;
+    all.bytes[all.count++] = span.bytes;
+  }
+  look_kernel<<<device_.facts().processors * kBlocksPerProcessor, kThreads, 0,
+                static_cast<cudaStream_t>(device_.stream())>>>(
+      all, static_cast<SampleReading*>(readings_.get()) + (pending_ - 1));
+  check_launch("reading the outputs");
+}
+
 void CudaSequence::release() {
   std::atomic_ref<uint32_t>(*gate_).store(prepared_, std::memory_order_release);
 }
 
-std::vector<FlushReading> CudaSequence::readings() {
-  std::vector<FlushReading> all(pending_);
+std::vector<SampleReading> CudaSequence::readings() {
+  std::vector<SampleReading> all(pending_);
   device_.synchronize();
-  if (pending_ > 0) device_.download(all.data(), readings_.get(), pending_ * sizeof(FlushReading));
+  if (pending_ > 0) device_.download(all.data(), readings_.get(), pending_ * sizeof(SampleReading));
   pending_ = 0;
   return all;
 }

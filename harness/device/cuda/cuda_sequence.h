@@ -15,15 +15,16 @@
 
 namespace moegate {
 
-/// What the flush of one sample measured about itself.
-struct FlushReading {
-  uint64_t clocks = 0;   // SM cycles of its first block
-  uint64_t ns = 0;       // the same time on the global timer
-  uint64_t wait_ns = 0;  // how long it then waited for the host to finish launching
+/// What the device noted of one sample: its flush of itself, and the outputs after the launch.
+struct SampleReading {
+  uint64_t clocks = 0;             // SM cycles of its first block
+  uint64_t ns = 0;                 // the same time on the global timer
+  uint64_t wait_ns = 0;            // how long it then waited for the host to finish launching
+  unsigned long long outputs = 0;  // hash of every byte of them; 0 without look()
 };
 
-/// The device and the variant must outlive it. One sample is prepare(), launch(), release(); none
-/// of the three waits for the device.
+/// The device and the variant must outlive it. One sample is prepare(), launch(), look(), release();
+/// none of the four waits for the device.
 class CudaSequence {
  public:
   /// Launches that may be enqueued between two calls of readings().
@@ -43,6 +44,8 @@ class CudaSequence {
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();
+  /// Enqueues what reads the outputs of the launch before it, so that it can be compared with others.
+  void look();
   /// Says that all of the sample is enqueued, and lets the GPU go on. The GPU's wait gives up after
   /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
   void release();
@@ -54,7 +57,7 @@ class CudaSequence {
   size_t next_set() const { return launched_ % subject_.sets.size(); }
 
   /// Waits, then returns one reading per sample since the last call.
-  std::vector<FlushReading> readings();
+  std::vector<SampleReading> readings();
 
  private:
   struct Graphs;
@@ -77,11 +80,12 @@ class CudaSequence {
     size_t bytes;
   };
   std::vector<std::vector<Span>> activations_;  // by problem set, only for cold-weights
+  std::vector<std::vector<Span>> outputs_;      // by problem set
   std::unique_ptr<Graphs> graphs_;
   Scribbler scribbler_;
   size_t flush_bytes_ = 0;
   DeviceMemory flush_buffer_;
-  DeviceMemory readings_;                                // kMostPending of FlushReading
+  DeviceMemory readings_;                                // kMostPending of SampleReading
   std::unique_ptr<uint32_t, void (*)(uint32_t*)> gate_;  // pinned: newest released sample's number
   uint32_t prepared_ = 0;                                // samples since the start
   uint32_t pending_ = 0;                                 // of them, not yet in readings()
@@ -89,7 +93,7 @@ class CudaSequence {
 };
 
 /// SM clock of a reading; 0 when it measured none.
-inline double sm_mhz(const FlushReading& r) {
+inline double sm_mhz(const SampleReading& r) {
   return r.ns == 0 ? 0 : 1e3 * static_cast<double>(r.clocks) / static_cast<double>(r.ns);
 }
 

@@ -69,7 +69,7 @@ void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& 
       sequence.release();
     }
     std::vector<double> us, mhz;
-    for (const FlushReading& r : sequence.readings()) {
+    for (const SampleReading& r : sequence.readings()) {
       us.push_back(static_cast<double>(r.ns) * 1e-3);
       mhz.push_back(sm_mhz(r));
     }

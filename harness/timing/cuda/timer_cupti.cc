@@ -28,6 +28,7 @@ constexpr uint64_t kSlackNs = 1'000'000'000;  // the clocks agree to microsecond
                                               // timestamps were seen 1e14 ns off
 constexpr int kDrainAttempts = 20;            // of 1 ms: records are there at the first, as a rule
 constexpr double kUsualTickNs = 32;           // measured on an H200
+constexpr uint64_t kIdsPerSample = 3;         // of the flush, the launch, the look at its outputs
 constexpr uint64_t kSelfTestSamples = 96;
 constexpr double kEmptyKernelMostNs = 1e6;  // an empty kernel takes about 1 us
 
@@ -80,7 +81,7 @@ class CuptiSession final : public Session {
 
   void enqueue() override {
     if (sets_.empty()) opened_ns_ = CuptiLog::now_ns();
-    const uint64_t id = base_ + 2 * sets_.size();
+    const uint64_t id = base_ + kIdsPerSample * sets_.size();
     const size_t set = sequence_.next_set();
     {
       const CuptiTag flush(id);
@@ -93,6 +94,10 @@ class CuptiSession final : public Session {
       const std::chrono::duration<double, std::nano> took =
           std::chrono::steady_clock::now() - start;
       if (enqueues_) enqueue_ns_.push_back(took.count());
+    }
+    {
+      const CuptiTag look(id + 2);
+      sequence_.look();
     }
     sequence_.release();
     sets_.push_back(set);
@@ -121,7 +126,7 @@ class CuptiSession final : public Session {
   const bool enqueues_;
   std::vector<double> enqueue_ns_;
   size_t problem_sets_;
-  uint64_t base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
+  uint64_t base_ = fresh_ids(kIdsPerSample * CudaSequence::kMostPending);
   std::vector<size_t> sets_;  // problem set of every pending sample
   uint64_t opened_ns_ = 0;    // when the first of them was enqueued
   ShapeTable shapes_;
@@ -137,11 +142,12 @@ std::vector<Recorded> CuptiSession::attribute(const CuptiBatch& batch) {
   for (const Activity& a : batch.operations) {
     const auto tag = batch.tags.find(a.correlation);
     if (tag == batch.tags.end() || tag->second < base_) continue;
-    const uint64_t offset = tag->second - base_;
-    if (offset / 2 >= recorded.size()) continue;
-    Recorded& r = recorded[offset / 2];
-    if (offset % 2 == 0) flush_shapes_.insert(a.shape);
-    (offset % 2 == 0 ? r.flush : r.launch).push_back(a);
+    const uint64_t sample = (tag->second - base_) / kIdsPerSample;
+    const uint64_t part = (tag->second - base_) % kIdsPerSample;
+    if (sample >= recorded.size() || part > 1) continue;
+    Recorded& r = recorded[sample];
+    if (part == 0) flush_shapes_.insert(a.shape);
+    (part == 0 ? r.flush : r.launch).push_back(a);
   }
   return recorded;
 }
@@ -164,7 +170,7 @@ bool CuptiSession::ran_flush(const Recorded& r) const {
 
 std::vector<Sample> CuptiSession::collect() {
   if (sets_.empty()) return {};
-  const std::vector<FlushReading> readings = sequence_.readings();  // waits for the device
+  const std::vector<SampleReading> readings = sequence_.readings();  // waits for the device
   const CuptiBatch batch = drain_all(shapes_);
   std::vector<Recorded> recorded = attribute(batch);
   const TimeWindow window{opened_ns_ - kSlackNs, CuptiLog::now_ns() + kSlackNs};
@@ -173,6 +179,8 @@ std::vector<Sample> CuptiSession::collect() {
   for (size_t i = 0; i < recorded.size(); ++i) {
     Sample& s = samples.emplace_back(summarise(recorded[i], window));
     s.sm_mhz = sm_mhz(readings.at(i));
+    s.set = sets_[i];
+    s.outputs = readings.at(i).outputs;
     s.cold_ns = longest(recorded[i].flush) - static_cast<double>(readings.at(i).wait_ns);
     // Without the flush's record nobody knows that the sample started after it.
     if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
@@ -187,7 +195,7 @@ std::vector<Sample> CuptiSession::collect() {
     launches_.add(sets_[i], recorded[i].launch);
   }
   sets_.clear();
-  base_ = fresh_ids(2 * uint64_t{CudaSequence::kMostPending});
+  base_ = fresh_ids(kIdsPerSample * CudaSequence::kMostPending);
   return samples;
 }
 

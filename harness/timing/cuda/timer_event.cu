@@ -48,28 +48,34 @@ class EventSession final : public Session {
   void enqueue() override {
     if (pending_ == intervals_.size()) intervals_.emplace_back();
     Interval& interval = intervals_[pending_];
+    const size_t set = sequence_.next_set();
     sequence_.prepare();
     interval.start.record(stream_);
     sequence_.launch();
     interval.end.record(stream_);
+    sequence_.look();
     sequence_.release();
+    sets_.push_back(set);
     ++pending_;
   }
 
   std::string misdeed() const override { return sequence_.misdeed(); }
 
   std::vector<Sample> collect() override {
-    const std::vector<FlushReading> readings = sequence_.readings();  // waits for the device
+    const std::vector<SampleReading> readings = sequence_.readings();  // waits for the device
     std::vector<Sample> samples(pending_);
     for (size_t i = 0; i < pending_; ++i) {
       Sample& s = samples[i];
       s.span_ns = intervals_[i].start.ns_until(intervals_[i].end);
       s.busy_ns = s.sum_ns = s.span_ns;
       s.sm_mhz = sm_mhz(readings.at(i));
+      s.set = sets_[i];
+      s.outputs = readings.at(i).outputs;
       if (!(s.span_ns > 0)) s.flags |= kBadTimestamp;
     }
     clock_.flag(samples);
     pending_ = 0;
+    sets_.clear();
     return samples;
   }
 
@@ -77,6 +83,7 @@ class EventSession final : public Session {
   cudaStream_t stream_;
   CudaSequence sequence_;
   std::vector<Interval> intervals_;  // reused from batch to batch
+  std::vector<size_t> sets_;         // problem set of every pending sample
   size_t pending_ = 0;
   ClockWatch clock_;
 };

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what timed launches wrote, launch by launch, by the hashes that the timer took of it: a
+// launch in a thousand that does something else is seen.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/values/sample.h"
+
+namespace moegate {
+
+class LaunchWatch {
+ public:
+  /// Launches on each problem behind outputs filled with one byte, and with another. Where both left
+  /// the same bytes, every later launch has to. Where not (undefined rows, sums in any order), only
+  /// the comparisons with the truth tell.
+  void learn(const std::vector<Sample>& one, const std::vector<Sample>& other);
+  void add(const std::vector<Sample>& timed);
+  /// Which launches wrote something else, as a reason; empty when none.
+  std::string fault() const;
+  /// Timed launches that could be compared.
+  int compared() const { return compared_; }
+
+ private:
+  std::map<size_t, uint64_t> expected_;  // by problem
+  int compared_ = 0, odd_ = 0;
+};
+
+}  // namespace moegate
