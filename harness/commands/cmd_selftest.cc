@@ -2,6 +2,7 @@
 // moegate selftest: does the gate stay silent for an unchanged program, and does it catch faults?
 #include "harness/base/escape.h"
 #include "harness/campaign/canaries.h"
+#include "harness/campaign/saboteurs.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -16,7 +17,7 @@ struct SelftestCommand {
   SelftestOptions test;
   std::optional<int> aa;         // at least so many process pairs of every row
   std::vector<double> injected;  // slow-downs
-  bool canaries = false;
+  bool canaries = false, saboteurs = false;
 };
 
 std::optional<SelftestCommand> read_selftest(const Args& args) {
@@ -37,12 +38,20 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
        "the same with slow-downs of these sizes built into the head, dealt out over the rows")  //
       ("canaries", po::bool_switch(&command.canaries),
        "a slow-down (5 % on a GPU, a factor of 2 on a host) and outputs times 1.05 must be caught, "
-       "else exit 21");
+       "else exit 21")  //
+      ("saboteurs", po::bool_switch(&command.saboteurs),
+       "variants of the program moegate_saboteurs, which cheat or break: each must be called what "
+       "it "
+       "is, else exit 21; stores nothing");
   flags.add(db_flag(run.db, kStoreMade));
   flags.add(selection_flags(run)).add(measuring_flags(run)).add(limit_flags(limits));
   if (!parse("moegate selftest --aa N --suite S [options]", flags, args)) return std::nullopt;
-  if (!command.aa && command.injected.empty() && !command.canaries) {
-    usage_error("selftest: nothing to test; give --aa N, --inject 2%,5% or --canaries");
+  if (command.saboteurs && (command.aa || !command.injected.empty() || command.canaries)) {
+    usage_error("selftest: --saboteurs has a suite of its own; leave the other tests out");
+  }
+  if (!command.aa && command.injected.empty() && !command.canaries && !command.saboteurs) {
+    usage_error(
+        "selftest: nothing to test; give --aa N, --inject 2%,5%, --canaries or --saboteurs");
   }
   if (command.aa) at_least("--aa", *command.aa, 2);
   require_suite(run);
@@ -74,6 +83,16 @@ int calibrate_gate(Store& store, const SelftestCommand& command) {
   return injected.empty() ? calibrations[0].failed : 0;
 }
 
+Exit try_saboteurs(const RunOptions& run) {
+  const std::vector<TriedSaboteur> all = release_saboteurs(run, worker_processes());
+  const auto missed =
+      std::ranges::count_if(all, [](const TriedSaboteur& s) { return !s.as_expected(); });
+  fmt::print("{}\n{} of {} variants were called what they are\n",
+             render(saboteur_table(all), Format::md), all.size() - static_cast<size_t>(missed),
+             all.size());
+  return missed == 0 ? Exit::ok : Exit::environment;
+}
+
 /// A bad suite must leave no new store behind.
 void check_plan(RunOptions run) {
   run.worker.task = Task::verify;  // a plan needs no timer
@@ -85,6 +104,7 @@ void check_plan(RunOptions run) {
 int cmd_selftest(const Args& args) {
   const auto command = read_selftest(args);
   if (!command) return 0;
+  if (command->saboteurs) return static_cast<int>(try_saboteurs(command->test.run));
   check_plan(command->test.run);
   Store store = Store::open(command->test.run.db, Store::Mode::write);
   if (command->canaries) {

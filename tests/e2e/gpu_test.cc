@@ -94,6 +94,13 @@ TEST_F(GpuTest, EveryRowSaysWhatCodeItLaunched) {
             "1");
 }
 
+TEST_F(GpuTest, EverySaboteurIsCaught) {
+  const Outcome outcome = shell(saboteurs() + " selftest --saboteurs --suite " MOEGATE_SOURCE_DIR
+                                              "/tests/saboteurs/saboteurs.suite --device cuda "
+                                              "--case-timeout 20");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+}
+
 TEST_F(GpuTest, WrongOutputsFailTheGate) {
   ASSERT_EQ(run("spin:0", kSaboteurOnly).exit, 0);
   ASSERT_EQ(gate().exit, 0);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/saboteurs/sabotaged_sum.h"
+
+namespace moegate::sabotaged_sum {
+namespace {
+
+const Op<SabotagedSum> op({
+    .help = "moe_sum, by variants that must be caught",
+    .params = {{"tokens", "", "T, 1 to 65536"},
+               {"topk", "", "k, 1 to 16"},
+               {"hidden", "", "H"},
+               {"scale", "1", "factor on the sum"}},
+    .yardstick = "honest",
+    .parts = {"moe_sum"},
+});
+
+Tensor& only(Problem& problem, Role role) {
+  for (Tensor* tensor : problem.tensors()) {
+    if (tensor->role() == role) return *tensor;
+  }
+  throw Error(Exit::internal, "sabotaged_sum: a tensor is missing");
+}
+
+void launch_honest(SabotagedSum& problem, const Launch& where) {
+  honest(problem, where);
+}
+
+const Kernel<SabotagedSum> on_host({.name = "honest",
+                                    .backend = Backend::host,
+                                    .help = "no saboteur: has to be measured",
+                                    .launch = launch_honest});
+#ifdef MOEGATE_HAS_CUDA
+const Kernel<SabotagedSum> on_gpu({.name = "honest",
+                                   .backend = Backend::cuda,
+                                   .help = "no saboteur: has to be measured",
+                                   .launch = launch_honest});
+#endif
+
+}  // namespace
+
+void honest(SabotagedSum& problem, const Launch& where) {
+  const Backend backend = where.device.backend;
+  static const Variant& variant =
+      find_variant("moe_sum", backend, backend == Backend::host ? "blocked" : "sum_vectorised");
+  variant.launch(problem, where);
+}
+
+Tensor& output_of(Problem& problem) {
+  return only(problem, Role::output);
+}
+Tensor& input_of(Problem& problem) {
+  return only(problem, Role::activation);
+}
+
+}  // namespace moegate::sabotaged_sum
