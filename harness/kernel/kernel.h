@@ -113,6 +113,8 @@ class Problem {
   Device& device() const { return device_; }
   /// check(), with the operator's ceilings widened by this factor, that of the variant at work.
   Checked check_with(double tolerance);
+  /// sampled_outputs(), likewise.
+  std::vector<SampledOutput> sampled_outputs_with(double tolerance);
 
  protected:
   /// Allocates a tensor that lives as long as the problem.

@@ -74,7 +74,7 @@ class Bench {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A variant that passed the check in this process, and what it left in every problem.
+  /// A variant, and what it left in every problem.
   struct Reference {
     const Variant* variant;
     std::vector<KeptOutputs> sets;
@@ -95,7 +95,7 @@ class Bench {
   const Reference* reference_for(const Variant& variant);
   /// Before a variant runs, so that their memory is not taken for its own.
   void make_row_truths();
-  bool make_reference(const Variant& candidate);  // whether it is right
+  bool make_reference(const Variant& candidate);  // whether it left all else as it was
   /// What is wrong with the whole of a problem's outputs; empty when nothing is. A reference that
   /// is itself wrong is none from then on.
   std::string whole_fault(size_t set);

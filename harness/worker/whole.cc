@@ -37,9 +37,9 @@ bool is_named(const Variant& v, const OpEntry& op) {
 
 }  // namespace
 
-KeptOutputs keep_outputs(const Problem& problem) {
+KeptOutputs keep_outputs(Problem& problem, double tolerance) {
   KeptOutputs kept;
-  for (SampledOutput& output : problem.sampled_outputs()) {
+  for (SampledOutput& output : problem.sampled_outputs_with(tolerance)) {
     const Tensor& from = *output.tensor;
     auto copy = std::make_unique<Tensor>(problem.device(), from.name(), Role::output, from.dtype(),
                                          from.shape());

@@ -20,7 +20,8 @@ struct KeptOutputs {
   };
   std::vector<Output> outputs;
 };
-KeptOutputs keep_outputs(const Problem& problem);
+/// `tolerance`: the variant's factor.
+KeptOutputs keep_outputs(Problem& problem, double tolerance);
 
 /// What the whole of one output is beside another variant's.
 struct WholeComparison {
