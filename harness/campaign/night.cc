@@ -85,7 +85,7 @@ std::string what_was_drawn(const NightOptions& options) {
       "Further rows of large outputs were compared with the truth, drawn by sample seed {}. Cases "
       "of suite tiny were verified with another number of tokens, too: `moegate verify --suite "
       "tiny "
-      "--axis tokens={} --sample-seed {} --device {}`.",
+      "--axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
       options.sample_seed, drawn.axes.at("tokens")[0], options.sample_seed, options.device);
 }
 
@@ -324,6 +324,7 @@ RunOptions drawn_options(const NightOptions& options) {
   constexpr uint64_t kMost = 300, kStream = 911;
   RunOptions run = verify_options(options, Task::verify);
   run.axes["tokens"] = {std::to_string(1 + random_bits(options.sample_seed, kStream, 0) % kMost)};
+  run.axes["routing"] = {"uniform"};  // recorded ids are those of few tokens
   return run;
 }
 

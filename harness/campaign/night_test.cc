@@ -377,6 +377,7 @@ TEST_F(TimedNightTest, WhatWasDrawnIsSaid) {
   bless_now();
   now_ = 0;
   night_.sample_seed = 5;
+  program("").hello.operators[0].params.push_back({"routing", "uniform", "ids"});
   const Night done = whole_night();
   ASSERT_TRUE(done.verdict);
   const auto said = [](const std::string& note) {
