@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "harness/base/notes.h"
+#include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/judge/creep.h"
@@ -70,8 +71,22 @@ AbOptions replay_options(const GateInput& input, const std::string& program,
 std::string command_of(const RunOptions& run) {
   std::string command = "moegate run";
   for (const std::string& suite : run.suites) command += " --suite " + shell_word(suite);
+  if (run.worker.sample_seed != 0) {
+    command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
+  }
   return fmt::format("{} --device {} --rounds {} --db {} --keep-artifact --label {}", command,
                      run.worker.device, run.rounds, shell_word(run.db), run.label);
+}
+
+/// What this night looked at that others do not, and how to look at it again.
+std::string what_was_drawn(const NightOptions& options) {
+  const RunOptions drawn = drawn_options(options);
+  return fmt::format(
+      "Further rows of large outputs were compared with the truth, drawn by sample seed {}. Cases "
+      "of suite tiny were verified with another number of tokens, too: `moegate verify --suite "
+      "tiny "
+      "--axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
+      options.sample_seed, drawn.axes.at("tokens")[0], options.sample_seed, options.device);
 }
 
 /// How a phase ended; an Error is told and becomes its exit code.
@@ -94,7 +109,7 @@ Exit check(const RunOptions& options, WorkerSource& source,
 
 // The share of the night that is over at the end of each phase. The rest is the replay's, and the
 // canaries, which measure nothing that is asked about, get a tenth at most.
-constexpr double kVerified = 0.1, kSpoilt = 0.15, kMeasured = 0.6, kCanaries = 0.1;
+constexpr double kVerified = 0.1, kDrawn = 0.02, kSpoilt = 0.15, kMeasured = 0.6, kCanaries = 0.1;
 
 /// The night's time.
 class Hours {
@@ -131,18 +146,25 @@ void verify(const NightOptions& options, const NightCalls& calls, const Hours& h
       tell(tally);
     };
   };
-  const auto task = [&](Task task, double share) {
-    RunOptions run = verify_options(options, task);
-    run.deadline = hours.until(share);
+  const auto timed = [&](RunOptions run, const Deadline& deadline) {
+    run.deadline = deadline;
     run.order_seed = draw_order_seed();
     return run;
   };
   night.exits.verify = exit_of(calls, [&] {
-    return check(task(Task::verify, kVerified), source, heard("Verification", calls.verified));
+    return check(timed(verify_options(options, Task::verify), hours.until(kVerified)), source,
+                 heard("Verification", calls.verified));
   });
+  if (night.exits.verify == Exit::ok && options.sample_seed != 0) {
+    night.notes.push_back(what_was_drawn(options));
+    // As many of them, in random order, as there is time for.
+    night.exits.verify = exit_of(calls, [&] {
+      return check(timed(drawn_options(options), hours.during(kDrawn)), source, calls.verified);
+    });
+  }
   if (night.exits.verify == Exit::interrupted) return;
   night.exits.controls = exit_of(calls, [&] {
-    return check(task(Task::controls, kSpoilt), source,
+    return check(timed(verify_options(options, Task::controls), hours.until(kSpoilt)), source,
                  heard("The negative controls", calls.spoilt));
   });
 }
@@ -294,6 +316,15 @@ RunOptions verify_options(const NightOptions& options, Task task) {
   run.suites = {"tiny"};
   run.worker.device = options.device;
   run.worker.task = task;
+  run.worker.sample_seed = options.sample_seed;
+  return run;
+}
+
+RunOptions drawn_options(const NightOptions& options) {
+  constexpr uint64_t kMost = 300, kStream = 911;
+  RunOptions run = verify_options(options, Task::verify);
+  run.axes["tokens"] = {std::to_string(1 + random_bits(options.sample_seed, kStream, 0) % kMost)};
+  run.axes["routing"] = {"uniform"};  // recorded ids are those of few tokens
   return run;
 }
 
@@ -306,6 +337,7 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   run.rounds = options.rounds > 0 ? options.rounds : host ? 3 : 5;
   run.db = options.db();
   run.label = "nightly-" + now;
+  run.worker.sample_seed = options.sample_seed;
   run.command = command_of(run);
   return run;
 }

@@ -92,6 +92,9 @@ struct NightOptions {
   std::string out = "out";          // folder of the store and of the kept programs
   double budget_s = 0;              // wall time of all phases; 0: 10 min on a host, 20 on a GPU
   WallClock clock = steady_seconds;
+  /// What the night looks at beside what every night does (WorkerOptions::sample_seed), and with
+  /// which number of tokens it verifies once more. 0: nothing is drawn.
+  uint64_t sample_seed = 0;
   GateRules rules;
 
   std::string db() const { return out + "/results.sqlite"; }
@@ -120,6 +123,8 @@ struct Night {
 /// What each phase is to do.
 RunOptions verify_options(const NightOptions& options, Task task);
 RunOptions run_options(const NightOptions& options, const std::string& now);
+/// The correctness suite with a number of tokens that the sample seed draws.
+RunOptions drawn_options(const NightOptions& options);
 RunOptions canary_options(const NightOptions& options);
 
 /// The whole night. Only an interruption and a run without rows to judge end it early; what a

@@ -357,6 +357,35 @@ TEST(NightOptionsTest, TheDeviceDecidesSuiteAndRounds) {
             "'an out/results.sqlite' --keep-artifact --label nightly-now");
 }
 
+TEST(NightOptionsTest, TheSampleSeedDrawsTokensAndIsRepeated) {
+  NightOptions options;
+  options.sample_seed = 20261122;
+  EXPECT_EQ(verify_options(options, Task::verify).worker.sample_seed, 20261122u);
+  const RunOptions run = run_options(options, "now");
+  EXPECT_NE(run.command.find(" --sample-seed 20261122 "), std::string::npos) << run.command;
+  RunOptions stored;
+  stored.from_json(run.to_json());
+  EXPECT_EQ(stored.worker.sample_seed, 20261122u);
+  std::set<std::string> tokens;
+  for (int night = 0; night < 20; ++night, ++options.sample_seed) {
+    tokens.insert(drawn_options(options).axes.at("tokens")[0]);
+  }
+  EXPECT_GT(tokens.size(), 10u);
+}
+
+TEST_F(TimedNightTest, WhatWasDrawnIsSaid) {
+  bless_now();
+  now_ = 0;
+  night_.sample_seed = 5;
+  program("").hello.operators[0].params.push_back({"routing", "uniform", "ids"});
+  const Night done = whole_night();
+  ASSERT_TRUE(done.verdict);
+  const auto said = [](const std::string& note) {
+    return note.find("--sample-seed 5 ") != std::string::npos;
+  };
+  EXPECT_TRUE(std::ranges::any_of(done.verdict->result.notes, said));
+}
+
 TEST_F(NightTest, InterruptedCanariesGiveNoVerdict) {
   bless_now();
   program("").touch = [](const Request& request, Result&) {

@@ -31,6 +31,7 @@ std::string RunOptions::to_json() const {
                             {"max_samples", worker.sampling.max_samples},
                             {"precision", worker.sampling.precision},
                             {"budget_s", worker.sampling.budget_s},
+                            {"sample_seed", worker.sample_seed},
                             {"canary_slow_by", canary_slow_by},
                             {"canary_scale", canary_scale},
                             {"order_seed", order_seed},
@@ -74,6 +75,7 @@ void RunOptions::read_json(const std::string& text) {
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
   order_seed = j.value("order_seed", uint32_t{0});
+  worker.sample_seed = j.value("sample_seed", uint64_t{0});
 }
 
 std::vector<RowName> Plan::rows() const {

@@ -33,6 +33,13 @@ struct NightlyCommand {
   PublishOptions publish;
 };
 
+/// 20261122: every night draws something else, and who reads its report knows what.
+uint64_t number_of(std::chrono::year_month_day day) {
+  constexpr unsigned kYear = 10000, kMonth = 100;
+  return static_cast<unsigned>(static_cast<int>(day.year())) * kYear +
+         static_cast<unsigned>(day.month()) * kMonth + static_cast<unsigned>(day.day());
+}
+
 std::optional<NightlyCommand> read_nightly(const Args& args) {
   NightlyCommand command;
   NightOptions& night = command.night;
@@ -45,6 +52,8 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   night.device = "auto";
   po::options_description flags("Options");
   flags.add(suite_flag(night.suites));
+  night.sample_seed = number_of(today());
+  flags.add(sample_seed_flag(night.sample_seed));
   flags.add(device_flag(night.device));
   flags.add_options()  //
       ("out", into(out)->value_name("DIR"),

@@ -73,6 +73,9 @@ std::string command_of(const Row& row) {
     command += " --axis " + shell_word(fmt::format("{}={}", name, fmt::join(values, ",")));
   }
   if (!o.worker.tiles.empty()) command += " --tiles " + shell_word(o.worker.tiles);
+  if (o.worker.sample_seed != 0) {
+    command += fmt::format(" --sample-seed {}", o.worker.sample_seed);
+  }
   command += fmt::format(
       " --filter {} --kernel {} --device {} --timer {} --flush {} --flush-factor {} --rounds "
       "{} "

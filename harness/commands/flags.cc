@@ -79,6 +79,12 @@ Flag suite_flag(std::vector<std::string>& suites) {
               "suite by name, or a path; may be repeated");
 }
 
+Flag sample_seed_flag(uint64_t& seed) {
+  return flag("sample-seed", bound(seed)->value_name("N"),
+              "draws further rows that are compared with the truth, in verify also a problem set "
+              "(0: none; a night draws by its date)");
+}
+
 Flag device_flag(std::string& device) {
   return flag("device", bound(device)->value_name("D"), "auto, host, cuda or cuda:N");
 }
@@ -110,6 +116,7 @@ po::options_description selection_flags(RunOptions& run) {
                  set_axis(run, "--seed", "seed", {seed});
                })->value_name("N"),
        "seed of every input");
+  flags.add(sample_seed_flag(run.worker.sample_seed));
   flags.add(device_flag(run.worker.device));
   flags.add_options()  //
       ("tiles", bound(run.worker.tiles)->value_name("DIR"),

@@ -32,13 +32,14 @@ Flag run_flag(std::string& run);
 Flag resume_flag(std::optional<std::string>& run, const char* about);
 Flag format_flag(Format& format, const char* about = "md, csv or json");
 Flag suite_flag(std::vector<std::string>& suites);
+Flag sample_seed_flag(uint64_t& seed);
 Flag device_flag(std::string& device);
 /// Of the device that a --device names, without opening it: that pins this process, and with it the
 /// workers.
 Backend backend_of(const std::string& device);
 Flag rounds_flag(int& rounds, const char* about);
 
-/// Which cases, which variants, where: --suite --filter --kernel --axis --seed --device --tiles
+/// Which cases, which variants, where: --suite --filter --kernel --axis --seed --sample-seed --device --tiles
 /// --case-timeout --shard. Throws Error(usage) for values that cannot be.
 boost::program_options::options_description selection_flags(RunOptions& run);
 /// Throws Error(usage) when no suite was named.

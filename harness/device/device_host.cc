@@ -108,6 +108,7 @@ class HostDevice : public Device {
   void release(void* p) noexcept override { std::free(p); }
   void upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void fill(void* to, uint8_t byte, size_t bytes) override { std::memset(to, byte, bytes); }
   void fill_random(void* to, size_t units, const RandomFill& what) override {
 #pragma omp parallel for schedule(static) if (units > 100000)
@@ -119,6 +120,15 @@ class HostDevice : public Device {
 #pragma omp parallel for schedule(static) reduction(+ : sum) if (words > 100000)
     for (size_t i = 0; i < words; ++i) sum += hash_of_word(word_at(data, bytes, i), i);
     return sum;
+  }
+  std::vector<RowDistance> row_distances(const RowPairs& pairs) override {
+    std::vector<RowDistance> all(static_cast<size_t>(pairs.rows));
+#pragma omp parallel for schedule(static) if (pairs.rows * pairs.width > 100000)
+    for (int64_t r = 0; r < pairs.rows; ++r) {
+      add_row_distance(pairs, pairs.out_places, pairs.reference_places, r, 0, 1,
+                       all[static_cast<size_t>(r)]);
+    }
+    return all;
   }
   void synchronize() override {}
 };

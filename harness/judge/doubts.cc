@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "harness/base/stats.h"
@@ -101,6 +102,34 @@ void fail_noisier(GateResult& result, const Sides& head,
     rows[i]->why = fmt::format(
         "noisier: {} of {} processes are noisy, {} of {} of the base's (adjusted p {:.2g}): {}; {}",
         h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why, rows[i]->why);
+  }
+}
+
+void fail_slow_to_enqueue(GateResult& result, const Sides& head,
+                          const std::map<std::string, Expectation>& expected) {
+  constexpr double kTimes = 2, kMoreUs = 5;
+  constexpr size_t kFewest = 2;
+  const auto values = [](const std::map<int, double>& by_round) {
+    std::vector<double> all;
+    for (const auto& [round, us] : by_round) all.push_back(us);
+    return all;
+  };
+  for (CaseVerdict& v : result.cases) {
+    const auto h = head.find(v.id);
+    const Side* base = base_of(v.id, expected);
+    const bool decided = v.outcome == Outcome::pass || v.outcome == Outcome::improved ||
+                         v.outcome == Outcome::inconclusive;
+    if (h == head.end() || !base || !decided) continue;
+    const auto ours = values(h->second.enqueues), theirs = values(base->enqueues);
+    if (ours.size() < kFewest || theirs.size() < kFewest) continue;
+    const double now = median(ours), before = median(theirs);
+    if (now < kTimes * before || now < before + kMoreUs ||
+        *std::ranges::min_element(ours) <= *std::ranges::max_element(theirs)) {
+      continue;
+    }
+    v.outcome = Outcome::regressed;
+    v.why = fmt::format("the host takes {:.1f} us to enqueue a launch, the base's {:.1f} us; {}",
+                        now, before, v.why);
   }
 }
 

@@ -34,4 +34,11 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
 void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting);
 
+/// Fails rows whose launches the host takes twice as long to enqueue, and by 5 us more, than the
+/// base's: every process of the head's longer than every one of the base's, two at least on each
+/// side. A span begins with the first kernel; what the host does before it is seen here only. A
+/// baseline's file states no such time.
+void fail_slow_to_enqueue(GateResult& result, const Sides& head,
+                          const std::map<std::string, Expectation>& expected);
+
 }  // namespace moegate

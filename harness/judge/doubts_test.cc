@@ -167,5 +167,32 @@ TEST(Doubts, ARowWithoutABaseFailsWhereItDidNotRun) {
   }
 }
 
+/// Microseconds to enqueue a launch, in five processes.
+void enqueued_in(Side& side, double us) {
+  for (int round = 0; round < 5; ++round) side.enqueues[round] = us * (1 + 0.01 * round);
+}
+
+TEST(Doubts, ALaunchThatTheHostTakesTwiceAsLongToEnqueueHasRegressed) {
+  World w;
+  enqueued_in(w.base[kRow], 6);
+  enqueued_in(w.head[kRow], 14);
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed);
+  EXPECT_NE(w.judged().why.find("to enqueue a launch"), std::string::npos) << w.judged().why;
+  w.head[kRow].enqueues[3] = 6;
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "one process is as quick as the base's";
+}
+
+TEST(Doubts, ALittleLongerToEnqueueIsNoRegression) {
+  World w;
+  enqueued_in(w.base[kRow], 3);
+  enqueued_in(w.head[kRow], 7.5);
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "less than 5 us more";
+  enqueued_in(w.base[kRow], 30);
+  enqueued_in(w.head[kRow], 50);
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "less than twice as long";
+  w.base[kRow].enqueues.clear();
+  EXPECT_EQ(w.judged().outcome, Outcome::pass) << "unknown";
+}
+
 }  // namespace
 }  // namespace moegate

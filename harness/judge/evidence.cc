@@ -196,6 +196,9 @@ Sides collect(const std::vector<Level>& levels) {
     side.noisy += r.status == Status::noisy;
     side.impossible += r.impossible;
     side.warm += r.suspect_warm;
+    for (const Metric& m : r.metrics) {
+      if (m.name == "enqueue" && m.value > 0) side.enqueues[l.round] = m.value / 1000;
+    }
     add_level(measured[id], l);
   }
   for (const auto& [id, levels] : measured) conclude(levels, sides[id]);

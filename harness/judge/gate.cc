@@ -174,6 +174,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   judge_latency(result, rows, family, setting.limits);
   blame_device(result, expected, replayed);
   fail_noisier(result, head, expected, setting);
+  fail_slow_to_enqueue(result, head, expected);
   summarise_latency(result);
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {e.against, e.note, e.other_device, {}};

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "harness/kernel/random_fill.h"
+#include "harness/kernel/row_distance.h"
 #include "harness/values/device_facts.h"
 
 namespace moegate {
@@ -36,12 +38,15 @@ class Device {
   virtual void release(void* p) noexcept = 0;
   virtual void upload(void* to, const void* from, size_t bytes) = 0;    // host to device
   virtual void download(void* to, const void* from, size_t bytes) = 0;  // device to host, waits
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;      // both on the device
   virtual void fill(void* to, uint8_t byte, size_t bytes) = 0;
   /// Writes units [0, units) of a random tensor, where it is.
   virtual void fill_random(void* to, size_t units, const RandomFill& what) = 0;
   /// Tells whether two looks at a tensor saw the same, at the speed of its memory. Not hash_bytes()'s;
   /// the same on every device.
   virtual uint64_t hash(const void* data, size_t bytes) = 0;
+  /// Compares two outputs row by row where they are: a RowDistance for every row.
+  virtual std::vector<RowDistance> row_distances(const RowPairs& pairs) = 0;
   /// Waits for all work; throws Error(environment) naming the fault when a kernel failed.
   virtual void synchronize() = 0;
   /// The stream variants launch on (a cudaStream_t); null on the host.

@@ -57,6 +57,17 @@ struct Corruptions {
   Corruption scales_transposed;  // quantisation scale factors read in the other order
 };
 
+/// An output that is too large for check() to look at more than a sample of it, as rows: what tells
+/// two variants' outputs apart, and in which row.
+struct SampledOutput {
+  const Tensor* tensor;
+  int64_t rows, width;  // elements per row
+  /// Where the variant at work left every row, in rows of the tensor; empty: in their order.
+  std::vector<int32_t> places;
+  /// The operator's for the variant at work. The limits of an element and of a row count.
+  Tolerance tolerance;
+};
+
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
 class Problem {
  public:
@@ -67,6 +78,12 @@ class Problem {
 
   /// Compares every output with the truth.
   virtual Checked check() const = 0;
+  /// The outputs that check() looks at in a sample only. The harness compares all their rows with
+  /// those of another variant. Empty: check() compares every output whole.
+  virtual std::vector<SampledOutput> sampled_outputs() const { return {}; }
+  /// Compares these rows of them, ascending, with the truth, from edge to edge: an Accuracy for each
+  /// of them, under the limits of an element and of a row. Keeps the truth of the rows asked last.
+  virtual std::vector<Accuracy> check_rows(const std::vector<int64_t>&) { return {}; }
   /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
   /// them.
   virtual Corruptions corruptions() = 0;
@@ -98,6 +115,8 @@ class Problem {
   Device& device() const { return device_; }
   /// check(), with the operator's ceilings widened by this factor, that of the variant at work.
   Checked check_with(double tolerance);
+  /// sampled_outputs(), likewise.
+  std::vector<SampledOutput> sampled_outputs_with(double tolerance);
 
  protected:
   /// Allocates a tensor that lives as long as the problem.

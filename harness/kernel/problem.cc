@@ -58,6 +58,11 @@ Checked Problem::check_with(double tolerance) {
   return check();
 }
 
+std::vector<SampledOutput> Problem::sampled_outputs_with(double tolerance) {
+  tolerance_ = tolerance;
+  return sampled_outputs();
+}
+
 std::string Problem::broken_guard() const {
   for (const Tensor* tensor : tensors()) {
     if (!tensor->guards_intact()) return tensor->name();

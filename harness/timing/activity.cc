@@ -123,9 +123,8 @@ void KernelSets::flag(std::span<Sample> samples, std::span<const Recorded> recor
   learn(samples, prints, sets);
   for (size_t i = 0; i < samples.size(); ++i) {
     const auto found = reference_.find(sets[i]);
-    if (found == reference_.end() || prints[i] == found->second) continue;
-    const bool fewer = prints[i].size() < found->second.size();
-    samples[i].flags |= fewer ? kMissingRecord : kOtherKernels;
+    const bool fewer = found != reference_.end() && prints[i].size() < found->second.size();
+    if (fewer) samples[i].flags |= kMissingRecord;
   }
 }
 

@@ -69,9 +69,10 @@ Sample summarise(Recorded& recorded, const TimeWindow& window);
 /// The set of operations: sorted shape ids, repeats kept.
 std::vector<int> fingerprint(std::span<const Activity> launch);
 
-/// Flags sets that differ from the reference, which is the most frequent set of the first batch
-/// (its first sample when all occur once). One reference per problem set: other data may
-/// legitimately mean another grid.
+/// Flags samples with fewer operations than the reference, which is the most frequent set of the
+/// first batch (its first sample when all occur once): records are missing. As many others or more
+/// are what the launch did, and count. One reference per problem set: other data may legitimately
+/// mean another grid.
 class KernelSets {
  public:
   /// `samples[i]` belongs to `recorded[i]` and to problem set `sets[i]`.

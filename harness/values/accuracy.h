@@ -62,6 +62,8 @@ struct Tolerance {
   Tolerance widened(double factor) const {
     return {factor * rtol, factor * atol, factor * rel_l2, factor * row, factor * scale};
   }
+  /// Those of an element and of a row alone: what can be demanded of a few rows.
+  Tolerance of_rows() const { return {rtol, atol, row, row, row}; }
 };
 
 /// Compares floats row by row (`row` = elements per row, dividing the size).

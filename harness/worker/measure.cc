@@ -139,13 +139,31 @@ int64_t seed_of_set(const Case& c, size_t set) {
   return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
 }
 
-Bench::Bench(Device& device, const Case& c, const Registry& registry)
+Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw& draw)
     : device_(device),
       registry_(registry),
       case_(resolved(c, device.facts(), registry)),
-      sets_(make_sets(device, case_, find_op(c.op, registry))) {
-  if (device.facts().backend != Backend::host) return;
-  yardstick_sets_ = make_sets(device, case_, find_op(c.op, registry));
+      draw_(draw) {
+  build();
+}
+
+void Bench::build() {
+  references_.clear();
+  inputs_.clear();
+  prepared_.clear();
+  spoilt_ = false;
+  const OpEntry& op = find_op(case_.op, registry_);
+  sets_ = make_sets(device_, case_, op);
+  seeds_.clear();
+  for (size_t i = 0; i < sets_.size(); ++i) seeds_.push_back(seed_of_set(case_, i));
+  if (draw_.another_set && draw_.sample_seed != 0) {
+    seeds_.push_back(static_cast<int64_t>(mix64(draw_.sample_seed) >> 1));
+    Case drawn = case_;
+    drawn.params["seed"] = std::to_string(seeds_.back());
+    sets_.push_back(op.make(device_, drawn));
+  }
+  if (device_.facts().backend != Backend::host) return;
+  yardstick_sets_ = make_sets(device_, case_, op);
 }
 
 Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {

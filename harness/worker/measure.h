@@ -17,6 +17,7 @@
 #include "harness/worker/interference.h"
 #include "harness/worker/launch_watch.h"
 #include "harness/worker/process_state.h"
+#include "harness/worker/whole.h"
 
 namespace moegate {
 
@@ -29,6 +30,14 @@ struct Sampling {
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 
+/// What is drawn anew for a run, so that no variant is right only where it is always looked at.
+struct Draw {
+  /// Of the rows that are compared with the truth beside those that always are. 0: none.
+  uint64_t sample_seed = 0;
+  /// One more problem set, whose inputs the sample seed draws.
+  bool another_set = false;
+};
+
 /// Seed of a case's n-th problem set, counted from 0.
 int64_t seed_of_set(const Case& c, size_t set);
 
@@ -37,7 +46,8 @@ class Bench {
  public:
   /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on
   /// the host as many again for the yardstick, whose outputs must not mix with the variant's.
-  Bench(Device& device, const Case& c, const Registry& registry = own_registry());
+  Bench(Device& device, const Case& c, const Registry& registry = own_registry(),
+        const Draw& draw = {});
 
   /// Cost and facts of the first problem.
   Cost cost() const { return sets_[0]->cost(); }
@@ -66,6 +76,13 @@ class Bench {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// A variant, and what it left in every problem.
+  struct Reference {
+    const Variant* variant;
+    std::vector<KeptOutputs> sets;
+  };
+
+  void build();
   /// The variant with problems that have what it needs: workspace and packed weights. prepare() sees
   /// other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
@@ -74,6 +91,17 @@ class Bench {
   /// Which code was timed, by which quantity it is judged, and against which yardstick.
   static void describe(const Session& session, const Subject& paired, Result& result);
   Subject yardstick();  // no variant on a GPU
+  std::vector<int64_t> drawn_rows_of(size_t set) const;
+  /// What the outputs that check() samples are compared whole with; none where it samples nothing or
+  /// no other variant runs the case.
+  const Reference* reference_for(const Variant& variant);
+  /// Before a variant runs, so that their memory is not taken for its own.
+  void make_row_truths();
+  bool make_reference(const Variant& candidate);  // whether it left all else as it was
+  /// What is wrong with the whole of a problem's outputs; empty when nothing is. A reference that
+  /// is itself wrong is none from then on.
+  std::string whole_fault(size_t set);
+  void note_compared(const std::vector<Accuracy>& checked, Result& result) const;
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
   void sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
                             Clock::time_point start, LaunchWatch& watch, Result& result);
@@ -97,10 +125,16 @@ class Bench {
   Device& device_;
   const Registry& registry_;
   const Case case_;  // resolved
+  const Draw draw_;
   std::vector<std::unique_ptr<Problem>> sets_;
+  std::vector<int64_t> seeds_;  // of their inputs
   std::vector<std::unique_ptr<Problem>> yardstick_sets_;
   std::vector<uint64_t> hashes_;              // outputs of the variant verified last, one per set
   std::map<const Tensor*, uint64_t> inputs_;  // and what is in them
+  std::map<std::string, Reference> references_;
+  std::set<std::string> refuted_;         // variants that are not right, or not alone right
+  const Reference* reference_ = nullptr;  // of the variant verified last
+  double whole_row_ = 0;                  // the largest row's distance from it
   std::set<std::pair<std::string, const Problem*>> prepared_;  // variants' names, and for what
   std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes
   bool spoilt_ = false;

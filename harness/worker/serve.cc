@@ -135,7 +135,9 @@ class Server {
     if (!bench_ || bench_->spoilt() || bench_params_ != c.params || bench_op_ != c.op) {
       bench_.reset();  // frees the last case's memory before the next one's is taken
       validate(c);
-      bench_ = std::make_unique<Bench>(*device_, c, registry_);
+      bench_ = std::make_unique<Bench>(
+          *device_, c, registry_,
+          Draw{.sample_seed = options_.sample_seed, .another_set = options_.task == Task::verify});
       bench_op_ = c.op;
       bench_params_ = c.params;
     }

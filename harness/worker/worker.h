@@ -35,6 +35,7 @@ struct WorkerOptions {
   Flush flush = Flush::read;
   double flush_factor = 2;
   Sampling sampling;
+  uint64_t sample_seed = 0;  // Draw::sample_seed, of every case
 };
 
 /// What a worker says when it has opened its device.

@@ -95,4 +95,21 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+/// Rows of a bf16 output [any, width] compared with their truth, for Problem::check_rows(). A row is
+/// where `places` says; empty: where its number says.
+inline Accuracy compare_bf16_rows(Device& device, const Tensor& output, int64_t width,
+                                  const std::vector<int64_t>& rows,
+                                  const std::vector<int32_t>& places,
+                                  const std::vector<double>& truth, const Tolerance& tolerance) {
+  std::vector<float> values;
+  values.reserve(truth.size());
+  for (const int64_t r : rows) {
+    const int64_t at = places.empty() ? r : places[static_cast<size_t>(r)];
+    for (const uint16_t bits : rows_of<uint16_t>(device, output, width, {at})) {
+      values.push_back(bf16_to_float(bits));
+    }
+  }
+  return compare_floats(output.name() + " (rows)", values, truth, width, tolerance.of_rows());
+}
+
 }  // namespace moegate::check

@@ -116,7 +116,7 @@ DenseFc2::DenseFc2(Device& device, const Case& c, double most_products)
   alpha_.upload(alphas_);
   fill_operands(seed);
   sample_ = sample_of(shape, experts, seed, most_products);
-  truth_ = truth(Fault::none);
+  truth_ = truth(Fault::none, sample_);
 }
 
 /// As in MoeGemm: activations of unit size, weights of variance 1/I.

@@ -84,6 +84,8 @@ class DenseFc2 : public Problem {
   DenseFc2Args args();
 
   Checked check() const override;
+  std::vector<SampledOutput> sampled_outputs() const override;
+  std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -110,10 +112,10 @@ class DenseFc2 : public Problem {
     if (refold) refold();
   }
   void fill_operands(uint64_t seed);
-  Excerpt excerpt(Fault fault) const;
-  std::vector<float> column_scales(bool transposed) const;
+  Excerpt excerpt(Fault fault, const moe_gemm::MoeGemmSample& at) const;
+  std::vector<float> column_scales(const std::vector<int32_t>& columns, bool transposed) const;
   void break_alpha(Fault fault, std::vector<float>& alpha) const;
-  std::vector<double> truth(Fault fault) const;
+  std::vector<double> truth(Fault fault, const moe_gemm::MoeGemmSample& at) const;
   void spoil(Fault fault);
   double active_experts() const;
   double useful_alphas() const;
@@ -128,6 +130,7 @@ class DenseFc2 : public Problem {
   std::vector<float> alphas_;  // what alpha_ holds
   moe_gemm::MoeGemmSample sample_;
   std::vector<double> truth_;
+  check::TruthOfRows<std::vector<double>> row_truth_;
 };
 
 }  // namespace moegate::dense_fc2

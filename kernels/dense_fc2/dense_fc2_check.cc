@@ -31,6 +31,18 @@ Checked DenseFc2::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+std::vector<SampledOutput> DenseFc2::sampled_outputs() const {
+  if (static_cast<int64_t>(truth_.size()) == out_.size()) return {};
+  return {{&out_, shape.tokens, shape.hidden, {}, ceilings(kTolerance)}};
+}
+
+std::vector<Accuracy> DenseFc2::check_rows(const std::vector<int64_t>& rows) {
+  const moe_gemm::MoeGemmSample at{{rows.begin(), rows.end()}, moe_gemm::all_below(shape.hidden)};
+  const auto& expected = row_truth_.of(rows, [&] { return truth(Fault::none, at); });
+  return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected,
+                                   ceilings(kTolerance))};
+}
+
 Corruptions DenseFc2::corruptions() {
   return {.experts_swapped = Corruption([this] { spoil(Fault::experts_swapped); }),
           .token_dropped = Corruption([this] { spoil(Fault::token_dropped); }),
@@ -41,7 +53,7 @@ Corruptions DenseFc2::corruptions() {
 
 /// Makes the output what it were with the fault, where that changes it.
 void DenseFc2::spoil(Fault fault) {
-  const auto wrong = truth(fault);
+  const auto wrong = truth(fault, sample_);
   auto out = out_.download<uint16_t>();
   size_t i = 0;
   for (const int64_t row : sample_.rows) {

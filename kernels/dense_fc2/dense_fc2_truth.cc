@@ -22,13 +22,14 @@ void append_slice(const std::vector<T>& rows, size_t width, size_t row, size_t f
 
 /// Scale factors of b [columns, E*I/128] at the sample; transposed: those of a kernel that takes
 /// [ceil(H/128), E*I/128] for [E*I/128, ceil(H/128)].
-std::vector<float> DenseFc2::column_scales(bool transposed) const {
+std::vector<float> DenseFc2::column_scales(const std::vector<int32_t>& columns,
+                                           bool transposed) const {
   const auto scales = b_scales_.download<float>();
   const auto k_groups = static_cast<size_t>(shape.k_groups());
   const auto n_groups = static_cast<size_t>(shape.n_groups());
   std::vector<float> all;
-  all.reserve(sample_.columns.size() * k_groups);
-  for (const int32_t c : sample_.columns) {
+  all.reserve(columns.size() * k_groups);
+  for (const int32_t c : columns) {
     const size_t group = static_cast<size_t>(c) / kMoeGroup;
     for (size_t g = 0; g < k_groups; ++g) {
       const size_t right = group * k_groups + g, wrong = g * n_groups + group;
@@ -38,14 +39,14 @@ std::vector<float> DenseFc2::column_scales(bool transposed) const {
   return all;
 }
 
-DenseFc2::Excerpt DenseFc2::excerpt(Fault fault) const {
-  const std::vector<int64_t> rows(sample_.rows.begin(), sample_.rows.end());
-  const std::vector<int64_t> columns(sample_.columns.begin(), sample_.columns.end());
+DenseFc2::Excerpt DenseFc2::excerpt(Fault fault, const moe_gemm::MoeGemmSample& at) const {
+  const std::vector<int64_t> rows(at.rows.begin(), at.rows.end());
+  const std::vector<int64_t> columns(at.columns.begin(), at.columns.end());
   const int64_t k = shape.k(), groups = shape.k_groups();
   Excerpt x;
   x.a = check::rows_of<uint8_t>(device(), a_, k, rows);
   x.b = check::rows_of<uint8_t>(device(), b_, k, columns);
-  x.b_scales = column_scales(fault == Fault::scales_transposed);
+  x.b_scales = column_scales(at.columns, fault == Fault::scales_transposed);
   x.a_scales = shape.block_scales ? check::rows_of<float>(device(), a_scales_, groups, rows)
                                   : std::vector<float>(rows.size() * static_cast<size_t>(groups),
                                                        a_scales_.download<float>().front());
@@ -68,16 +69,16 @@ void DenseFc2::break_alpha(Fault fault, std::vector<float>& alpha) const {
   }
 }
 
-/// The expected output [rows, columns] of the sample.
-std::vector<double> DenseFc2::truth(Fault fault) const {
-  const Excerpt x = excerpt(fault);
+/// The expected output [rows, columns] of a sample.
+std::vector<double> DenseFc2::truth(Fault fault, const moe_gemm::MoeGemmSample& at) const {
+  const Excerpt x = excerpt(fault, at);
   const auto experts = static_cast<size_t>(shape.experts), inter = static_cast<size_t>(shape.inter);
-  const size_t k = experts * inter, groups = inter / kMoeGroup, width = sample_.columns.size();
-  std::vector<double> out(sample_.rows.size() * width);
+  const size_t k = experts * inter, groups = inter / kMoeGroup, width = at.columns.size();
+  std::vector<double> out(at.rows.size() * width);
   for (size_t e = 0; e < experts; ++e) {
     moe_gemm::ExpertProduct part{.k = shape.inter, .dtype = DType::e4m3};
     std::vector<size_t> rows;
-    for (size_t row = 0; row < sample_.rows.size(); ++row) {
+    for (size_t row = 0; row < at.rows.size(); ++row) {
       const float alpha = x.alpha[row * experts + e];
       if (alpha == 0) continue;
       rows.push_back(row);

@@ -107,7 +107,7 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
   const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
   tokens_ = check::sampled_rows(shape.tokens,
                                 each * shape.tokens <= most_products ? shape.tokens : sample, seed);
-  truth_ = truth(Fault::none);
+  truth_ = truth(Fault::none, tokens_);
 }
 
 /// Outputs of unit size: activations and weights are sized as in MoeGemm, so that h has unit size,
@@ -151,6 +151,17 @@ Checked FusedMoe::check() const {
   return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
 }
 
+std::vector<SampledOutput> FusedMoe::sampled_outputs() const {
+  if (static_cast<int>(tokens_.size()) == shape.tokens) return {};
+  return {{&out_, shape.tokens, shape.hidden, {}, ceilings(kTolerance)}};
+}
+
+std::vector<Accuracy> FusedMoe::check_rows(const std::vector<int64_t>& tokens) {
+  const auto& expected = row_truth_.of(tokens, [&] { return truth(Fault::none, tokens); });
+  return {check::compare_bf16_rows(device(), out_, shape.hidden, tokens, {}, expected,
+                                   ceilings(kTolerance))};
+}
+
 Corruptions FusedMoe::corruptions() {
   return {.experts_swapped = Corruption([this] { spoil(Fault::experts_swapped); }),
           .token_dropped = Corruption([this] { spoil(Fault::token_dropped); }),
@@ -159,7 +170,7 @@ Corruptions FusedMoe::corruptions() {
 
 /// Makes the output what it were with the fault, where that changes it.
 void FusedMoe::spoil(Fault fault) {
-  const auto wrong = truth(fault);
+  const auto wrong = truth(fault, tokens_);
   auto out = out_.download<uint16_t>();
   size_t i = 0;
   for (const int64_t t : tokens_) {

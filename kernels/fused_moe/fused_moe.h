@@ -13,6 +13,7 @@
 // scratch memory, not an operand.
 #pragma once
 
+#include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_align/moe_align.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
@@ -80,6 +81,8 @@ class FusedMoe : public Problem {
   FusedMoeArgs args();
 
   Checked check() const override;
+  std::vector<SampledOutput> sampled_outputs() const override;
+  std::vector<Accuracy> check_rows(const std::vector<int64_t>& tokens) override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -98,7 +101,7 @@ class FusedMoe : public Problem {
 
   void fill_operands(uint64_t seed);
   Assignment assignment(Fault fault) const;
-  std::vector<double> truth(Fault fault) const;
+  std::vector<double> truth(Fault fault, const std::vector<int64_t>& tokens) const;
   /// y of one expert's rows, [rows, H], rounded.
   std::vector<double> expert_rows(int32_t expert, const std::vector<int64_t>& rows,
                                   const std::vector<float>& weights, bool transposed) const;
@@ -116,6 +119,7 @@ class FusedMoe : public Problem {
   std::vector<int32_t> experts_;  // [R]
   std::vector<int64_t> tokens_;   // that are compared
   std::vector<double> truth_;
+  check::TruthOfRows<std::vector<double>> row_truth_;
 };
 
 }  // namespace moegate::fused_moe

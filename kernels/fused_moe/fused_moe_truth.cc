@@ -79,19 +79,19 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
   return y;
 }
 
-std::vector<double> FusedMoe::truth(Fault fault) const {
+std::vector<double> FusedMoe::truth(Fault fault, const std::vector<int64_t>& tokens) const {
   const Assignment assigned = assignment(fault);
   const auto width = static_cast<size_t>(shape.hidden);
   std::map<int32_t, std::vector<int64_t>> rows_of_expert;
-  for (const int64_t t : tokens_) {
+  for (const int64_t t : tokens) {
     for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
       rows_of_expert[assigned.experts[static_cast<size_t>(r)]].push_back(r);
     }
   }
   std::map<int64_t, size_t> place;  // of a token in the sample
-  for (size_t i = 0; i < tokens_.size(); ++i) place[tokens_[i]] = i;
+  for (size_t i = 0; i < tokens.size(); ++i) place[tokens[i]] = i;
   // Sums of at most 16 bf16 values: in double their order does not show.
-  std::vector<double> out(tokens_.size() * width);
+  std::vector<double> out(tokens.size() * width);
   for (const auto& [expert, rows] : rows_of_expert) {
     const auto y = expert_rows(expert, rows, assigned.weights, fault == Fault::scales_transposed);
     for (size_t i = 0; i < rows.size(); ++i) {

@@ -133,7 +133,7 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
   padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
   fill_operands(seed);
   sample_ = moe_gemm_sample(shape, experts_, seed, most_products);
-  truth_ = truth(ScaleOrder::right);
+  truth_ = truth(ScaleOrder::right, sample_);
 }
 
 /// Activations of unit size and weights of variance 1/K keep outputs of unit size, too; scale

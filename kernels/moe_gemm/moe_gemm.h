@@ -20,6 +20,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_gemm/aligned_rows.h"
 
 namespace moegate::moe_gemm {
@@ -72,9 +73,12 @@ struct MoeGemmSample {
   std::vector<int32_t> rows, columns;
 };
 
-/// Everything where the whole product has at most `most_products` multiply-adds. Else up to 66
-/// rows (first, last, a seeded one of each of up to 64 active experts) at seeded runs of columns
-/// (the first and the last among them).
+/// 0, 1, ... up to `count`.
+std::vector<int32_t> all_below(int count);
+
+/// Everything where the whole product has at most `most_products` multiply-adds. Else up to 130
+/// rows (first, last, a seeded one and the last one of each of up to 64 active experts) at seeded
+/// runs of columns (the first and the last among them).
 MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t> row_expert,
                               uint64_t seed, double most_products);
 
@@ -114,6 +118,8 @@ class MoeGemm : public Problem {
   void sort_activations();
 
   Checked check() const override;
+  std::vector<SampledOutput> sampled_outputs() const override;
+  std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -131,8 +137,9 @@ class MoeGemm : public Problem {
   void activations_changed() override;
   std::vector<uint16_t> download_rows() const;
   void upload_rows(const std::vector<uint16_t>& rows);
-  ExpertProduct product_of(int32_t expert, std::span<const int32_t> rows, ScaleOrder order) const;
-  std::vector<double> truth(ScaleOrder order) const;
+  ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
+  std::vector<double> truth(ScaleOrder order, const MoeGemmSample& at) const;
+  std::vector<int32_t> places() const;
   void swap_experts();
   void drop_row();
   void transpose_scales();
@@ -152,6 +159,7 @@ class MoeGemm : public Problem {
   bool sorted_out_ = false;
   MoeGemmSample sample_;
   std::vector<double> truth_;
+  check::TruthOfRows<std::vector<double>> row_truth_;
 };
 
 struct MoeGateUp : MoeGemm {

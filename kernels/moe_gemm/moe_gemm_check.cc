@@ -22,25 +22,25 @@ void reject_overrun(Accuracy& a, const std::vector<uint16_t>& beyond) {
 
 }  // namespace
 
-ExpertProduct MoeGemm::product_of(int32_t expert, std::span<const int32_t> rows,
-                                  ScaleOrder order) const {
+/// `at`: rows of this expert.
+ExpertProduct MoeGemm::product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const {
   std::vector<int64_t> sources, columns;
-  for (const int32_t r : rows) sources.push_back(shape.source(r));
-  for (const int32_t c : sample_.columns) columns.push_back(int64_t{expert} * shape.n + c);
+  for (const int32_t r : at.rows) sources.push_back(shape.source(r));
+  for (const int32_t c : at.columns) columns.push_back(int64_t{expert} * shape.n + c);
   const auto row_bytes = shape.k * static_cast<int64_t>(size_of(shape.dtype));
   ExpertProduct p{.k = shape.k, .dtype = shape.dtype};
   p.x = check::rows_of<uint8_t>(device(), x_, row_bytes, sources);
   p.weights = check::rows_of<uint8_t>(device(), weights_, row_bytes, columns);
   if (routing_weights_) {
     p.routing_weights =
-        check::rows_of<float>(device(), *routing_weights_, 1, {rows.begin(), rows.end()});
+        check::rows_of<float>(device(), *routing_weights_, 1, {at.rows.begin(), at.rows.end()});
   }
   if (!shape.scaled()) return p;
   const int64_t k_groups = shape.k_groups(), n_groups = shape.n_groups();
   p.x_scales = check::rows_of<float>(device(), *x_scales_, k_groups, sources);
   const auto scales =
       check::rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
-  for (const int32_t c : sample_.columns) {
+  for (const int32_t c : at.columns) {
     const int64_t group = c / kMoeGroup;
     for (int64_t g = 0; g < k_groups; ++g) {
       const int64_t i = order == ScaleOrder::right ? group * k_groups + g : g * n_groups + group;
@@ -50,20 +50,20 @@ ExpertProduct MoeGemm::product_of(int32_t expert, std::span<const int32_t> rows,
   return p;
 }
 
-/// The expected output at the sample, expert by expert: no more of the weights than one expert's is
+/// The expected output at a sample, expert by expert: no more of the weights than one expert's is
 /// ever on the host.
-std::vector<double> MoeGemm::truth(ScaleOrder order) const {
+std::vector<double> MoeGemm::truth(ScaleOrder order, const MoeGemmSample& at) const {
   std::map<int32_t, std::vector<size_t>> places;  // in the sample, of an expert's rows
-  for (size_t i = 0; i < sample_.rows.size(); ++i) {
-    places[experts_[static_cast<size_t>(sample_.rows[i])]].push_back(i);
+  for (size_t i = 0; i < at.rows.size(); ++i) {
+    places[experts_[static_cast<size_t>(at.rows[i])]].push_back(i);
   }
-  const size_t width = sample_.columns.size();
-  std::vector<double> all(sample_.rows.size() * width);
+  const size_t width = at.columns.size();
+  std::vector<double> all(at.rows.size() * width);
   for (const auto& [expert, of_expert] : places) {
-    std::vector<int32_t> rows;
-    for (const size_t i : of_expert) rows.push_back(sample_.rows[i]);
-    const auto part = expert_truth(product_of(expert, rows, order));
-    for (size_t i = 0; i < rows.size(); ++i) {
+    MoeGemmSample mine{{}, at.columns};
+    for (const size_t i : of_expert) mine.rows.push_back(at.rows[i]);
+    const auto part = expert_truth(product_of(expert, mine, order));
+    for (size_t i = 0; i < of_expert.size(); ++i) {
       std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(i * width), width,
                   all.begin() + static_cast<std::ptrdiff_t>(of_expert[i] * width));
     }
@@ -113,6 +113,23 @@ Checked MoeGemm::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+/// Of the routed rows in the output, in its order; empty: token order.
+std::vector<int32_t> MoeGemm::places() const {
+  return sorted_out_ ? sorted_places(aligned_, shape.rows()) : std::vector<int32_t>{};
+}
+
+std::vector<SampledOutput> MoeGemm::sampled_outputs() const {
+  if (static_cast<int64_t>(truth_.size()) == int64_t{shape.rows()} * shape.n) return {};
+  return {{&out_, shape.rows(), shape.n, places(), ceilings(kTolerance)}};
+}
+
+std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
+  const MoeGemmSample at{{rows.begin(), rows.end()}, all_below(shape.n)};
+  const auto& expected = row_truth_.of(rows, [&] { return truth(ScaleOrder::right, at); });
+  return {check::compare_bf16_rows(device(), out_, shape.n, rows, places(), expected,
+                                   ceilings(kTolerance))};
+}
+
 Corruptions MoeGemm::corruptions() {
   return {.experts_swapped = Corruption([this] { swap_experts(); }),
           .token_dropped = Corruption([this] { drop_row(); }),
@@ -142,7 +159,7 @@ void MoeGemm::drop_row() {
 /// The output of weight scales read as [K/128, N/128] where they are [N/128, K/128].
 void MoeGemm::transpose_scales() {
   if (!shape.scaled() || shape.k_groups() == 1 || shape.n_groups() == 1) return;
-  const auto wrong = truth(ScaleOrder::transposed);
+  const auto wrong = truth(ScaleOrder::transposed, sample_);
   auto out = download_rows();
   size_t i = 0;
   for (const int64_t r : sample_.rows) {

@@ -29,13 +29,13 @@ double dot(const double* a, const double* b, int elements) {
   return sum;
 }
 
+}  // namespace
+
 std::vector<int32_t> all_below(int count) {
   std::vector<int32_t> all(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) all[static_cast<size_t>(i)] = i;
   return all;
 }
-
-}  // namespace
 
 std::vector<double> expert_truth(const ExpertProduct& product) {
   const int k = product.k, groups = (k + kMoeGroup - 1) / kMoeGroup;
@@ -85,6 +85,7 @@ MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t
     const auto place = static_cast<std::ptrdiff_t>((start + i * active / taken) % active);
     const auto& candidates = std::next(of_expert.begin(), place)->second;
     rows.insert(candidates[random_bits(seed, kRowStream, i + 1) % candidates.size()]);
+    rows.insert(candidates.back());  // what a last, narrower tile of rows makes
   }
   std::set<int32_t> columns;
   const auto add_run = [&](int first) {

@@ -67,9 +67,12 @@ MoeSum::MoeSum(Device& device, const Case& c, int64_t most_elements)
   y_.fill_random({RandomFill::Kind::uniform, seed, kInputStream, DType::bf16, -1, 1});
   tokens_ = check::sampled_rows(shape.tokens,
                                 y_.size() <= most_elements ? shape.tokens : kSampledTokens, seed);
-  truth_ = moe_sum_truth(
-      check::rows_of<uint16_t>(device, y_, shape.hidden, rows_of_tokens(tokens_, shape.topk)),
-      shape);
+  truth_ = truth(tokens_);
+}
+
+std::vector<double> MoeSum::truth(const std::vector<int64_t>& tokens) const {
+  const auto rows = rows_of_tokens(tokens, shape.topk);
+  return moe_sum_truth(check::rows_of<uint16_t>(device(), y_, shape.hidden, rows), shape);
 }
 
 MoeSumArgs MoeSum::args() {
@@ -78,6 +81,17 @@ MoeSumArgs MoeSum::args() {
 
 Checked MoeSum::check() const {
   return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+}
+
+std::vector<SampledOutput> MoeSum::sampled_outputs() const {
+  if (static_cast<int>(tokens_.size()) == shape.tokens) return {};
+  return {{&out_, shape.tokens, shape.hidden, {}, ceilings(kTolerance)}};
+}
+
+std::vector<Accuracy> MoeSum::check_rows(const std::vector<int64_t>& rows) {
+  const auto& expected = row_truth_.of(rows, [&] { return truth(rows); });
+  return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected,
+                                   ceilings(kTolerance))};
 }
 
 Corruptions MoeSum::corruptions() {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "kernels/check/truth_of_rows.h"
 
 namespace moegate::moe_sum {
 
@@ -46,12 +47,15 @@ class MoeSum : public Problem {
   MoeSumArgs args();
 
   Checked check() const override;
+  std::vector<SampledOutput> sampled_outputs() const override;
+  std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
 
   const MoeSumShape shape;
 
  private:
+  std::vector<double> truth(const std::vector<int64_t>& tokens) const;
   void swap_slots();
   void drop_slot();
 
@@ -59,6 +63,7 @@ class MoeSum : public Problem {
   Tensor& out_;
   std::vector<int64_t> tokens_;  // that are compared
   std::vector<double> truth_;
+  check::TruthOfRows<std::vector<double>> row_truth_;
 };
 
 }  // namespace moegate::moe_sum

@@ -97,8 +97,17 @@ SiluMulQuant::SiluMulQuant(Device& device, const Case& c, int64_t most_elements)
   const int64_t elements = int64_t{shape.rows} * shape.inter;
   rows_ =
       check::sampled_rows(shape.rows, elements <= most_elements ? shape.rows : kSampledRows, seed);
-  truth_ = silu_mul_quant_truth(
-      check::rows_of<uint16_t>(device, h_, 2 * int64_t{shape.inter}, rows_), shape.inter);
+  truth_ = truth(rows_);
+}
+
+QuantisedRows SiluMulQuant::truth(const std::vector<int64_t>& rows) const {
+  return silu_mul_quant_truth(
+      check::rows_of<uint16_t>(device(), h_, 2 * int64_t{shape.inter}, rows), shape.inter);
+}
+
+/// A variant that rounds the activations to bf16 says so by its tolerance.
+Tolerance SiluMulQuant::scale_ceilings() const {
+  return ceilings(kCodes).rtol > kCodes.rtol ? kScalesOfBf16 : kScales;
 }
 
 SiluMulQuantArgs SiluMulQuant::args() {
@@ -120,17 +129,34 @@ Checked SiluMulQuant::check() const {
     const auto first = scales.begin() + r * shape.groups();
     scale_values.insert(scale_values.end(), first, first + shape.groups());
   }
-  const Tolerance allowed = ceilings(kCodes);
-  const bool from_bf16 = allowed.rtol > kCodes.rtol;
   Accuracy q = compare_floats(samples() ? "q (sample)" : "q", code_values, truth_.codes,
-                              shape.inter, allowed);
+                              shape.inter, ceilings(kCodes));
   Accuracy s = compare_floats(samples() ? "scales (sample)" : "scales", scale_values, truth_.scales,
-                              shape.groups(), from_bf16 ? kScalesOfBf16 : kScales);
+                              shape.groups(), scale_ceilings());
   check::reject_nonfinite(q, codes, is_nonfinite_code);
   check::reject_nonfinite(s, scales, is_nonfinite_scale);
   return {{q, s},
           hash_bytes(scales.data(), scales.size() * sizeof(float),
                      hash_bytes(codes.data(), codes.size()))};
+}
+
+std::vector<SampledOutput> SiluMulQuant::sampled_outputs() const {
+  if (!samples()) return {};
+  return {{&q_, shape.rows, shape.inter, {}, ceilings(kCodes)},
+          {&scales_, shape.rows, shape.groups(), {}, scale_ceilings()}};
+}
+
+std::vector<Accuracy> SiluMulQuant::check_rows(const std::vector<int64_t>& rows) {
+  const auto& expected = row_truth_.of(rows, [&] { return truth(rows); });
+  std::vector<float> codes;
+  for (const uint8_t code : check::rows_of<uint8_t>(device(), q_, shape.inter, rows)) {
+    codes.push_back(e4m3_to_float(code));
+  }
+  const auto scales = check::rows_of<float>(device(), scales_, shape.groups(), rows);
+  return {
+      compare_floats("q (rows)", codes, expected.codes, shape.inter, ceilings(kCodes).of_rows()),
+      compare_floats("scales (rows)", scales, expected.scales, shape.groups(),
+                     scale_ceilings().of_rows())};
 }
 
 Corruptions SiluMulQuant::corruptions() {

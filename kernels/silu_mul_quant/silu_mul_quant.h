@@ -11,6 +11,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "kernels/check/truth_of_rows.h"
 
 namespace moegate::silu_mul_quant {
 
@@ -72,6 +73,8 @@ class SiluMulQuant : public Problem {
   SiluMulQuantArgs args();
 
   Checked check() const override;
+  std::vector<SampledOutput> sampled_outputs() const override;
+  std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
 
@@ -79,6 +82,8 @@ class SiluMulQuant : public Problem {
 
  private:
   bool samples() const { return static_cast<int64_t>(rows_.size()) < shape.rows; }
+  QuantisedRows truth(const std::vector<int64_t>& rows) const;
+  Tolerance scale_ceilings() const;
   void swap_rows();
   void drop_row();
   void transpose_scales();
@@ -88,6 +93,7 @@ class SiluMulQuant : public Problem {
   Tensor& scales_;
   std::vector<int64_t> rows_;  // that are compared
   QuantisedRows truth_;
+  check::TruthOfRows<QuantisedRows> row_truth_;
 };
 
 }  // namespace moegate::silu_mul_quant

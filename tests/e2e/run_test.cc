@@ -167,11 +167,12 @@ TEST_F(RunTest, AnInterruptedRunIsKeptAndResumed) {
 }
 
 TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
-  ASSERT_EQ(moegate(run()).exit, 0);
+  ASSERT_EQ(moegate(run("--sample-seed 20261122")).exit, 0);
   const Outcome printed = moegate("repro 1");
   EXPECT_EQ(printed.exit, 0) << printed.err;
   EXPECT_NE(printed.out.find("moegate run --suite ./quick.suite"), std::string::npos)
       << printed.out;
+  EXPECT_NE(printed.out.find(" --sample-seed 20261122 "), std::string::npos) << printed.out;
   EXPECT_EQ(moegate("repro 1 --run").exit, 0);
   EXPECT_EQ(query("results.sqlite",
                   "SELECT count(DISTINCT case_id || variant) FROM result JOIN process "

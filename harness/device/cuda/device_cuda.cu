@@ -65,6 +65,28 @@ __global__ void hash_kernel(const void* data, size_t bytes, unsigned long long* 
   atomicAdd(sum, mine);
 }
 
+/// A warp per row.
+__global__ void row_distance_kernel(RowPairs pairs, const int32_t* out_places,
+                                    const int32_t* reference_places, RowDistance* distances) {
+  constexpr int kWarp = 32;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int64_t warps = int64_t{gridDim.x} * blockDim.x / kWarp;
+  for (int64_t row = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp; row < pairs.rows;
+       row += warps) {
+    RowDistance mine;
+    add_row_distance(pairs, out_places, reference_places, row, lane, kWarp, mine);
+    for (int other = kWarp / 2; other > 0; other /= 2) {
+      RowDistance theirs;
+      theirs.error = __shfl_xor_sync(~0u, mine.error, other);
+      theirs.size = __shfl_xor_sync(~0u, mine.size, other);
+      theirs.nonfinite = __shfl_xor_sync(~0u, mine.nonfinite, other);
+      theirs.outside = __shfl_xor_sync(~0u, mine.outside, other);
+      mine.add(theirs);
+    }
+    if (lane == 0) distances[row] = mine;
+  }
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) {
@@ -101,6 +123,9 @@ class CudaDevice final : public Device {
     MOEGATE_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
     MOEGATE_CUDA_CHECK(cudaStreamSynchronize(stream_));
   }
+  void copy(void* to, const void* from, size_t bytes) override {
+    MOEGATE_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+  }
   void fill(void* to, uint8_t byte, size_t bytes) override {
     MOEGATE_CUDA_CHECK(cudaMemsetAsync(to, byte, bytes, stream_));
   }
@@ -120,15 +145,37 @@ class CudaDevice final : public Device {
     download(&sum, hash_.get(), sizeof sum);
     return sum;
   }
+  std::vector<RowDistance> row_distances(const RowPairs& pairs) override {
+    constexpr int kThreads = 256, kBlocksPerProcessor = 8;
+    const auto on_device = [&](const int32_t* places) {
+      const size_t bytes = places ? static_cast<size_t>(pairs.rows) * sizeof(int32_t) : 0;
+      Memory memory(places ? allocate(bytes) : nullptr);
+      if (places) upload(memory.get(), places, bytes);
+      return memory;
+    };
+    const Memory out_places = on_device(pairs.out_places);
+    const Memory reference_places = on_device(pairs.reference_places);
+    std::vector<RowDistance> all(static_cast<size_t>(pairs.rows));
+    const Memory distances(allocate(all.size() * sizeof(RowDistance)));
+    row_distance_kernel<<<facts_.processors * kBlocksPerProcessor, kThreads, 0, stream_>>>(
+        pairs, static_cast<const int32_t*>(out_places.get()),
+        static_cast<const int32_t*>(reference_places.get()),
+        static_cast<RowDistance*>(distances.get()));
+    MOEGATE_CUDA_CHECK(cudaGetLastError());
+    download(all.data(), distances.get(), all.size() * sizeof(RowDistance));
+    return all;
+  }
   void synchronize() override { MOEGATE_CUDA_CHECK(cudaDeviceSynchronize()); }
   void* stream() const override { return stream_; }
 
  private:
-  cudaStream_t stream_ = nullptr;
   struct Free {
     void operator()(void* p) const noexcept { cudaFree(p); }
   };
-  std::unique_ptr<void, Free> hash_;
+  using Memory = std::unique_ptr<void, Free>;
+
+  cudaStream_t stream_ = nullptr;
+  Memory hash_;
 };
 
 }  // namespace
