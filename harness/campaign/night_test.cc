@@ -106,7 +106,7 @@ TEST_F(NightTest, ANightIsItsPhasesInTheirOrder) {
   EXPECT_EQ(done.verdict->run.id, done.run) << "not the canaries' run, which is newer";
   EXPECT_EQ(done.verdict->result.cases.size(), 6u);
   EXPECT_TRUE(fs::exists(
-      program_of({.program = done.verdict->run.program}, night_.artifacts(), calls_.build, 1)))
+      program_of({.program = done.verdict->run.program}, {night_.artifacts()}, calls_.build, 1)))
       << "this program was kept";
 }
 

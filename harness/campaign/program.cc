@@ -55,14 +55,18 @@ std::string keep_program(const std::string& folder) {
   return copy.string();
 }
 
-std::string program_of(const BaselineHeader& baseline, const fs::path& artifacts,
+std::string program_of(const BaselineHeader& baseline, const std::vector<fs::path>& artifacts,
                        const BuildCommit& build, double seconds) {
-  const fs::path kept = artifacts / baseline.program / "bin" / "moegate";
-  if (!baseline.program.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
+  for (const std::string& name : {baseline.program, baseline.git_sha}) {
+    for (const fs::path& folder : artifacts) {
+      const fs::path kept = folder / name / "bin" / "moegate";
+      if (!name.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
+    }
+  }
   std::string built;
   if (!baseline.git_sha.empty()) {
     say("suite {}: the baseline's program is not in {}; building it from {}\n", baseline.suite,
-        artifacts.string(), baseline.git_sha);
+        artifacts.front().string(), baseline.git_sha);
     built = build(baseline.git_sha, seconds);
   }
   if (built.empty()) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "harness/judge/baseline.h"
 
@@ -23,9 +24,11 @@ std::string keep_program(const std::string& folder);
 /// seconds.
 using BuildCommit = std::function<std::string(const std::string& commit, double seconds)>;
 
-/// The program that a baseline was measured with: kept in `artifacts` by its hash, else built again
-/// from its commit. Says on stderr what it lacks; empty when it is not to be had in so many seconds.
-std::string program_of(const BaselineHeader& baseline, const std::filesystem::path& artifacts,
+/// The program that a baseline was measured with: kept in one of the folders `artifacts` by its hash
+/// or its commit, else built again from its commit. Says on stderr what it lacks; empty when it is
+/// not to be had in so many seconds.
+std::string program_of(const BaselineHeader& baseline,
+                       const std::vector<std::filesystem::path>& artifacts,
                        const BuildCommit& build, double seconds);
 
 /// Removes all but the `keep` programs that were kept last.

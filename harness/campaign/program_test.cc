@@ -69,7 +69,7 @@ class ProgramOfTest : public testing::Test {
     baseline.program = program;
     baseline.git_sha = commit;
     return program_of(
-        baseline, folder_.path(),
+        baseline, {folder_.path(), folder_ / "shipped"},
         [this](const std::string& asked, double) {
           built_.push_back(asked);
           return asked == "broken" ? "" : "/built/" + asked;
@@ -92,6 +92,16 @@ TEST_F(ProgramOfTest, TheKeptOneElseOneBuiltAgain) {
   EXPECT_EQ(built_.size(), 3u);
   std::filesystem::permissions(kept, std::filesystem::perms::owner_read);
   EXPECT_EQ(find("aaaa", ""), "") << "not executable";
+}
+
+TEST_F(ProgramOfTest, AnInstalledFolderBringsItByItsHashOrItsCommit) {
+  const std::string by_commit = keep("shipped/c0de"), by_hash = keep("shipped/aaaa");
+  EXPECT_EQ(find("aaaa", "c0de"), by_hash);
+  EXPECT_EQ(find("bbbb", "c0de"), by_commit);
+  EXPECT_EQ(find("aaaa", ""), by_hash);
+  EXPECT_EQ(find("", "c0de"), by_commit);
+  EXPECT_EQ(find("aaaa", "none"), keep("aaaa")) << "what a night kept comes first";
+  EXPECT_TRUE(built_.empty());
 }
 
 TEST_F(ProgramOfTest, TheNewestAreKept) {
