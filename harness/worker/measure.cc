@@ -203,8 +203,9 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   if (result.status != Status::wrong && !watch.fault().empty()) reject(watch.fault(), {}, result);
   if (result.status != Status::wrong) {
     describe(*session, paired, result);
-    result.metrics.push_back(
-        {.name = "compared", .unit = "launches", .value = static_cast<double>(watch.compared())});
+    result.metrics.push_back({.name = "launches_compared",
+                              .unit = "launches",
+                              .value = static_cast<double>(watch.compared())});
     doubt(interference, result);
     check_again(measured, result);
   }

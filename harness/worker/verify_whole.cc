@@ -122,7 +122,7 @@ void Bench::note_compared(const std::vector<Accuracy>& checked, Result& result) 
   for (const Accuracy& a : checked) sampled += static_cast<double>(a.elements);
   // Less than 1: no other variant runs this case.
   result.metrics.push_back(
-      {.name = "compared", .unit = "share", .value = reference_ ? 1 : sampled / all});
+      {.name = "outputs_compared", .unit = "share", .value = reference_ ? 1 : sampled / all});
   if (reference_) {
     result.metrics.push_back({.name = "whole_row", .unit = "error", .value = whole_row_});
   }

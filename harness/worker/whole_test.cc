@@ -103,7 +103,7 @@ TEST_F(WholeTest, HonestVariantsPassWhole) {
       const Result result = bench.verify(v);
       if (result.status == Status::unsupported) continue;
       EXPECT_EQ(result.status, Status::ok) << v.name << ": " << result.why;
-      EXPECT_EQ(metric(result, "compared"), 1) << v.name;
+      EXPECT_EQ(metric(result, "outputs_compared"), 1) << v.name;
       EXPECT_LT(metric(result, "whole_row"), 0.02) << v.name;
     }
   }
@@ -190,7 +190,7 @@ TEST_F(WholeTest, OutputsInSortedOrderAreComparedRowByRow) {
   Bench bench(*device_, gate_up_case(), registry_);
   const Result honest = bench.verify(variant("moe_gate_up", "sorted_rows"));
   EXPECT_EQ(honest.status, Status::ok) << honest.why;
-  EXPECT_EQ(metric(honest, "compared"), 1);
+  EXPECT_EQ(metric(honest, "outputs_compared"), 1);
 }
 
 TEST_F(WholeTest, TheLastRowOfASampledExpertIsInTheTruthsSample) {
@@ -212,7 +212,7 @@ TEST_F(WholeTest, AWrongReferenceIsNotBlamedOnOthers) {
   Bench bench(*device_, sum_case(), registry_);
   const Result blocked = bench.verify(variant("moe_sum", "blocked"));
   EXPECT_EQ(blocked.status, Status::ok) << blocked.why;
-  EXPECT_LT(metric(blocked, "compared"), 1) << "there is no other";
+  EXPECT_LT(metric(blocked, "outputs_compared"), 1) << "there is no other";
   const Result wrong = bench.verify(per_token);
   EXPECT_EQ(wrong.status, Status::wrong);
   EXPECT_NE(wrong.why.find("variant blocked"), std::string::npos) << wrong.why;
@@ -225,8 +225,8 @@ TEST_F(WholeTest, AVariantWithoutAnotherSaysSo) {
   Bench bench(*device_, sum_case(), registry_);
   const Result result = bench.verify(variant("moe_sum", "per_token"));
   EXPECT_EQ(result.status, Status::ok) << result.why;
-  EXPECT_GT(metric(result, "compared"), 0);
-  EXPECT_LT(metric(result, "compared"), 1);
+  EXPECT_GT(metric(result, "outputs_compared"), 0);
+  EXPECT_LT(metric(result, "outputs_compared"), 1);
 }
 
 TEST_F(WholeTest, WhatAllVariantsAreWrongInIsFoundByADrawnSample) {
@@ -303,7 +303,7 @@ TEST_F(WholeCudaTest, HonestVariantsPassAndAWrongRowIsCaught) {
       const Result result = bench.verify(v);
       if (result.status == Status::unsupported) continue;
       EXPECT_EQ(result.status, Status::ok) << v.name << ": " << result.why;
-      EXPECT_EQ(metric(result, "compared"), 1) << v.name;
+      EXPECT_EQ(metric(result, "outputs_compared"), 1) << v.name;
       Variant wrong = v;
       for (const int64_t row : {0, 17, 53, 79}) {
         wrong.launch = zeroing(v.launch, row, width);
