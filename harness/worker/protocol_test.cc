@@ -127,6 +127,7 @@ TEST(ProtocolTest, AnotherVersionIsAUsageErrorThatNamesBoth) {
 TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   Result result;
   result.timer = "cupti";
+  result.samples = 1;
   result.span_ns = result.median_ns = result.low_ns = result.high_ns = 5000;
   EXPECT_EQ(implausible(result, 0.5), "");
   const auto spoilt = [&](auto change) {
@@ -139,6 +140,10 @@ TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   EXPECT_NE(spoilt([](Result& r) { r.median_ns = std::nan(""); }), "");
   EXPECT_NE(spoilt([](Result& r) { r.low_ns = 6000; }), "");
   EXPECT_NE(spoilt([](Result& r) { r.ratio_low = 2; }), "");
+  EXPECT_NE(spoilt([](Result& r) { r.samples = 0; }), "");
+  EXPECT_NE(spoilt([](Result& r) { r.median_ns = r.high_ns = 1e16; }), "")
+      << "none the store holds";
+  EXPECT_NE(spoilt([](Result& r) { r.span_ns = 0; }), "");
   EXPECT_EQ(spoilt([](Result& r) {
               r.span_ns = 9e18;
               r.status = Status::wrong;
