@@ -234,6 +234,23 @@ TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
   EXPECT_EQ(back.worker.flush, Flush::none);
 }
 
+TEST_F(RecordingTest, AResultThatNoStoreTakesCostsItsRow) {
+  options_.rounds = 1;
+  fake_.program("").touch = [seen = 0](const Request&, Result& result) mutable {
+    ++seen;
+    if (seen == 1) result.busy_ns = std::nan("");
+    if (seen == 2) result.metrics = {{"share", "", 1}, {"share", "", 2}};
+  };
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::coverage);
+  EXPECT_EQ(tally.counts.at(Status::crashed), 2);
+  EXPECT_EQ(tally.counts.at(Status::ok), 2);
+  ASSERT_EQ(tally.failures.size(), 2u);
+  EXPECT_TRUE(tally.failures[0].why.starts_with("answered with nonsense: "))
+      << tally.failures[0].why;
+  EXPECT_EQ(store().levels(tally.run).size(), 4u);
+}
+
 TEST_F(RecordingTest, ARunThatAnErrorEndsIsInterruptedAndSaysHowToFinishIt) {
   options_.rounds = 1;
   fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {
