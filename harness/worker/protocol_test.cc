@@ -124,6 +124,23 @@ TEST(ProtocolTest, AnotherVersionIsAUsageErrorThatNamesBoth) {
   }
 }
 
+TEST(ProtocolTest, ANumberIsNeverTakenForAnother) {
+  const auto with = [](const char* path, const json& value) {
+    json message = encode(Measured{});
+    message[json::json_pointer(path)] = value;
+    return message;
+  };
+  EXPECT_EQ(decode<Measured>(with("/result/samples", 7)).result.samples, 7);
+  EXPECT_EQ(decode<Measured>(with("/result/span_ns", 7)).result.span_ns, 7);
+  for (const json& bad : {json(4294967296), json(-2147483649), json(1e300), json(2.5), json(true),
+                          json(std::numeric_limits<double>::quiet_NaN())}) {
+    EXPECT_THROW(decode<Measured>(with("/result/samples", bad)), Nonsense) << bad;
+    EXPECT_THROW(decode<Hello>({{"kind", "hello"}, {"wire", bad}}), Nonsense) << bad;
+    EXPECT_THROW(decode<Fault>({{"kind", "fault"}, {"exit", bad}}), Nonsense) << bad;
+  }
+  EXPECT_THROW(decode<Measured>(with("/result/flags", -1)), Nonsense);
+}
+
 TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   Result result;
   result.timer = "cupti";
