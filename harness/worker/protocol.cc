@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/worker/protocol.h"
 
+#include <algorithm>
+
 namespace moegate {
 
 const char* name_of(Task task) {
@@ -42,6 +44,13 @@ void check_wire(int theirs, const std::string& who) {
       "{} speaks version {} of the worker's protocol, this program version {}; build the older of "
       "the two anew",
       who, theirs, kWire);
+}
+
+Error error_of(const Fault& fault) {
+  // What a worker may end of; whatever else it says must not become the end of a night.
+  const auto known = {Exit::usage, Exit::environment, Exit::internal};
+  const auto code = static_cast<Exit>(fault.exit);
+  return {std::ranges::count(known, code) > 0 ? code : Exit::environment, fault.fault};
 }
 
 std::string implausible(const Result& result, double elapsed_s) {

@@ -165,6 +165,8 @@ T decode(const nlohmann::json& message) {
 std::vector<std::string> own_features();
 /// Throws Error(usage) naming both versions and the side that is behind, unless the peer's is ours.
 void check_wire(int theirs, const std::string& who);
+/// What a worker ended of. An exit code that no worker ends with becomes Exit::environment.
+Error error_of(const Fault& fault);
 /// What in a timed result cannot be, in one clause, when the worker took `elapsed_s` for it; empty
 /// when all can.
 std::string implausible(const Result& result, double elapsed_s);

@@ -141,6 +141,15 @@ TEST(ProtocolTest, ANumberIsNeverTakenForAnother) {
   EXPECT_THROW(decode<Measured>(with("/result/flags", -1)), Nonsense);
 }
 
+TEST(ProtocolTest, AFaultIsAnErrorWhateverItsExitCode) {
+  for (const Exit known : {Exit::usage, Exit::environment, Exit::internal}) {
+    EXPECT_EQ(error_of({"gone", static_cast<int>(known)}).code(), known);
+  }
+  for (const int exit : {0, 10, 24, 130, 256, -1}) {
+    EXPECT_EQ(error_of({"gone", exit}).code(), Exit::environment) << exit;
+  }
+}
+
 TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   Result result;
   result.timer = "cupti";
