@@ -83,7 +83,7 @@ void RunOptions::read_json(const std::string& text) {
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
   if (j.contains("order_seed")) read_number(j.at("order_seed"), order_seed);
-  const bool possible = shard >= 0 && shard < shards && rounds >= 1 && case_timeout_s > 0 &&
+  const bool possible = shard >= 0 && shard < shards && rounds >= 0 && case_timeout_s > 0 &&
                         worker.sampling.min_samples >= 1 && worker.sampling.budget_s > 0;
   if (!possible) throw std::invalid_argument("no run can have them");
 }
