@@ -65,6 +65,9 @@ class LossCheck {
                   name_, line_, line);
     }
     const bool opens = line.front() == '[' && line.back() == ']';
+    if (!opens && line.find('=') == std::string::npos) {
+      usage_error("{}:{}: '{}' is neither [section] nor name = value", name_, line_, line);
+    }
     if (opens) open_section(line);
     const std::string key = opens ? line : section_ + trimmed(line.substr(0, line.find('=')));
     if (!seen_.insert(key).second) usage_error("{}:{}: '{}' is given twice", name_, line_, line);

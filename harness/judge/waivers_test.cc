@@ -78,7 +78,9 @@ TEST(Waivers, LintNamesSectionAndField) {
       {with("owner = alice", "ownr = alice"), "w.ini: [W-1] has a field 'ownr', which is unknown"},
       {with("owner = alice\n", ""), "w.ini: [W-1] lacks 'owner'"},
       {with("owner = alice", "owner ="), "w.ini: [W-1] lacks 'owner'"},
-      {with("owner = alice", "alice"), "w.ini: "},
+      {with("owner = alice", "alice"), "w.ini:11: 'alice' is neither [section] nor name = value"},
+      // A name of Boost's own in what it puts into its messages: it would do so for ever.
+      {with("owner = alice", "%invalid_line%"), "w.ini:11: '%invalid_line%' is neither"},
       {with("= latency", "= speed"), "metric 'speed' is unknown"},
       {with("6%", "26%"), "max_regression 26% is more than 25 %"},
       {replaced(with("2026-11-01", "2036-01-01"), "2026-12-01", "2036-03-30"),
