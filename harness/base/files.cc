@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +46,26 @@ class File {
   /// The whole text, and on the disk.
   bool store(const std::string& text) const { return write(text) && ::fsync(fd_) == 0; }
 
+  /// The same behind what is there, or nothing of it: half a line is worse than none.
+  bool append(const std::string& text) const {
+    struct stat before {};
+    if (fd_ < 0 || ::fstat(fd_, &before) != 0) return false;
+    if (store(text)) return true;
+    const int why = errno;
+    take_back(before, text.size());
+    errno = why;
+    return false;
+  }
+
  private:
+  /// What cannot be taken back stays; so does what another has written behind it.
+  void take_back(const struct stat& before, size_t most) const {
+    struct stat now {};
+    if (!S_ISREG(before.st_mode) || ::fstat(fd_, &now) != 0) return;
+    if (now.st_size > before.st_size + static_cast<off_t>(most)) return;
+    [[maybe_unused]] const int ignored = ::ftruncate(fd_, before.st_size);
+  }
+
   int fd_;
 };
 
@@ -164,7 +184,7 @@ void write_output(const std::string& path, const std::string& text) {
 }
 
 void append_to_file(const fs::path& path, const std::string& text) {
-  if (!File(path, O_WRONLY | O_CREAT | O_APPEND).store(text)) fail(path);
+  if (!File(path, O_WRONLY | O_CREAT | O_APPEND).append(text)) fail(path);
 }
 
 }  // namespace moegate

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/file_limit_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -86,6 +87,49 @@ TEST_F(Files, LeavesADeviceADevice) {
   write_file_atomically(null, "text");
   EXPECT_TRUE(fs::is_character_file(null));
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Files, ADiskThatIsFullLeavesTheFileAsItWas) {
+  const std::string old = "the old text", text = "a text that is longer than the old one";
+  for (rlim_t bytes = 0; bytes < text.size(); ++bytes) {
+    const fs::path path = dir_ / "a";
+    write_file_atomically(path, old);
+    std::string why;
+    try {
+      const FileLimit limit(bytes);
+      write_file_atomically(path, text);
+    } catch (const Error& e) {
+      why = e.what();
+      EXPECT_EQ(e.code(), Exit::usage);
+    }
+    EXPECT_NE(why.find(path.string()), std::string::npos) << bytes << ": " << why;
+    EXPECT_EQ(read(path), old) << bytes;
+    EXPECT_EQ(files(), 1u) << bytes;
+    write_file_atomically(path, text);
+    EXPECT_EQ(read(path), text) << "and once there is room";
+  }
+}
+
+TEST_F(Files, ALineThatDoesNotFitIsNotAppendedInPart) {
+  const std::string old = "one\n", line = "another line\n";
+  for (rlim_t more = 0; more < line.size(); ++more) {
+    const fs::path path = dir_ / "a";
+    fs::remove(path);
+    append_to_file(path, old);
+    {
+      const FileLimit limit(old.size() + more);
+      EXPECT_THROW(append_to_file(path, line), Error) << more;
+    }
+    EXPECT_EQ(read(path), old) << more;
+    append_to_file(path, line);
+    EXPECT_EQ(read(path), old + line);
+  }
+}
+
+TEST_F(Files, ADeviceThatIsFullIsAnError) {
+  EXPECT_THROW(write_file_atomically("/dev/full", "text"), Error);
+  EXPECT_THROW(append_to_file("/dev/full", "text"), Error);
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
 TEST_F(Files, OutputsGoToStandardOutputByADash) {

@@ -2,6 +2,7 @@
 #include "harness/campaign/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -10,6 +11,7 @@
 #include "harness/base/pattern.h"
 #include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
+#include "harness/values/json_fields.h"
 
 namespace moegate {
 std::string RunOptions::to_json() const {
@@ -36,13 +38,14 @@ std::string RunOptions::to_json() const {
                             {"canary_scale", canary_scale},
                             {"order_seed", order_seed},
                             {"filtered", filtered()}};
-  return j.dump();
+  // A path may be any bytes.
+  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void RunOptions::from_json(const std::string& text) {
   try {
     read_json(text);
-  } catch (const nlohmann::json::exception& e) {
+  } catch (const std::exception& e) {  // whatever it is, no run has written it
     throw Error(Exit::store, fmt::format("the options that a run was stored with cannot be read "
                                          "({}): the store is damaged; restore a copy",
                                          e.what()));
@@ -55,18 +58,24 @@ void RunOptions::read_json(const std::string& text) {
   axes = j.at("axes").get<Axes>();
   filter = j.at("filter");
   kernel = j.at("kernel");
-  shard = j.at("shard");
-  shards = j.at("shards");
-  rounds = j.at("rounds");
+  read_number(j.at("shard"), shard);
+  read_number(j.at("shards"), shards);
+  read_number(j.at("rounds"), rounds);
   case_timeout_s = j.at("case_timeout_s");
   worker.device = j.at("device");
   worker.timer = j.at("timer");
   const auto& flush = j.at("flush");  // a number in older stores
-  worker.flush = flush.is_number() ? static_cast<Flush>(flush.get<int>())
-                                   : parse_flush(flush.get<std::string>());
+  if (flush.is_number()) {
+    constexpr std::array kNumbered = {Flush::read, Flush::write, Flush::none};
+    size_t number = 0;
+    read_number(flush, number);
+    worker.flush = kNumbered.at(number);
+  } else {
+    worker.flush = parse_flush(flush.get<std::string>());
+  }
   worker.flush_factor = j.at("flush_factor");
-  worker.sampling.min_samples = j.at("min_samples");
-  worker.sampling.max_samples = j.at("max_samples");
+  read_number(j.at("min_samples"), worker.sampling.min_samples);
+  read_number(j.at("max_samples"), worker.sampling.max_samples);
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
   // Absent in older stores.
@@ -74,8 +83,11 @@ void RunOptions::read_json(const std::string& text) {
   worker.tiles = j.value("tiles", "");
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
-  order_seed = j.value("order_seed", uint32_t{0});
-  worker.sample_seed = j.value("sample_seed", uint64_t{0});
+  if (j.contains("sample_seed")) read_number(j.at("sample_seed"), worker.sample_seed);
+  if (j.contains("order_seed")) read_number(j.at("order_seed"), order_seed);
+  const bool possible = shard >= 0 && shard < shards && rounds >= 0 && case_timeout_s > 0 &&
+                        worker.sampling.min_samples >= 1 && worker.sampling.budget_s > 0;
+  if (!possible) throw std::invalid_argument("no run can have them");
 }
 
 std::vector<RowName> Plan::rows() const {

@@ -217,13 +217,28 @@ void Recording::one(int round, const Case& c, const std::string& variant, Progre
   result.impossible =
       result.measured() && cache_of(c) == Cache::cold &&
       is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
-  store_.add_result(process_, c, data.cost, data.facts, result);
+  store(c, data, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);
   before_ = Ran{c, variant, process_, result.status};
   note_cache_pair(c, result, data);
   seconds_ += options_.deadline.now() - start;
   tally_.seconds_per_row = seconds_ / ++rows_;
+}
+
+/// What a worker answers may be nothing that a store takes: a NaN, an output twice. It costs its row.
+void Recording::store(const Case& c, const CaseData& data, Result& result) {
+  try {
+    store_.add_result(process_, c, data.cost, data.facts, result);
+  } catch (const SqlError& e) {
+    if (!e.is_about_sql()) throw;
+    Result nonsense;
+    nonsense.variant = result.variant;
+    nonsense.status = Status::crashed;
+    nonsense.why = fmt::format("answered with nonsense: {}", e.what());
+    result = std::move(nonsense);
+    store_.add_result(process_, c, {}, {}, result);
+  }
 }
 
 /// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.

@@ -136,6 +136,7 @@ class Recording {
   bool time_is_up() const { return options_.deadline.passed() && rows_ > 0; }
   bool dies_after(const Ran& before, const Case& c, const std::string& variant);
   void blame(const Ran& before, const std::string& why, Progress& progress);
+  void store(const Case& c, const CaseData& data, Result& result);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
 
   Store& store_;

@@ -241,6 +241,52 @@ TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
   EXPECT_EQ(back.worker.flush, Flush::none);
 }
 
+TEST_F(RecordingTest, OptionsThatNoRunHasAreADamagedStore) {
+  const auto refused = [&](const std::string& field, const std::string& value) {
+    std::string text = options_.to_json();
+    const size_t at = text.find("\"" + field + "\":") + field.size() + 3;
+    text.replace(at, text.find_first_of(",}", at) - at, value);
+    try {
+      RunOptions().from_json(text);
+    } catch (const Error& e) {
+      return e.code() == Exit::store;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused("rounds", "3"));
+  EXPECT_TRUE(refused("shards", "0")) << "what is divided by";
+  EXPECT_TRUE(refused("shard", "-1"));
+  EXPECT_TRUE(refused("rounds", "1e300"));
+  EXPECT_TRUE(refused("rounds", "4294967297"));
+  EXPECT_TRUE(refused("min_samples", "0"));
+  EXPECT_TRUE(refused("order_seed", "-1"));
+  EXPECT_TRUE(refused("flush", "7"));
+  EXPECT_TRUE(refused("flush", "\"splash\""));
+}
+
+TEST_F(RecordingTest, AnyPathCanBeStored) {
+  options_.worker.tiles = "\xff";  // a name of a folder need not be UTF-8
+  RunOptions back;
+  EXPECT_NO_THROW(back.from_json(options_.to_json()));
+}
+
+TEST_F(RecordingTest, AResultThatNoStoreTakesCostsItsRow) {
+  options_.rounds = 1;
+  fake_.program("").touch = [seen = 0](const Request&, Result& result) mutable {
+    ++seen;
+    if (seen == 1) result.busy_ns = std::nan("");
+    if (seen == 2) result.metrics = {{"share", "", 1}, {"share", "", 2}};
+  };
+  const Tally tally = run_suites(options_, 0, fake_);
+  EXPECT_EQ(tally.exit(), Exit::coverage);
+  EXPECT_EQ(tally.counts.at(Status::crashed), 2);
+  EXPECT_EQ(tally.counts.at(Status::ok), 2);
+  ASSERT_EQ(tally.failures.size(), 2u);
+  EXPECT_TRUE(tally.failures[0].why.starts_with("answered with nonsense: "))
+      << tally.failures[0].why;
+  EXPECT_EQ(store().levels(tally.run).size(), 4u);
+}
+
 TEST_F(RecordingTest, ARunThatAnErrorEndsIsInterruptedAndSaysHowToFinishIt) {
   options_.rounds = 1;
   fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {

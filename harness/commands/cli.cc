@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/cli.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/base/pattern.h"
 #include "harness/base/text.h"
 
 namespace moegate {
 
 namespace po = boost::program_options;
+
+namespace {
+
+/// Whether Boost's text about an argument would never end: it replaces %value% and its like in its
+/// messages by what was typed as long as there are any, and what was typed may be one.
+bool holds_placeholder(const std::string& arg) {
+  static const Pattern placeholder = compile_pattern("", "%[a-z_]+%");
+  return placeholder.found_in(arg);
+}
+
+std::string why(const po::error& error, const Args& args) {
+  const auto arg = std::ranges::find_if(args, holds_placeholder);
+  return arg == args.end() ? error.what() : fmt::format("'{}' is not understood", *arg);
+}
+
+}  // namespace
 
 bool parse(const std::string& usage, po::options_description options, const Args& args,
            const std::vector<std::string>& positional, std::set<std::string>* given) {
@@ -35,7 +53,7 @@ bool parse(const std::string& usage, po::options_description options, const Args
       if (given && !value.defaulted()) given->insert(name);
     }
   } catch (const po::error& e) {
-    usage_error("{}: {}; see --help", command, e.what());
+    usage_error("{}: {}; see --help", command, why(e, args));
   }
   return true;
 }

@@ -38,6 +38,22 @@ TEST(Cli, FlagsAreNotGuessed) {
   EXPECT_EQ(rounds, 3);
 }
 
+TEST(Cli, AMessageAboutAnArgumentEnds) {
+  int rounds = 0;
+  boost::program_options::options_description flags("Options");
+  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
+  for (const Args& args : {Args{"--rounds", "%value%"}, {"--%canonical_option%"}, {"%option%"}}) {
+    try {
+      parse("moegate run [options]", flags, args);
+      ADD_FAILURE() << args.back();
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("'" + args.back() + "' is not understood"),
+                std::string::npos)
+          << e.what();
+    }
+  }
+}
+
 TEST(Cli, AFlagThatIsLeftOutLeavesItsFieldEmpty) {
   std::optional<std::string> report;
   boost::program_options::options_description flags("Options");

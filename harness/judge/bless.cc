@@ -8,6 +8,8 @@
 #include <chrono>
 #include <set>
 
+#include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/sha256.h"
 #include "harness/judge/creep.h"
 #include "harness/judge/evidence.h"
@@ -157,6 +159,16 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, cons
   return p;
 }
 
+/// A file that the ledger does not state would be refused.
+void put_back(const Plan& p, const std::string& before) {
+  std::error_code ignored;  // what could not be written is said
+  if (p.exists) {
+    write_file_atomically(p.path, before);
+  } else {
+    fs::remove(p.path, ignored);
+  }
+}
+
 std::string bless_suite(const RunInfo& run, const std::string& suite, const Sides& sides,
                         const BlessOptions& options) {
   const fs::path ledger = options.baselines / "blessings.tsv";
@@ -164,11 +176,17 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, const Side
   const Plan p = plan(run, suite, sides, id, options);
   if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
 
+  const std::string before = p.exists ? read_file(p.path) : "";
   // In this order: after a blessing that was killed between the two only the file is to be restored.
   write_baseline(p.path, p.now);
-  append_blessing(ledger,
-                  {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),
-                   run.git_sha, options.reason, run.program, sha256(format_baseline(p.now))});
+  try {
+    append_blessing(
+        ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),
+                 run.git_sha, options.reason, run.program, sha256(format_baseline(p.now))});
+  } catch (const Error&) {
+    put_back(p, before);
+    throw;
+  }
   std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
                                  p.now.rows.size(), p.changes.size(), id, p.kind);
   for (const BaselineChange& c : p.changes) {

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/base/file_limit_fixture.h"
+#include "harness/base/files.h"
 #include "harness/judge/gate.h"
 #include "harness/judge/gate_fixture.h"
 
@@ -346,6 +348,47 @@ TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRes
   EXPECT_EQ(text_of(baseline()), recorded);
   EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
   EXPECT_EQ(gate(), 0) << out_;
+}
+
+TEST_F(GateTest, ADiskThatIsFullBlessesNothing) {
+  bless_run(add_run());
+  const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
+  // So that there are sizes at which the baseline fits and the ledger does not.
+  append_to_file(ledger, "# " + std::string(2000, '-') + "\n");
+  const std::string rows = text_of(baseline()), lines = text_of(ledger);
+  const int64_t faster = add_run(slower(0.8));
+  const auto bless_again = [&] {
+    return call(cmd_bless, {"--run", std::to_string(faster), "--reason", "again"});
+  };
+  int refused = 0;
+  for (rlim_t bytes = 0;; bytes += 67) {
+    int code = 0;
+    {
+      const FileLimit limit(bytes);
+      code = bless_again();
+    }
+    if (code == 0) break;
+    ++refused;
+    EXPECT_EQ(code, 2) << out_;
+    EXPECT_TRUE(says("cannot be written")) << out_;
+    EXPECT_EQ(text_of(baseline()), rows) << bytes;
+    EXPECT_EQ(text_of(ledger), lines) << bytes;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, 30);
+  EXPECT_EQ(gate(), 0) << out_;
+}
+
+TEST_F(GateTest, AFirstBlessingThatFailsLeavesNoFile) {
+  add_run();
+  append_to_file(dir_ / "baselines" / "blessings.tsv", "# " + std::string(2000, '-') + "\n");
+  {
+    const FileLimit limit(2010);  // the baseline fits, the ledger does not
+    EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 2) << out_;
+  }
+  EXPECT_TRUE(says("blessings.tsv: cannot be written")) << out_;
+  EXPECT_FALSE(fs::exists(baseline()));
+  EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 0) << out_;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLastId = 99999999;  // eight digits
 constexpr const char* kLedgerHeader =
     "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n";
 
@@ -58,8 +59,12 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
   int number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
+    const std::string place = fmt::format("{}:{}", ledger.string(), number);
+    if (line.find('\r') != std::string::npos) {
+      usage_error("{}: has a carriage return; a ledger's lines end in LF", place);
+    }
     if (line.empty() || line[0] == '#') continue;
-    blessings.push_back(parse_blessing(line, fmt::format("{}:{}", ledger.string(), number)));
+    blessings.push_back(parse_blessing(line, place));
   }
   return blessings;
 }
@@ -92,6 +97,7 @@ void check_recorded(const fs::path& path, const fs::path& ledger) {
 std::string next_blessing(const fs::path& ledger) {
   int last = 0;
   for (const Blessing& b : read_ledger(ledger)) last = std::max(last, std::stoi(b.id.substr(1)));
+  if (last == kLastId) usage_error("{}: B{} is the last id there can be", ledger.string(), last);
   return fmt::format("B{:04}", last + 1);
 }
 

@@ -81,7 +81,16 @@ TEST_F(LedgerTest, ABrokenLineIsRefused) {
   EXPECT_THROW(read_ledger(ledger()), Error);
   write(ledger(), "B0001\ta\tb\tc\td\te\tf\tg\th\ti\tj\tk\n");
   EXPECT_THROW(read_ledger(ledger()), Error);
+  write(ledger(), "B0001\t2026-01-01\trecord\r\n");
+  EXPECT_THROW(read_ledger(ledger()), Error) << "bless would write another line";
   EXPECT_TRUE(read_ledger(dir_ / "none").empty());
+}
+
+TEST_F(LedgerTest, IdsThatRunOutAreRefusedRatherThanUnreadable) {
+  write(ledger(), "B99999998\t2026-01-01\n");
+  EXPECT_EQ(next_blessing(ledger()), "B99999999");
+  write(ledger(), "B99999999\t2026-01-01\n");
+  EXPECT_THROW(next_blessing(ledger()), Error);
 }
 
 TEST_F(LedgerTest, ARowThatSeesNothingIsNoBaseline) {

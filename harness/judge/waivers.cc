@@ -42,27 +42,57 @@ struct Section {
   }
 };
 
-/// What the parser below would lose without a word: it cuts a line at any '#' and joins sections of
-/// one name and fields given twice.
-void refuse_what_would_be_lost(const std::string& text, const std::string& name) {
-  std::istringstream in(text);
-  std::set<std::string> seen;
-  std::string section;
-  int number = 0;
-  for (std::string raw; std::getline(in, raw);) {
-    ++number;
-    const std::string line = trimmed(raw);
-    if (line.empty() || line[0] == '#') continue;
+/// What the parser below would lose without a word: it cuts a line at any '#', joins sections of one
+/// name and fields given twice, and leaves out sections without fields.
+class LossCheck {
+ public:
+  explicit LossCheck(const std::string& name) : name_(name) {}
+
+  void check(const std::string& text) {
+    std::istringstream in(text);
+    for (std::string raw; std::getline(in, raw);) {
+      ++line_;
+      const std::string line = trimmed(raw);
+      if (!line.empty() && line[0] != '#') check_line(line);
+    }
+    close_section();
+  }
+
+ private:
+  void check_line(const std::string& line) {
     if (line.find('#') != std::string::npos) {
       usage_error("{}:{}: '#' starts a comment and cuts '{}'; write org/repo/412 for an issue",
-                  name, number, line);
+                  name_, line_, line);
     }
     const bool opens = line.front() == '[' && line.back() == ']';
-    if (opens) section = line;
-    const std::string key = opens ? line : section + trimmed(line.substr(0, line.find('=')));
-    if (!seen.insert(key).second) usage_error("{}:{}: '{}' is given twice", name, number, line);
+    if (!opens && line.find('=') == std::string::npos) {
+      usage_error("{}:{}: '{}' is neither [section] nor name = value", name_, line_, line);
+    }
+    if (opens) open_section(line);
+    const std::string key = opens ? line : section_ + trimmed(line.substr(0, line.find('=')));
+    if (!seen_.insert(key).second) usage_error("{}:{}: '{}' is given twice", name_, line_, line);
+    empty_ = opens;
   }
-}
+
+  void open_section(const std::string& line) {
+    close_section();
+    // To the parser [a.] is the section [a], and [] none.
+    if (line.size() == 2 || line.ends_with(".]")) {
+      usage_error("{}:{}: {} is no name of a section; write it like [W-0031]", name_, line_, line);
+    }
+    section_ = line;
+  }
+
+  void close_section() const {
+    if (empty_) usage_error("{}: {} has no fields; write them, or remove it", name_, section_);
+  }
+
+  const std::string& name_;
+  std::set<std::string> seen_;
+  std::string section_;
+  int line_ = 0;
+  bool empty_ = false;
+};
 
 sys_days parse_day(const Section& s, const std::string& name, const std::string& text) {
   constexpr int kFirstYear = 2000, kLastYear = 2199;  // what nanoseconds hold, and more than enough
@@ -156,7 +186,7 @@ sys_days today() {
 }
 
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
-  refuse_what_would_be_lost(text, name);
+  LossCheck(name).check(text);
   std::istringstream in(text);
   std::vector<std::pair<std::string, Section>> sections;  // in the order of the file
   try {

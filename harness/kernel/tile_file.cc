@@ -2,6 +2,7 @@
 #include "harness/kernel/tile_file.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <sstream>
@@ -61,7 +62,8 @@ class SectionReader {
       tile.config.block = integer(entry.key, value, kMostBlock);
     } else if (entry.key == "us") {
       const auto us = number<double>(value);
-      if (!us || !(*us > 0)) usage_error("{} us = {} is not a time; leave it out", where_, value);
+      if (!us || !(*us > 0) || !std::isfinite(*us))
+        usage_error("{} us = {} is not a time; leave it out", where_, value);
       tile.us = *us;
     } else {
       tile.config.knobs[entry.key] = integer(entry.key, value, std::numeric_limits<int>::max());
@@ -159,7 +161,7 @@ std::string format_tiles(const std::vector<std::string>& about,
     for (const auto& [name, value] : tile.config.knobs) {
       text += fmt::format("{} = {}\n", name, value);
     }
-    if (tile.us > 0) text += fmt::format("us = {:.2f}\n", tile.us);
+    if (tile.us >= 0.01) text += fmt::format("us = {:.2f}\n", tile.us);
   }
   return text;
 }

@@ -45,6 +45,15 @@ TEST(TileFile, IsReadAndWrittenAlike) {
   }
 }
 
+TEST(TileFile, ATimeTooShortToShowIsLeftOut) {
+  const std::string text = "[op.8]\nkernel = k\nblock = 16\nus = ";
+  auto tiles = parse_tiles("t.ini", text + "0.001\n");
+  EXPECT_EQ(parse_tiles("t.ini", format_tiles({}, tiles)).at(0).us, 0);
+  tiles = parse_tiles("t.ini", text + "0.01\n");
+  EXPECT_EQ(parse_tiles("t.ini", format_tiles({}, tiles)).at(0).us, 0.01);
+  EXPECT_THROW(parse_tiles("t.ini", text + "inf\n"), Error);
+}
+
 TEST(TileFile, AConfigurationHasATextAndAVariant) {
   const TileConfig config = {"swap_ab_split_k", 16, {{"splits", 4}, {"columns", 64}}};
   EXPECT_EQ(config.text(), "swap_ab_split_k/block=16/columns=64/splits=4");

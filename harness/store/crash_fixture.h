@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: SQLite's default VFS, which ends the process before one chosen change of a file.
+// For tests: SQLite's default VFS, which ends the process before one chosen change of a file, or
+// fails from one on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +12,9 @@
 #include <map>
 
 namespace moegate {
+
+/// What becomes of a change of a file.
+enum class Fault { io_error, disk_full, short_write };
 
 /// While it lives, every connection of this process goes through it. It syncs nothing: a kill loses
 /// nothing that was written, and a test of some hundred kills is then quick.
@@ -33,6 +37,20 @@ class CrashVfs {
 
   /// While on, no file can be opened for writing, as if permissions said so.
   void make_read_only(bool on) { read_only_ = on; }
+
+  /// Runs `work` while its change number `k`, and each later one where it is `lasting`, comes to
+  /// `fault`. An open counts as a change. False when `work` came to its end with fewer changes.
+  bool failed_at(int k, Fault fault, bool lasting, const std::function<void()>& work) {
+    fault_ = fault;
+    lasting_ = lasting;
+    left_ = k;
+    failed_ = false;
+    faulty_ = true;
+    work();
+    faulty_ = false;
+    left_ = -1;
+    return failed_;
+  }
 
   /// Runs `work` in a child that ends before its change number `k`, the first being 0. False when
   /// `work` came to its end with fewer changes.
@@ -63,32 +81,43 @@ class CrashVfs {
     const sqlite3_io_methods* real;
   };
 
-  static void count() {
-    if (self_->left_ == 0) _exit(kKilled);
-    if (self_->left_ > 0) --self_->left_;
+  /// Whether this change is to fail. Ends the process where that is what is to be.
+  static bool count() {
+    const bool now = self_->left_ == 0;
+    if (now && !self_->faulty_) _exit(kKilled);
+    if (self_->left_ > 0 || (now && !self_->lasting_)) --self_->left_;
+    self_->failed_ |= now;
+    return now;
+  }
+  static int code(int of_io_error) {
+    return self_->fault_ == Fault::io_error ? of_io_error : SQLITE_FULL;
   }
   static const sqlite3_io_methods* real(sqlite3_file* file) {
     return reinterpret_cast<const Methods*>(file->pMethods)->real;
   }
   static int write(sqlite3_file* file, const void* data, int bytes, sqlite3_int64 offset) {
-    count();
+    if (count()) {
+      if (self_->fault_ == Fault::short_write) real(file)->xWrite(file, data, bytes / 2, offset);
+      return code(SQLITE_IOERR_WRITE);
+    }
     return real(file)->xWrite(file, data, bytes, offset);
   }
   static int truncate(sqlite3_file* file, sqlite3_int64 size) {
-    count();
+    if (count()) return code(SQLITE_IOERR_TRUNCATE);
     return real(file)->xTruncate(file, size);
   }
-  static int sync(sqlite3_file*, int) {
-    count();
-    return SQLITE_OK;
-  }
+  static int sync(sqlite3_file*, int) { return count() ? code(SQLITE_IOERR_FSYNC) : SQLITE_OK; }
   static int remove(sqlite3_vfs*, const char* path, int) {
-    count();
+    if (count()) return SQLITE_IOERR_DELETE;
     return self_->real_->xDelete(self_->real_, path, 0);
   }
   static int open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int* out) {
     if (self_->read_only_ && (flags & SQLITE_OPEN_READWRITE) != 0) {
       flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
+    }
+    if (self_->faulty_ && count()) {
+      file->pMethods = nullptr;
+      return SQLITE_CANTOPEN;
     }
     const int rc = self_->real_->xOpen(self_->real_, path, file, flags, out);
     if (!file->pMethods) return rc;
@@ -106,6 +135,8 @@ class CrashVfs {
   sqlite3_vfs vfs_;
   std::map<const sqlite3_io_methods*, Methods> methods_;
   int left_ = -1;  // changes until the end; -1: it never comes
+  Fault fault_ = Fault::io_error;
+  bool faulty_ = false, lasting_ = false, failed_ = false;
   bool read_only_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -28,6 +29,18 @@ class StoreFixture : public ::testing::Test {
     return "";
   }
 
+  /// A copy of the store and its journal, which lives until the next copy.
+  std::string copy() const {
+    namespace fs = std::filesystem;
+    const fs::path folder = dir_ / "copy";
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    for (const auto& entry : fs::directory_iterator(dir_.path())) {
+      if (entry.is_regular_file()) fs::copy(entry.path(), folder / entry.path().filename());
+    }
+    return (folder / "r.db").string();
+  }
+
   ScratchFolder dir_;
   const std::string path_ = (dir_ / "r.db").string();  // no such file yet
 };
@@ -47,6 +60,32 @@ inline RunInfo host_run() {
   info.device = {Backend::host, "CPU", "host", "a-host", 2, 1, 1, 1, ""};
   info.flush = "lines";
   return info;
+}
+
+/// A result with a row in every table of its parts.
+inline Result whole_result() {
+  Result r;
+  r.variant = "chain";
+  r.timer = "clock";
+  r.samples = 2;
+  r.span_ns = 5000;
+  r.accuracy.resize(1);
+  r.seeds.resize(2);
+  r.seeds[1].seed = 1;
+  r.kernels.resize(2);
+  r.spans_ns = {5000.f, 5001.f};
+  return r;
+}
+
+/// One result, from a store that does not exist to a run that is complete.
+inline void write_run(const std::string& path) {
+  Store store = Store::open(path, Store::Mode::write);
+  const int64_t run = store.begin_run(host_run());
+  const int64_t process = store.begin_process(run, 0, 1);
+  const Case c{"tiny", "gpt", "topk_sort", {{"tokens", "8"}}, {}};
+  store.add_result(process, c, {1, 2, 3}, {{"active_experts", 57}}, whole_result());
+  store.end_process(process, "");
+  store.end_run(run, "complete");
 }
 
 /// A store of an old version as the program of that version left it, with one result and verdict.

@@ -13,17 +13,6 @@ namespace fs = std::filesystem;
 
 class StoreOpenTest : public StoreFixture {
  protected:
-  /// A copy of the store and its journal, which lives until the next copy.
-  std::string copy() const {
-    const fs::path folder = dir_ / "copy";
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    for (const auto& entry : fs::directory_iterator(dir_.path())) {
-      if (entry.is_regular_file()) fs::copy(entry.path(), folder / entry.path().filename());
-    }
-    return (folder / "r.db").string();
-  }
-
   /// Ends `work` before each of its changes of a file, on a store that `prepare` makes, and checks
   /// what is left each time.
   void kill_at_every_change(const std::function<void()>& prepare,
@@ -40,31 +29,6 @@ class StoreOpenTest : public StoreFixture {
 bool is_unfinished(const std::string& refusal) {
   return contains(refusal, "no such store") || contains(refusal, "is an empty file") ||
          contains(refusal, "is a store of an older version");
-}
-
-Result some_result() {
-  Result r;
-  r.variant = "chain";
-  r.timer = "clock";
-  r.samples = 2;
-  r.span_ns = 5000;
-  r.accuracy.resize(1);
-  r.seeds.resize(2);
-  r.seeds[1].seed = 1;
-  r.kernels.resize(2);
-  r.spans_ns = {5000.f, 5001.f};
-  return r;
-}
-
-/// One result, from a store that does not exist to a run that is complete.
-void write_run(const std::string& path) {
-  Store store = Store::open(path, Store::Mode::write);
-  const int64_t run = store.begin_run(host_run());
-  const int64_t process = store.begin_process(run, 0, 1);
-  const Case c{"tiny", "gpt", "topk_sort", {{"tokens", "8"}}, {}};
-  store.add_result(process, c, {1, 2, 3}, {{"active_experts", 57}}, some_result());
-  store.end_process(process, "");
-  store.end_run(run, "complete");
 }
 
 void StoreOpenTest::check_remains() {

@@ -74,29 +74,6 @@ void read_parts(Database& db, int64_t run, const std::string& table, const std::
   while (q.step()) add(columns.integer("result_id"), columns.row<T>());
 }
 
-/// Why no run has stored these numbers; empty where one may have.
-std::string impossible_numbers(const Result& r) {
-  if (!r.measured() || r.timer.empty()) return "";
-  const auto numbers =
-      std::to_array<std::pair<const char*, double>>({{"span_ns", r.span_ns},
-                                                     {"median_ns", r.median_ns},
-                                                     {"low_ns", r.low_ns},
-                                                     {"high_ns", r.high_ns},
-                                                     {"min_ns", r.min_ns},
-                                                     {"ratio", r.ratio},
-                                                     {"ratio_low", r.ratio_low},
-                                                     {"ratio_high", r.ratio_high}});
-  constexpr double kLongest = 1e15;  // ns: a week and more
-  for (const auto& [name, value] : numbers) {
-    if (value >= 0 && value <= kLongest) continue;
-    return fmt::format("{} is {:g}", name, value);
-  }
-  if (r.low_ns > r.high_ns) return "low_ns is above high_ns";
-  if (r.ratio_low > r.ratio_high) return "ratio_low is above ratio_high";
-  if (r.samples <= 0) return fmt::format("it has {} samples", r.samples);
-  return "";
-}
-
 }  // namespace
 
 void Store::add_result(int64_t process, const Case& c, const Cost& cost,
@@ -152,7 +129,7 @@ std::vector<Level> Store::levels(int64_t run) {
   std::map<int64_t, size_t> row_of;  // result_id -> index
   while (q.step()) {
     row_of[columns.integer("result_id")] = levels.size();
-    const std::string why = impossible_numbers(columns.row<Result>());
+    const std::string why = impossible_number(columns.row<Result>());
     if (!why.empty()) db_.damaged(fmt::format("row {}: {}", columns.integer("result_id"), why));
     levels.push_back({.key = columns.text("key"),
                       .op = columns.text("op"),

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <concepts>
+#include <limits>
 #include <stdexcept>
 #include <type_traits>
 
@@ -13,6 +15,22 @@
 #include "harness/values/run_fields.h"
 
 namespace moegate {
+
+template <class V>
+concept Integer = std::integral<V> && !std::same_as<V, bool>;
+
+/// Throws std::invalid_argument for what is no whole number, or none that V holds: a cast would
+/// make another number of it.
+template <Integer V>
+void read_number(const nlohmann::json& json, V& value) {
+  if (json.is_number_unsigned() && std::in_range<V>(json.get<uint64_t>())) {
+    value = static_cast<V>(json.get<uint64_t>());
+  } else if (json.is_number_integer() && std::in_range<V>(json.get<int64_t>())) {
+    value = static_cast<V>(json.get<int64_t>());
+  } else {
+    throw std::invalid_argument(json.dump() + " is no whole number, or too large");
+  }
+}
 
 /// Whether a value has a list of its fields.
 template <class T>
@@ -50,7 +68,12 @@ void from_json(const nlohmann::json& json, T& value) {
   if (!json.is_object()) throw std::invalid_argument("an object was due, not " + json.dump());
   const auto take = [&](const auto& field) {
     const auto found = json.find(field.name);
-    if (found != json.end()) found->get_to(value.*field.member);
+    if (found == json.end()) return;
+    if constexpr (Integer<std::remove_reference_t<decltype(value.*field.member)>>) {
+      read_number(*found, value.*field.member);
+    } else {
+      found->get_to(value.*field.member);
+    }
   };
   for_each_field(kFields<T>, take);
   for_each_field(kParts<T>, take);

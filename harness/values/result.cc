@@ -2,7 +2,10 @@
 // The spelling of enumerators in the store, on the wire and in reports.
 #include "harness/values/result.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cmath>
 #include <stdexcept>
 
 namespace moegate {
@@ -37,6 +40,28 @@ const char* name_of(Judged j) {
 
 void parse_name(const std::string& name, Judged& j) {
   j = parse<Judged>(name, kJudged, "judged number");
+}
+
+std::string impossible_number(const Result& r) {
+  if (!r.measured() || r.timer.empty()) return "";
+  constexpr double kLongest = 1e15;  // ns: a week and more
+  const auto numbers =
+      std::to_array<std::pair<const char*, double>>({{"span_ns", r.span_ns},
+                                                     {"median_ns", r.median_ns},
+                                                     {"low_ns", r.low_ns},
+                                                     {"high_ns", r.high_ns},
+                                                     {"min_ns", r.min_ns},
+                                                     {"ratio", r.ratio},
+                                                     {"ratio_low", r.ratio_low},
+                                                     {"ratio_high", r.ratio_high}});
+  for (const auto& [name, value] : numbers) {
+    if (!(value >= 0 && value <= kLongest)) return fmt::format("{} is {:g}", name, value);
+  }
+  if (r.span_ns == 0) return "span_ns is 0";
+  if (r.low_ns > r.high_ns) return "low_ns is above high_ns";
+  if (r.ratio_low > r.ratio_high) return "ratio_low is above ratio_high";
+  if (r.samples <= 0) return fmt::format("it has {} samples", r.samples);
+  return "";
 }
 
 std::string describe_flags(uint32_t flags) {

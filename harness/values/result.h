@@ -63,4 +63,8 @@ struct Result {
   bool measured() const { return status == Status::ok || status == Status::noisy; }
 };
 
+/// Which number of a timed result cannot be, in one clause; empty when all can. The store holds no
+/// other results.
+std::string impossible_number(const Result& result);
+
 }  // namespace moegate

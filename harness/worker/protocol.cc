@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/worker/protocol.h"
 
-#include <array>
-#include <cmath>
+#include <algorithm>
 
 namespace moegate {
 
@@ -47,22 +46,16 @@ void check_wire(int theirs, const std::string& who) {
       who, theirs, kWire);
 }
 
+Error error_of(const Fault& fault) {
+  // What a worker may end of; whatever else it says must not become the end of a night.
+  const auto known = {Exit::usage, Exit::environment, Exit::internal};
+  const auto code = static_cast<Exit>(fault.exit);
+  return {std::ranges::count(known, code) > 0 ? code : Exit::environment, fault.fault};
+}
+
 std::string implausible(const Result& result, double elapsed_s) {
-  if (!result.measured() || result.timer.empty()) return "";
-  const auto numbers =
-      std::to_array<std::pair<const char*, double>>({{"span_ns", result.span_ns},
-                                                     {"median_ns", result.median_ns},
-                                                     {"low_ns", result.low_ns},
-                                                     {"high_ns", result.high_ns},
-                                                     {"min_ns", result.min_ns},
-                                                     {"ratio", result.ratio},
-                                                     {"ratio_low", result.ratio_low},
-                                                     {"ratio_high", result.ratio_high}});
-  for (const auto& [name, value] : numbers) {
-    if (!std::isfinite(value) || value < 0) return fmt::format("{} is {:g}", name, value);
-  }
-  if (result.low_ns > result.high_ns) return "low_ns is above high_ns";
-  if (result.ratio_low > result.ratio_high) return "ratio_low is above ratio_high";
+  std::string why = impossible_number(result);
+  if (!why.empty() || !result.measured() || result.timer.empty()) return why;
   if (result.span_ns > 1e9 * elapsed_s) {
     return fmt::format("span_ns is {:g}, but the answer took {:.3g} s", result.span_ns, elapsed_s);
   }

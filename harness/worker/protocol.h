@@ -96,19 +96,37 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(OpDescription, name, help, param
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExpectedResult, status, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(VariantDescription, op, name, backend, language,
                                                 help, tolerance, expected)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, wire, features, language, version, git_sha,
-                                                dirty, build, device, timer, timer_note, operators,
-                                                variants)
+template <>
+inline constexpr auto kFields<Hello> =
+    std::tuple(Field("wire", &Hello::wire), Field("language", &Hello::language),
+               Field("version", &Hello::version), Field("git_sha", &Hello::git_sha),
+               Field("dirty", &Hello::dirty), Field("build", &Hello::build),
+               Field("timer", &Hello::timer), Field("timer_note", &Hello::timer_note));
+template <>
+inline constexpr auto kParts<Hello> = std::tuple(Field("features", &Hello::features),
+                                                 Field("device", &Hello::device),
+                                                 Field("operators", &Hello::operators),
+                                                 Field("variants", &Hello::variants));
+static_assert(count_fields(kFields<Hello>) + count_fields(kParts<Hello>) == count_members<Hello>());
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Case, suite, section, op, params, defaults)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Canary, slow_by, scale)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sampling, min_samples, max_samples, precision,
-                                                budget_s)
+template <>
+inline constexpr auto kFields<Sampling> = std::tuple(Field("min_samples", &Sampling::min_samples),
+                                                     Field("max_samples", &Sampling::max_samples),
+                                                     Field("precision", &Sampling::precision),
+                                                     Field("budget_s", &Sampling::budget_s));
+static_assert(count_fields(kFields<Sampling>) == count_members<Sampling>());
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, tiles, timer, task, flush,
                                                 flush_factor, sampling, sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Start, wire, features, options)
+template <>
+inline constexpr auto kFields<Start> = std::tuple(Field("wire", &Start::wire));
+template <>
+inline constexpr auto kParts<Start> = std::tuple(Field("features", &Start::features),
+                                                 Field("options", &Start::options));
+static_assert(count_fields(kFields<Start>) + count_fields(kParts<Start>) == count_members<Start>());
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Check, questions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Answers, answers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Measured, result, cost, facts)
@@ -117,7 +135,10 @@ inline void to_json(nlohmann::json& json, const Throttle&) {
 }
 inline void from_json(const nlohmann::json&, Throttle&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Throttled, reasons)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Fault, fault, exit)
+template <>
+inline constexpr auto kFields<Fault> = std::tuple(Field("fault", &Fault::fault),
+                                                  Field("exit", &Fault::exit));
+static_assert(count_fields(kFields<Fault>) == count_members<Fault>());
 
 /// The kind of a message; empty where it has none.
 std::string kind_of(const nlohmann::json& message);
@@ -145,6 +166,8 @@ T decode(const nlohmann::json& message) {
 std::vector<std::string> own_features();
 /// Throws Error(usage) naming both versions and the side that is behind, unless the peer's is ours.
 void check_wire(int theirs, const std::string& who);
+/// What a worker ended of. An exit code that no worker ends with becomes Exit::environment.
+Error error_of(const Fault& fault);
 /// What in a timed result cannot be, in one clause, when the worker took `elapsed_s` for it; empty
 /// when all can.
 std::string implausible(const Result& result, double elapsed_s);

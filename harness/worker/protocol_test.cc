@@ -124,9 +124,36 @@ TEST(ProtocolTest, AnotherVersionIsAUsageErrorThatNamesBoth) {
   }
 }
 
+TEST(ProtocolTest, ANumberIsNeverTakenForAnother) {
+  const auto with = [](const char* path, const json& value) {
+    json message = encode(Measured{});
+    message[json::json_pointer(path)] = value;
+    return message;
+  };
+  EXPECT_EQ(decode<Measured>(with("/result/samples", 7)).result.samples, 7);
+  EXPECT_EQ(decode<Measured>(with("/result/span_ns", 7)).result.span_ns, 7);
+  for (const json& bad : {json(4294967296), json(-2147483649), json(1e300), json(2.5), json(true),
+                          json(std::numeric_limits<double>::quiet_NaN())}) {
+    EXPECT_THROW(decode<Measured>(with("/result/samples", bad)), Nonsense) << bad;
+    EXPECT_THROW(decode<Hello>({{"kind", "hello"}, {"wire", bad}}), Nonsense) << bad;
+    EXPECT_THROW(decode<Fault>({{"kind", "fault"}, {"exit", bad}}), Nonsense) << bad;
+  }
+  EXPECT_THROW(decode<Measured>(with("/result/flags", -1)), Nonsense);
+}
+
+TEST(ProtocolTest, AFaultIsAnErrorWhateverItsExitCode) {
+  for (const Exit known : {Exit::usage, Exit::environment, Exit::internal}) {
+    EXPECT_EQ(error_of({"gone", static_cast<int>(known)}).code(), known);
+  }
+  for (const int exit : {0, 10, 24, 130, 256, -1}) {
+    EXPECT_EQ(error_of({"gone", exit}).code(), Exit::environment) << exit;
+  }
+}
+
 TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   Result result;
   result.timer = "cupti";
+  result.samples = 1;
   result.span_ns = result.median_ns = result.low_ns = result.high_ns = 5000;
   EXPECT_EQ(implausible(result, 0.5), "");
   const auto spoilt = [&](auto change) {
@@ -139,6 +166,10 @@ TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
   EXPECT_NE(spoilt([](Result& r) { r.median_ns = std::nan(""); }), "");
   EXPECT_NE(spoilt([](Result& r) { r.low_ns = 6000; }), "");
   EXPECT_NE(spoilt([](Result& r) { r.ratio_low = 2; }), "");
+  EXPECT_NE(spoilt([](Result& r) { r.samples = 0; }), "");
+  EXPECT_NE(spoilt([](Result& r) { r.median_ns = r.high_ns = 1e16; }), "")
+      << "none the store holds";
+  EXPECT_NE(spoilt([](Result& r) { r.span_ns = 0; }), "");
   EXPECT_EQ(spoilt([](Result& r) {
               r.span_ns = 9e18;
               r.status = Status::wrong;

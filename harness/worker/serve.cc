@@ -189,14 +189,24 @@ class Server {
   std::map<std::string, std::string> bench_params_;
 };
 
+/// Of a message of any version, which may have no kind; 0 where it states none.
+int wire_of(const json& message) {
+  int wire = 0;
+  try {
+    read_number(message.at("wire"), wire);
+  } catch (const std::exception&) {
+    // It is no start of this version, which the caller says.
+  }
+  return wire;
+}
+
 void serve_requests(int in_fd, int out_fd, const Registry& registry) {
   json message;
   constexpr double kSeconds = 10;
   if (receive(in_fd, kSeconds, message) != Arrival::message) {
     usage_error("moegate worker: is started by `moegate run` and its like, not by hand");
   }
-  // Of any version: it may have no kind.
-  const int wire = message.is_object() ? message.value("wire", 0) : 0;
+  const int wire = wire_of(message);
   if (wire != kWire) {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",
                 kWire, wire);

@@ -167,6 +167,11 @@ TEST_F(ServeTest, AnotherVersionIsToldBoth) {
   EXPECT_NE(fault.fault.find("runner 1"), std::string::npos) << fault.fault;
 }
 
+TEST_F(ServeTest, AVersionIsNotTakenForAnother) {
+  const json start = {{"kind", "start"}, {"wire", (int64_t{1} << 32) + kWire}, {"options", {}}};
+  EXPECT_EQ(fault_of(start).exit, static_cast<int>(Exit::usage));
+}
+
 TEST_F(ServeTest, NonsenseInAMessageIsAFault) {
   start();
   const Fault fault = fault_of({{"kind", "dance"}});

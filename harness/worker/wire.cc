@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
 
 namespace moegate {
@@ -60,6 +61,23 @@ class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
  private:
   int depth_ = 0;
 };
+
+/// A kernel's last words may be any bytes; who stores and prints texts wants UTF-8.
+void make_valid(nlohmann::json& value) {
+  if (value.is_string()) {
+    auto& text = value.get_ref<std::string&>();
+    text = valid_utf8(text);
+  } else if (value.is_array()) {
+    for (nlohmann::json& element : value) make_valid(element);
+  } else if (value.is_object()) {
+    nlohmann::json::object_t fields;
+    for (auto& [name, field] : value.get_ref<nlohmann::json::object_t&>()) {
+      make_valid(field);
+      fields[valid_utf8(name)] = std::move(field);
+    }
+    value = std::move(fields);
+  }
+}
 
 /// Until when to wait, asked ten times a second: a signal that comes just before poll() would not
 /// end it.
@@ -137,7 +155,9 @@ nlohmann::json parse_message(std::span<const uint8_t> bytes) {
   DepthCheck check;
   try {
     if (json::sax_parse(bytes.begin(), bytes.end(), &check, json::input_format_t::cbor)) {
-      return json::from_cbor(bytes.begin(), bytes.end());
+      json message = json::from_cbor(bytes.begin(), bytes.end());
+      make_valid(message);
+      return message;
     }
   } catch (const json::exception&) {
     // Said below.

@@ -28,7 +28,8 @@ enum class Arrival { message, closed, timeout, interrupted };
 /// given up. Throws Nonsense for bytes that are none.
 Arrival receive(int fd, double timeout_s, nlohmann::json& message);
 
-/// The message in these bytes of CBOR. Throws Nonsense for other bytes, whatever they are.
+/// The message in these bytes of CBOR; bytes of its texts that are not UTF-8 become U+FFFD. Throws
+/// Nonsense for other bytes, whatever they are.
 nlohmann::json parse_message(std::span<const uint8_t> bytes);
 
 }  // namespace moegate

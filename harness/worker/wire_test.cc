@@ -64,6 +64,17 @@ TEST_F(WireTest, EveryFieldOfAResultSurvives) {
   EXPECT_THROW(message.get<Result>(), std::invalid_argument);
 }
 
+TEST_F(WireTest, TextsAreUtf8OnceTheyHaveArrived) {
+  const nlohmann::json message = {{"why \xff", "bytes \xc0\x80 of a kernel"},
+                                  {"list", {"\xfe", "µ"}}};
+  ASSERT_TRUE(send(ends_[1], message));
+  nlohmann::json arrived;
+  ASSERT_EQ(receive(ends_[0], 10, arrived), Arrival::message);
+  EXPECT_NO_THROW(arrived.dump());
+  EXPECT_TRUE(arrived.contains("why \uFFFD")) << arrived;
+  EXPECT_EQ(arrived["list"][1], "µ");
+}
+
 TEST_F(WireTest, TellsSilenceFromTheEnd) {
   nlohmann::json message;
   EXPECT_EQ(receive(ends_[0], 0.01, message), Arrival::timeout);

@@ -132,8 +132,7 @@ void Process::greet(const WorkerOptions& options) {
     if (arrival != Arrival::message) {
       end = bury(arrival == Arrival::timeout);
     } else if (message.contains("fault")) {  // of any version: it may have no kind
-      const auto fault = message.get<Fault>();
-      throw Error(static_cast<Exit>(fault.exit), fault.fault);
+      throw error_of(message.get<Fault>());
     } else {
       hello_ = decode<Hello>(message);
     }

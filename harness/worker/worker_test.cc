@@ -57,6 +57,7 @@ class WorkerTest : public testing::Test {
     measured.result.timer = "clock";
     measured.result.span_ns = 100;
     measured.cost.flops = 7;
+    measured.result.samples = 10;
     return measured;
   }
 
