@@ -169,7 +169,8 @@ TEST_F(ServeTest, AnotherVersionIsToldBoth) {
 
 TEST_F(ServeTest, AVersionIsNotTakenForAnother) {
   const json start = {{"kind", "start"}, {"wire", (int64_t{1} << 32) + kWire}, {"options", {}}};
-  EXPECT_EQ(fault_of(start).exit, static_cast<int>(Exit::usage));
+  const Fault fault = fault_of(start);
+  EXPECT_EQ(fault.exit, static_cast<int>(Exit::usage)) << fault.fault;
 }
 
 TEST_F(ServeTest, NonsenseInAMessageIsAFault) {
