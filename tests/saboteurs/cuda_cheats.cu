@@ -20,7 +20,8 @@ namespace moegate::sabotaged_sum {
 namespace {
 
 constexpr const char* kTimed = "in timed launches";
-constexpr const char* kForeign = "other work of the process on the GPU";
+constexpr const char* kThreads =
+    "still there";  // the accomplice, or the runtime's for host functions
 
 cudaStream_t stream_of(const Launch& where) {
   return static_cast<cudaStream_t>(where.stream);
@@ -262,21 +263,21 @@ const Cheats cheats({
     {"hides_in_a_host_node",
      "works in a host function, whose time nobody sees",
      hide_in_host_node,
-     {Status::crashed, "node of type"}},
+     {Status::wrong, kThreads}},
     {"works_in_another_thread",
      "another thread launches it on a stream of its own",
      work_elsewhere,
-     {Status::bad_timer, kForeign},
+     {Status::wrong, kThreads},
      stream_only},
     {"prefetches_behind_the_flush",
      "another thread reads the input while the flush waits",
      prefetch,
-     {Status::bad_timer, kForeign},
+     {Status::wrong, kThreads},
      stream_only},
     {"works_on_a_second_stream",
      "leaves the work to a stream that nobody waits for",
      work_on_the_side,
-     {Status::bad_timer, ""},
+     {Status::wrong, kTimed},
      stream_only},
     {"keeps_its_input_in_l2",
      "sets a part of the L2 aside, which no flush makes cold",

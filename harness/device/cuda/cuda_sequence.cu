@@ -3,9 +3,11 @@
 // that writes leaves dirty lines whose write-back the measured kernel pays.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
+#include "harness/device/cuda/block_sum.cuh"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/kernel/cuda_check.h"
 
@@ -137,7 +139,7 @@ __global__ void look_kernel(Outputs all, SampleReading* reading) {
                           i + kApart * static_cast<uint64_t>(k));
     }
   }
-  atomicAdd(&reading->outputs, sum);
+  add_of_block(sum, &reading->outputs);
 }
 
 __global__ void empty_kernel() {}
@@ -370,13 +372,18 @@ void CudaSequence::launch() {
 void CudaSequence::look() {
   constexpr int kThreads = 512, kBlocksPerProcessor = 4;
   Outputs all{};
+  size_t most_bytes = 1;
   for (const Span& span : outputs_[(launched_ - 1) % outputs_.size()]) {
     if (all.count == Outputs::kMost) break;
     all.data[all.count] = span.data;
     all.bytes[all.count++] = span.bytes;
+    most_bytes = std::max(most_bytes, span.bytes);
   }
-  look_kernel<<<device_.facts().processors * kBlocksPerProcessor, kThreads, 0,
-                static_cast<cudaStream_t>(device_.stream())>>>(
+  const size_t useful =
+      (most_bytes + kThreads * sizeof(uint64_t) - 1) / (kThreads * sizeof(uint64_t));
+  const auto blocks = static_cast<unsigned>(
+      std::min(useful, static_cast<size_t>(device_.facts().processors * kBlocksPerProcessor)));
+  look_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_.stream())>>>(
       all, static_cast<SampleReading*>(readings_.get()) + (pending_ - 1));
   check_launch("reading the outputs");
 }

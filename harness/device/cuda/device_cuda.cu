@@ -4,6 +4,7 @@
 
 #include <cctype>
 
+#include "harness/device/cuda/block_sum.cuh"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/cuda_check.h"
@@ -62,7 +63,7 @@ __global__ void hash_kernel(const void* data, size_t bytes, unsigned long long* 
   unsigned long long mine = 0;
   for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step)
     mine += hash_of_word(word_at(data, bytes, i), i);
-  atomicAdd(sum, mine);
+  add_of_block(mine, sum);
 }
 
 /// A warp per row.
