@@ -19,11 +19,14 @@ void LaunchWatch::learn(const std::vector<Sample>& one, const std::vector<Sample
 
 void LaunchWatch::add(const std::vector<Sample>& timed) {
   for (const Sample& s : timed) {
-    const auto expected = expected_.find(s.set);
-    if (expected == expected_.end()) continue;
-    ++compared_;
-    odd_ += s.outputs != expected->second;
+    compared_ += expected_.contains(s.set);
+    odd_ += is_odd(s);
   }
+}
+
+bool LaunchWatch::is_odd(const Sample& sample) const {
+  const auto expected = expected_.find(sample.set);
+  return expected != expected_.end() && sample.outputs != expected->second;
 }
 
 std::string LaunchWatch::fault() const {

@@ -19,7 +19,9 @@ class LaunchWatch {
   /// the comparisons with the truth tell.
   void learn(const std::vector<Sample>& one, const std::vector<Sample>& other);
   void add(const std::vector<Sample>& timed);
-  /// Which launches wrote something else, as a reason; empty when none.
+  /// Whether a launch wrote something else than those that were learnt.
+  bool is_odd(const Sample& sample) const;
+  /// How many launches were odd, as a reason; empty when none. Sums in any order may vary as seldom.
   std::string fault() const;
   /// Timed launches that could be compared.
   int compared() const { return compared_; }

@@ -200,7 +200,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   LaunchWatch watch = watch_launches(measured, *session);
   sample_until_precise(measured, *session, sampling, start, watch, result);
-  if (result.status != Status::wrong && !watch.fault().empty()) reject(watch.fault(), {}, result);
+  if (result.status != Status::wrong && !watch.fault().empty()) {
+    const std::string fault = odd_fault(measured, *session, watch);
+    if (!fault.empty()) reject(fault, {}, result);
+  }
   if (result.status != Status::wrong) {
     describe(*session, paired, result);
     result.metrics.push_back({.name = "launches_compared",
@@ -244,6 +247,21 @@ LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
   const std::vector<Sample> one = behind(Tensor::kPoisonByte);
   watch.learn(one, behind(kOther));
   return watch;
+}
+
+std::string Bench::odd_fault(const Subject& subject, Session& session, const LaunchWatch& watch) {
+  constexpr int kMostLaunches = 400, kEnough = 3;
+  int right = 0;
+  for (int i = 0; i < kMostLaunches && right < kEnough; ++i) {
+    session.enqueue();
+    const Sample sample = session.collect().back();
+    if (!watch.is_odd(sample)) continue;
+    const Checked checked = subject.sets[sample.set]->check_with(subject.variant->tolerance);
+    const auto bad = std::ranges::find(checked.accuracy, false, &Accuracy::ok);
+    if (bad != checked.accuracy.end()) return watch.fault() + ": " + bad->why;
+    ++right;
+  }
+  return right > 0 ? "" : watch.fault() + ", and did not do so again";
 }
 
 Subject Bench::yardstick() {

@@ -107,6 +107,9 @@ class Bench {
                             Clock::time_point start, LaunchWatch& watch, Result& result);
   /// Launches that show which problems' outputs can be compared byte by byte.
   LaunchWatch watch_launches(const Subject& subject, Session& session);
+  /// What is wrong where timed launches were odd: such launches are waited for and compared with the
+  /// truth. Empty where they are right, as those of sums in any order.
+  std::string odd_fault(const Subject& subject, Session& session, const LaunchWatch& watch);
   /// Lowers the status of a result whose samples or whose machine cannot be trusted.
   void doubt(const Interference& interference, Result& result) const;
   /// Compares the outputs that timed launches left: of one problem, of all.

@@ -94,6 +94,17 @@ TEST_F(MisdeedTest, WhatAWrongOneTookIsPutBackToo) {
   EXPECT_EQ(omp_get_max_threads(), threads);
 }
 
+TEST_F(MisdeedTest, OutputsThatVaryAndAreRightAreNoCheat) {
+  int launches = 0;
+  const Result result = measured([&, this](Problem& problem, const Launch& where) {
+    honest_(problem, where);
+    auto* out = output_of(problem).data<uint16_t>();
+    if (++launches > 200 && launches % 5 == 0) out[0] ^= 1;  // the last bit of one sum
+  });
+  EXPECT_TRUE(verified_);
+  EXPECT_TRUE(result.measured()) << result.why;
+}
+
 TEST(FirstOnesAreSlower, BeyondDoubtOnly) {
   EXPECT_TRUE(first_ones_are_slower({30, 31, 32, 33}, {10, 11, 12, 13}));
   EXPECT_FALSE(first_ones_are_slower({30, 31, 32, 12}, {10, 11, 12, 13})) << "one is as quick";
