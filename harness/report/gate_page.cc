@@ -105,6 +105,12 @@ Paragraph counts(const GateReport& report) {
   return paragraph;
 }
 
+/// Where nobody asked for a device, it may be another one than the reader thinks.
+std::string on_device(const DeviceFacts& device) {
+  return fmt::format(", on {}{}", one_line(device.name),
+                     device.backend == Backend::host ? ", the host" : "");
+}
+
 Paragraph provenance(const GateReport& report) {
   const RunInfo& run = report.run;
   Line line = {plain(fmt::format("{} of {}, {}, {} ({}), {}, commit {}", describe(run), report.db,
@@ -174,7 +180,9 @@ Page gate_page(const GateReport& report) {
   const bool host = report.run.device.backend == Backend::host;
   const bool ab = !report.ab.empty();  // its tables name every improvement
   Page page{{}, "verdict.json"};
-  page.sections.push_back({0, {Paragraph{{{bold(sentence(result, report.exit))}}}}});
+  page.sections.push_back(
+      {0,
+       {Paragraph{{{bold(sentence(result, report.exit)), plain(on_device(report.run.device))}}}}});
   if (!result.changed.empty()) page.sections.push_back({0, {changed(result)}});
   page.sections.push_back({kContext, {context(result)}});
   add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);

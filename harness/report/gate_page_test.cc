@@ -16,6 +16,7 @@ TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
   report.result.cases[0].stage = 2;
   const std::string text = comment(report);
   EXPECT_EQ(text.find("**FAIL (exit 10): 1 regressed, 1 improved"), 0u) << text;
+  EXPECT_NE(text.substr(0, text.find('\n')).find("**, on NVIDIA H200"), std::string::npos) << text;
   EXPECT_NE(text.find("replayed: regressed because"), std::string::npos) << text;
   EXPECT_NE(text.find("To take this run, all of it: `moegate bless --run 1"), std::string::npos);
   report.next.clear();
