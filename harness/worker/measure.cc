@@ -281,11 +281,13 @@ void Bench::sample_until_precise(const Subject& subject, Session& session, const
   double check_s = 0;
   std::vector<Sample> samples;
   for (;;) {
-    const int left = sampling.max_samples - static_cast<int>(samples.size());
+    // Every problem is launched on in every batch: one that is not would still be poisoned after it.
+    const int every = 2 * static_cast<int>(subject.sets.size());
+    const int left = std::max(every, sampling.max_samples - static_cast<int>(samples.size()));
     const int some = std::uniform_int_distribution(kLeastBatch, kMostBatch)(random_);
     for (Problem* set : subject.sets) set->poison();
     device_.synchronize();
-    const auto batch = sample_batch(session, std::clamp(left, 1, some));
+    const auto batch = sample_batch(session, std::min(left, some));
     watch.add(batch);
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);

@@ -63,6 +63,11 @@ TEST_F(MisdeedTest, AnHonestVariantIsMeasured) {
   EXPECT_FALSE(bench_.spoilt());
 }
 
+TEST_F(MisdeedTest, TheShortestBatchReachesEveryProblem) {
+  sampling_.min_samples = sampling_.max_samples = 1;
+  EXPECT_TRUE(measured(honest_).measured()) << "no output is left poisoned";
+}
+
 TEST_F(MisdeedTest, AChangedInputIsBlamedOnWhoChangedIt) {
   const Result result = measured([this](Problem& problem, const Launch& where) {
     honest_(problem, where);
