@@ -7,8 +7,8 @@
 #include <atomic>
 #include <new>
 
-#include "harness/device/cuda/block_sum.cuh"
 #include "harness/device/cuda/cuda_sequence.h"
+#include "harness/device/cuda/hash_words.cuh"
 #include "harness/kernel/cuda_check.h"
 
 namespace moegate {
@@ -130,14 +130,9 @@ struct Outputs {
 
 __global__ void look_kernel(Outputs all, SampleReading* reading) {
   constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
   unsigned long long sum = 0;
   for (int k = 0; k < all.count; ++k) {
-    const size_t words = (all.bytes[k] + 7) / 8;
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += stride) {
-      sum += hash_of_word(word_at(all.data[k], all.bytes[k], i),
-                          i + kApart * static_cast<uint64_t>(k));
-    }
+    sum += hash_of_threads_words(all.data[k], all.bytes[k], kApart * static_cast<uint64_t>(k));
   }
   add_of_block(sum, &reading->outputs);
 }

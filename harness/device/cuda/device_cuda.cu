@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-#include "harness/device/cuda/block_sum.cuh"
+#include "harness/device/cuda/hash_words.cuh"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/cuda_check.h"
@@ -59,11 +59,7 @@ __global__ void fill_random_kernel(void* to, size_t units, RandomFill what) {
 }
 
 __global__ void hash_kernel(const void* data, size_t bytes, unsigned long long* sum) {
-  const size_t words = (bytes + 7) / 8, step = size_t{gridDim.x} * blockDim.x;
-  unsigned long long mine = 0;
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step)
-    mine += hash_of_word(word_at(data, bytes, i), i);
-  add_of_block(mine, sum);
+  add_of_block(hash_of_threads_words(data, bytes, 0), sum);
 }
 
 /// A warp per row.

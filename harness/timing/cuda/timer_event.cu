@@ -46,25 +46,23 @@ class EventSession final : public Session {
         sequence_(device, subject, conditions) {}
 
   void enqueue() override {
-    if (pending_ == intervals_.size()) intervals_.emplace_back();
-    Interval& interval = intervals_[pending_];
-    const size_t set = sequence_.next_set();
+    if (sets_.size() == intervals_.size()) intervals_.emplace_back();
+    Interval& interval = intervals_[sets_.size()];
+    sets_.push_back(sequence_.next_set());
     sequence_.prepare();
     interval.start.record(stream_);
     sequence_.launch();
     interval.end.record(stream_);
     sequence_.look();
     sequence_.release();
-    sets_.push_back(set);
-    ++pending_;
   }
 
   std::string misdeed() const override { return sequence_.misdeed(); }
 
   std::vector<Sample> collect() override {
     const std::vector<SampleReading> readings = sequence_.readings();  // waits for the device
-    std::vector<Sample> samples(pending_);
-    for (size_t i = 0; i < pending_; ++i) {
+    std::vector<Sample> samples(sets_.size());
+    for (size_t i = 0; i < sets_.size(); ++i) {
       Sample& s = samples[i];
       s.span_ns = intervals_[i].start.ns_until(intervals_[i].end);
       s.busy_ns = s.sum_ns = s.span_ns;
@@ -74,7 +72,6 @@ class EventSession final : public Session {
       if (!(s.span_ns > 0)) s.flags |= kBadTimestamp;
     }
     clock_.flag(samples);
-    pending_ = 0;
     sets_.clear();
     return samples;
   }
@@ -84,7 +81,6 @@ class EventSession final : public Session {
   CudaSequence sequence_;
   std::vector<Interval> intervals_;  // reused from batch to batch
   std::vector<size_t> sets_;         // problem set of every pending sample
-  size_t pending_ = 0;
   ClockWatch clock_;
 };
 

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// Device::hash(), by all threads of a grid.
 #pragma once
 
+#include "harness/kernel/device.h"
+
 namespace moegate {
+
+/// The part of the hash that this thread's words of `bytes` bytes have, their numbers counted from
+/// `first`.
+__device__ inline unsigned long long hash_of_threads_words(const void* data, size_t bytes,
+                                                           uint64_t first) {
+  const size_t words = (bytes + 7) / 8, step = size_t{gridDim.x} * blockDim.x;
+  unsigned long long mine = 0;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step)
+    mine += hash_of_word(word_at(data, bytes, i), first + i);
+  return mine;
+}
 
 /// Adds the values of all threads of a block to `sum`, with one atomic operation: one of each thread
 /// takes longer than reading the outputs of most operators does (270,000 of them on an H200).
