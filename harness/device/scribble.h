@@ -9,12 +9,33 @@
 #include <random>
 #include <vector>
 
+#include "harness/base/host_device.h"
 #include "harness/kernel/kernel.h"
 
 namespace moegate {
 
-/// A word of 4 bytes to be written `words` times. Both halves of it are NaN in bf16 and f16, it is
-/// NaN in fp32, two of its bytes may be NaN in e4m3, and no operator has so large an index.
+/// What spoils outputs: every byte of them before a batch, words of a part of them before a launch.
+/// All words have kSpoilt's bits, or are kOtherSpoilt.
+constexpr uint32_t kSpoilt = 0x7f817f81, kOtherSpoilt = 0x55555555;
+constexpr uint8_t kOtherPoisonByte = 0x55;
+
+/// A word of an output with zeros in place of each half that nobody wrote since it was spoilt. So
+/// hashes agree over rows that are undefined, and differ where a launch left out what others write.
+/// What a variant writes and looks so (NaN, an index of -1) is not told apart.
+MOEGATE_HD inline uint64_t written_part(uint64_t word) {
+  const auto part = [](uint32_t half) {
+    return (half & kSpoilt) == kSpoilt || half == kOtherSpoilt ? uint32_t{0} : half;
+  };
+  return part(static_cast<uint32_t>(word)) | uint64_t{part(static_cast<uint32_t>(word >> 32))}
+                                                 << 32;
+}
+
+/// Hash of what was written to every output of a problem in the host's memory.
+uint64_t hash_of_written(const Problem& problem);
+
+/// A word of 4 bytes, with kSpoilt's bits, to be written `words` times. Both halves of it are NaN in
+/// bf16 and f16, it is NaN in fp32, two of its bytes may be NaN in e4m3, and no operator has so large
+/// an index.
 struct Scribble {
   uint32_t* to;
   size_t words;

@@ -67,8 +67,7 @@ class HostSession : public Session {
  public:
   HostSession(Device& device, const Subject& subject, const Subject* yardstick,
               const Conditions& conditions)
-      : device_(device),
-        launch_{nullptr, device.facts()},
+      : launch_{nullptr, device.facts()},
         subject_(subject),
         conditions_(conditions),
         chiller_(device.facts().cache_bytes) {
@@ -89,12 +88,12 @@ class HostSession : public Session {
     sample.busy_ns = sample.sum_ns = sample.span_ns;
     sample.kernels = 1;
     sample.set = set_of(subject_, turn);
-    sample.outputs = written_[sample.set] = hash_outputs(*subject_.sets[sample.set]);
+    sample.outputs = written_[sample.set] = hash_of_written(*subject_.sets[sample.set]);
     samples_.push_back(sample);
   }
 
   std::vector<Sample> collect() override {
-    for (const auto& [set, hash] : written_) late_ |= hash_outputs(*subject_.sets[set]) != hash;
+    for (const auto& [set, hash] : written_) late_ |= hash_of_written(*subject_.sets[set]) != hash;
     written_.clear();
     return std::exchange(samples_, {});
   }
@@ -132,15 +131,6 @@ class HostSession : public Session {
         launches_.ns / 1e3, by_processor_ns / 1e3);
   }
 
-  uint64_t hash_outputs(const Problem& problem) const {
-    uint64_t hash = 0;
-    for (const Tensor* tensor : problem.tensors()) {
-      if (tensor->role() != Role::output) continue;
-      hash = mix64(hash ^ device_.hash(tensor->data(), tensor->bytes()));
-    }
-    return hash;
-  }
-
   static size_t set_of(const Subject& subject, size_t turn) {
     return turn / 2 % subject.sets.size();
   }
@@ -168,7 +158,6 @@ class HostSession : public Session {
     return ns;
   }
 
-  Device& device_;
   Launch launch_;
   Subject subject_;
   Subject yardstick_{nullptr, {}};

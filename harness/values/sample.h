@@ -39,7 +39,7 @@ struct Sample {
   int kernels = 0;
   uint32_t flags = 0;
   size_t set = 0;        // which of the subject's problems
-  uint64_t outputs = 0;  // hash of every byte of its outputs after the launch; of one timer only
+  uint64_t outputs = 0;  // hash of what the launch wrote to its outputs; of one timer only
 };
 
 /// One kernel or memory operation of a launch, in order of start.

@@ -13,9 +13,9 @@ namespace moegate {
 
 class LaunchWatch {
  public:
-  /// Launches on each problem behind outputs filled with one byte, and with another. Where both left
-  /// the same bytes, every later launch has to. Where not (undefined rows, sums in any order), only
-  /// the comparisons with the truth tell.
+  /// Launches on each problem behind outputs filled with one byte, and with another. Where all wrote
+  /// the same, every later launch has to. Where not (sums in any order), only the comparisons with
+  /// the truth tell.
   void learn(const std::vector<Sample>& one, const std::vector<Sample>& other);
   void add(const std::vector<Sample>& timed);
   /// Whether a launch wrote something else than those that were learnt.

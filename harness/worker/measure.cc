@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/base/stats.h"
+#include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
 #include "harness/worker/interference.h"
 #include "harness/worker/nvtx.h"
@@ -236,7 +237,6 @@ void Bench::describe(const Session& session, const Subject& paired, Result& resu
 }
 
 LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
-  constexpr uint8_t kOther = 0x55;
   const auto behind = [&](uint8_t byte) {
     for (Problem* set : subject.sets) set->poison(byte);
     device_.synchronize();
@@ -245,7 +245,7 @@ LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
   };
   LaunchWatch watch;
   const std::vector<Sample> one = behind(Tensor::kPoisonByte);
-  watch.learn(one, behind(kOther));
+  watch.learn(one, behind(kOtherPoisonByte));
   return watch;
 }
 

@@ -132,7 +132,8 @@ __global__ void look_kernel(Outputs all, SampleReading* reading) {
   constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
   unsigned long long sum = 0;
   for (int k = 0; k < all.count; ++k) {
-    sum += hash_of_threads_words(all.data[k], all.bytes[k], kApart * static_cast<uint64_t>(k));
+    sum += hash_of_threads_words(all.data[k], all.bytes[k], kApart * static_cast<uint64_t>(k),
+                                 [](uint64_t word) { return written_part(word); });
   }
   add_of_block(sum, &reading->outputs);
 }

@@ -20,7 +20,7 @@ struct SampleReading {
   uint64_t clocks = 0;             // SM cycles of its first block
   uint64_t ns = 0;                 // the same time on the global timer
   uint64_t wait_ns = 0;            // how long it then waited for the host to finish launching
-  unsigned long long outputs = 0;  // hash of every byte of them; 0 without look()
+  unsigned long long outputs = 0;  // hash of what was written to them; 0 without look()
 };
 
 /// The device and the variant must outlive it. One sample is prepare(), launch(), look(), release();

@@ -59,7 +59,7 @@ __global__ void fill_random_kernel(void* to, size_t units, RandomFill what) {
 }
 
 __global__ void hash_kernel(const void* data, size_t bytes, unsigned long long* sum) {
-  add_of_block(hash_of_threads_words(data, bytes, 0), sum);
+  add_of_block(hash_of_threads_words(data, bytes, 0, [](uint64_t word) { return word; }), sum);
 }
 
 /// A warp per row.

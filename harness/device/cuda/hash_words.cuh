@@ -7,13 +7,14 @@
 namespace moegate {
 
 /// The part of the hash that this thread's words of `bytes` bytes have, their numbers counted from
-/// `first`.
-__device__ inline unsigned long long hash_of_threads_words(const void* data, size_t bytes,
-                                                           uint64_t first) {
+/// `first`; of a word counts what `part` returns.
+template <class Part>
+__device__ unsigned long long hash_of_threads_words(const void* data, size_t bytes, uint64_t first,
+                                                    Part part) {
   const size_t words = (bytes + 7) / 8, step = size_t{gridDim.x} * blockDim.x;
   unsigned long long mine = 0;
   for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step)
-    mine += hash_of_word(word_at(data, bytes, i), first + i);
+    mine += hash_of_word(part(word_at(data, bytes, i)), first + i);
   return mine;
 }
 
