@@ -77,8 +77,9 @@ Exit Tally::exit() const {
 }
 
 void Tally::count(const std::string& key, const Result& result, Progress& progress) {
-  ++counts[result.status];
-  if (!is_failure(result.status)) return;
+  const Status status = result.judged_status();
+  ++counts[status];
+  if (!is_failure(status)) return;
   failures.push_back({key, result.variant, result.why, result.status});
   progress.note(
       fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
@@ -220,7 +221,7 @@ void Recording::one(int round, const Case& c, const std::string& variant, Progre
   store(c, data, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);
-  before_ = Ran{c, variant, process_, result.status};
+  before_ = Ran{c, variant, process_, result.judged_status()};
   note_cache_pair(c, result, data);
   seconds_ += options_.deadline.now() - start;
   tally_.seconds_per_row = seconds_ / ++rows_;

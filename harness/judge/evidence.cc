@@ -64,12 +64,14 @@ double worst_error(const Result& r) {
 
 void add_status(Side& side, const Result& r) {
   ++side.processes;
-  if (rank(r.status) > rank(side.status)) {
-    side.status = r.status;
+  const Status status = r.judged_status();
+  if (rank(status) > rank(side.status)) {
+    side.status = status;
     side.why = r.why;
     side.affected = 0;
   }
-  if (r.status == side.status) ++side.affected;
+  if (status == side.status) ++side.affected;
+  side.noisy += status == Status::noisy && !r.timer.empty();
 }
 
 /// Hash over the outputs of all seeds; empty without any.
@@ -193,7 +195,6 @@ Sides collect(const std::vector<Level>& levels) {
       side.tick = std::max(side.tick, r.tick_ns / r.span_ns);
     }
     side.judged = r.judged;
-    side.noisy += r.status == Status::noisy;
     side.impossible += r.impossible;
     side.warm += r.suspect_warm;
     for (const Metric& m : r.metrics) {

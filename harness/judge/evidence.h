@@ -57,10 +57,12 @@ struct Side {
   std::string why;             // of that process
   int processes = 0;
   int affected = 0;  // processes with that status
-  int noisy = 0;     // processes that measured it, but not in quiet
+  int noisy = 0;     // processes that measured it, or tried to, but not in quiet
   /// Processes with a span below the floor of the device's ceilings, or cold as if warm.
   int impossible = 0, warm = 0;
 
+  /// No process had the machine to itself for one launch.
+  bool never_quiet() const { return level.n == 0 && status == Status::noisy && noisy > 0; }
   bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
   /// Whether later runs may be judged against it.
   bool fit() const { return measured() && !disturbed && level.sd_log <= kWidestSpread; }

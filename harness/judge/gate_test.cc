@@ -273,6 +273,24 @@ TEST_F(GateTest, ABusyHostIsInconclusiveNotSlower) {
   EXPECT_TRUE(says("2 identical, 2 pass of 4 rows")) << out_;
 }
 
+TEST_F(GateTest, ABusyHostThatTimesNothingIsInconclusiveToo) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  bless_run(add_run());
+  add_run([](Row& row, int) {
+    if (row.variant != "fused") return true;
+    row.result.status = Status::bad_timer;
+    row.result.why = "100 of 100 samples are invalid (preempted)";
+    row.result.samples = 0;
+    row.result.flags = kPreempted;
+    row.result.span_ns = row.result.min_ns = row.result.ratio = 0;
+    return true;
+  });
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("noisy in 3 of 3 processes: 100 of 100 samples are invalid")) << out_;
+  EXPECT_EQ(gate({"--fail-on", "inconclusive"}), 20) << out_;
+}
+
 TEST_F(GateTest, RatiosToAnotherYardstickDoNotCompare) {
   info_.device.backend = Backend::host;
   info_.timer = "clock";

@@ -47,6 +47,8 @@ constexpr Line kTriage[] = {
      [](const Look& l) { return what_happened(l.head); }},
     {[](const Look& l) { return is_broken(l.head.status); }, Outcome::missing,
      [](const Look& l) { return what_happened(l.head); }},
+    {[](const Look& l) { return l.head.never_quiet(); }, Outcome::inconclusive,
+     [](const Look& l) { return what_happened(l.head); }},
     {[](const Look& l) { return !l.head.measured(); }, Outcome::missing,
      [](const Look& l) { return "has no latency any more: " + what_happened(l.head); }},
     {[](const Look& l) { return l.impossible(); }, Outcome::wrong,

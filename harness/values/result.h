@@ -61,6 +61,13 @@ struct Result {
   double wall_s = 0;            // what this variant cost in all
 
   bool measured() const { return status == Status::ok || status == Status::noisy; }
+  /// A host that had no processor of its own in one launch: nothing was timed, and that says nothing
+  /// about the variant.
+  bool never_quiet() const {
+    return status == Status::bad_timer && samples == 0 && flags == kPreempted;
+  }
+  /// `status`, but noisy for one that was never quiet.
+  Status judged_status() const { return never_quiet() ? Status::noisy : status; }
 };
 
 /// Which number of a timed result cannot be, in one clause; empty when all can. The store holds no

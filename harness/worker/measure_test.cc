@@ -67,6 +67,18 @@ TEST(JudgeSamples, OtherReasonsAreABadTimer) {
   EXPECT_EQ(judged(false, 100, 0), Status::bad_timer);  // nothing is left to be reported
   EXPECT_EQ(judged(true, 0, 50), Status::ok);
   EXPECT_EQ(judged(true, 0, 51), Status::noisy);
+  EXPECT_EQ(judged(true, 0, 100), Status::bad_timer);
+}
+
+TEST(JudgeSamples, AHostThatWasNeverQuietIsABadTimerOfItsOwnKind) {
+  Result result;
+  result.status = Status::ok;
+  summarise(std::vector<Sample>(100, sample(1000, 0, kPreempted)), result);
+  judge_samples(true, result);
+  EXPECT_TRUE(result.never_quiet());
+  summarise(std::vector<Sample>(100, sample(0, 0, kPreempted | kBadTimestamp)), result);
+  judge_samples(true, result);
+  EXPECT_FALSE(result.never_quiet());
 }
 
 TEST(Summarise, PairsWithTheYardstick) {
