@@ -35,7 +35,9 @@ std::string host_code(const Variant& variant,
                       std::span<const ObjectCode> objects = known_objects());
 
 /// code_of_files() for the host code that gives a CUDA variant's kernels their arguments, launch
-/// attributes and input data: that of the variant and its operator. Two kinds of files count:
+/// attributes and input data: that of the variant and its operator. It stands for them where they
+/// cannot be read from a captured launch, or where the host's time between launches counts. Two
+/// kinds of files count:
 /// - the host half of every .cu of their folders, because variants launch each other's kernels
 /// - every .cc that defines no host variant. Changing a host variant must not force the GPU
 ///   variants to be re-measured, so host code that CUDA variants need stands in files of its own.

@@ -220,6 +220,12 @@ std::string LaunchLog::code(size_t sets, const ShapeTable& shapes, const CodeOf&
   return sets > 0 ? fmt::format("{:016x}", hash) : "";
 }
 
+size_t LaunchLog::most_operations() const {
+  size_t most = 0;
+  for (const auto& [set, launch] : launches_) most = std::max(most, launch.size());
+  return most;
+}
+
 double measured_tick(std::span<const double> durations_ns) {
   std::vector<double> values(durations_ns.begin(), durations_ns.end());
   std::ranges::sort(values);

@@ -127,8 +127,10 @@ class LaunchLog {
   /// Hash, 16 hex digits, of the operations in order of launch (inside a graph: of start): machine
   /// code, geometry and details, over problem sets 0 to sets - 1. Names do not enter. Empty when a
   /// set was not seen or the code of a kernel is unknown. What no record shows (values of
-  /// arguments, programmatic dependent launch) is launch_code()'s, in object_code.h.
+  /// arguments, programmatic dependent launch) is CudaSequence::given()'s.
   std::string code(size_t sets, const ShapeTable& shapes, const CodeOf& code_of) const;
+  /// Of the launch that has the most; 0 before the first.
+  size_t most_operations() const;
 
  private:
   std::map<size_t, std::vector<Activity>> launches_;  // by problem set

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <optional>
 
+#include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/cuda/hash_words.cuh"
 #include "harness/kernel/cuda_check.h"
@@ -157,61 +159,7 @@ void launch_empty_kernel(void* stream) {
   MOEGATE_CUDA_CHECK(cudaGetLastError());
 }
 
-/// A span ends with the last kernel or copy, so that nothing else may be in a graph: the work of a
-/// host node, for one, would be free.
-void refuse_untimed_nodes(const Variant& variant, cudaGraph_t graph) {
-  size_t count = 0;
-  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
-  std::vector<cudaGraphNode_t> nodes(count);
-  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
-  for (cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type{};
-    MOEGATE_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
-    if (type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy ||
-        type == cudaGraphNodeTypeMemset || type == cudaGraphNodeTypeEmpty) {
-      continue;
-    }
-    throw Error(Exit::environment,
-                fmt::format("variant {}/{}: its launch has a node of type {} (cudaGraphNodeType), "
-                            "whose time nobody sees; a launch is kernels, copies and fills",
-                            variant.op, variant.name, static_cast<int>(type)));
-  }
-}
-
-using CapturedGraph = std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)>;
-
-/// A launch as a graph; empty with `status` where it cannot be one. Throws what the launch throws.
-CapturedGraph captured(const Variant& variant, Problem& problem, const Launch& where,
-                       cudaError_t& status) {
-  const auto stream = static_cast<cudaStream_t>(where.stream);
-  cudaGraph_t graph = nullptr;
-  MOEGATE_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  try {
-    variant.launch(problem, where);
-  } catch (...) {
-    cudaStreamEndCapture(stream, &graph);
-    if (graph) cudaGraphDestroy(graph);
-    throw;
-  }
-  status = cudaStreamEndCapture(stream, &graph);
-  if (status != cudaSuccess) cudaGetLastError();
-  return {graph, cudaGraphDestroy};
-}
-
-/// A stream's launch is looked at as a graph, too, where it can be one.
-void look_at_nodes(const Variant& variant, Problem& problem, const Launch& where) {
-  cudaError_t status{};
-  CapturedGraph graph(nullptr, cudaGraphDestroy);
-  try {
-    graph = captured(variant, problem, where, status);
-  } catch (const Error&) {
-    cudaGetLastError();
-    return;
-  }
-  if (status == cudaSuccess) refuse_untimed_nodes(variant, graph.get());
-}
-
-/// One captured graph per problem.
+/// One graph per problem.
 struct CudaSequence::Graphs {
   std::vector<cudaGraphExec_t> execs;
 
@@ -219,20 +167,11 @@ struct CudaSequence::Graphs {
     for (cudaGraphExec_t exec : execs) cudaGraphExecDestroy(exec);
   }
 
-  void capture(const Variant& variant, Problem& problem, const Launch& where) {
-    cudaError_t status{};
-    const CapturedGraph graph = captured(variant, problem, where, status);
-    if (status != cudaSuccess) {
-      throw Error(Exit::environment,
-                  fmt::format("variant {}/{} cannot be captured as a graph: {}; it must neither "
-                              "synchronise nor allocate; or use launch = stream",
-                              variant.op, variant.name, cudaGetErrorString(status)));
-    }
-    refuse_untimed_nodes(variant, graph.get());
+  void add(const CapturedLaunch& launch, cudaStream_t stream) {
     cudaGraphExec_t exec = nullptr;
-    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
+    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&exec, launch.graph(), 0));
     execs.push_back(exec);
-    MOEGATE_CUDA_CHECK(cudaGraphUpload(exec, static_cast<cudaStream_t>(where.stream)));
+    MOEGATE_CUDA_CHECK(cudaGraphUpload(exec, stream));
   }
 };
 
@@ -259,18 +198,34 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
       if (tensor->role() == Role::output) written.push_back(span);
     }
   }
-  if (conditions.launch == LaunchMode::graph) {
-    graphs_ = std::make_unique<Graphs>();
-    for (Problem* problem : subject.sets) {
-      graphs_->capture(*subject.variant, *problem, {device.stream(), device.facts()});
-    }
-  } else {
-    look_at_nodes(*subject.variant, *subject.sets[0], {device.stream(), device.facts()});
-  }
+  if (conditions.launch == LaunchMode::graph) graphs_ = std::make_unique<Graphs>();
+  given_ = look_at_launches();
   // A kernel must not keep a part of the L2 from the flush.
   MOEGATE_CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
   MOEGATE_CUDA_CHECK(cudaCtxResetPersistingL2Cache());
   device.synchronize();
+}
+
+std::string CudaSequence::look_at_launches() {
+  const Launch where{device_.stream(), device_.facts()};
+  std::string all;
+  bool known = true;
+  for (Problem* problem : subject_.sets) {
+    std::optional<CapturedLaunch> launch;
+    try {
+      launch.emplace(*subject_.variant, *problem, where);
+    } catch (const Error&) {
+      if (graphs_) throw;
+      cudaGetLastError();
+      return {};  // a stream's launch may do what a graph cannot hold
+    }
+    launch->refuse_untimed_nodes();
+    const std::string given = launch->given();
+    known &= !given.empty();
+    all += given;
+    if (graphs_) graphs_->add(*launch, static_cast<cudaStream_t>(where.stream));
+  }
+  return known ? all : std::string();
 }
 
 std::string CudaSequence::misdeed() const {

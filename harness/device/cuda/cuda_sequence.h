@@ -53,6 +53,10 @@ class CudaSequence {
   /// What the variant did to the device that makes its times worthless; empty when nothing.
   std::string misdeed() const;
 
+  /// What every problem's launch gives the GPU beside machine code (CapturedLaunch::given()), one
+  /// after the other; empty where it is unknown.
+  const std::string& given() const { return given_; }
+
   /// Problem that the next launch() uses, as an index of subject.sets.
   size_t next_set() const { return launched_ % subject_.sets.size(); }
 
@@ -61,6 +65,7 @@ class CudaSequence {
 
  private:
   struct Graphs;
+  std::string look_at_launches();
   void launch_scribble();
   void launch_flush();
   void launch_touch();
@@ -82,6 +87,7 @@ class CudaSequence {
   std::vector<std::vector<Span>> activations_;  // by problem set, only for cold-weights
   std::vector<std::vector<Span>> outputs_;      // by problem set
   std::unique_ptr<Graphs> graphs_;
+  std::string given_;
   Scribbler scribbler_;
   size_t flush_bytes_ = 0;
   DeviceMemory flush_buffer_;

@@ -112,8 +112,11 @@ class CuptiSession final : public Session {
   std::vector<KernelRow> kernels() const override { return log_.rows(shapes_); }
 
   std::string code() const override {
-    return joined_code(launches_.code(problem_sets_, shapes_, &CuptiCode::of),
-                       launch_code(variant_));
+    const std::string ran = launches_.code(problem_sets_, shapes_, &CuptiCode::of);
+    // Between the operations of a stream's launch is what the host takes to enqueue them.
+    const bool alone = !enqueues_ || launches_.most_operations() == 1;
+    const bool known = alone && !sequence_.given().empty();
+    return joined_code(ran, known ? sequence_.given() : launch_code(variant_));
   }
 
  private:
