@@ -20,7 +20,8 @@ class LaunchIdentity : public check::CudaVariants {
   /// On problems of its own, at addresses of their own.
   std::string code(const Variant& variant, const check::Params& params,
                    LaunchMode mode = LaunchMode::graph) {
-    const Case c = check::case_of(variant.op, params, {{"tokens", "8"}});
+    const Case c = check::case_of(
+        variant.op, params, {{"tokens", "8"}, {"experts", "64"}, {"topk", "4"}, {"hidden", "64"}});
     const auto problem = find_op(c.op).make(*device_, c);
     if (variant.workspace) problem->reserve_workspace(variant.workspace(c, device_->facts()));
     if (variant.prepare) variant.prepare(*problem, {device_->stream(), device_->facts()});

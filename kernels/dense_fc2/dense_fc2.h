@@ -31,6 +31,7 @@ struct DenseFc2Shape {
   int k_tile;                 // K of a step, 128 or 256; divides I
   bool block_scales;          // of a and b; else one scale factor each
   bool edges;                 // parameter alphas
+  uint8_t unused[6] = {};     // in place of padding, whose bytes nobody writes
 
   /// Reads and checks the case's parameters; throws Error(usage).
   static DenseFc2Shape of(const Case& c);
@@ -63,6 +64,7 @@ struct DenseFc2Args {
   uint16_t* out;          // [M, H] bf16
   DenseFc2Shape shape;
 };
+static_assert(std::has_unique_object_representations_v<DenseFc2Args>, "a row's identity");
 
 /// alpha [M, E] of the experts [M, k] that the tokens' slots name. As a router leaves it, or with
 /// `edges`: the last slot of tokens 0, 2, 4, ... names the expert of the first once more, and

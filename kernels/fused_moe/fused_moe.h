@@ -34,10 +34,24 @@ struct FusedMoeShape {
     return {tokens, experts, topk, block, moe_align::IdData::valid};
   }
   moe_gemm::MoeGemmShape gate_up() const {
-    return {tokens, experts, topk, hidden, 2 * inter, block, false, DType::e4m3};
+    return {.tokens = tokens,
+            .experts = experts,
+            .topk = topk,
+            .k = hidden,
+            .n = 2 * inter,
+            .block = block,
+            .down = false,
+            .dtype = DType::e4m3};
   }
   moe_gemm::MoeGemmShape down() const {
-    return {tokens, experts, topk, inter, hidden, block, true, DType::e4m3};
+    return {.tokens = tokens,
+            .experts = experts,
+            .topk = topk,
+            .k = inter,
+            .n = hidden,
+            .block = block,
+            .down = true,
+            .dtype = DType::e4m3};
   }
 };
 

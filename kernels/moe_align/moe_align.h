@@ -47,7 +47,9 @@ struct MoeAlignArgs {
   int32_t* expert_ids;              // [blocks]: expert of each block
   int32_t* num_tokens_post_padded;  // [1]: rows with padding; what lies beyond is undefined
   MoeAlignShape shape;
+  int32_t unused = 0;  // in place of padding, whose bytes nobody writes
 };
+static_assert(std::has_unique_object_representations_v<MoeAlignArgs>, "a row's identity");
 
 /// The expected outputs as far as they are defined; each expert's rows ascend.
 struct MoeAlignTruth {

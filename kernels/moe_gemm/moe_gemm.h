@@ -37,7 +37,8 @@ struct MoeGemmShape {
   int k, n;                   // of the product
   int block;                  // BM: rows that every expert's rows are padded to
   bool down;
-  DType dtype;  // of x and weights: e4m3 or bf16
+  uint8_t unused[3] = {};  // in place of padding, whose bytes nobody writes
+  DType dtype;             // of x and weights: e4m3 or bf16
 
   MOEGATE_HD int rows() const { return tokens * topk; }                  // R
   MOEGATE_HD int source_rows() const { return down ? rows() : tokens; }  // rows of x
@@ -67,6 +68,7 @@ struct MoeGemmArgs {
   uint16_t* out;                    // [R, N] bf16
   MoeGemmShape shape;
 };
+static_assert(std::has_unique_object_representations_v<MoeGemmArgs>, "a row's identity");
 
 /// Where the output is compared with the truth: these rows at these columns, both ascending.
 struct MoeGemmSample {

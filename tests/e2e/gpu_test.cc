@@ -83,15 +83,15 @@ TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
   EXPECT_NE(faster.out.find("improved"), std::string::npos) << faster.out;
 }
 
-TEST_F(GpuTest, EveryRowSaysWhatCodeItLaunched) {
-  const std::string rows = "run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 2";
-  ASSERT_EQ(moegate(rows).exit, 0);
-  EXPECT_EQ(query("r.sqlite", "SELECT count(*) FROM result WHERE status = 'ok' AND code = ''"),
-            "0");
-  EXPECT_EQ(query("r.sqlite",
-                  "SELECT max(n) FROM (SELECT count(DISTINCT code) AS n FROM result WHERE status = "
-                  "'ok' GROUP BY case_id, variant)"),
-            "1");
+// Bytes that nobody wrote, among a launch's arguments, would make a row another one in every process.
+TEST_F(GpuTest, EveryRowSaysWhatItLaunchedTheSameInTwoProcesses) {
+  const Outcome outcome = moegate("run --suite smoke --device cuda --rounds 2 --db smoke.sqlite");
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(query("smoke.sqlite",
+                  "SELECT group_concat(key || ' ' || variant) FROM (SELECT key, variant FROM result "
+                  "JOIN bench_case USING (case_id) WHERE status IN ('ok', 'noisy') "
+                  "GROUP BY case_id, variant HAVING count(DISTINCT code) > 1 OR max(code) = '')"),
+            "");
 }
 
 TEST_F(GpuTest, EverySaboteurIsCaught) {

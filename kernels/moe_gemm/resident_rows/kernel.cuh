@@ -46,13 +46,14 @@ struct Plan {
   int groups;   // of K
   int buffers;  // of routed rows
   int stages;   // of weights, per warpgroup
-  size_t shared_bytes;
+  int shared_bytes;
 };
 
 struct Work {
   MoeGemmArgs args;
   Plan plan;
 };
+static_assert(std::has_unique_object_representations_v<Work>, "a row's identity");
 
 /// Calls f(block of rows, first tile, end tile) for the tiles of a thread block. All of them work
 /// side by side through the list of tiles in rounds, each with a run of neighbours.

@@ -41,9 +41,11 @@ Plan plan_for(const MoeGemmShape& s, const DeviceFacts& device) {
   const int buffers = rest - 2 * row_bytes >= 2 * 2 * kStageBytes ? 2 : 1;
   const auto stages = static_cast<int>(
       std::min<int64_t>((rest - buffers * row_bytes) / (2 * kStageBytes), kMaxStages));
-  return {s.k_groups(), buffers, stages,
-          1024 + static_cast<size_t>(buffers * row_bytes) +
-              static_cast<size_t>(stages) * 2 * kStageBytes + sizeof(Shared<Tokens>)};
+  return {.groups = s.k_groups(),
+          .buffers = buffers,
+          .stages = stages,
+          .shared_bytes = static_cast<int>(1024 + buffers * row_bytes + stages * 2 * kStageBytes +
+                                           static_cast<int64_t>(sizeof(Shared<Tokens>)))};
 }
 
 template <int Tokens, fp8::Output kOutput>
