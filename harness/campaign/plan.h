@@ -106,8 +106,8 @@ std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t see
 /// Any but 0.
 uint32_t draw_order_seed();
 /// The plan with one variant per case and factor on its ceilings, for what asks about the ceilings
-/// rather than the variants: the operator's yardstick first, and none that does not support the case
-/// where another one does.
+/// rather than the variants: the operator's yardstick first, none that does not support the case.
+/// Cases that no variant supports are left out.
 Plan one_per_tolerance(Plan plan, Worker& worker);
 
 }  // namespace moegate

@@ -228,6 +228,19 @@ TEST_F(RecordingTest, ChecksOneVariantOfEachCaseAndFactorForControls) {
       << "one of each factor on the ceilings";
 }
 
+TEST_F(RecordingTest, CasesThatNoVariantSupportsAreNoControls) {
+  options_.worker.task = Task::controls;
+  options_.order_seed = 7;
+  options_.deadline = Deadline(60);  // as in a night, which draws the order
+  fake_.program("").answer = [](const CaseQuestion& question) {
+    CaseAnswer answer;
+    if (question.spec.get("rows") == "2") answer.unsupported = {{"fused", "no"}, {"plain", "no"}};
+    return answer;
+  };
+  check_suites(options_, fake_);
+  EXPECT_EQ(fake_.journal, (std::vector<std::string>{"start", "run fake/rows=1 fused"}));
+}
+
 TEST_F(RecordingTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
   options_.worker.flush = Flush::write;
   std::string text = options_.to_json();
