@@ -87,11 +87,12 @@ TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
 TEST_F(GpuTest, EveryRowSaysWhatItLaunchedTheSameInTwoProcesses) {
   const Outcome outcome = moegate("run --suite smoke --device cuda --rounds 2 --db smoke.sqlite");
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_EQ(query("smoke.sqlite",
-                  "SELECT group_concat(key || ' ' || variant) FROM (SELECT key, variant FROM result "
-                  "JOIN bench_case USING (case_id) WHERE status IN ('ok', 'noisy') "
-                  "GROUP BY case_id, variant HAVING count(DISTINCT code) > 1 OR max(code) = '')"),
-            "");
+  EXPECT_EQ(
+      query("smoke.sqlite",
+            "SELECT group_concat(key || ' ' || variant) FROM (SELECT key, variant FROM result "
+            "JOIN bench_case USING (case_id) WHERE status IN ('ok', 'noisy') "
+            "GROUP BY case_id, variant HAVING count(DISTINCT code) > 1 OR max(code) = '')"),
+      "");
 }
 
 TEST_F(GpuTest, EverySaboteurIsCaught) {
