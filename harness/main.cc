@@ -37,6 +37,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"tune", cmd_tune, "find the fastest tile configurations, for variant tuned"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
+    {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest,

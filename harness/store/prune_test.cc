@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/prune.h"
+
+#include "harness/store/store_fixture.h"
+
+namespace moegate {
+namespace {
+
+class PruneTest : public StoreFixture {
+ protected:
+  /// A run of one row with a thousand samples, which started so many days ago.
+  int64_t add_run(int days_ago, const std::string& status = "complete") {
+    Store store = Store::open(path_, Store::Mode::write);
+    const int64_t run = store.begin_run(host_run());
+    const int64_t process = store.begin_process(run, 0, 1);
+    Result result;
+    result.variant = "fused";
+    result.timer = "clock";
+    result.samples = 1000;
+    result.span_ns = result.min_ns = 5000;
+    result.spans_ns.assign(1000, 5000.0F);
+    store.add_result(process, {"smoke", "", "topk_sort", {{"tokens", "8"}}, {}}, {1, 2, 3}, {},
+                     result);
+    store.end_process(process, "");
+    if (status != "running") store.end_run(run, status);
+    store.database().execute(
+        fmt::format("UPDATE run SET started = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-{} days') "
+                    "WHERE run_id = {}",
+                    days_ago, run));
+    return run;
+  }
+
+  static void fail(Store& store, int64_t run) {
+    store.database().execute(fmt::format(
+        "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, family, "
+        "waiver, why) VALUES ({}, 'a baseline', 'smoke', 'topk_sort/tokens=8', 'fused', "
+        "'regressed', 1, 0, 1, '', 'slower')",
+        run));
+  }
+
+  static int64_t samples_of(Store& store, int64_t run) {
+    return store.database().integer(
+        fmt::format("SELECT count(*) FROM sample JOIN result USING (result_id) JOIN process USING "
+                    "(process_id) WHERE run_id = {}",
+                    run));
+  }
+};
+
+TEST_F(PruneTest, OldRunsLoseTheirSamplesAndNothingElse) {
+  const int64_t old = add_run(31), young = add_run(29);
+  Store store = Store::open(path_, Store::Mode::update);
+  const Pruned pruned = prune_samples(store, 30);
+  EXPECT_EQ(pruned.runs, 1);
+  EXPECT_EQ(pruned.bytes, 4000);
+  EXPECT_EQ(samples_of(store, old), 0);
+  EXPECT_EQ(samples_of(store, young), 1);
+  const std::vector<Level> levels = store.levels(old);
+  ASSERT_EQ(levels.size(), 1u);
+  EXPECT_EQ(levels[0].result.span_ns, 5000);
+  EXPECT_EQ(prune_samples(store, 30).runs, 0) << "once more";
+}
+
+TEST_F(PruneTest, RunsThatAGateFailedAndThoseUnderWayKeepThem) {
+  const int64_t failed = add_run(100), running = add_run(100, "running");
+  Store store = Store::open(path_, Store::Mode::update);
+  fail(store, failed);
+  const Pruned pruned = prune_samples(store, 0);
+  EXPECT_EQ(pruned.runs, 0);
+  EXPECT_EQ(pruned.failed, 1);
+  EXPECT_EQ(samples_of(store, failed), 1);
+  EXPECT_EQ(samples_of(store, running), 1);
+}
+
+TEST_F(PruneTest, TheFileBecomesSmaller) {
+  for (int i = 0; i < 40; ++i) add_run(40);
+  Store store = Store::open(path_, Store::Mode::update);
+  prune_samples(store, 30);
+  const Sizes sizes = compact(store);
+  EXPECT_LT(sizes.after, sizes.before - 40 * 3000);
+  EXPECT_EQ(store.find_run("latest"), 40);
+}
+
+}  // namespace
+}  // namespace moegate
