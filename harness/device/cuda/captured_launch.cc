@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "harness/kernel/cuda_check.h"
