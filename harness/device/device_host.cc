@@ -12,6 +12,7 @@
 #include <map>
 
 #include "harness/base/error.h"
+#include "harness/device/hash_words.h"
 #include "harness/device/open.h"
 
 namespace moegate {
@@ -115,11 +116,7 @@ class HostDevice : public Device {
     for (size_t i = 0; i < units; ++i) write_random_unit(what, to, i);
   }
   uint64_t hash(const void* data, size_t bytes) override {
-    const size_t words = (bytes + 7) / 8;
-    uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum) if (words > 100000)
-    for (size_t i = 0; i < words; ++i) sum += hash_of_word(word_at(data, bytes, i), i);
-    return sum;
+    return hash_of_words(data, bytes, [](uint64_t word) { return word; });
   }
   std::vector<RowDistance> row_distances(const RowPairs& pairs) override {
     std::vector<RowDistance> all(static_cast<size_t>(pairs.rows));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "harness/device/hash_words.h"
+
 namespace moegate {
 
 std::vector<Scribble> Scribbler::next(const Problem& problem) {
@@ -23,14 +25,7 @@ uint64_t hash_of_written(const Problem& problem) {
   uint64_t hash = 0;
   for (const Tensor* tensor : problem.tensors()) {
     if (tensor->role() != Role::output) continue;
-    const void* data = tensor->data();
-    const size_t bytes = tensor->bytes(), words = (bytes + 7) / 8;
-    uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum) if (words > 100000)
-    for (size_t i = 0; i < words; ++i) {
-      sum += hash_of_word(written_part(word_at(data, bytes, i)), i);
-    }
-    hash = mix64(hash ^ sum);
+    hash = mix64(hash ^ hash_of_words(tensor->data(), tensor->bytes(), written_part));
   }
   return hash;
 }

@@ -20,12 +20,13 @@ struct Pruned {
 /// runs with a row that regressed, was wrong, went missing or was waived. Throws Error(store).
 Pruned prune_samples(Store& store, int days);
 
-/// Gives the file's free pages back to the disk; needs as much free space as the store then has.
-/// Returns the file's size before and after, in bytes. Throws Error(store) while another process
-/// holds the store.
+/// Of a store's file, in bytes.
 struct Sizes {
   int64_t before = 0, after = 0;
 };
+
+/// Gives the file's free pages back to the disk; needs as much free space as the store then has.
+/// Throws Error(store) while another process holds the store.
 Sizes compact(Store& store);
 
 }  // namespace moegate
