@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -42,11 +42,6 @@ class BaselineTest : public ::testing::Test {
   ScratchFolder dir_;
 };
 
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string replaced(const std::string& from, const std::string& to) {
   std::string text = kText;
   const size_t at = text.find(from);
@@ -67,7 +62,7 @@ TEST_F(BaselineTest, WhatIsReadIsWrittenAgain) {
   EXPECT_TRUE(row.deterministic);
   EXPECT_EQ(row.by, "B0001");
   write_baseline(dir_ / "new" / "folder" / "b.tsv", b);
-  EXPECT_EQ(text_of(dir_ / "new" / "folder" / "b.tsv"), kText);
+  EXPECT_EQ(read_file(dir_ / "new" / "folder" / "b.tsv"), kText);
 }
 
 TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
@@ -247,7 +242,7 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   EXPECT_EQ(next_blessing(ledger), "B0001");
   append_blessing(ledger, {"B0001", "2026-11-21", "record", "me", "nvidia-h200", "nightly", "run 3",
                            "abc", "first", "9f31c0a2", "5a5a"});
-  const std::string first = text_of(ledger);
+  const std::string first = read_file(ledger);
   EXPECT_EQ(first,
             "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n"
             "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\t"
@@ -256,7 +251,7 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
   append_blessing(ledger, {"B0002", "2026-11-22", "ratchet", "me", "nvidia-h200", "nightly", "",
                            "abc", "two\nlines\there", ""});
   EXPECT_EQ(
-      text_of(ledger),
+      read_file(ledger),
       first +
           "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\t-\n");
   std::ofstream(ledger, std::ios::app) << "oops\n";

@@ -131,7 +131,7 @@ TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
 TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   add_run();
   EXPECT_EQ(call(cmd_bless, {"--reason", "start"}), 0) << out_;
-  const std::string first = text_of(baseline());
+  const std::string first = read_file(baseline());
   EXPECT_EQ(first.rfind(
                 "#moegate-baseline 1\n#class nvidia-h200  suite nightly  protocol 1  timer cupti  "
                 "flush read  gpu GPU-1  judged span  commit abc123\n"
@@ -140,14 +140,14 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
             0u)
       << first;
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  EXPECT_NE(text_of(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\t"),
+  EXPECT_NE(read_file(ledger).find("\tnvidia-h200\tnightly\trun 1 'night'\tabc123\tstart\t-\t"),
             std::string::npos);
 
   add_run();
   EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 0) << out_;
   EXPECT_TRUE(says("nothing moved")) << out_;
-  EXPECT_EQ(text_of(baseline()), first);
-  EXPECT_EQ(text_of(ledger).find("again"), std::string::npos);
+  EXPECT_EQ(read_file(baseline()), first);
+  EXPECT_EQ(read_file(ledger).find("again"), std::string::npos);
 
   add_run([](Row& row, int) {
     if (is(row, "16", "fused")) row.result.span_ns *= 0.8;
@@ -155,9 +155,9 @@ TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   });
   EXPECT_EQ(call(cmd_bless, {"--reason", "faster"}), 0) << out_;
   EXPECT_TRUE(says("topk_sort/tokens=16 fused: 10 -> 8 us (-20.0 %)")) << out_;
-  EXPECT_NE(text_of(baseline()).find("span_us=8 sd=0.2% n=3 error=0.001 det=1 by=B0002"),
+  EXPECT_NE(read_file(baseline()).find("span_us=8 sd=0.2% n=3 error=0.001 det=1 by=B0002"),
             std::string::npos);
-  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+  EXPECT_NE(read_file(ledger).find("\nB0002\t"), std::string::npos);
 }
 
 std::function<bool(Row&, int)> slower(double factor) {
@@ -171,12 +171,12 @@ TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
   bless_run(add_run());
   add_run(slower(1.015));  // geomean + 0.75 %
   EXPECT_EQ(call(cmd_bless, {"--reason", "1.5 %"}), 0) << out_;
-  EXPECT_NE(text_of(baseline())
+  EXPECT_NE(read_file(baseline())
                 .find("span_us=10.15 sd=0.2% n=3 error=0.001 det=1 by=B0002 "
                       "anchor=10\n"),
             std::string::npos)
-      << text_of(baseline());
-  const std::string before = text_of(baseline());
+      << read_file(baseline());
+  const std::string before = read_file(baseline());
   add_run(slower(1.025));  // no row beyond 3 %, the suite beyond 1 %
   EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
   EXPECT_TRUE(says("the geometric mean of suite 'nightly' is +1.2 %")) << out_;
@@ -184,10 +184,10 @@ TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "more"}), 2) << out_;
   EXPECT_TRUE(says("topk_sort/tokens=8 fused: 10.35 is +3.5 % from its anchor 10,")) << out_;
   EXPECT_TRUE(says("--accept-creep")) << out_;
-  EXPECT_EQ(text_of(baseline()), before) << "a refusal changes nothing";
+  EXPECT_EQ(read_file(baseline()), before) << "a refusal changes nothing";
   EXPECT_EQ(call(cmd_bless, {"--reason", "worth it", "--accept-creep"}), 0) << out_;
-  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << text_of(baseline());
-  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\taccept_regression\t"),
+  EXPECT_EQ(read_file(baseline()).find("anchor="), std::string::npos) << read_file(baseline());
+  EXPECT_NE(read_file(dir_ / "baselines" / "blessings.tsv").find("\taccept_regression\t"),
             std::string::npos);
   EXPECT_EQ(gate(), 0) << out_;
 }
@@ -217,10 +217,10 @@ TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
   const fs::path first = baseline().parent_path() / "a.tsv";
   add_suites(10000, 10000);
   EXPECT_EQ(call(cmd_bless, {"--reason", "first"}), 0) << out_;
-  const std::string before = text_of(first);
+  const std::string before = read_file(first);
   add_suites(8000, 11000);
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
-  EXPECT_EQ(text_of(first), before);
+  EXPECT_EQ(read_file(first), before);
   EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept-creep"}), 0) << out_;
   EXPECT_TRUE(says("changed by B0003 (ratchet)")) << out_;
   EXPECT_TRUE(says("changed by B0004 (accept_regression)")) << out_;
@@ -246,8 +246,8 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions"}), 2);
   EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
   EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--new-conditions", "--accept-creep"}), 0) << out_;
-  EXPECT_NE(text_of(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
-  EXPECT_EQ(text_of(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
+  EXPECT_NE(read_file(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
+  EXPECT_EQ(read_file(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
   info_.device.uuid = "GPU-2";  // of the same class
   add_run();
@@ -271,7 +271,7 @@ TEST_F(GateTest, BlessRefuses) {
   EXPECT_EQ(
       call(cmd_bless, {"--reason", "x", "--allow-dirty", "--baselines", (dir_ / "b").string()}), 0)
       << out_;
-  EXPECT_EQ(text_of(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
+  EXPECT_EQ(read_file(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
       << "it is not that commit's";
   info_.dirty = false;
   add_run({}, "interrupted");
@@ -335,18 +335,18 @@ TEST(FailOn, Parses) {
 TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRestored) {
   bless_run(add_run());
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
-  const std::string rows = text_of(baseline()), lines = text_of(ledger);
+  const std::string rows = read_file(baseline()), lines = read_file(ledger);
   add_run(slower(0.8));
   bless_run(2);
-  const std::string recorded = text_of(baseline());
+  const std::string recorded = read_file(baseline());
   std::ofstream(ledger) << lines;
   EXPECT_EQ(gate(), 2) << out_;
   EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 2) << out_;
   EXPECT_TRUE(says("restore it")) << out_;
   std::ofstream(baseline()) << rows;
   bless_run(2);
-  EXPECT_EQ(text_of(baseline()), recorded);
-  EXPECT_NE(text_of(ledger).find("\nB0002\t"), std::string::npos);
+  EXPECT_EQ(read_file(baseline()), recorded);
+  EXPECT_NE(read_file(ledger).find("\nB0002\t"), std::string::npos);
   EXPECT_EQ(gate(), 0) << out_;
 }
 
@@ -355,7 +355,7 @@ TEST_F(GateTest, ADiskThatIsFullBlessesNothing) {
   const fs::path ledger = dir_ / "baselines" / "blessings.tsv";
   // So that there are sizes at which the baseline fits and the ledger does not.
   append_to_file(ledger, "# " + std::string(2000, '-') + "\n");
-  const std::string rows = text_of(baseline()), lines = text_of(ledger);
+  const std::string rows = read_file(baseline()), lines = read_file(ledger);
   const int64_t faster = add_run(slower(0.8));
   const auto bless_again = [&] {
     return call(cmd_bless, {"--run", std::to_string(faster), "--reason", "again"});
@@ -371,8 +371,8 @@ TEST_F(GateTest, ADiskThatIsFullBlessesNothing) {
     ++refused;
     EXPECT_EQ(code, 2) << out_;
     EXPECT_TRUE(says("cannot be written")) << out_;
-    EXPECT_EQ(text_of(baseline()), rows) << bytes;
-    EXPECT_EQ(text_of(ledger), lines) << bytes;
+    EXPECT_EQ(read_file(baseline()), rows) << bytes;
+    EXPECT_EQ(read_file(ledger), lines) << bytes;
     if (HasFailure()) return;
   }
   EXPECT_GT(refused, 30);

@@ -51,7 +51,7 @@ TEST_F(CandidateTest, ItGetsTheRowsThatItLacksFromALaterNight) {
   add_run(disturbed("8"));
   EXPECT_EQ(gate_candidate(), 0) << out_;
   EXPECT_TRUE(says("without 2 of 4 measured rows, which are too noisy")) << out_;
-  const std::string first = text_of(candidate());
+  const std::string first = read_file(candidate());
   EXPECT_EQ(first.find("tokens=8"), std::string::npos) << first;
   add_run([](Row& row, int) {
     if (row.variant == "fused") row.result.ratio *= 1.03;
@@ -60,45 +60,45 @@ TEST_F(CandidateTest, ItGetsTheRowsThatItLacksFromALaterNight) {
   EXPECT_EQ(gate_candidate(), 0) << out_;
   EXPECT_TRUE(starts("UNDECIDED: 0 inconclusive, 2 new (not judged), 1 identical, 1 pass")) << out_;
   EXPECT_TRUE(says("2 rows that it lacked were added")) << out_;
-  const std::string second = text_of(candidate());
+  const std::string second = read_file(candidate());
   const size_t rows = first.find("topk_sort/tokens=16");
   ASSERT_NE(rows, std::string::npos) << first;
   EXPECT_NE(second.find(first.substr(rows)), std::string::npos) << "its rows stay\n" << second;
   EXPECT_EQ(second.rfind(first.substr(0, rows), 0), 0u) << "its header stays\n" << second;
   EXPECT_EQ(gate_candidate(), 0) << out_;
   EXPECT_TRUE(says("2 new (not judged)")) << "never against itself\n" << out_;
-  EXPECT_EQ(text_of(candidate()), second);
+  EXPECT_EQ(read_file(candidate()), second);
   add_run();
   EXPECT_EQ(gate_candidate(), 0) << out_;
   EXPECT_TRUE(starts("PASS: 0 inconclusive, 2 identical, 2 pass of 4 rows")) << out_;
-  EXPECT_EQ(text_of(candidate()), second);
+  EXPECT_EQ(read_file(candidate()), second);
 }
 
 TEST_F(CandidateTest, ABrokenRunAddsNothing) {
   add_run(disturbed("8"));
   gate_candidate();
-  const std::string first = text_of(candidate());
+  const std::string first = read_file(candidate());
   add_run([](Row& row, int) {
     if (is(row, "16", "fused")) row.result.status = Status::crashed;
     return true;
   });
   EXPECT_EQ(gate_candidate(), 13) << out_;
-  EXPECT_EQ(text_of(candidate()), first);
+  EXPECT_EQ(read_file(candidate()), first);
   add_run({}, "interrupted");
   EXPECT_EQ(gate_candidate(), 0) << out_;
-  EXPECT_EQ(text_of(candidate()), first);
+  EXPECT_EQ(read_file(candidate()), first);
 }
 
 TEST_F(CandidateTest, AnotherGpuAddsNothing) {
   info_.device.backend = Backend::cuda;
   add_run([](Row& row, int) { return row.tokens == "8"; });
   gate_candidate();
-  const std::string first = text_of(candidate());
+  const std::string first = read_file(candidate());
   info_.device.uuid = "GPU-2";
   add_run();
   EXPECT_EQ(gate_candidate(), 21) << "nothing was replayed\n" << out_;
   EXPECT_TRUE(says("2 new (not judged)")) << out_;
-  EXPECT_EQ(text_of(candidate()), first);
+  EXPECT_EQ(read_file(candidate()), first);
 }
 
 TEST_F(CandidateTest, TheSameRunAgainHasNoBaseline) {
@@ -114,7 +114,7 @@ TEST_F(CandidateTest, TheSameRunAgainHasNoBaseline) {
 TEST_F(CandidateTest, AnEmptyOneOfAnOlderVersionIsNone) {
   add_run();
   gate_candidate();
-  const std::string text = text_of(candidate());
+  const std::string text = read_file(candidate());
   std::ofstream(candidate()) << text.substr(0, text.find("topk_sort"));
   add_run();
   EXPECT_EQ(gate_candidate(), 0) << out_;
@@ -136,7 +136,7 @@ TEST_F(CandidateTest, BlessRefusesADisturbedRow) {
 
 TEST_F(CandidateTest, ABaselineWithoutARowOfTheRunLeavesItUndecided) {
   bless_run(add_run());
-  const std::string text = text_of(baseline());
+  const std::string text = read_file(baseline());
   std::ofstream(baseline()) << text.substr(0, text.find("topk_sort"));
   record_baseline();
   add_run();
@@ -147,10 +147,10 @@ TEST_F(CandidateTest, ABaselineWithoutARowOfTheRunLeavesItUndecided) {
       says("4 new rows were not judged: there is nothing to compare them with, for example "
            "topk_sort/tokens=8 chain.\n"))
       << out_;
-  const auto v = nlohmann::json::parse(text_of(verdict));
+  const auto v = nlohmann::json::parse(read_file(verdict));
   EXPECT_EQ(v["not_judged"], 4);
   EXPECT_EQ(v["counts"]["new"], 4);
-  EXPECT_NE(text_of(junit).find("skipped=\"4\""), std::string::npos) << text_of(junit);
+  EXPECT_NE(read_file(junit).find("skipped=\"4\""), std::string::npos) << read_file(junit);
   EXPECT_EQ(gate({"--fail-on", "latency,inconclusive"}), 20) << out_;
 }
 

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/base/sha256.h"
 #include "harness/commands/commands.h"
@@ -22,11 +21,6 @@ namespace moegate {
 
 namespace fs = std::filesystem;
 using Args = std::vector<std::string>;
-
-inline std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 inline Accuracy accuracy(double rel_l2) {
   Accuracy a;
@@ -108,10 +102,11 @@ class GateTest : public ::testing::Test {
 
   /// Has the ledger say that the baseline file was blessed as it is.
   void record_baseline() const {
-    append_blessing(dir_ / "baselines" / "blessings.tsv", {.id = "B0900",
-                                                           .klass = "nvidia-h200",
-                                                           .suite = "nightly",
-                                                           .sha256 = sha256(text_of(baseline()))});
+    append_blessing(dir_ / "baselines" / "blessings.tsv",
+                    {.id = "B0900",
+                     .klass = "nvidia-h200",
+                     .suite = "nightly",
+                     .sha256 = sha256(read_file(baseline()))});
   }
 
   /// Runs a command; its stdout is in out_.

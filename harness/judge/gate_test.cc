@@ -19,8 +19,8 @@ TEST_F(GateTest, AnUnchangedRunPasses) {
   EXPECT_EQ(out_.rfind("**PASS: 0 inconclusive, 4 pass of 4 rows", 0), 0u) << out_;
   EXPECT_TRUE(says("sw_power_cap in 1 of 3 processes")) << out_;
   EXPECT_TRUE(says("To repeat: `moegate run --suite nightly`")) << out_;
-  EXPECT_EQ(text_of(dir_ / "r.md"), out_);
-  const auto v = nlohmann::json::parse(text_of(dir_ / "v.json"));
+  EXPECT_EQ(read_file(dir_ / "r.md"), out_);
+  const auto v = nlohmann::json::parse(read_file(dir_ / "v.json"));
   EXPECT_EQ(v["schema"], 1);
   EXPECT_EQ(v["exit"], 0);
   EXPECT_EQ(v["cases"].size(), 4u);
@@ -236,7 +236,7 @@ TEST_F(GateTest, AHostIsJudgedByItsRatios) {
   info_.device.klass = "nvidia-h200";
   info_.timer = "clock";
   bless_run(add_run());
-  EXPECT_NE(text_of(baseline()).find("\tratio=0.5 "), std::string::npos) << text_of(baseline());
+  EXPECT_NE(read_file(baseline()).find("\tratio=0.5 "), std::string::npos) << read_file(baseline());
   info_.device.uuid = "another-host";
   add_run([](Row& row, int) {
     row.result.span_ns *= 3;  // a slower day says nothing
@@ -295,8 +295,8 @@ TEST_F(GateTest, RatiosToAnotherYardstickDoNotCompare) {
   info_.device.backend = Backend::host;
   info_.timer = "clock";
   bless_run(add_run());
-  EXPECT_NE(text_of(baseline()).find("by=B0001 yardstick=chain@c4a1\n"), std::string::npos)
-      << text_of(baseline());
+  EXPECT_NE(read_file(baseline()).find("by=B0001 yardstick=chain@c4a1\n"), std::string::npos)
+      << read_file(baseline());
   const auto slower = [](const char* name, const char* code) {
     return [=](Row& row, int) {
       row.result.yardstick = name;

@@ -16,7 +16,7 @@ class LedgerTest : public GateTest {
     std::ofstream(path, std::ios::binary) << text;
   }
   static void edit(const fs::path& path, const std::string& from, const std::string& to) {
-    std::string text = text_of(path);
+    std::string text = read_file(path);
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << text;
     write(path, text.replace(at, from.size(), to));
@@ -30,7 +30,7 @@ class LedgerTest : public GateTest {
 
 TEST_F(LedgerTest, AFileThatNobodyBlessedIsRefused) {
   bless_run(add_run());
-  const std::string blessed = text_of(baseline());
+  const std::string blessed = read_file(baseline());
   EXPECT_EQ(gate(), 0) << out_;
   for (const char* level : {"span_us=13", "span_us=10.01"}) {
     edit(baseline(), "span_us=10 ", std::string(level) + " ");
@@ -45,7 +45,7 @@ TEST_F(LedgerTest, AFileThatNobodyBlessedIsRefused) {
 
 TEST_F(LedgerTest, TheLastLineOfItsClassAndSuiteCounts) {
   bless_run(add_run());
-  const std::string first = text_of(baseline());
+  const std::string first = read_file(baseline());
   add_run([](Row& row, int) {
     row.result.span_ns *= 0.8;
     return true;
@@ -57,7 +57,7 @@ TEST_F(LedgerTest, TheLastLineOfItsClassAndSuiteCounts) {
 
 TEST_F(LedgerTest, ALedgerThatLacksTheFileIsRefused) {
   bless_run(add_run());
-  const std::string lines = text_of(ledger());
+  const std::string lines = read_file(ledger());
   edit(ledger(), "\tnightly\t", "\tother\t");
   refused("has no line for class 'nvidia-h200', suite 'nightly'");
   fs::remove(ledger());
@@ -122,7 +122,7 @@ TEST_F(LedgerTest, ARowThatLeftIsRememberedWithItsAnchor) {
   bless_run(add_run());
   const auto without = [](Row& row, int) { return !is(row, "8", "fused"); };
   bless_run(add_run(without));
-  EXPECT_NE(text_of(baseline()).find(" retired=1\n"), std::string::npos) << text_of(baseline());
+  EXPECT_NE(read_file(baseline()).find(" retired=1\n"), std::string::npos) << read_file(baseline());
   add_run(without);
   EXPECT_EQ(gate(), 0) << "a retired row is not missing: " << out_;
   EXPECT_TRUE(says("3 pass of 3 rows")) << out_;
@@ -135,7 +135,7 @@ TEST_F(LedgerTest, ARowThatLeftIsRememberedWithItsAnchor) {
   EXPECT_TRUE(says("from its anchor 10,")) << out_;
   add_run();
   EXPECT_EQ(call(cmd_bless, {"--reason", "back"}), 0) << out_;
-  EXPECT_EQ(text_of(baseline()).find("retired"), std::string::npos) << text_of(baseline());
+  EXPECT_EQ(read_file(baseline()).find("retired"), std::string::npos) << read_file(baseline());
 }
 
 Baseline twelve_rows(const std::string& gpu, double level) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cases go on, and which share of alpha each look spends. tests/gate_simulation.cc simulates
-// the whole rule.
+// Which cases go on, and which share of alpha each look spends. tests/simulation/ simulates the
+// whole rule.
 #include "harness/judge/replay_rule.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+
+#include "harness/judge/pairs_fixture.h"
 
 namespace moegate {
 namespace {
@@ -18,12 +20,6 @@ Judgement screened(Outcome outcome, double p = 1, double p_faster = 1) {
   return j;
 }
 
-PairedQuestion pairs(double center, double by, int rounds) {
-  PairedQuestion q;
-  for (int i = 0; i < rounds; ++i) q.log_ratios.push_back(center + (i % 2 == 0 ? by : -by));
-  return q;
-}
-
 TEST(ReplayRule, WhatGoesOnAfterTheScreen) {
   const std::vector<Judgement> all{
       screened(Outcome::pass),        screened(Outcome::pass, 0.049),
@@ -33,7 +29,7 @@ TEST(ReplayRule, WhatGoesOnAfterTheScreen) {
       screened(Outcome::identical),   screened(Outcome::wrong, 0.001),
       screened(Outcome::environment), screened(Outcome::fresh)};
   EXPECT_EQ(suspects(all), (std::vector<size_t>{1, 3, 4, 5, 7}));
-  EXPECT_TRUE(suspects({}).empty());
+  EXPECT_TRUE(suspects(std::vector<Judgement>{}).empty());
 }
 
 TEST(ReplayRule, EachLookSpendsHalfOfAlpha) {

@@ -13,7 +13,7 @@ namespace moegate {
 namespace {
 
 constexpr int kFewestRounds = 8;
-constexpr size_t kFewestRows = 6;
+constexpr size_t kFewestRowsOff = 6;
 constexpr double kNearlyAll = 0.9;
 constexpr int kShareOfRounds = 3;  // a third of them
 
@@ -66,7 +66,8 @@ std::vector<WildProcess> wild_processes(std::span<const RoundsOfRow> rows, int f
       const auto slower = std::ranges::count_if(off, [&](double x) { return x >= far; });
       const auto faster = std::ranges::count_if(off, [&](double x) { return x <= -far; });
       const auto n = static_cast<size_t>(std::max(slower, faster));
-      if (n < kFewestRows || static_cast<double>(n) < kNearlyAll * static_cast<double>(off.size()))
+      if (n < kFewestRowsOff ||
+          static_cast<double>(n) < kNearlyAll * static_cast<double>(off.size()))
         continue;
       wild.push_back({round, head, std::expm1(median(off)), n, off.size()});
     }

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule over paired rounds: its arithmetic. tests/gate_simulation.cc simulates what it buys.
+// The rule over paired rounds: its arithmetic. tests/simulation/ simulates what it buys.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "harness/judge/verdict.h"
+#include "harness/judge/pairs_fixture.h"
 
 namespace moegate {
 namespace {
-
-/// `rounds` (even) log ratios around `center`, each off by `by`: variance by^2 n / (n - 1).
-PairedQuestion pairs(double center, double by, int rounds = 4) {
-  PairedQuestion q;
-  for (int i = 0; i < rounds; ++i) q.log_ratios.push_back(center + (i % 2 == 0 ? by : -by));
-  return q;
-}
 
 Judgement judge(const PairedQuestion& q, const Limits& limits = Limits::cuda()) {
   return judge_pairs(std::vector{q}, limits).at(0);

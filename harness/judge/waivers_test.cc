@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::sys_days;
 
-const char* const kText =
+const char* const kWaivers =
     "# comment\n"
     "[W-1]\n"
     "cases = topk_sort/tokens=(8|16)\n"
@@ -29,7 +29,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 std::string with(const std::string& from, const std::string& to) {
-  return replaced(kText, from, to);
+  return replaced(kWaivers, from, to);
 }
 
 sys_days day(int month, unsigned d) {
@@ -48,7 +48,7 @@ std::string refusal(const std::string& text) {
 
 TEST(Waivers, AreReadInOrder) {
   const auto waivers =
-      parse_waivers(std::string(kText) + with("[W-1]", "\n[W-0.2]"), "w.ini", day(11, 20));
+      parse_waivers(std::string(kWaivers) + with("[W-1]", "\n[W-0.2]"), "w.ini", day(11, 20));
   ASSERT_EQ(waivers.size(), 2u);
   EXPECT_EQ(waivers[1].id, "W-0.2");
   const Waiver& w = waivers[0];
@@ -69,11 +69,12 @@ TEST(Waivers, LintNamesSectionAndField) {
   const std::pair<std::string, std::string> broken[] = {
       {with("org/repo/412", "https://x/y#12"), "w.ini:10: '#' starts a comment"},
       {with("owner = alice\n", "owner = alice\nowner = bob\n"), "w.ini:12: 'owner = bob'"},
-      {std::string(kText) + kText, "w.ini:15: '[W-1]' is given twice"},
-      {std::string(kText) + "[W-1.]\nmax_cases = 9\n", "w.ini:14: [W-1.] is no name of a section"},
-      {std::string(kText) + "[]\n", "w.ini:14: [] is no name of a section"},
-      {std::string(kText) + "[W-2]\n", "w.ini: [W-2] has no fields"},
-      {"[W-2]\n" + std::string(kText), "w.ini: [W-2] has no fields"},
+      {std::string(kWaivers) + kWaivers, "w.ini:15: '[W-1]' is given twice"},
+      {std::string(kWaivers) + "[W-1.]\nmax_cases = 9\n",
+       "w.ini:14: [W-1.] is no name of a section"},
+      {std::string(kWaivers) + "[]\n", "w.ini:14: [] is no name of a section"},
+      {std::string(kWaivers) + "[W-2]\n", "w.ini: [W-2] has no fields"},
+      {"[W-2]\n" + std::string(kWaivers), "w.ini: [W-2] has no fields"},
       {with("[W-1]\n", ""), "'cases' stands before the first [section]"},
       {with("owner = alice", "ownr = alice"), "w.ini: [W-1] has a field 'ownr', which is unknown"},
       {with("owner = alice\n", ""), "w.ini: [W-1] lacks 'owner'"},
@@ -138,7 +139,7 @@ std::string without_bound(const std::string& metric) {
 }
 
 TEST(Waivers, ALossWithinTheBoundIsWaived) {
-  const GateResult r = waive({verdict(Outcome::regressed, 0.05)}, kText);
+  const GateResult r = waive({verdict(Outcome::regressed, 0.05)}, kWaivers);
   EXPECT_EQ(r.cases[0].outcome, Outcome::waived);
   EXPECT_EQ(r.cases[0].waiver, "W-1");
   EXPECT_EQ(r.cases[0].why, "why; waived by W-1 until 2026-12-01: driver 610 is slower");
@@ -149,51 +150,51 @@ TEST(Waivers, ALossWithinTheBoundIsWaived) {
   EXPECT_EQ(exit_of(r), 0);
   EXPECT_EQ(sentence(r, Exit::latency).find("FAIL (exit 10): 1 waived, 0 inconclusive"), 0u)
       << sentence(r, Exit::latency);
-  EXPECT_EQ(exit_of(waive({verdict(Outcome::regressed, 0.05)}, kText, day(12, 1))), 0)
+  EXPECT_EQ(exit_of(waive({verdict(Outcome::regressed, 0.05)}, kWaivers, day(12, 1))), 0)
       << "the last day";
 }
 
 TEST(Waivers, BeyondTheBoundItFails) {
-  const GateResult r = waive({verdict(Outcome::regressed, 0.07)}, kText);
+  const GateResult r = waive({verdict(Outcome::regressed, 0.07)}, kWaivers);
   EXPECT_EQ(r.cases[0].outcome, Outcome::regressed);
   EXPECT_EQ(r.cases[0].why, "why; beyond the 6 % of waiver W-1");
   EXPECT_EQ(exit_of(r), 10);
   CaseVerdict crept = verdict(Outcome::regressed, 0.01);
   crept.creep = 0.07;
-  EXPECT_EQ(exit_of(waive({crept}, kText)), 10) << "the bound holds for the anchor too";
+  EXPECT_EQ(exit_of(waive({crept}, kWaivers)), 10) << "the bound holds for the anchor too";
   crept.creep = 0.04;
-  EXPECT_EQ(exit_of(waive({crept}, kText)), 0);
+  EXPECT_EQ(exit_of(waive({crept}, kWaivers)), 0);
 }
 
 TEST(Waivers, OnlyItsOwnMetricAndClassAndCase) {
-  EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, kText)), 11);
-  EXPECT_EQ(exit_of(waive({verdict(Outcome::missing)}, kText)), 13);
+  EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, kWaivers)), 11);
+  EXPECT_EQ(exit_of(waive({verdict(Outcome::missing)}, kWaivers)), 13);
   EXPECT_EQ(exit_of(waive({verdict(Outcome::missing)}, without_bound("coverage"), day(11, 9))), 0);
   EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, without_bound("accuracy"), day(11, 9))), 0);
   EXPECT_EQ(
       exit_of(waive({verdict(Outcome::regressed, 0.05)}, without_bound("accuracy"), day(11, 9))),
       10);
   EXPECT_EQ(exit_of(waive({verdict(Outcome::regressed, 0.05)}, with("nvidia-h200", "b200"))), 10);
-  EXPECT_EQ(exit_of(waive({verdict(Outcome::regressed, 0.05, "80")}, kText)), 10)
+  EXPECT_EQ(exit_of(waive({verdict(Outcome::regressed, 0.05, "80")}, kWaivers)), 10)
       << "the whole key must match";
 }
 
 TEST(Waivers, ASlowerAndLessAccurateCaseNeedsBoth) {
   CaseVerdict v = verdict(Outcome::wrong, 0.05);
   v.drift = true;
-  EXPECT_EQ(exit_of(waive({v}, kText)), 12);
+  EXPECT_EQ(exit_of(waive({v}, kWaivers)), 12);
   EXPECT_EQ(exit_of(waive({v}, without_bound("accuracy"), day(11, 9))), 12);
-  const std::string both = kText + replaced(without_bound("accuracy"), "[W-1]", "[W-2]");
+  const std::string both = kWaivers + replaced(without_bound("accuracy"), "[W-1]", "[W-2]");
   const GateResult r = waive({v}, both, day(11, 9));
   EXPECT_EQ(exit_of(r), 0);
   EXPECT_EQ(r.cases[0].waiver, "W-2,W-1");
 }
 
 TEST(Waivers, AnExpiredOneWaivesNothingAndIsAProblem) {
-  const GateResult fixed = waive({verdict(Outcome::pass)}, kText, day(12, 2));
+  const GateResult fixed = waive({verdict(Outcome::pass)}, kWaivers, day(12, 2));
   EXPECT_EQ(exit_of(fixed), 24);
   EXPECT_EQ(fixed.waiver_problems.at(0), "waiver W-1 of alice expired on 2026-12-01; delete it");
-  const GateResult failing = waive({verdict(Outcome::regressed, 0.05)}, kText, day(12, 2));
+  const GateResult failing = waive({verdict(Outcome::regressed, 0.05)}, kWaivers, day(12, 2));
   EXPECT_EQ(exit_of(failing), 10);
   EXPECT_NE(failing.waiver_problems.at(0).find("1 row(s) still fail"), std::string::npos);
 }
@@ -216,8 +217,8 @@ TEST(Waivers, AtMostTwoPercentOfASuite) {
     cases[1] = verdict(Outcome::regressed, 0.05, "16");
     return cases;
   };
-  EXPECT_EQ(exit_of(waive(suite(99), kText)), 24);
-  EXPECT_EQ(exit_of(waive(suite(100), kText)), 0);
+  EXPECT_EQ(exit_of(waive(suite(99), kWaivers)), 24);
+  EXPECT_EQ(exit_of(waive(suite(100), kWaivers)), 0);
 }
 
 TEST(Waivers, AProblemComesAfterFailuresAndBeforeInconclusive) {
@@ -238,11 +239,11 @@ TEST(Waivers, AProblemComesAfterFailuresAndBeforeInconclusive) {
 }
 
 TEST(Waivers, AnUnneededOneIsTold) {
-  const GateResult r = waive({verdict(Outcome::pass)}, kText);
+  const GateResult r = waive({verdict(Outcome::pass)}, kWaivers);
   EXPECT_EQ(exit_of(r), 0);
   ASSERT_EQ(r.waiver_notes.size(), 1u);
   EXPECT_EQ(r.waiver_notes[0].find("waiver W-1 was not needed: none of the 1 rows"), 0u);
-  EXPECT_TRUE(waive({verdict(Outcome::pass)}, kText, day(11, 20), false).waiver_notes.empty())
+  EXPECT_TRUE(waive({verdict(Outcome::pass)}, kWaivers, day(11, 20), false).waiver_notes.empty())
       << "a part of a suite says nothing";
 }
 

@@ -104,13 +104,13 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
                      "regression::topk_sort/tokens=16 fused: "),
             0u)
       << err;
-  EXPECT_EQ(text_of(summary), "before\n" + out_);
-  EXPECT_NE(text_of(dir_ / "j.xml").find("<failure type=\"latency\""), std::string::npos);
+  EXPECT_EQ(read_file(summary), "before\n" + out_);
+  EXPECT_NE(read_file(dir_ / "j.xml").find("<failure type=\"latency\""), std::string::npos);
 
   const auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
   fs::resize_file(summary, kSummaryBytes - comment(report).size() + 1);
   append_summary(report, summary);
-  const std::string full = text_of(summary);
+  const std::string full = read_file(summary);
   EXPECT_LE(full.size(), kSummaryBytes);
   EXPECT_NE(full.find("1 more table with 1 row left out"), std::string::npos)
       << "the verdict without its table";

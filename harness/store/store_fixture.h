@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/store/store.h"
 #include "schema_sql.h"
@@ -45,9 +45,9 @@ class StoreFixture : public ::testing::Test {
   const std::string path_ = (dir_ / "r.db").string();  // no such file yet
 };
 
+/// Empty for a file that is not there.
 inline std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return is_file(path) ? read_file(path) : "";
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 
+#include "harness/base/files.h"
 #include "harness/store/crash_fixture.h"
 #include "harness/store/report_fixture.h"
 
@@ -73,8 +74,7 @@ TEST_F(StorePlanTest, TheReportsOfOneRun) {
   for (const char* name :
        {"latency", "accuracy", "kernels", "roofline", "speedup", "dense-crossover",
         "pr-aphrodite-1603", "pr-onnxruntime-29167", "pr-sglang-10567", "pr-tensorrt-llm-12686"}) {
-    std::ifstream in(find_report(name));
-    expect_one_run(name, {std::istreambuf_iterator<char>(in), {}});
+    expect_one_run(name, read_file(find_report(name)));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "harness/device/open.h"
+#include "harness/kernel/only_tensor_fixture.h"
 #include "harness/worker/measure.h"
 #include "kernels/check/testing.h"
 
@@ -12,20 +13,6 @@ namespace moegate {
 namespace {
 
 using LaunchFn = std::function<void(Problem&, const Launch&)>;
-
-Tensor& only(Problem& problem, Role role) {
-  for (Tensor* tensor : problem.tensors()) {
-    if (tensor->role() == role) return *tensor;
-  }
-  throw Error(Exit::internal, "no such tensor");
-}
-
-Tensor& output_of(Problem& problem) {
-  return only(problem, Role::output);
-}
-Tensor& input_of(Problem& problem) {
-  return only(problem, Role::activation);
-}
 
 class MisdeedTest : public ::testing::Test {
  protected:
@@ -71,7 +58,7 @@ TEST_F(MisdeedTest, TheShortestBatchReachesEveryProblem) {
 TEST_F(MisdeedTest, AChangedInputIsBlamedOnWhoChangedIt) {
   const Result result = measured([this](Problem& problem, const Launch& where) {
     honest_(problem, where);
-    input_of(problem).data<uint16_t>()[7] ^= 1;
+    only(problem, Role::activation).data<uint16_t>()[7] ^= 1;
   });
   expect_wrong(result, "changed its input 'y'");
   EXPECT_TRUE(bench_.spoilt()) << "the next variant must not be measured with it";
@@ -91,7 +78,7 @@ TEST_F(MisdeedTest, WhatAWrongOneTookIsPutBackToo) {
   const int threads = omp_get_max_threads();
   auto seen = std::make_shared<std::set<const void*>>();
   const Result result = measured([=, this](Problem& problem, const Launch& where) {
-    if (seen->insert(output_of(problem).data()).second) return honest_(problem, where);
+    if (seen->insert(only(problem, Role::output).data()).second) return honest_(problem, where);
     omp_set_num_threads(threads + 1);
   });
   EXPECT_TRUE(verified_);
@@ -103,7 +90,7 @@ TEST_F(MisdeedTest, OutputsThatVaryAndAreRightAreNoCheat) {
   int launches = 0;
   const Result result = measured([&, this](Problem& problem, const Launch& where) {
     honest_(problem, where);
-    auto* out = output_of(problem).data<uint16_t>();
+    auto* out = only(problem, Role::output).data<uint16_t>();
     if (++launches > 200 && launches % 5 == 0) out[0] ^= 1;  // the last bit of one sum
   });
   EXPECT_TRUE(verified_);

@@ -6,16 +6,17 @@
 #include <set>
 
 #include "harness/device/open.h"
+#include "harness/kernel/only_tensor_fixture.h"
 #include "harness/worker/measure.h"
 
 namespace moegate {
 namespace {
 
-constexpr const char* kOp = "qmoe_fc2";
+constexpr const char* kSmallOp = "qmoe_fc2";
 
-Case small_case() {
-  Case c{"test", "small", kOp, {}, {}};
-  for (const Param& p : find_op(kOp).params) c.params[p.name] = p.default_value;
+Case case_of_small_op() {
+  Case c{"test", "small", kSmallOp, {}, {}};
+  for (const Param& p : find_op(kSmallOp).params) c.params[p.name] = p.default_value;
   for (const Param& p : common_params()) c.params[p.name] = p.default_value;
   for (const auto& [name, value] : {std::pair{"tokens", "2"},
                                     {"experts", "4"},
@@ -26,18 +27,11 @@ Case small_case() {
   return c;
 }
 
-Tensor& output_of(Problem& problem) {
-  for (Tensor* t : problem.tensors()) {
-    if (t->role() == Role::output) return *t;
-  }
-  throw Error(Exit::internal, "no output");
-}
-
 class VerifyTest : public ::testing::Test {
  protected:
   std::unique_ptr<Device> device_ = open_host_device();
-  Bench bench_{*device_, small_case()};
-  Variant variant_ = find_variant(kOp, Backend::host, "single");
+  Bench bench_{*device_, case_of_small_op()};
+  Variant variant_ = find_variant(kSmallOp, Backend::host, "single");
 };
 
 TEST_F(VerifyTest, PreparesEveryProblemBeforeItsFirstLaunch) {
@@ -71,7 +65,7 @@ TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
   const Variant exact = variant_;
   variant_.launch = [launch = exact.launch](Problem& problem, const Launch& where) {
     launch(problem, where);
-    Tensor& out = output_of(problem);
+    Tensor& out = only(problem, Role::output);
     auto values = out.download<uint16_t>();
     for (uint16_t& v : values) v = float_to_f16(1.003f * f16_to_float(v));
     out.upload(values);

@@ -15,7 +15,7 @@
 namespace moegate::topk_sort {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TopkSortShape shape_of(int tokens, int experts, int topk) {
   TopkSortShape s{};
@@ -76,8 +76,7 @@ TEST(TopkSortTruth, GroupsLimitTheChoiceAndBiasOnlySelects) {
 TEST(TopkSortTruth, TooFewFiniteLogitsAndNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto truth = topk_sort_truth(
-      shape_of(3, 4, 2),
-      {-kInfinity, -kInfinity, 1, -kInfinity, nan, 5, nan, 4, nan, nan, nan, nan}, {});
+      shape_of(3, 4, 2), {-kInf, -kInf, 1, -kInf, nan, 5, nan, 4, nan, nan, nan, nan}, {});
   EXPECT_EQ(truth.topk_ids, (std::vector<int32_t>{2, 0, 1, 3, 0, 1}));
   EXPECT_EQ(truth.topk_weights[0], 1);
   EXPECT_EQ(truth.topk_weights[1], 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saboteurs/sabotaged_sum.h"
 
+#include "harness/kernel/only_tensor_fixture.h"
+
 namespace moegate::sabotaged_sum {
 namespace {
 
@@ -13,13 +15,6 @@ const Op<SabotagedSum> op({
     .yardstick = "honest",
     .parts = {"moe_sum"},
 });
-
-Tensor& only(Problem& problem, Role role) {
-  for (Tensor* tensor : problem.tensors()) {
-    if (tensor->role() == role) return *tensor;
-  }
-  throw Error(Exit::internal, "sabotaged_sum: a tensor is missing");
-}
 
 void launch_honest(SabotagedSum& problem, const Launch& where) {
   honest(problem, where);
