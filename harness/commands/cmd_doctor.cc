@@ -22,7 +22,7 @@ std::unique_ptr<Device> open_for_probes(const std::string& spec, std::vector<Pro
     if (!cuda_devices(&why).empty()) {
       prepare_cupti(ordinal);  // what it says is in the report
     } else if (spec == "auto") {
-      probes.push_back({"CUDA", "unavailable", "", why, false});
+      probes.push_back({.name = "CUDA", .value = "unavailable", .note = why, .ok = false});
     }
   }
   return open_device(spec);
@@ -65,7 +65,10 @@ int cmd_doctor(const Args& args) {
   const std::map<std::string, double> ceilings = measure_ceilings(*opened);
   for (const auto& [name, rate] : ceilings) probes.push_back(ceiling_row(name, rate));
   if (ceilings.empty()) {
-    probes.push_back({"ceilings", "unavailable", "", "nothing could be measured", false});
+    probes.push_back({.name = "ceilings",
+                      .value = "unavailable",
+                      .note = "nothing could be measured",
+                      .ok = false});
   }
   if (db) Store::open(*db, Store::Mode::write).set_ceilings(opened->facts(), ceilings);
   fmt::print("{}", render(table_of(probes), format));

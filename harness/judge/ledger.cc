@@ -47,7 +47,17 @@ Blessing parse_blessing(const std::string& line, const std::string& place) {
   constexpr size_t kFields = 11;
   if (f.size() > kFields) usage_error("{}: has {} fields, not {}", place, f.size(), kFields);
   f.resize(kFields);  // older lines end before the program, or before the hash
-  return {f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10]};
+  return {.id = f[0],
+          .date = f[1],
+          .kind = f[2],
+          .author = f[3],
+          .klass = f[4],
+          .suite = f[5],
+          .run = f[6],
+          .git_sha = f[7],
+          .reason = f[8],
+          .program = f[9],
+          .sha256 = f[10]};
 }
 
 }  // namespace

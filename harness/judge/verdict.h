@@ -49,9 +49,23 @@ struct Limits {
 
   /// GPU spans: processes on one H200 differ by 0.1 %, with fresh allocations by up to 0.4 %. An
   /// estimate of 1.5 %, because half the estimates of a true 2 % are below 2 %.
-  static Limits cuda() { return {0.01, 0.015, 0.05, 0.003, 6, 0.05}; }
+  static Limits cuda() {
+    return {.margin = 0.01,
+            .fail_at = 0.015,
+            .alpha = 0.05,
+            .prior_sd = 0.003,
+            .prior_df = 6,
+            .blind_at = 0.05};
+  }
   /// Ratios to the yardstick on a shared host: a true 20 % fails.
-  static Limits host() { return {0.10, 0.15, 0.05, 0.04, 6, 0.50}; }
+  static Limits host() {
+    return {.margin = 0.10,
+            .fail_at = 0.15,
+            .alpha = 0.05,
+            .prior_sd = 0.04,
+            .prior_df = 6,
+            .blind_at = 0.50};
+  }
 };
 
 /// Two devices of one model differ; added to the standard error when the sides come from different

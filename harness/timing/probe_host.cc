@@ -104,14 +104,17 @@ std::string instruction_sets() {
 }
 
 void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
-  probes.push_back({"device", facts.name, "", facts.uuid});
-  probes.push_back({"system", facts.driver, "", ""});
-  probes.push_back({"hardware threads", fmt::format("{}", facts.processors), "", ""});
-  probes.push_back({"instruction sets", instruction_sets(), "", ""});
+  probes.push_back({.name = "device", .value = facts.name, .note = facts.uuid});
+  probes.push_back({.name = "system", .value = facts.driver});
+  probes.push_back({.name = "hardware threads", .value = fmt::format("{}", facts.processors)});
+  probes.push_back({.name = "instruction sets", .value = instruction_sets()});
   const bool known = facts.cache_bytes > 0;
-  probes.push_back({"last-level cache",
-                    known ? fmt::format("{:.1f}", double(facts.cache_bytes) / kMega) : "unknown",
-                    known ? "MiB" : "", known ? "" : "the system does not say", known});
+  probes.push_back(
+      {.name = "last-level cache",
+       .value = known ? fmt::format("{:.1f}", double(facts.cache_bytes) / kMega) : "unknown",
+       .unit = known ? "MiB" : "",
+       .note = known ? "" : "the system does not say",
+       .ok = known});
 }
 
 void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vector<Probe>& probes) {
@@ -121,18 +124,22 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
   const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
   const std::string size = fmt::format("read {:.1f} MiB, ", double(bytes) / kMega);
   const auto row = [&](const char* state, const RulerLevel& level) {
-    probes.push_back({size + state, fmt::format("{:.1f}", level.ns * 1e-3), "us",
-                      fmt::format("{} samples, {} preempted, spread {:.1f} %", level.valid,
-                                  level.invalid, 100 * level.spread),
-                      level.valid > 0});
+    probes.push_back({.name = size + state,
+                      .value = fmt::format("{:.1f}", level.ns * 1e-3),
+                      .unit = "us",
+                      .note = fmt::format("{} samples, {} preempted, spread {:.1f} %", level.valid,
+                                          level.invalid, 100 * level.spread),
+                      .ok = level.valid > 0});
   };
   row("cold", miss);
   row("warm", hit);
   if (miss.valid == 0 || hit.valid == 0) return;
   const bool proven = miss.ns / hit.ns >= kColdLeast;
   probes.push_back(
-      {"cold / warm", fmt::format("{:.2f}", miss.ns / hit.ns), "",
-       proven ? "flushing makes the caches cold" : "flushing does not make caches cold", proven});
+      {.name = "cold / warm",
+       .value = fmt::format("{:.2f}", miss.ns / hit.ns),
+       .note = proven ? "flushing makes the caches cold" : "flushing does not make caches cold",
+       .ok = proven});
 }
 
 /// Fastest run in bytes per second: the machine may be shared, a ceiling is what was possible.
@@ -165,7 +172,10 @@ std::vector<Probe> probe_host(Device& device) {
   add_facts(facts, probes);
   try {
     const std::unique_ptr<Timer> timer = make_host_timer(device);
-    probes.push_back({"clock tick", fmt::format("{:.0f}", timer->tick_ns()), "ns", "steady_clock"});
+    probes.push_back({.name = "clock tick",
+                      .value = fmt::format("{:.0f}", timer->tick_ns()),
+                      .unit = "ns",
+                      .note = "steady_clock"});
     // A quarter of the cache stays cached while other programs use the rest.
     const int64_t bytes = std::clamp(facts.cache_bytes / 4, kMega, kRulerMost);
     RulerProblem first(device, bytes);
@@ -174,7 +184,7 @@ std::vector<Probe> probe_host(Device& device) {
     add_coldness(*timer, subject, bytes, probes);
     probes.push_back(probe_noise(*timer, subject, {}));
   } catch (const std::exception& error) {
-    probes.push_back({"timer", "unavailable", "", error.what(), false});
+    probes.push_back({.name = "timer", .value = "unavailable", .note = error.what(), .ok = false});
   }
   return probes;
 }

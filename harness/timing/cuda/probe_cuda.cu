@@ -33,29 +33,34 @@ void attempt(const char* name, std::vector<Probe>& probes, const std::function<v
   try {
     probe();
   } catch (const std::exception& error) {
-    probes.push_back(
-        {.name = name, .value = "unavailable", .unit = "", .note = error.what(), .ok = false});
+    probes.push_back({.name = name, .value = "unavailable", .note = error.what(), .ok = false});
   }
 }
 
 void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
   constexpr double kMega = 1 << 20;
-  probes.push_back({"device", facts.name, "", facts.uuid});
-  probes.push_back({"driver", facts.driver, "", ""});
-  probes.push_back({"SMs", fmt::format("{}", facts.processors), "", ""});
-  probes.push_back(
-      {"L2", fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega), "MiB", ""});
+  probes.push_back({.name = "device", .value = facts.name, .note = facts.uuid});
+  probes.push_back({.name = "driver", .value = facts.driver});
+  probes.push_back({.name = "SMs", .value = fmt::format("{}", facts.processors)});
+  probes.push_back({.name = "L2",
+                    .value = fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega),
+                    .unit = "MiB"});
 }
 
 void add_timers(const std::string& no_cupti, double cupti_tick, double event_tick,
                 std::vector<Probe>& probes) {
   const bool healthy = no_cupti.empty();
-  probes.push_back({"CUPTI", healthy ? "healthy" : "unavailable", "",
-                    healthy ? "self-test: every launch attributed, none dropped" : no_cupti,
-                    healthy});
-  if (healthy) probes.push_back({"CUPTI tick", fmt::format("{:.0f}", cupti_tick), "ns", ""});
-  probes.push_back({"event tick", fmt::format("{:.0f}", event_tick), "ns",
-                    "the fallback; adds 2 us and more to short kernels"});
+  probes.push_back({.name = "CUPTI",
+                    .value = healthy ? "healthy" : "unavailable",
+                    .note = healthy ? "self-test: every launch attributed, none dropped" : no_cupti,
+                    .ok = healthy});
+  if (healthy)
+    probes.push_back(
+        {.name = "CUPTI tick", .value = fmt::format("{:.0f}", cupti_tick), .unit = "ns"});
+  probes.push_back({.name = "event tick",
+                    .value = fmt::format("{:.0f}", event_tick),
+                    .unit = "ns",
+                    .note = "the fallback; adds 2 us and more to short kernels"});
 }
 
 void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& probes) {
@@ -74,11 +79,15 @@ void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& 
       mhz.push_back(sm_mhz(r));
     }
     const bool reads = flush == Flush::read;
-    probes.push_back({reads ? "flush by reading" : "flush by writing",
-                      fmt::format("{:.1f}", median(us)), "us", reads ? "the default" : ""});
+    probes.push_back({.name = reads ? "flush by reading" : "flush by writing",
+                      .value = fmt::format("{:.1f}", median(us)),
+                      .unit = "us",
+                      .note = reads ? "the default" : ""});
     if (reads) {
-      probes.push_back(
-          {"SM clock, measured", fmt::format("{:.0f}", median(mhz)), "MHz", "by the flush kernel"});
+      probes.push_back({.name = "SM clock, measured",
+                        .value = fmt::format("{:.0f}", median(mhz)),
+                        .unit = "MHz",
+                        .note = "by the flush kernel"});
     }
   }
 }
@@ -91,31 +100,41 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
   const RulerLevel after_write = sample_ruler(timer, subject, dirty, kSamples);
   const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
   const auto row = [&](const char* name, const RulerLevel& level) {
-    probes.push_back({name, fmt::format("{:.2f}", level.ns * 1e-3), "us",
-                      fmt::format("{}, {} samples, {} invalid, spread {:.1f} %", timer.name(),
-                                  level.valid, level.invalid, 100 * level.spread),
-                      level.valid > 0});
+    probes.push_back(
+        {.name = name,
+         .value = fmt::format("{:.2f}", level.ns * 1e-3),
+         .unit = "us",
+         .note = fmt::format("{}, {} samples, {} invalid, spread {:.1f} %", timer.name(),
+                             level.valid, level.invalid, 100 * level.spread),
+         .ok = level.valid > 0});
   };
   row("read 16 MiB, cold (clean lines)", cold);
   row("read 16 MiB, cold (dirty lines)", after_write);
   row("read 16 MiB, warm", hit);
   if (cold.valid == 0 || after_write.valid == 0 || hit.valid == 0) return;
   const bool proven = cold.ns / hit.ns >= kColdLeast;
-  probes.push_back({"cold / warm", fmt::format("{:.2f}", cold.ns / hit.ns), "",
-                    proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
-                    proven});
-  probes.push_back({"dirty / clean", fmt::format("{:.2f}", after_write.ns / cold.ns), "",
-                    "what a flush that writes adds to the measured kernel"});
+  probes.push_back({.name = "cold / warm",
+                    .value = fmt::format("{:.2f}", cold.ns / hit.ns),
+                    .note = proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
+                    .ok = proven});
+  probes.push_back({.name = "dirty / clean",
+                    .value = fmt::format("{:.2f}", after_write.ns / cold.ns),
+                    .note = "what a flush that writes adds to the measured kernel"});
 }
 
 void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
   const GpuState state = read_gpu_state(facts.uuid);
   if (!state.why_none.empty()) {
-    probes.push_back({"clocks", "unavailable", "", state.why_none, false});
+    probes.push_back(
+        {.name = "clocks", .value = "unavailable", .note = state.why_none, .ok = false});
     return;
   }
   const auto number = [&](const char* name, auto value, const char* unit, std::string note = "") {
-    if (value) probes.push_back({name, fmt::format("{:.0f}", double(*value)), unit, note});
+    if (value)
+      probes.push_back({.name = name,
+                        .value = fmt::format("{:.0f}", double(*value)),
+                        .unit = unit,
+                        .note = note});
   };
   number("SM clock now", state.sm_mhz, "MHz",
          state.sm_max_mhz ? fmt::format("at most {}", *state.sm_max_mhz) : "");
@@ -124,7 +143,8 @@ void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
   number("power", state.watts, "W",
          state.limit_watts ? fmt::format("limit {:.0f}", *state.limit_watts) : "");
   const std::string throttle = throttle_text(state);
-  probes.push_back({"throttled", throttle.empty() ? "no" : throttle, "", "", throttle.empty()});
+  probes.push_back(
+      {.name = "throttled", .value = throttle.empty() ? "no" : throttle, .ok = throttle.empty()});
 }
 
 }  // namespace
