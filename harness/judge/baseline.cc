@@ -82,7 +82,8 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios, 
   std::istringstream in(line);
   BaselineRow row;
   std::set<std::string> missing = {"level", "sd", "n", "error", "det", "by"};
-  std::set<std::string> optional = {"anchor", "code", "out", "yardstick", "tail", "retired"};
+  std::set<std::string> optional = {"anchor", "code",    "out",    "yardstick",
+                                    "tail",   "enqueue", "retired"};
   for (std::string field; in >> field;) {
     const size_t at = field.find('=');
     if (at == std::string::npos) place.fail("'{}' is not name=value", field);
@@ -93,7 +94,7 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios, 
     if (!known || name == "level") {
       place.fail(
           "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
-          "anchor, code, out, yardstick, tail, retired",
+          "anchor, code, out, yardstick, tail, enqueue, retired",
           name, ratios ? "ratio" : "span_us");
     }
     if (is_level) row.level = parse_amount(place, name, value);
@@ -111,6 +112,7 @@ BaselineRow parse_row(const Place& place, const std::string& line, bool ratios, 
     if (name == "out") row.out = value;
     if (name == "yardstick") row.yardstick = value;
     if (name == "tail") row.tail = parse_amount(place, name, value);
+    if (name == "enqueue") row.enqueue = parse_amount(place, name, value);
     if (name == "retired") retired = parse_count(place, name, value) != 0;
   }
   if (optional.count("anchor") > 0) row.anchor = row.level;
@@ -142,6 +144,7 @@ std::string format_row(const BaselineRow& row, bool ratios, bool retired) {
   if (!row.out.empty()) text += " out=" + row.out;
   if (!row.yardstick.empty()) text += " yardstick=" + row.yardstick;
   if (row.tail > 0) text += fmt::format(" tail={:.3g}", row.tail);
+  if (row.enqueue > 0) text += fmt::format(" enqueue={:.3g}", row.enqueue);
   if (retired) text += " retired=1";
   return text + "\n";
 }

@@ -39,6 +39,7 @@ struct BaselineRow {
   std::string code, out;  // hashes: what was launched, its outputs; empty: unknown
   std::string yardstick;  // what a ratio is to, "per_token@c0de"; empty: unknown
   double tail = 0;        // plain mean over level; 0: unknown
+  double enqueue = 0;  // microseconds that the slowest process took to enqueue a launch; 0: unknown
 };
 
 /// What holds for every row of a baseline file; rows measured otherwise do not compare.

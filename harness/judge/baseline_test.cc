@@ -21,7 +21,7 @@ const char* const kText =
     "topk_sort/experts=128,tokens=8 chain3\n"
     "\tspan_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001\n"
     "topk_sort/experts=128,tokens=16 chain3\n"
-    "\tspan_us=50.1 sd=0% n=12 error=0 det=0 by=B0002\n";
+    "\tspan_us=50.1 sd=0% n=12 error=0 det=0 by=B0002 tail=1.02 enqueue=6.25\n";
 
 class BaselineTest : public ::testing::Test {
  protected:
@@ -126,8 +126,7 @@ TEST_F(BaselineTest, ErrorsNameFileAndLine) {
       {replaced("5.123", "0"), "b.tsv:4:"},
       {replaced("5.123", "5,123"), "b.tsv:4:"},
       {replaced("tokens=16", "tokens=8"), "b.tsv:5:"},
-      {replaced("by=B0002\n", "by=B0002\nlast/x v\n"),
-       "b.tsv:7: the values of 'last/x v' are missing"},
+      {replaced("=6.25\n", "=6.25\nlast/x v\n"), "b.tsv:7: the values of 'last/x v' are missing"},
       {replaced("topk", "<<<<<<< HEAD\ntopk"), "b.tsv:3: is a merge conflict"},
       {replaced("chain3\n", "chain3\r\n"), "b.tsv:3:"},
       {"", "is empty"},

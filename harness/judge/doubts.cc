@@ -108,28 +108,42 @@ void fail_noisier(GateResult& result, const Sides& head,
 void fail_slow_to_enqueue(GateResult& result, const Sides& head,
                           const std::map<std::string, Expectation>& expected) {
   constexpr double kTimes = 2, kMoreUs = 5;
-  constexpr size_t kFewest = 2;
+  constexpr size_t kFewestProcesses = 2, kFewestRows = 5;
+  struct Row {
+    CaseVerdict* verdict;
+    std::vector<double> ours, theirs;
+    double now() const { return median(ours); }
+    double before() const { return median(theirs); }
+  };
   const auto values = [](const std::map<int, double>& by_round) {
     std::vector<double> all;
     for (const auto& [round, us] : by_round) all.push_back(us);
     return all;
   };
+  std::vector<Row> rows;
+  std::vector<double> ratios;
   for (CaseVerdict& v : result.cases) {
     const auto h = head.find(v.id);
     const Side* base = base_of(v.id, expected);
     const bool decided = v.outcome == Outcome::pass || v.outcome == Outcome::improved ||
-                         v.outcome == Outcome::inconclusive;
-    if (h == head.end() || !base || !decided) continue;
-    const auto ours = values(h->second.enqueues), theirs = values(base->enqueues);
-    if (ours.size() < kFewest || theirs.size() < kFewest) continue;
-    const double now = median(ours), before = median(theirs);
+                         v.outcome == Outcome::inconclusive || v.outcome == Outcome::identical;
+    if (h == head.end() || !base || !decided || expected.at(v.id.suite).other_device) continue;
+    Row row{&v, values(h->second.enqueues), values(base->enqueues)};
+    if (row.ours.size() < kFewestProcesses || row.theirs.empty()) continue;
+    ratios.push_back(row.now() / row.before());
+    rows.push_back(std::move(row));
+  }
+  const double machine = ratios.size() < kFewestRows ? 1 : std::max(1.0, median(ratios));
+  for (const Row& row : rows) {
+    const double now = row.now(), before = row.before() * machine;
     if (now < kTimes * before || now < before + kMoreUs ||
-        *std::ranges::min_element(ours) <= *std::ranges::max_element(theirs)) {
+        *std::ranges::min_element(row.ours) <= machine * *std::ranges::max_element(row.theirs)) {
       continue;
     }
-    v.outcome = Outcome::regressed;
-    v.why = fmt::format("the host takes {:.1f} us to enqueue a launch, the base's {:.1f} us; {}",
-                        now, before, v.why);
+    row.verdict->outcome = Outcome::regressed;
+    row.verdict->why =
+        fmt::format("the host takes {:.1f} us to enqueue a launch, the base's {:.1f} us; {}", now,
+                    row.before(), row.verdict->why);
   }
 }
 

@@ -25,6 +25,7 @@ Side side(double level = 10, const std::string& code = "") {
 struct World {
   Sides base = {{kRow, side()}}, head = {{kRow, side()}};
   Setting setting{Limits::cuda()};
+  bool other_device = false;
 
   void add_others(int n) {
     for (int i = 0; i < n; ++i) {
@@ -36,6 +37,7 @@ struct World {
     Expectation e;
     e.against = "base";
     e.sides = base;
+    e.other_device = other_device;
     const GateResult result = judge(head, {{"s", e}}, setting, replayed);
     for (const CaseVerdict& v : result.cases) {
       if (v.id.key == kRow.key && v.id.variant == kRow.variant) return v;
@@ -192,6 +194,27 @@ TEST(Doubts, ALittleLongerToEnqueueIsNoRegression) {
   EXPECT_EQ(w.judged().outcome, Outcome::pass) << "less than twice as long";
   w.base[kRow].enqueues.clear();
   EXPECT_EQ(w.judged().outcome, Outcome::pass) << "unknown";
+}
+
+TEST(Doubts, WhatABaselineSaysOfEnqueuingHoldsForTheSameCodeOnItsDevice) {
+  World w;
+  w.base[kRow].enqueues[0] = 6;
+  w.base[kRow].code = w.head[kRow].code = "c0de";
+  EXPECT_EQ(w.judged().outcome, Outcome::identical);
+  enqueued_in(w.head[kRow], 14);
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed);
+  w.other_device = true;
+  EXPECT_EQ(w.judged().outcome, Outcome::identical) << "of another machine";
+}
+
+TEST(Doubts, AMachineThatEnqueuesMoreSlowlyFailsNoRow) {
+  World w;
+  w.add_others(9);
+  for (auto& [id, s] : w.base) enqueued_in(s, 6);
+  for (auto& [id, s] : w.head) enqueued_in(s, 14);
+  EXPECT_EQ(w.judged().outcome, Outcome::pass);
+  enqueued_in(w.head[kRow], 30);
+  EXPECT_EQ(w.judged().outcome, Outcome::regressed);
 }
 
 }  // namespace

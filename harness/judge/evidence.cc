@@ -224,6 +224,7 @@ Sides collect(const Baseline& baseline) {
     side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
     side.yardstick = row.yardstick;
     side.tail = row.tail;
+    if (row.enqueue > 0) side.enqueues[0] = row.enqueue;
     sides[{baseline.header.suite, key.first, key.second}] = side;
   };
   for (const auto& [key, row] : baseline.retired) add(key, row, true);
@@ -233,11 +234,25 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  return {run.device.klass, suite,
-          run.protocol,     run.timer,
-          run.flush,        host ? "-" : run.device.uuid,
-          run.program,      run.dirty ? "" : run.git_sha};
+  return {.klass = run.device.klass,
+          .suite = suite,
+          .protocol = run.protocol,
+          .timer = run.timer,
+          .flush = run.flush,
+          .gpu = host ? "-" : run.device.uuid,
+          .program = run.program,
+          .git_sha = run.dirty ? "" : run.git_sha};
 }
+
+namespace {
+
+double slowest(const std::map<int, double>& by_round) {
+  double most = 0;
+  for (const auto& [round, us] : by_round) most = std::max(most, us);
+  return most;
+}
+
+}  // namespace
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
                      const std::string& by) {
@@ -247,9 +262,18 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
     if (id.suite != suite || !side.fit()) continue;
     baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
     const double level = side.level.level();
-    baseline.rows[{id.key, id.variant}] = {
-        level, side.level.sd_log, side.level.n, side.error,     side.deterministic, by,
-        level, side.code,         side.out,     side.yardstick, side.tail};
+    baseline.rows[{id.key, id.variant}] = {.level = level,
+                                           .sd = side.level.sd_log,
+                                           .n = side.level.n,
+                                           .error = side.error,
+                                           .deterministic = side.deterministic,
+                                           .by = by,
+                                           .anchor = level,
+                                           .code = side.code,
+                                           .out = side.out,
+                                           .yardstick = side.yardstick,
+                                           .tail = side.tail,
+                                           .enqueue = slowest(side.enqueues)};
   }
   return baseline;
 }

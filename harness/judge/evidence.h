@@ -49,7 +49,8 @@ struct Side {
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
-  /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host.
+  /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host. Of
+  /// a baseline's row one value, its slowest process's.
   std::map<int, double> enqueues;
   /// Of a baseline: the row left it, and what is known is its last level.
   bool retired = false;
