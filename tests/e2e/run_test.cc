@@ -13,7 +13,7 @@ namespace moegate {
 namespace {
 
 // Two cases, few samples: enough for every path, quick enough for every build.
-constexpr const char* kQuick =
+constexpr const char* kTwoCases =
     "--device host --min-samples 10 --max-samples 20 --budget 100ms --rounds 2 ";
 constexpr const char* kSuite = R"(op = topk_sort
 experts = 16
@@ -42,7 +42,7 @@ class RunTest : public ProgramTest {
   }
   RunTest() { write("quick.suite", kSuite); }
   std::string run(const std::string& more = "") const {
-    return std::string("run --suite ./quick.suite ") + kQuick + more;
+    return std::string("run --suite ./quick.suite ") + kTwoCases + more;
   }
 };
 

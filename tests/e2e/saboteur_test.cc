@@ -5,7 +5,7 @@
 namespace moegate {
 namespace {
 
-constexpr const char* kQuick =
+constexpr const char* kLittle =
     " --min-samples 100 --max-samples 200 --budget 200ms --case-timeout 20";
 
 class SaboteurTest : public ProgramTest {
@@ -14,7 +14,7 @@ class SaboteurTest : public ProgramTest {
     return shell(saboteurs() +
                  " selftest --saboteurs --suite " MOEGATE_SOURCE_DIR
                  "/tests/saboteurs/saboteurs.suite --device " +
-                 device + kQuick);
+                 device + kLittle);
   }
 };
 

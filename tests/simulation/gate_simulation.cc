@@ -217,7 +217,7 @@ TEST(GateSimulation, UnchangedSuitesDoNotFailAndLossesAreCaught) {
 // Noise that the rule does not assume: wild processes, cases that differ by orders of magnitude,
 // spreads far from the limits' prior.
 TEST(GateSimulation, UnchangedSuitesDoNotFailUnderOtherNoise) {
-  constexpr size_t suites = kSuites / 2;
+  constexpr size_t suites = kSuites / 4;
   const std::array<Noise, 4> noises{Noise{.heavy = true}, Noise{.disturbed = 0.01, .heavy = true},
                                     Noise{.process = 0.001, .cases = 1, .noisiest = 0.1},
                                     Noise{.process = 0.015}};

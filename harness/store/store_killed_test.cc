@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class StoreOpenTest : public StoreFixture {
+class StoreKilledTest : public StoreFixture {
  protected:
   /// Ends `work` before each of its changes of a file, on a store that `prepare` makes, and checks
   /// what is left each time.
@@ -31,7 +31,7 @@ bool is_unfinished(const std::string& refusal) {
          contains(refusal, "is a store of an older version");
 }
 
-void StoreOpenTest::check_remains() {
+void StoreKilledTest::check_remains() {
   for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
     const std::string path = copy();
     try {
@@ -45,7 +45,7 @@ void StoreOpenTest::check_remains() {
   }
 }
 
-void StoreOpenTest::check_remains_read_only() {
+void StoreKilledTest::check_remains_read_only() {
   vfs_.make_read_only(true);
   const std::string path = copy();
   const std::string before = bytes_of(path);
@@ -59,8 +59,8 @@ void StoreOpenTest::check_remains_read_only() {
   vfs_.make_read_only(false);
 }
 
-void StoreOpenTest::kill_at_every_change(const std::function<void()>& prepare,
-                                         const std::function<void()>& work) {
+void StoreKilledTest::kill_at_every_change(const std::function<void()>& prepare,
+                                           const std::function<void()>& work) {
   for (int k = 0;; ++k) {
     SCOPED_TRACE("killed before change " + std::to_string(k));
     fs::remove_all(dir_.path());
@@ -76,12 +76,12 @@ void StoreOpenTest::kill_at_every_change(const std::function<void()>& prepare,
   }
 }
 
-TEST_F(StoreOpenTest, OpensWhereverTheWriterOfARunDied) {
+TEST_F(StoreKilledTest, OpensWhereverTheWriterOfARunDied) {
   kill_at_every_change([] {}, [&] { write_run(path_); });
   EXPECT_GT(died_, 0);
 }
 
-TEST_F(StoreOpenTest, OpensWhereverAMigrationDied) {
+TEST_F(StoreKilledTest, OpensWhereverAMigrationDied) {
   for (int version = 1; version < static_cast<int>(kMigrations.size()); ++version) {
     kill_at_every_change([&] { write_old_store(path_, version); },
                          [&] { Store::open(path_, Store::Mode::update); });
@@ -89,7 +89,7 @@ TEST_F(StoreOpenTest, OpensWhereverAMigrationDied) {
   EXPECT_GT(died_, 0);
 }
 
-TEST_F(StoreOpenTest, AJournalOfGarbageLocksNothingOut) {
+TEST_F(StoreKilledTest, AJournalOfGarbageLocksNothingOut) {
   write_run(path_);
   std::ofstream(path_ + "-journal") << "this is no journal, and longer than the head of one";
   for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
