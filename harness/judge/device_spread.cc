@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "harness/base/stats.h"
@@ -33,17 +32,6 @@ double robust_sd(std::vector<double> offs) {
   return std::max(kMadToSd * median(offs), offs[nine] / kZNine);
 }
 
-/// What rows differ by from the middle beside what their processes spread by.
-double own_sd(std::span<const OnTwoDevices> rows, double middle) {
-  std::vector<double> offs, variances;
-  for (const OnTwoDevices& row : rows) {
-    offs.push_back(row.log_ratio - middle);
-    variances.push_back(row.se * row.se);
-  }
-  const double sd = robust_sd(std::move(offs));
-  return std::max(kQuietest, std::sqrt(std::max(0.0, sd * sd - median(variances))));
-}
-
 }  // namespace
 
 std::string DeviceSpread::text() const {
@@ -52,32 +40,25 @@ std::string DeviceSpread::text() const {
                      of_same_code ? " of the same code" : "");
 }
 
-double DeviceSpread::sd_of(const std::string& op) const {
-  const auto found = sd_of_op.find(op);
-  return found == sd_of_op.end() ? sd : found->second;
-}
-
 std::optional<DeviceSpread> device_spread(std::span<const OnTwoDevices> rows, double margin) {
   DeviceSpread spread;
   const auto same = static_cast<size_t>(std::ranges::count_if(rows, &OnTwoDevices::same_code));
   spread.of_same_code = same >= kFewestRows;
-  std::vector<OnTwoDevices> used;
+  std::vector<double> ratios, variances;
   for (const OnTwoDevices& row : rows) {
-    if (!spread.of_same_code || row.same_code) used.push_back(row);
+    if (spread.of_same_code && !row.same_code) continue;
+    ratios.push_back(row.log_ratio);
+    variances.push_back(row.se * row.se);
   }
-  spread.rows = used.size();
+  spread.rows = ratios.size();
   if (spread.rows < kFewestRows) return std::nullopt;
-  std::vector<double> ratios;
-  for (const OnTwoDevices& row : used) ratios.push_back(row.log_ratio);
   const double middle = median(ratios);
+  std::vector<double> offs;
+  for (const double ratio : ratios) offs.push_back(ratio - middle);
+  const double sd = robust_sd(offs);
+  spread.sd = std::max(kQuietest, std::sqrt(std::max(0.0, sd * sd - median(variances))));
   spread.df = kTailDf;
   spread.shift = spread.of_same_code ? middle : std::clamp(middle, -margin, margin);
-  spread.sd = own_sd(used, middle);
-  std::map<std::string, std::vector<OnTwoDevices>> by_op;
-  for (OnTwoDevices& row : used) by_op[row.op].push_back(std::move(row));
-  for (const auto& [op, of_op] : by_op) {
-    if (of_op.size() >= kFewestRows) spread.sd_of_op[op] = own_sd(of_op, middle);
-  }
   return spread;
 }
 
@@ -89,10 +70,7 @@ std::optional<DeviceSpread> device_spread(const Sides& base, const Sides& head, 
     const Evidence &then = b->second.level, &now = h.level;
     const double se =
         std::sqrt(then.sd_log * then.sd_log / then.n + now.sd_log * now.sd_log / now.n);
-    rows.push_back({.op = id.op(),
-                    .log_ratio = now.mean_log - then.mean_log,
-                    .se = se,
-                    .same_code = same_code(b->second, h)});
+    rows.push_back({now.mean_log - then.mean_log, se, same_code(b->second, h)});
   }
   return device_spread(rows, margin);
 }

@@ -15,7 +15,6 @@ namespace moegate {
 
 struct CaseId {
   std::string suite, key, variant;
-  std::string op() const { return key.substr(0, key.find('/')); }
 };
 struct CaseIdLess {
   bool operator()(const CaseId& a, const CaseId& b) const;

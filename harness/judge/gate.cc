@@ -99,13 +99,13 @@ void summarise_latency(GateResult& result) {
 }
 
 /// A row on stored numbers. Of another device the base's level is moved by what the two differ by.
-Question stored_question(const Look& look, const std::string& op, const Expectation& e) {
+Question stored_question(const Look& look, const Expectation& e) {
   Question q{look.base->level, look.head.level, look.setting.host ? 0 : look.head.tick};
   if (!e.other_device || look.setting.host) return q;
   q.extra_sd = kBetweenDevicesSd;
   if (!e.between) return q;
   q.base.mean_log += e.between->shift;
-  q.extra_sd = e.between->sd_of(op);
+  q.extra_sd = e.between->sd;
   q.extra_df = e.between->df;
   return q;
 }
@@ -168,7 +168,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     } else if (judged) {
       hint(v, look, replayed);
       rows.push_back(result.cases.size());
-      family.push_back(stored_question(look, id.op(), e));
+      family.push_back(stored_question(look, e));
     }
     result.cases.push_back(std::move(v));
   }

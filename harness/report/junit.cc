@@ -17,6 +17,10 @@ struct Suite {
   double seconds = 0;
 };
 
+std::string operator_of(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
 std::string property(const char* name, const std::string& value) {
   if (value.empty()) return "";
   return fmt::format("<property name=\"{}\" value=\"{}\"/>", name, xml_escaped(value));
@@ -73,7 +77,7 @@ std::string outcome_of(Suite& suite, const CaseVerdict& v) {
 }
 
 void add_case(Suite& suite, const CaseVerdict& v, bool host) {
-  const std::string op = v.id.op();
+  const std::string op = operator_of(v.id.key);
   const std::string rest = v.id.key.size() > op.size() ? v.id.key.substr(op.size() + 1) : v.id.key;
   const double seconds = host ? 0 : v.head * 1e-6;
   ++suite.tests;
@@ -95,7 +99,7 @@ std::string junit_xml(const GateReport& report) {
   const RunInfo& run = report.run;
   std::map<std::pair<std::string, std::string>, Suite> suites;  // by suite, operator
   for (const CaseVerdict& v : report.result.cases) {
-    add_case(suites[{v.id.suite, v.id.op()}], v, run.device.backend == Backend::host);
+    add_case(suites[{v.id.suite, operator_of(v.id.key)}], v, run.device.backend == Backend::host);
   }
   Suite all;
   std::string body;

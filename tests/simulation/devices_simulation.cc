@@ -52,8 +52,7 @@ struct Pairs {
       family[i].head = side(shift + sd * student5() + slower);
       const double se = std::sqrt(std::pow(family[i].base.sd_log, 2) / family[i].base.n +
                                   std::pow(family[i].head.sd_log, 2) / family[i].head.n);
-      both.push_back(
-          {.op = "op", .log_ratio = family[i].head.mean_log - family[i].base.mean_log, .se = se});
+      both.push_back({family[i].head.mean_log - family[i].base.mean_log, se, false});
     }
     const auto spread = device_spread(both, kMargin);
     for (Question& q : family) {
