@@ -66,6 +66,9 @@ TEST(Doubts, AHostsCeilingsAreBelievedWhereTheyFlagFewRows) {
   w.add_others(9);
   w.head[kRow].impossible = 5;
   EXPECT_EQ(w.judged().outcome, Outcome::wrong);
+  w.head[kRow].level.n = w.head[kRow].impossible = 1;
+  EXPECT_NE(w.judged().outcome, Outcome::wrong) << "one process of a night cut short";
+  w.head[kRow] = side();
   for (auto& [id, s] : w.head) s.impossible = 5;
   EXPECT_EQ(w.judged().outcome, Outcome::pass) << "measured under load";
   w.setting.paired = true;

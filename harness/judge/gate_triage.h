@@ -28,11 +28,13 @@ struct Look {
   /// There is no number to compare, even where code is not trusted.
   bool same_yardsticks() const { return are_yardsticks() && same_code(*base, head); }
   bool by_time() const { return compared(*base, head) == Quantity::time; }
-  /// Most of its processes were, and none of the base's, which has the same ceilings. The same code
-  /// as a baseline's has passed before.
+  /// Most of its processes were, on a host two at least, and none of the base's, which has the same
+  /// ceilings. The same code as a baseline's has passed before.
   bool impossible() const {
     const bool is_new = !base || (base->impossible == 0 && !same_code(*base, head));
-    return believes_ceilings && 2 * head.impossible > head.level.n && is_new;
+    const bool most =
+        2 * head.impossible > head.level.n && head.impossible >= (setting.host ? 2 : 1);
+    return believes_ceilings && most && is_new;
   }
   bool warm() const {
     return setting.paired && head.warm > 0 && base->warm == 0 && !same_code(*base, head);
