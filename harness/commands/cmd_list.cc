@@ -6,6 +6,7 @@
 
 #include "harness/base/home.h"
 #include "harness/base/notes.h"
+#include "harness/base/pattern.h"
 #include "harness/base/table.h"
 #include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
@@ -27,10 +28,17 @@ Table list_suites_table() {
   return table;
 }
 
-Table list_kernels_table() {
+Table list_kernels_table(const RunOptions& options) {
+  if (!options.suites.empty() || !options.filter.empty() || !options.axes.empty()) {
+    usage_error(
+        "moegate list kernels: --suite, --filter and --axis choose cases; `moegate list cases` "
+        "says "
+        "which variants each has");
+  }
+  const Pattern kernel = compile_pattern("--kernel", options.kernel);
   Table table{{"operator", "variant", "device", "idea"}, {}};
   for (const Variant& v : all_variants()) {
-    if (is_tile_variant(v.name)) continue;
+    if (is_tile_variant(v.name) || !kernel.found_in(v.name)) continue;
     table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
   }
   return table;
@@ -113,7 +121,7 @@ Table list_reports_table() {
 
 Table list(const std::string& what, const RunOptions& options) {
   if (what == "suites") return list_suites_table();
-  if (what == "kernels") return list_kernels_table();
+  if (what == "kernels") return list_kernels_table(options);
   if (what == "cases") return list_cases_table(options);
   if (what == "devices") return list_devices_table();
   if (what == "runs") return list_runs_table(options.db);

@@ -25,8 +25,15 @@ Tensor::~Tensor() {
 
 void Tensor::fill_random(const RandomFill& what) {
   if (what.dtype != dtype_ || bytes() % unit_bytes(what) != 0) {
-    throw Error(Exit::internal, fmt::format("tensor {}: {} bytes of {} cannot be filled with {}",
-                                            name_, bytes(), name_of(dtype_), name_of(what.dtype)));
+    throw Error(Exit::internal,
+                fmt::format("tensor {}: {} bytes of {} cannot be filled with {}; a fill's dtype is "
+                            "the tensor's, and its units fill the tensor",
+                            name_, bytes(), name_of(dtype_), name_of(what.dtype)));
+  }
+  if (what.kind == RandomFill::Kind::uniform && !is_floating(dtype_)) {
+    throw Error(Exit::internal, fmt::format("tensor {}: no fill draws whole numbers of {}; draw "
+                                            "them on the host (rng.h) and upload them",
+                                            name_, name_of(dtype_)));
   }
   device_.fill_random(data(), bytes() / unit_bytes(what), what);
   filled_ = what;

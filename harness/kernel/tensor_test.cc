@@ -32,6 +32,30 @@ TEST(Tensor, RefusesAWrongHostSize) {
   EXPECT_THROW(tensor.download<uint16_t>(), Error);
 }
 
+TEST(Tensor, WholeNumbersAreNotDrawnInPlace) {
+  const auto device = open_host_device();
+  const auto refusal = [&](DType of_tensor, DType of_fill) -> std::string {
+    Tensor tensor(*device, "ids", Role::activation, of_tensor, {4});
+    try {
+      tensor.fill_random({.kind = RandomFill::Kind::uniform,
+                          .seed = 1,
+                          .stream = 1,
+                          .dtype = of_fill,
+                          .low = 0,
+                          .high = 9});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(DType::f32, DType::f32), "");
+  EXPECT_NE(
+      refusal(DType::i32, DType::i32).find("tensor ids: no fill draws whole numbers of int32"),
+      std::string::npos);
+  EXPECT_NE(refusal(DType::i32, DType::u8).find("a fill's dtype is the tensor's"),
+            std::string::npos);
+}
+
 TEST(Hash, EveryByteCounts) {
   std::vector<unsigned char> bytes(37, 1);
   const uint64_t before = hash_bytes(bytes.data(), bytes.size());

@@ -32,6 +32,8 @@ TEST_F(BadInputTest, CommandAndFlags) {
   expect("run --suite tiny --axis tokens", 2, {"--axis", "tokens"});
   expect("list things", 2, {"things", "suites"});
   expect("list suites --format xml", 2, {"xml", "md"});
+  expect("list kernels --suite tiny", 2, {"--suite", "list cases"});
+  expect("list kernels --kernel '('", 2, {"--kernel", "("});
 }
 
 TEST_F(BadInputTest, SuitesAndParameters) {
