@@ -18,7 +18,7 @@ struct RandomFill {
     /// random bytes less its mean, times 7/8. Zero gives way to one of the sixteen zeros and
     /// subnormals, which a decoder must know too. Two codes per unit.
     e4m3_normal,
-    /// Uniform between low and high, in the element type. One element per unit.
+    /// Uniform between low and high, in the element type, a floating one. One element per unit.
     uniform,
   };
   Kind kind;
