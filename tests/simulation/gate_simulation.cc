@@ -141,7 +141,7 @@ constexpr std::array<const char*, kRules> kNames{
     "stored numbers, then replay",    "4 paired rounds, then replay"};
 using Tallies = std::array<Tally, kRules>;
 
-constexpr size_t kSuites = 200;
+constexpr size_t kSuites = 120;
 
 Tallies simulate(const Noise& noise, size_t suites, size_t slowed_of_each) {
   const Limits limits = Limits::cuda();
