@@ -261,7 +261,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   Replayed all;
   if (time.left_out) all.left_out = *time.left_out;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
-  if (!replays.empty() && own_program_hash() != input.run.program) {
+  if (!replays.empty() && program_hash(own_program()) != input.run.program) {
     usage_error(
         "--replay-program: {} was measured by another program than this one; let that one judge it",
         describe(input.run));

@@ -32,14 +32,9 @@ std::string program_hash(const std::string& path) {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
-std::string own_program_hash() {
-  static const std::string hash = program_hash(own_program());
-  return hash;
-}
-
 std::string keep_program(const std::string& folder) {
   const fs::path self = fs::canonical(own_program());
-  const fs::path kept = fs::path(folder) / own_program_hash();
+  const fs::path kept = fs::path(folder) / program_hash(self.string());
   const fs::path copy = kept / "bin" / "moegate";
   std::error_code error;
   if (fs::exists(copy, error)) return copy.string();

@@ -15,9 +15,6 @@ namespace moegate {
 /// read.
 std::string program_hash(const std::string& path);
 
-/// The same of own_program(), read once: what runs does not change.
-std::string own_program_hash();
-
 /// Copies the program that measures (own_program()), and the shared libraries that were installed
 /// with it, to FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed
 /// later. Throws Error(usage) when the folder cannot be written.

@@ -35,7 +35,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.dirty = hello.dirty;
   info.build = hello.build;
   info.program =
-      options.worker.program.empty() ? own_program_hash() : program_hash(options.worker.program);
+      program_hash(options.worker.program.empty() ? own_program() : options.worker.program);
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();
