@@ -129,7 +129,7 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
                          v.outcome == Outcome::inconclusive || v.outcome == Outcome::identical;
     if (h == head.end() || !base || !decided || expected.at(v.id.suite).other_device) continue;
     Row row{&v, values(h->second.enqueues), values(base->enqueues)};
-    if (row.ours.size() < kFewestProcesses || row.theirs.empty()) continue;
+    if (std::min(row.ours.size(), row.theirs.size()) < kFewestProcesses) continue;
     ratios.push_back(row.now() / row.before());
     rows.push_back(std::move(row));
   }

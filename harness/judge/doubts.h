@@ -35,7 +35,7 @@ void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting);
 
 /// Fails rows whose launches the host takes twice as long to enqueue, and by 5 us more, than the
-/// base's: every process of the head's, two at least, longer than every one of the base's. A span
+/// base's: every process of the head's longer than every one of the base's, two at least a side. A span
 /// begins with the first kernel; what the host does before it is seen here only, so that rows of the
 /// same code are looked at, too. What half of all rows take longer is the machine's, not a row's;
 /// a baseline of another device says nothing of this one's host.

@@ -201,7 +201,7 @@ TEST(Doubts, ALittleLongerToEnqueueIsNoRegression) {
 
 TEST(Doubts, WhatABaselineSaysOfEnqueuingHoldsForTheSameCodeOnItsDevice) {
   World w;
-  w.base[kRow].enqueues[0] = 6;
+  enqueued_in(w.base[kRow], 6);
   w.base[kRow].code = w.head[kRow].code = "c0de";
   EXPECT_EQ(w.judged().outcome, Outcome::identical);
   enqueued_in(w.head[kRow], 14);

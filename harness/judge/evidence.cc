@@ -224,7 +224,9 @@ Sides collect(const Baseline& baseline) {
     side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
     side.yardstick = row.yardstick;
     side.tail = row.tail;
-    if (row.enqueue > 0) side.enqueues[0] = row.enqueue;
+    for (int round = 0; row.enqueue > 0 && round < row.n; ++round) {
+      side.enqueues[round] = row.enqueue;
+    }
     sides[{baseline.header.suite, key.first, key.second}] = side;
   };
   for (const auto& [key, row] : baseline.retired) add(key, row, true);

@@ -49,7 +49,7 @@ struct Side {
   double anchor = 0;  // the level that creep is counted from; 0: none
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
   /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host. Of
-  /// a baseline's row one value, its slowest process's.
+  /// a baseline's row every process has that of the slowest.
   std::map<int, double> enqueues;
   /// Of a baseline: the row left it, and what is known is its last level.
   bool retired = false;
