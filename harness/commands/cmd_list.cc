@@ -31,9 +31,8 @@ Table list_suites_table() {
 Table list_kernels_table(const RunOptions& options) {
   if (!options.suites.empty() || !options.filter.empty() || !options.axes.empty()) {
     usage_error(
-        "moegate list kernels: --suite, --filter and --axis choose cases; `moegate list cases` "
-        "says "
-        "which variants each has");
+        "moegate list kernels: --suite, --filter and --axis choose cases; see `moegate list "
+        "cases`");
   }
   const Pattern kernel = compile_pattern("--kernel", options.kernel);
   Table table{{"operator", "variant", "device", "idea"}, {}};
