@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "harness/judge/rounds.h"
+#include "tests/simulation/draws.h"
 
 namespace moegate {
 
@@ -49,10 +49,9 @@ struct SimCase {
   std::array<double, kProcesses> base, head;  // log levels of two nights
 };
 
-/// Draws the same on every platform: own transforms, one draw per statement.
-class SimWorld {
+class SimWorld : Draws {
  public:
-  explicit SimWorld(const Noise& noise) : noise_(noise), random_(20261121) {}
+  explicit SimWorld(const Noise& noise) : Draws(20261121), noise_(noise) {}
 
   /// The first `of_each` cases are slower by the first of `slow_downs` (0.02: 2 %), and so on.
   std::vector<SimCase> suite(const std::vector<double>& slow_downs, size_t of_each,
@@ -111,7 +110,7 @@ class SimWorld {
       for (int round = 0; round < n; ++round) measure(round, round % 2 == 0);
     } else {
       std::vector<WildProcess> repeated;
-      const auto seed = static_cast<uint32_t>(random_());
+      const auto seed = static_cast<uint32_t>(bits());
       measure_rounds({measure, [&] { return levels; }, drop}, 0, n, seed, far, repeated);
       repeated_ += repeated.size();
     }
@@ -156,19 +155,8 @@ class SimWorld {
     if (uniform() < noise_.disturbed) level += std::log(1.2 + 1.3 * uniform());
     return level;
   }
-  double uniform() { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * M_PI * uniform());
-  }
-  double student3() {
-    double chi2 = 0;
-    for (int i = 0; i < 3; ++i) chi2 += std::pow(normal(), 2);
-    return normal() / std::sqrt(chi2 / 3);
-  }
 
   Noise noise_;
-  std::mt19937_64 random_;
   uint64_t slot_ = 0;
   size_t repeated_ = 0;
 };

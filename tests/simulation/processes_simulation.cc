@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule over a few processes a side: false fails and power under noise of several kinds. Seeded
-// with std::mt19937_64 and own transforms, so every platform draws the same.
+// The rule over a few processes a side: false fails and power under noise of several kinds.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "harness/judge/verdict.h"
+#include "tests/simulation/draws.h"
 
 namespace moegate {
 namespace {
-
-class World {
- public:
-  explicit World(uint64_t seed) : random_(seed) {}
-  double uniform() { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform()); }
-  double student3() {  // heavy tails: no fourth moment
-    double chi2 = 0;
-    for (int i = 0; i < 3; ++i) chi2 += std::pow(normal(), 2);
-    return normal() / std::sqrt(chi2 / 3);
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 struct Noise {
   double sd;           // typical, between processes
@@ -35,13 +19,13 @@ struct Noise {
   bool heavy;          // Student t with 3 degrees of freedom instead of normal
 };
 
-std::vector<double> side(World& world, const Noise& noise, double sd, double shift, int processes) {
-  const double session = noise.session * sd * world.normal();
+std::vector<double> side(Draws& draws, const Noise& noise, double sd, double shift, int processes) {
+  const double session = noise.session * sd * draws.normal();
   std::vector<double> levels;
   for (int i = 0; i < processes; ++i) {
-    const double z = noise.heavy ? world.student3() / std::sqrt(3.0) : world.normal();
+    const double z = noise.heavy ? draws.student3() / std::sqrt(3.0) : draws.normal();
     double log_level = shift + session + sd * z;
-    if (world.uniform() < noise.outliers) log_level += std::log(1.2 + 1.3 * world.uniform());
+    if (draws.uniform() < noise.outliers) log_level += std::log(1.2 + 1.3 * draws.uniform());
     levels.push_back(std::exp(log_level));
   }
   return levels;
@@ -53,15 +37,15 @@ struct Tally {
 
 Tally simulate(const Noise& noise, const Limits& limits, int suites, int cases, int slowed,
                double slow_down) {
-  World world(20261121);
+  Draws draws(20261121);
   Tally tally;
   for (int s = 0; s < suites; ++s) {
     std::vector<Question> family;
     for (int c = 0; c < cases; ++c) {
-      const double sd = noise.sd * std::exp(noise.case_spread * world.normal());
+      const double sd = noise.sd * std::exp(noise.case_spread * draws.normal());
       const double shift = c < slowed ? std::log(slow_down) : 0;
-      const auto base = side(world, noise, sd, 0, 3);
-      const auto head = side(world, noise, sd, shift, 3);
+      const auto base = side(draws, noise, sd, 0, 3);
+      const auto head = side(draws, noise, sd, shift, 3);
       family.push_back({Evidence::of(base), Evidence::of(head)});
     }
     const auto judged = judge_family(family, limits);
