@@ -173,7 +173,8 @@ po::options_description measuring_flags(RunOptions& run) {
            ->default_value("auto")
            ->value_name("T"),
        "cupti, event or auto (CUPTI, else events, and every row says which)")  //
-      ("min-samples", bound(sampling.min_samples)->value_name("N"), "")        //
+      ("min-samples", bound(sampling.min_samples)->value_name("N"),
+       "before a precise level counts; 50 where the budget ends first")         //
       ("max-samples", bound(sampling.max_samples)->value_name("N"), "")        //
       ("precision",
        po::value<double>()

@@ -273,6 +273,11 @@ Subject Bench::yardstick() {
   return {nullptr, {}};
 }
 
+int enough_samples(const Sampling& sampling, bool spent) {
+  constexpr int kFewest = 50;  // whose interval is to be trusted
+  return spent ? std::min(sampling.min_samples, kFewest) : sampling.min_samples;
+}
+
 void Bench::sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
                                  Clock::time_point start, LaunchWatch& watch, Result& result) {
   const bool host = device_.facts().backend == Backend::host;
@@ -292,15 +297,17 @@ void Bench::sample_until_precise(const Subject& subject, Session& session, const
     samples.insert(samples.end(), batch.begin(), batch.end());
     summarise(samples, result);
     const double reached = uncertainty(result);
-    if (result.samples >= sampling.min_samples && reached <= wanted) return;
     const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||
                        seconds_since(start) > sampling.budget_s;
+    const int enough = enough_samples(sampling, spent);
+    if (result.samples >= enough && reached <= wanted) return;
     if (spent) {
       result.status = Status::noisy;
       result.why =
-          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted ± {:.2f} %)",
+          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted: ± {:.2f} % after "
+                      "{})",
                       result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
-                      result.samples, 100 * wanted);
+                      result.samples, 100 * wanted, enough);
       return;
     }
     // Behind the last batch all problems are compared.

@@ -147,6 +147,9 @@ class Bench {
 /// one of them, and by more than 30 % of the median. Pure; exposed for tests.
 bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated);
 
+/// Samples whose interval is taken at its word: min_samples, or fewer once the time is spent. Pure;
+/// exposed for tests.
+int enough_samples(const Sampling& sampling, bool spent);
 /// Makes of a result a wrong one, without latency. `accuracy` empty: that of the result stays.
 void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result);
 /// Fills the latency part of a result from its samples. Pure; exposed for tests.

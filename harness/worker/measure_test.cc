@@ -14,6 +14,12 @@ Sample sample(double span, double yard = 0, uint32_t flags = 0) {
   return s;
 }
 
+TEST(EnoughSamples, SlowRowsNeedFewerInTheirTime) {
+  EXPECT_EQ(enough_samples({.min_samples = 200}, false), 200);
+  EXPECT_EQ(enough_samples({.min_samples = 200}, true), 50) << "their interval says how good they are";
+  EXPECT_EQ(enough_samples({.min_samples = 20}, true), 20);
+}
+
 TEST(Summarise, LeavesFlaggedSamplesOutButCountsThem) {
   std::vector<Sample> samples(100, sample(1000));
   samples.push_back(sample(1e9, 0, kSlowClock));
