@@ -25,6 +25,7 @@ std::string RunOptions::to_json() const {
                             {"rounds", rounds},
                             {"case_timeout_s", case_timeout_s},
                             {"device", worker.device},
+                            {"kernels", worker.kernels},
                             {"tiles", worker.tiles},
                             {"timer", worker.timer},
                             {"flush", name_of(worker.flush)},
@@ -81,6 +82,7 @@ void RunOptions::read_json(const std::string& text) {
   // Absent in older stores.
   ops = j.value("ops", std::vector<std::string>{});
   worker.tiles = j.value("tiles", "");
+  worker.kernels = j.value("kernels", std::vector<std::string>{});
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
   if (j.contains("sample_seed")) read_number(j.at("sample_seed"), worker.sample_seed);

@@ -14,6 +14,7 @@
 #include "harness/commands/flags.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
+#include "harness/plugin/plugin.h"
 #include "harness/store/rows.h"
 #include "harness/store/store.h"
 
@@ -36,10 +37,12 @@ Table list_kernels_table(const RunOptions& options) {
   }
   const Pattern kernel = compile_pattern("--kernel", options.kernel);
   Table table{{"operator", "variant", "device", "idea"}, {}};
-  for (const Variant& v : all_variants()) {
-    if (is_tile_variant(v.name) || !kernel.found_in(v.name)) continue;
-    table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
-  }
+  with_kernels(options.worker.kernels, [&](const Registry& registry) {
+    for (const Variant& v : registry.variants) {
+      if (is_tile_variant(v.name) || !kernel.found_in(v.name)) continue;
+      table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
+    }
+  });
   return table;
 }
 

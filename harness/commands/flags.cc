@@ -4,6 +4,7 @@
 #include <boost/make_shared.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 
 #include "harness/base/error.h"
@@ -89,6 +90,19 @@ Flag device_flag(std::string& device) {
   return flag("device", bound(device)->value_name("D"), "auto, host, cuda or cuda:N");
 }
 
+Flag kernels_flag(std::vector<std::string>& files) {
+  const auto read = [&](const std::vector<std::string>& given) {
+    for (const std::string& file : given) {
+      std::error_code error;
+      const auto path = std::filesystem::canonical(file, error);
+      if (error) usage_error("--kernels {}: {}", file, error.message());
+      files.push_back(path);
+    }
+  };
+  return flag("kernels", po::value<std::vector<std::string>>()->notifier(read)->value_name("FILE"),
+              "also the kernels of this module (.so) or file of Python (.py); may be repeated");
+}
+
 Backend backend_of(const std::string& device) {
   const bool host = means_host(device) || cuda_devices(nullptr).empty();
   return host ? Backend::host : Backend::cuda;
@@ -118,6 +132,7 @@ po::options_description selection_flags(RunOptions& run) {
        "seed of every input");
   flags.add(sample_seed_flag(run.worker.sample_seed));
   flags.add(device_flag(run.worker.device));
+  flags.add(kernels_flag(run.worker.kernels));
   flags.add_options()  //
       ("tiles", bound(run.worker.tiles)->value_name("DIR"),
        "folder of tile configurations (default: MOEGATE_TILES, else suites/tiles)")  //

@@ -34,13 +34,15 @@ Flag format_flag(Format& format, const char* about = "md, csv or json");
 Flag suite_flag(std::vector<std::string>& suites);
 Flag sample_seed_flag(uint64_t& seed);
 Flag device_flag(std::string& device);
+/// Files of kernels. Throws Error(usage) for one that is not there.
+Flag kernels_flag(std::vector<std::string>& files);
 /// Of the device that a --device names, without opening it: that pins this process, and with it the
 /// workers.
 Backend backend_of(const std::string& device);
 Flag rounds_flag(int& rounds, const char* about);
 
-/// Which cases, which variants, where: --suite --filter --kernel --axis --seed --sample-seed --device --tiles
-/// --case-timeout --shard. Throws Error(usage) for values that cannot be.
+/// Which cases, which variants, where: --suite --filter --kernel --axis --seed --sample-seed --device --kernels
+/// --tiles --case-timeout --shard. Throws Error(usage) for values that cannot be.
 boost::program_options::options_description selection_flags(RunOptions& run);
 /// Throws Error(usage) when no suite was named.
 void require_suite(const RunOptions& run);

@@ -132,7 +132,9 @@ std::vector<VariantDescription> describe_variants(const Registry& registry, Back
     all.push_back({.op = v.op,
                    .name = v.name,
                    .backend = backend,
-                   .language = backend == Backend::cuda ? "CUDA" : "C++",
+                   .language = v.file.ends_with(".py")    ? "Python"
+                               : backend == Backend::cuda ? "CUDA"
+                                                          : "C++",
                    .help = v.help,
                    .tolerance = v.tolerance,
                    .expected = v.expected});

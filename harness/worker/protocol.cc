@@ -35,7 +35,7 @@ std::string kind_of(const nlohmann::json& message) {
 
 std::vector<std::string> own_features() {
   return {feature::kCheck, feature::kThrottle, feature::kCanary, feature::kControls,
-          feature::kProfile};
+          feature::kKernels, feature::kProfile};
 }
 
 void check_wire(int theirs, const std::string& who) {

@@ -39,6 +39,7 @@ constexpr const char* kCheck = "check";        // answers `check`
 constexpr const char* kThrottle = "throttle";  // answers `throttle`
 constexpr const char* kCanary = "canary";      // builds canaries in
 constexpr const char* kControls = "controls";  // task controls
+constexpr const char* kKernels = "kernels";    // opens files of kernels
 constexpr const char* kProfile = "profile";    // task profile
 }  // namespace feature
 
@@ -116,8 +117,8 @@ inline constexpr auto kFields<Sampling> = std::tuple(Field("min_samples", &Sampl
                                                      Field("precision", &Sampling::precision),
                                                      Field("budget_s", &Sampling::budget_s));
 static_assert(count_fields(kFields<Sampling>) == count_members<Sampling>());
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, tiles, timer, task, flush,
-                                                flush_factor, sampling, sample_seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, kernels, tiles, timer, task,
+                                                flush, flush_factor, sampling, sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)

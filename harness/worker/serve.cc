@@ -10,6 +10,7 @@
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
+#include "harness/plugin/plugin.h"
 #include "harness/values/conditions.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/protocol.h"
@@ -200,7 +201,7 @@ int wire_of(const json& message) {
   return wire;
 }
 
-void serve_requests(int in_fd, int out_fd, const Registry& registry) {
+void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
   json message;
   constexpr double kSeconds = 10;
   if (receive(in_fd, kSeconds, message) != Arrival::message) {
@@ -211,15 +212,17 @@ void serve_requests(int in_fd, int out_fd, const Registry& registry) {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",
                 kWire, wire);
   }
-  Server(decode<Start>(message).options, in_fd, out_fd, registry).serve();
+  const WorkerOptions options = decode<Start>(message).options;
+  open(options.kernels,
+       [&](const Registry& registry) { Server(options, in_fd, out_fd, registry).serve(); });
 }
 
 }  // namespace
 
-bool serve(int in_fd, int out_fd, const Registry& registry) {
+bool serve(int in_fd, int out_fd, const OpenKernels& open) {
   Fault fault;
   try {
-    serve_requests(in_fd, out_fd, registry);
+    serve_requests(in_fd, out_fd, open);
     return true;
   } catch (const Error& e) {
     fault = {.fault = e.what(), .exit = static_cast<int>(e.code())};
@@ -231,7 +234,7 @@ bool serve(int in_fd, int out_fd, const Registry& registry) {
 }
 
 void serve_runner() {
-  const bool ok = serve(kRequests, kReplies, own_registry());
+  const bool ok = serve(kRequests, kReplies, with_kernels);
   const bool lost = fcntl(kRequests, F_GETFD) < 0 || fcntl(kReplies, F_GETFD) < 0;
   // Not through exit(): a variant may have left threads or a broken context behind.
   _exit(lost ? kLostPipe : ok ? 0 : 1);

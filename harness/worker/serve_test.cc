@@ -60,7 +60,7 @@ class ServeTest : public testing::Test {
     EXPECT_EQ(pipe(up_), 0);
     old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
     server_ = std::thread([this] {
-      clean_ = serve(down_[0], up_[1], registry_);
+      clean_ = serve(down_[0], up_[1], [this](const auto&, const auto& then) { then(registry_); });
       close(up_[1]);
     });
   }

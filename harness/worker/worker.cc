@@ -146,6 +146,9 @@ void Process::greet(const WorkerOptions& options) {
     const bool unable = (options.task == Task::controls && !can(feature::kControls)) ||
                         (options.task == Task::profile && !can(feature::kProfile));
     if (unable) usage_error("{} cannot do the task '{}'", who, name_of(options.task));
+    if (!options.kernels.empty() && !can(feature::kKernels)) {
+      usage_error("{} opens no files of kernels (--kernels): it is older than they are", who);
+    }
     return;
   }
   if (!program_.empty()) {

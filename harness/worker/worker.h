@@ -29,6 +29,7 @@ std::string own_program();
 struct WorkerOptions {
   std::string program;  // what to start; empty: own_program(). Not told to the worker
   std::string device = "auto";
+  std::vector<std::string> kernels;  // files of further ones (plugin/plugin.h), by absolute paths
   std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock
   Task task = Task::measure;

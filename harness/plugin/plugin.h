@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are not of this program: modules (.so) built with the SDK, and files of Python.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/kernel/registry.h"
+
+namespace moegate {
+
+/// What is wrong with a module's stamp (kernel/sdk.h), as seen by this program: which fact differs, and
+/// what to build again with what. Empty when they agree. Pure; exposed for tests.
+std::string stamp_fault(const std::string& theirs, const std::string& ours);
+
+/// Opens files of kernels in this process, for good, and calls `then` with what the program has now:
+/// its own operators and variants, and theirs. None: its own. Throws what `then` throws, and Error(usage)
+/// naming the file that is no module of kernels, that was built for another program, that cannot be
+/// imported, or whose kernels do not fit with the others.
+void with_kernels(const std::vector<std::string>& files,
+                  const std::function<void(const Registry&)>& then);
+
+}  // namespace moegate

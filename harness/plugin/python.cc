@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/plugin/python.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <sstream>
+
+#include "harness/base/error.h"
+#include "harness/base/home.h"
+#include "harness/base/subprocess.h"
+#include "harness/kernel/object_code.h"
+#include "harness/plugin/python_calls.h"
+#include "harness/plugin/python_problem.h"
+
+namespace moegate {
+namespace {
+
+using nlohmann::json;
+
+/// One interpreter per process, and its last word. No exception may pass through its frames, in either
+/// direction: they are C.
+struct Interpreter {
+  PythonDispatch dispatch = nullptr;
+  std::string said;      // by answer()
+  std::string returned;  // kept for the caller in Python
+  const std::function<void()>* then = nullptr;
+  bool served = false;
+  std::exception_ptr fault;  // of `then`, or of what a file states
+};
+Interpreter& interpreter() {
+  static Interpreter one;
+  return one;
+}
+
+/// Runs a call that Python made; what it throws becomes {"error": …}.
+template <class Call>
+const char* returning(Call call) {
+  std::string& text = interpreter().returned;
+  try {
+    text = call().dump();
+  } catch (const std::exception& e) {
+    text = json{{"error", e.what()}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return text.c_str();
+}
+
+/// Runs what a file states; what it throws ends the worker once Python returns.
+template <class Call>
+void stating(Call call) {
+  try {
+    call();
+  } catch (...) {
+    if (!interpreter().fault) interpreter().fault = std::current_exception();
+  }
+}
+
+json asked_of(const Case& c, const DeviceFacts& device) {
+  return {{"params", c.params},
+          {"device",
+           {{"name", device.name},
+            {"class", device.klass},
+            {"processors", device.processors},
+            {"cache_bytes", device.cache_bytes}}}};
+}
+
+void add_operator(const json& stated) {
+  OpEntry entry;
+  const int64_t number = stated.at("id");
+  entry.name = stated.at("name");
+  entry.help = stated.at("help");
+  entry.yardstick = stated.at("yardstick");
+  entry.file = stated.at("file");
+  for (const json& param : stated.at("params")) {
+    entry.params.push_back({param.at(0), param.at(1), param.at(2)});
+  }
+  for (const auto& [backend, names] : stated.at("before").items()) {
+    auto& before = backend == "host" ? entry.before.host : entry.before.cuda;
+    for (const json& name : names) before.push_back({.variant = name});
+  }
+  entry.validate = [number](const Case& c) {
+    ask_python(number, "validate", 0, nullptr, c.params, Exit::usage);
+  };
+  entry.make = [number](Device& device, const Case& c) {
+    return std::make_unique<PythonProblem>(device, c, number);
+  };
+  register_op(std::move(entry));
+}
+
+void add_variant(const json& stated) {
+  const int64_t number = stated.at("id");
+  const auto has = stated.at("has").get<std::vector<std::string>>();
+  const auto gives = [&](const char* name) { return std::ranges::count(has, name) > 0; };
+  const auto call = [number](const char* what) {
+    return [number, what](Problem& problem, const Launch& where) {
+      ask_python(number, what, number_of(problem), where.stream, nullptr);
+    };
+  };
+  Variant variant;
+  variant.op = stated.at("op");
+  variant.name = stated.at("name");
+  parse_name(stated.at("backend"), variant.backend);
+  variant.help = stated.at("help");
+  variant.file = stated.at("file");
+  variant.tolerance = stated.at("tolerance");
+  variant.launch = call("launch");
+  if (gives("prepare")) variant.prepare = call("prepare");
+  if (gives("workspace")) {
+    variant.workspace = [number](const Case& c, const DeviceFacts& device) -> size_t {
+      return ask_python(number, "workspace", 0, nullptr, asked_of(c, device));
+    };
+  }
+  if (gives("unsupported")) {
+    variant.unsupported = [number](const Case& c, const DeviceFacts& device) -> std::string {
+      return ask_python(number, "unsupported", 0, nullptr, asked_of(c, device));
+    };
+  }
+  register_variant(std::move(variant));
+}
+
+void add_source(const char* file, const char* hash) {
+  static std::deque<std::string> kept;  // the table keeps pointers
+  register_objects({{kept.emplace_back(file).c_str(), kept.emplace_back(hash).c_str()}});
+}
+
+json moved(int64_t problem, const std::string& name, void* host, int64_t bytes, bool up) {
+  for (Tensor* tensor : problem_of(problem).tensors()) {
+    if (tensor->name() != name) continue;
+    if (static_cast<int64_t>(tensor->bytes()) != bytes) {
+      usage_error("tensor {} has {} bytes, not {}", name, tensor->bytes(), bytes);
+    }
+    Device& device = problem_of(problem).device();
+    if (up) {
+      device.upload(tensor->data(), host, tensor->bytes());
+    } else {
+      device.download(host, tensor->data(), tensor->bytes());
+    }
+    return json::object();
+  }
+  usage_error("there is no tensor {}", name);
+}
+
+json packed(int64_t number, const json& asked) {
+  Problem& problem = problem_of(number);
+  if (asked.at("layout").is_null()) {
+    for (Tensor* tensor : problem.tensors()) {
+      if (tensor->role() == Role::workspace) return describe_tensor(*tensor);
+    }
+    usage_error("there is no workspace; state it: @moegate.variant(..., workspace=bytes_of_case)");
+  }
+  const std::string layout = asked.at("layout");
+  if (asked.at("shape").is_null()) {
+    json made = describe_tensor(problem.packed(layout));
+    made["dtype"] = asked.at("dtype");
+    return made;
+  }
+  const auto shape = asked.at("shape").get<std::vector<int64_t>>();
+  const DType dtype = dtype_of(asked.at("dtype"));
+  size_t bytes = size_of(dtype);
+  for (const int64_t extent : shape) bytes *= static_cast<size_t>(extent);
+  json made = describe_tensor(problem.packed(layout, bytes, [](Tensor&) {}));
+  made["dtype"] = asked.at("dtype");
+  made["shape"] = shape;
+  return made;
+}
+
+json expect(int64_t number, const char* output, void* truth, int64_t elements) {
+  auto* problem = dynamic_cast<PythonProblem*>(&problem_of(number));
+  if (!problem) usage_error("the operator has its own truth");
+  const auto* values = static_cast<const double*>(truth);
+  problem->expect(output, {values, values + elements});
+  return json::object();
+}
+
+void serve() {
+  Interpreter& python = interpreter();
+  if (python.fault) return;
+  python.served = true;
+  stating(*python.then);
+}
+
+constexpr PythonCalls kCalls = {
+    .attach = [](PythonDispatch dispatch) { interpreter().dispatch = dispatch; },
+    .answer = [](const char* text) { interpreter().said = text; },
+    .add_operator = [](const char* text) { stating([&] { add_operator(json::parse(text)); }); },
+    .add_variant = [](const char* text) { stating([&] { add_variant(json::parse(text)); }); },
+    .add_source = add_source,
+    .describe = [](int64_t problem) { return returning([&] { return describe_problem(problem); }); },
+    .move =
+        [](int64_t problem, const char* tensor, void* host, int64_t bytes, int up) {
+          return returning([&] { return moved(problem, tensor, host, bytes, up != 0); });
+        },
+    .packed =
+        [](int64_t problem, const char* asked) {
+          return returning([&] { return packed(problem, json::parse(asked)); });
+        },
+    .expect =
+        [](int64_t problem, const char* output, void* truth, int64_t elements) {
+          return returning([&] { return expect(problem, output, truth, elements); });
+        },
+    .serve = serve,
+};
+
+/// Prints the interpreter's own path, and that of its library; the second as a name for the loader
+/// where no such file is known.
+constexpr const char* kWhereIsPython = R"(
+import os, sys, sysconfig
+get = sysconfig.get_config_var
+names = [get('INSTSONAME'), get('LDLIBRARY'), 'libpython%d.%d.so.1.0' % sys.version_info[:2]]
+names = [n for n in names if n and '.so' in n]
+folders = [get('LIBDIR'), get('LIBPL'), os.path.join(sys.base_prefix, 'lib')]
+folders += [os.path.join(f, get('MULTIARCH')) for f in folders if f and get('MULTIARCH')]
+files = [os.path.join(f, n) for f in folders if f for n in names]
+print(sys.executable)
+print(next((f for f in files if os.path.exists(f)), names[-1]))
+)";
+
+struct Place {
+  std::string program, library;
+};
+
+Place find_python() {
+  const char* named = std::getenv("MOEGATE_PYTHON");
+  const std::string program = named && *named ? named : "python3";
+  Finished finished;
+  try {
+    finished = run_program({program, "-c", kWhereIsPython}, Output::capture);
+  } catch (const Error&) {
+    finished.exit = 1;
+  }
+  std::istringstream printed(finished.out);
+  Place place;
+  if (finished.exit != 0 || !std::getline(printed, place.program) ||
+      !std::getline(printed, place.library)) {
+    usage_error(
+        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install python3 or "
+        "set MOEGATE_PYTHON",
+        program);
+  }
+  return place;
+}
+
+using PythonMain = int (*)(int argc, char** argv);
+
+PythonMain open_python(const Place& place) {
+  // Global: modules of Python find its functions there.
+  void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) {
+    usage_error(
+        "--kernels: {} is without its shared library ({}); install it (Debian: libpython3.x; others: a "
+        "build with --enable-shared), or set MOEGATE_PYTHON to another Python",
+        place.program, dlerror());
+  }
+  void* main = dlsym(library, "Py_BytesMain");
+  if (!main) usage_error("--kernels: {} is older than Python 3.8", place.library);
+  return reinterpret_cast<PythonMain>(main);
+}
+
+}  // namespace
+
+json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
+                const json& argument, Exit code) {
+  Interpreter& python = interpreter();
+  python.said.clear();
+  const std::string text = argument.is_null() ? "" : argument.dump();
+  const int failed =
+      python.dispatch(number, what, problem, stream, text.empty() ? nullptr : text.c_str());
+  if (failed != 0) throw Error(code, python.said);
+  return python.said.empty() ? json() : json::parse(python.said);
+}
+
+Registry attached_to_python(const Registry& registry) {
+  Registry attached = registry;
+  for (OpEntry& op : attached.ops) {
+    op.make = [make = op.make](Device& device, const Case& c) {
+      auto problem = make(device, c);
+      number_of(*problem, c);
+      return problem;
+    };
+  }
+  return attached;
+}
+
+void with_python(const std::vector<std::string>& files, const std::function<void()>& then) {
+  const Place place = find_python();
+  const PythonMain main = open_python(place);
+  Interpreter& python = interpreter();
+  python.then = &then;
+  std::vector<std::string> words = {place.program, home() / "python" / "moegate_worker.py",
+                                    std::to_string(reinterpret_cast<uintptr_t>(&kCalls))};
+  words.insert(words.end(), files.begin(), files.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int exit = main(static_cast<int>(words.size()), argv.data());
+  if (python.fault) std::rethrow_exception(python.fault);
+  if (python.served) return;
+  if (!python.said.empty()) usage_error("{}", python.said);
+  usage_error("--kernels: {} ended with code {} before it had imported {}", place.program, exit,
+              fmt::join(files, ", "));
+}
+
+}  // namespace moegate

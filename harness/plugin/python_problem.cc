@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/plugin/python_problem.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace moegate {
+namespace {
+
+using nlohmann::json;
+
+/// What Python calls by number. An address alone does not do: the next problem may have it.
+struct Numbered {
+  Problem* problem;
+  Case spec;
+};
+std::map<int64_t, Numbered>& numbered() {
+  static std::map<int64_t, Numbered> all;
+  return all;
+}
+std::map<const Problem*, int64_t>& numbers() {
+  static std::map<const Problem*, int64_t> all;
+  return all;
+}
+
+Role role_of(const std::string& name) {
+  if (name == "activation") return Role::activation;
+  if (name == "weight") return Role::weight;
+  if (name == "output") return Role::output;
+  usage_error("role '{}'; use activation or weight", name);
+}
+
+const char* name_of(Role role) {
+  switch (role) {
+    case Role::activation: return "activation";
+    case Role::weight: return "weight";
+    case Role::output: return "output";
+    case Role::workspace: return "workspace";
+  }
+  return "?";
+}
+
+RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stream) {
+  const std::string kind = stated.at("kind");
+  RandomFill fill{.kind = RandomFill::Kind::uniform, .seed = seed, .stream = stream, .dtype = dtype};
+  if (kind == "int4_normal") fill.kind = RandomFill::Kind::int4_normal;
+  if (kind == "e4m3_normal") fill.kind = RandomFill::Kind::e4m3_normal;
+  if (kind == "uniform") {
+    fill.low = stated.at("low");
+    fill.high = stated.at("high");
+  }
+  return fill;
+}
+
+Tolerance tolerance_of(const json& stated) {
+  if (stated.is_null()) return {};
+  return {stated.at(0), stated.at(1), stated.at(2), stated.at(3), stated.at(4)};
+}
+
+}  // namespace
+
+DType dtype_of(const std::string& name) {
+  for (const DType t :
+       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8}) {
+    if (name == moegate::name_of(t)) return t;
+  }
+  usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32 or uint8", name);
+}
+
+int64_t number_of(Problem& problem, const Case& c) {
+  static int64_t last = 0;
+  const auto known = numbers().find(&problem);
+  if (known != numbers().end()) {
+    if (numbered().at(known->second).spec.params == c.params) return known->second;
+    // Its address is one of an earlier case: all of that case's are gone.
+    numbered().clear();
+    numbers().clear();
+    ask_python(0, "forget", 0, nullptr, nullptr);
+  }
+  numbered().insert({++last, {&problem, c}});
+  numbers()[&problem] = last;
+  return last;
+}
+
+int64_t number_of(const Problem& problem) {
+  const auto known = numbers().find(&problem);
+  if (known == numbers().end()) throw Error(Exit::internal, "a problem that Python does not know");
+  return known->second;
+}
+
+Problem& problem_of(int64_t number) {
+  const auto known = numbered().find(number);
+  if (known == numbered().end()) throw Error(Exit::internal, "a problem that is no more");
+  return *known->second.problem;
+}
+
+json describe_tensor(Tensor& tensor) {
+  return {{"name", tensor.name()},
+          {"role", name_of(tensor.role())},
+          {"dtype", moegate::name_of(tensor.dtype())},
+          {"shape", tensor.shape()},
+          {"data", reinterpret_cast<uintptr_t>(tensor.data())}};
+}
+
+json describe_problem(int64_t number) {
+  Problem& problem = problem_of(number);
+  json tensors = json::array();
+  for (Tensor* tensor : problem.tensors()) tensors.push_back(describe_tensor(*tensor));
+  const Device& device = problem.device();
+  return {{"params", numbered().at(number).spec.params},
+          {"backend", name_of(device.facts().backend)},
+          {"stream", reinterpret_cast<uintptr_t>(device.stream())},
+          {"tensors", std::move(tensors)}};
+}
+
+PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op) : Problem(device), op_(op) {
+  const int64_t number = number_of(*this, c);
+  const json stated = ask_python(op, "tensors", number, nullptr, c.params);
+  const auto seed =
+      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  uint64_t stream = 0;
+  for (const json& tensor : stated.at("tensors")) add_tensor(tensor, seed, ++stream);
+  cost_ = cost_of(stated.at("cost"));
+  corruptions_ = stated.at("corruptions");
+  ask_python(op, "make", number, nullptr, c.params);
+  for (const Expected& output : outputs_) {
+    if (output.truth.empty()) throw Error(Exit::internal, output.tensor->name() + " has no truth");
+  }
+}
+
+void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t stream) {
+  const Role role = role_of(stated.at("role"));
+  const DType dtype = dtype_of(stated.at("dtype"));
+  Tensor& tensor = make_tensor(stated.at("name"), role, dtype, stated.at("shape"));
+  if (role == Role::output) {
+    const Tolerance tolerance = tolerance_of(stated.at("tolerance"));
+    if (is_floating(dtype) && stated.at("tolerance").is_null()) {
+      usage_error("output {} has no tolerance; state Output(..., tolerance=Tolerance(...))",
+                  tensor.name());
+    }
+    outputs_.push_back({&tensor, tolerance, {}});
+  } else if (!stated.at("fill").is_null()) {
+    tensor.fill_random(fill_of(stated.at("fill"), dtype, seed, stream));
+  }
+}
+
+Cost PythonProblem::cost_of(const json& stated) const {
+  if (!stated.is_null()) return {stated.at(0), stated.at(1), stated.at(2)};
+  Cost cost;
+  for (const Tensor* tensor : tensors()) {
+    const auto bytes = static_cast<double>(tensor->bytes());
+    (tensor->role() == Role::output ? cost.write_bytes : cost.read_bytes) += bytes;
+  }
+  return cost;
+}
+
+void PythonProblem::expect(const std::string& output, std::vector<double> truth) {
+  const auto is_it = [&](const Expected& e) { return e.tensor->name() == output; };
+  const auto found = std::ranges::find_if(outputs_, is_it);
+  if (found == outputs_.end()) usage_error("truth of '{}', which is no output", output);
+  if (static_cast<int64_t>(truth.size()) != found->tensor->size()) {
+    usage_error("truth of {} has {} elements, the output {}", output, truth.size(),
+                found->tensor->size());
+  }
+  found->truth = std::move(truth);
+}
+
+Checked PythonProblem::check() const {
+  Checked checked;
+  for (const Expected& output : outputs_) {
+    const Tensor& tensor = *output.tensor;
+    std::vector<std::byte> bytes(tensor.bytes());
+    device().download(bytes.data(), tensor.data(), bytes.size());
+    checked.hash = hash_bytes(bytes.data(), bytes.size(), checked.hash);
+    const auto size = static_cast<size_t>(tensor.size());
+    if (is_floating(tensor.dtype())) {
+      std::vector<float> values(size);
+      for (size_t i = 0; i < size; ++i) {
+        values[i] = read_float(tensor.dtype(), bytes.data(), static_cast<int64_t>(i));
+      }
+      checked.accuracy.push_back(compare_floats(tensor.name(), values, output.truth,
+                                                tensor.shape().back(), ceilings(output.tolerance)));
+      continue;
+    }
+    std::vector<int32_t> values(size);
+    for (size_t i = 0; i < size; ++i) {
+      values[i] = tensor.dtype() == DType::i32 ? reinterpret_cast<const int32_t*>(bytes.data())[i]
+                                               : std::to_integer<int32_t>(bytes[i]);
+    }
+    const std::vector<int32_t> truth(output.truth.begin(), output.truth.end());
+    checked.accuracy.push_back(compare_exact(tensor.name(), values, truth));
+  }
+  return checked;
+}
+
+Corruption PythonProblem::corruption(const char* name) {
+  if (std::ranges::count(corruptions_, name) == 0) {
+    return Corruption::not_applicable("the operator states none");
+  }
+  return Corruption([this, name] { ask_python(op_, "corrupt", number_of(*this), nullptr, name); });
+}
+
+Corruptions PythonProblem::corruptions() {
+  return {.experts_swapped = corruption("experts_swapped"),
+          .token_dropped = corruption("token_dropped"),
+          .scales_transposed = corruption("scales_transposed")};
+}
+
+}  // namespace moegate

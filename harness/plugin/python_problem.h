@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems as Python sees them, by number; and the Problem of an operator that is written in Python.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/kernel/kernel.h"
+
+namespace moegate {
+
+/// Asks Python: PythonDispatch with its answer, null where there is none. Throws Error(code) with the
+/// last line of its traceback.
+nlohmann::json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
+                          const nlohmann::json& argument, Exit code = Exit::internal);
+
+/// The problem's number, given now where it has none or was one of another case.
+int64_t number_of(Problem& problem, const Case& c);
+/// The number it has. Throws Error(internal) where it has none.
+int64_t number_of(const Problem& problem);
+Problem& problem_of(int64_t number);
+
+/// What a launch in Python gets: parameters, tensors, stream.
+nlohmann::json describe_problem(int64_t number);
+nlohmann::json describe_tensor(Tensor& tensor);
+DType dtype_of(const std::string& name);
+
+class PythonProblem : public Problem {
+ public:
+  /// `op`: the operator's number. Its tensors are drawn, or filled by Python, which hands in the truth.
+  PythonProblem(Device& device, const Case& c, int64_t op);
+
+  void expect(const std::string& output, std::vector<double> truth);
+
+  Checked check() const override;
+  Corruptions corruptions() override;
+  Cost cost() const override { return cost_; }
+
+ private:
+  struct Expected {
+    Tensor* tensor;
+    Tolerance tolerance;
+    std::vector<double> truth;
+  };
+  void add_tensor(const nlohmann::json& stated, uint64_t seed, uint64_t stream);
+  Cost cost_of(const nlohmann::json& stated) const;
+  Corruption corruption(const char* name);
+
+  const int64_t op_;
+  std::vector<Expected> outputs_;
+  std::vector<std::string> corruptions_;
+  Cost cost_;
+};
+
+}  // namespace moegate

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels in Python for moegate: variants of its operators, and operators of one's own.
+
+A file with them is given to any command that takes a suite: ``moegate run --kernels my_kernels.py --suite ...``.
+It is imported in the process that measures, which has set up ``moegate`` before; nothing needs to be installed.
+numpy, torch and Triton are imported by the file itself.
+"""
+
+from moegate._formats import decode, encode
+from moegate._kernels import (
+    Cost,
+    Input,
+    Operator,
+    Output,
+    Param,
+    Tolerance,
+    e4m3_normal,
+    int4_normal,
+    uniform,
+    variant,
+)
+
+__all__ = [
+    "Cost",
+    "Input",
+    "Operator",
+    "Output",
+    "Param",
+    "Tolerance",
+    "decode",
+    "e4m3_normal",
+    "encode",
+    "int4_normal",
+    "uniform",
+    "variant",
+]

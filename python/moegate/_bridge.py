@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python side of harness/plugin/python.cc: what each of the two calls of the other."""
+
+import ctypes
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+
+from moegate import _kernels
+from moegate._problems import Case, Problem, address
+
+_TEXT, _SIZE = ctypes.c_char_p, ctypes.c_int64
+# (number of the variant or operator, what to do, problem, stream, argument) -> 0, or 1 where it failed
+_DISPATCH = ctypes.CFUNCTYPE(ctypes.c_int, _SIZE, _TEXT, _SIZE, ctypes.c_void_p, _TEXT)
+
+
+class _Functions(ctypes.Structure):
+    """Of the worker, in the order of PythonCalls in python_calls.h."""
+
+    _fields_ = [
+        ("attach", ctypes.CFUNCTYPE(None, _DISPATCH)),
+        ("answer", ctypes.CFUNCTYPE(None, _TEXT)),
+        ("add_operator", ctypes.CFUNCTYPE(None, _TEXT)),
+        ("add_variant", ctypes.CFUNCTYPE(None, _TEXT)),
+        ("add_source", ctypes.CFUNCTYPE(None, _TEXT, _TEXT)),
+        ("describe", ctypes.CFUNCTYPE(_TEXT, _SIZE)),
+        ("move", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT, ctypes.c_void_p, _SIZE, ctypes.c_int)),
+        ("packed", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT)),
+        ("expect", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT, ctypes.c_void_p, _SIZE)),
+        ("serve", ctypes.CFUNCTYPE(None)),
+    ]
+
+
+def _text(value):
+    return json.dumps(value).encode()
+
+
+class Calls:
+    """What Problem asks of the worker."""
+
+    def __init__(self, functions):
+        self.functions = functions
+
+    def packed(self, handle, layout, shape, dtype):
+        asked = {"layout": layout, "dtype": dtype, "shape": None if shape is None else list(shape)}
+        return self._answer(self.functions.packed(handle, _text(asked)))
+
+    def workspace(self, handle):
+        return self._answer(self.functions.packed(handle, _text({"layout": None})))
+
+    def describe(self, handle):
+        return self._answer(self.functions.describe(handle))
+
+    def download(self, handle, tensor):
+        import numpy as np
+
+        from moegate._formats import FORMATS
+
+        values = np.empty(tensor["shape"], dtype=FORMATS[tensor["dtype"]][0])
+        self._answer(
+            self.functions.move(handle, tensor["name"].encode(), address(values), values.nbytes, 0)
+        )
+        return values
+
+    def upload(self, handle, name, values):
+        self._answer(self.functions.move(handle, name.encode(), address(values), values.nbytes, 1))
+
+    def expect(self, handle, name, values):
+        self._answer(self.functions.expect(handle, name.encode(), address(values), values.size))
+
+    @staticmethod
+    def _answer(text):
+        answer = json.loads(text)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+
+class OperatorSide:
+    """What the worker asks of an operator."""
+
+    def __init__(self, calls, operator):
+        self.calls, self.operator = calls, operator
+
+    def validate(self, handle, stream, case):
+        self.operator.validate(Case(case))
+
+    def tensors(self, handle, stream, case):
+        case = Case(case)
+        cost = self.operator.cost(case)
+        return {
+            "tensors": [self._tensor(t) for t in self.operator.tensors(case)],
+            "cost": None if cost is None else [cost.flops, cost.read_bytes, cost.write_bytes],
+            "corruptions": list(self.operator.corruptions()),
+        }
+
+    @staticmethod
+    def _tensor(tensor):
+        stated = {"name": tensor.name, "dtype": tensor.dtype, "shape": [int(n) for n in tensor.shape]}
+        if isinstance(tensor, _kernels.Output):
+            t = tensor.tolerance
+            limits = t and [t.rtol, t.atol, t.rel_l2, t.row, t.scale]
+            return {**stated, "role": "output", "tolerance": limits}
+        fill = tensor.fill if isinstance(tensor.fill, dict) else None
+        return {**stated, "role": tensor.role, "fill": fill}
+
+    def make(self, handle, stream, case):
+        """Writes the inputs that the operator makes itself, and hands in the truth."""
+        import numpy as np
+
+        from moegate._formats import decode
+
+        description = self.calls.describe(handle)
+        held = {t["name"]: t for t in description["tensors"]}
+        case = Case(case)
+        tensors = self.operator.tensors(case)
+        generator = np.random.Generator(np.random.Philox(int(case.seed)))
+        for tensor in tensors:
+            if isinstance(tensor, _kernels.Input) and callable(tensor.fill):
+                kind = self.calls.download(handle, held[tensor.name])
+                values = np.ascontiguousarray(tensor.fill(case, generator), dtype=kind.dtype)
+                if values.shape != kind.shape:
+                    raise ValueError(f"{tensor.name}: filled with shape {values.shape}, not {kind.shape}")
+                self.calls.upload(handle, tensor.name, values)
+        inputs = {}
+        for tensor in tensors:
+            if isinstance(tensor, _kernels.Input):
+                bits = self.calls.download(handle, held[tensor.name])
+                integer = tensor.dtype in ("int32", "uint8")
+                inputs[tensor.name] = bits if integer else decode(bits, tensor.dtype)
+        truth = self.operator.truth(inputs, case)
+        for tensor in tensors:
+            if isinstance(tensor, _kernels.Output):
+                values = np.ascontiguousarray(truth[tensor.name], dtype=np.float64)
+                self.calls.expect(handle, tensor.name, values)
+
+    def corrupt(self, handle, stream, name):
+        outputs = [t for t in self.calls.describe(handle)["tensors"] if t["role"] == "output"]
+        values = {t["name"]: self.calls.download(handle, t) for t in outputs}
+        self.operator.corruptions()[name](values)
+        for output in outputs:
+            self.calls.upload(handle, output["name"], values[output["name"]])
+
+
+class VariantSide:
+    """What the worker asks of a variant."""
+
+    def __init__(self, calls, variant):
+        self.calls, self.variant = calls, variant
+        self.problems = {}
+
+    def _problem(self, handle):
+        problem = self.problems.get(handle)
+        if problem is None:
+            problem = Problem(self.calls, handle, self.calls.describe(handle))
+            self.problems[handle] = problem
+        return problem
+
+    def launch(self, handle, stream, argument):
+        _on_stream(stream, self.variant.launch, self._problem(handle))
+
+    def prepare(self, handle, stream, argument):
+        _on_stream(stream, self.variant.prepare, self._problem(handle))
+
+    def unsupported(self, handle, stream, asked):
+        return self.variant.unsupported(Case(asked["params"]), asked["device"]) or ""
+
+    def workspace(self, handle, stream, asked):
+        return int(self.variant.workspace(Case(asked["params"])))
+
+
+_streams = {}
+
+
+def _on_stream(stream, call, problem):
+    torch = sys.modules.get("torch")
+    if not stream or torch is None:
+        call(problem)
+        return
+    if stream not in _streams:
+        _streams[stream] = torch.cuda.ExternalStream(stream)
+    with torch.cuda.stream(_streams[stream]):
+        call(problem)
+
+
+def _last_line(error):
+    return "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
+
+
+def _load(path):
+    """Imports a file under its own name, with its folder on the path."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.insert(1, folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+def _sources(path):
+    """The file and what it imported from its folder and below: {name: hash}."""
+    folder = os.path.dirname(path) + os.sep
+    files = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
+    files = {os.path.realpath(f) for f in files if f and f.endswith(".py")}
+    found = {}
+    for file in sorted(f for f in files if f.startswith(folder) and "site-packages" not in f):
+        with open(file, "rb") as source:
+            found[file[len(folder) :]] = hashlib.sha256(source.read()).hexdigest()
+    return found
+
+
+class Host:
+    """The interpreter's end: all sides by number, and the worker's functions."""
+
+    def __init__(self, functions):
+        self.functions, self.calls = functions, Calls(functions)
+        self.sides = []
+        self._dispatch = _DISPATCH(self._ask)  # must outlive the worker
+        functions.attach(self._dispatch)
+
+    def register(self, path):
+        known_variants, known_operators = len(_kernels.VARIANTS), len(_kernels.operators())
+        _load(path)
+        base = os.path.basename(path)
+        where = f"{base}/{base}"
+        for operator in _kernels.operators()[known_operators:]:
+            self._add_operator(operator(), where)
+        for variant in _kernels.VARIANTS[known_variants:]:
+            self._add_variant(variant, where)
+        for name, digest in _sources(path).items():
+            self.functions.add_source(f"{base}/{name}".encode(), digest.encode())
+
+    def _add_operator(self, operator, where):
+        self.sides.append(OperatorSide(self.calls, operator))
+        parameters = [[p.name, str(p.default), p.help] for p in operator.parameters]
+        before = {device: list(names) for device, names in operator.before.items()}
+        stated = {
+            "id": len(self.sides) - 1,
+            "file": where,
+            "name": operator.name,
+            "help": operator.help,
+            "yardstick": operator.yardstick,
+            "params": parameters,
+            "before": before,
+        }
+        self.functions.add_operator(_text(stated))
+
+    def _add_variant(self, variant, where):
+        self.sides.append(VariantSide(self.calls, variant))
+        has = [name for name in ("prepare", "unsupported", "workspace") if getattr(variant, name)]
+        stated = {
+            "id": len(self.sides) - 1,
+            "file": where,
+            "op": variant.op,
+            "name": variant.name,
+            "backend": variant.backend,
+            "help": variant.help,
+            "tolerance": variant.tolerance,
+            "has": has,
+        }
+        self.functions.add_variant(_text(stated))
+
+    def _ask(self, number, what, handle, stream, argument):
+        try:
+            if what == b"forget":
+                for side in self.sides:
+                    if isinstance(side, VariantSide):
+                        side.problems.clear()
+                return 0
+            given = json.loads(argument) if argument else None
+            result = getattr(self.sides[number], what.decode())(handle, stream, given)
+            if result is not None:
+                self.functions.answer(_text(result))
+            return 0
+        except Exception as error:  # noqa: BLE001: whatever a kernel raises is its row's fault
+            traceback.print_exc()
+            sys.stderr.flush()
+            self.functions.answer(_last_line(error).encode())
+            return 1
+
+
+def main(address_of_functions, files):
+    host = Host(_Functions.from_address(address_of_functions))
+    for path in files:
+        try:
+            host.register(path)
+        except BaseException as error:  # noqa: BLE001: SystemExit, too
+            if not isinstance(error, ImportError):
+                traceback.print_exc()
+            host.functions.answer(f"--kernels {path}: {_last_line(error)}".encode())
+            return
+    host.functions.serve()
+    sys.stdout.flush()

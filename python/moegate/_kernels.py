@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file of kernels states. The worker registers it when the file has been imported."""
+
+import dataclasses
+import typing
+
+
+@dataclasses.dataclass
+class Param:
+    """A parameter of an operator. Without a default every suite has to give it."""
+
+    name: str
+    default: str = ""
+    help: str = ""
+
+
+def uniform(low, high):
+    """A tensor of a floating type, uniform between `low` and `high`."""
+    return {"kind": "uniform", "low": float(low), "high": float(high)}
+
+
+def e4m3_normal():
+    """A tensor of fp8: normal values with a standard deviation of 129."""
+    return {"kind": "e4m3_normal"}
+
+
+def int4_normal():
+    """A tensor of uint8, each two 4-bit codes of normal values with offset 8."""
+    return {"kind": "int4_normal"}
+
+
+@dataclasses.dataclass
+class Input:
+    """An input tensor. `fill`: uniform(), e4m3_normal(), int4_normal(), all drawn by the harness, or a function of
+    (case, numpy.random.Generator) that returns an array of the elements (bf16, fp8: see encode()). `role`: activation,
+    or weight, which cache = cold-weights leaves cold alone."""
+
+    name: str
+    dtype: str
+    shape: tuple
+    fill: typing.Any
+    role: str = "activation"
+
+
+@dataclasses.dataclass
+class Tolerance:
+    """Limits of an output; it passes only when it passes all: per element |out - truth| <= atol + rtol * |truth|, the
+    relative L2 distance of the whole and of the worst row (its last dimension), and |scale - 1| of the best fit."""
+
+    rtol: float
+    atol: float
+    rel_l2: float
+    row: float
+    scale: float
+
+
+@dataclasses.dataclass
+class Output:
+    """An output tensor; integers are compared exactly."""
+
+    name: str
+    dtype: str
+    shape: tuple
+    tolerance: typing.Optional[Tolerance] = None
+
+
+@dataclasses.dataclass
+class Cost:
+    """Floating-point operations of a launch, and the bytes that it has to read and write."""
+
+    flops: float = 0
+    read_bytes: float = 0
+    write_bytes: float = 0
+
+
+class Operator:
+    """Base of an operator that moegate does not have. A subclass states, as class attributes, name, help, parameters
+    (of Param), yardstick (the host variant that others are timed against; may be empty) and before (variants that
+    the report `speedup` compares with, by backend), and defines the methods below. What is `case` here has every
+    parameter as an attribute, as int or float where it is one, else as str; so has the problem `p`."""
+
+    name = ""
+    help = ""
+    parameters = ()
+    yardstick = ""
+    before = {}
+
+    def validate(self, case):
+        """Raises ValueError for parameters that do not fit together."""
+
+    def tensors(self, case):
+        """The list of Input and Output of a case."""
+        raise NotImplementedError
+
+    def truth(self, inputs, case):
+        """The expected outputs, as {name: array}: float64 from plain numpy code that shares no line with a variant.
+        `inputs`: {name: array}, floating ones as float32."""
+        raise NotImplementedError
+
+    def cost(self, case):
+        """A Cost; by default every input is read and every output written, once."""
+        return None
+
+    def corruptions(self):
+        """Ways of being wrong that only the operator knows, as {"token_dropped": function of {name: array of an output's
+        elements}, in place}; names: experts_swapped, token_dropped, scales_transposed."""
+        return {}
+
+
+@dataclasses.dataclass
+class Variant:
+    """One implementation, as the worker registers it."""
+
+    op: str
+    name: str
+    launch: typing.Callable
+    backend: str
+    help: str
+    prepare: typing.Optional[typing.Callable]
+    unsupported: typing.Optional[typing.Callable]
+    workspace: typing.Optional[typing.Callable]
+    tolerance: float
+
+
+VARIANTS = []
+
+
+def variant(
+    op, name, *, backend="cuda", help="", prepare=None, unsupported=None, workspace=None, tolerance=1.0
+):
+    """Makes the decorated function a variant of the operator `op`, on a GPU ("cuda") or the "host".
+
+    It gets the problem `p`: every tensor as an attribute by its name, every parameter by its, `p.workspace` and
+    `p.stream`. It launches on p.stream (with torch, the current stream is that one), writes the outputs, and neither
+    allocates nor waits: on a GPU it is also captured into a graph.
+
+    prepare(p): untimed, before the first launch: p.packed() lays weights out anew.
+    unsupported(case, device): why it cannot run the case, or None.
+    workspace(case): bytes of scratch memory. tolerance: factor on the operator's limits, 1 to 20.
+    """
+    if backend not in ("cuda", "host"):
+        raise ValueError(f"variant {name}: backend '{backend}' is not 'cuda' or 'host'")
+
+    def add(launch):
+        text = help or (launch.__doc__ or "").strip().split("\n")[0]
+        VARIANTS.append(
+            Variant(op, name, launch, backend, text, prepare, unsupported, workspace, tolerance)
+        )
+        return launch
+
+    return add
+
+
+def operators():
+    """All subclasses of Operator with a name, in the order of their definition."""
+    found, todo = [], list(Operator.__subclasses__())
+    while todo:
+        one = todo.pop(0)
+        todo.extend(one.__subclasses__())
+        if one.name:
+            found.append(one)
+    return found
