@@ -7,9 +7,9 @@
 
 namespace moegate {
 
-FileLock::FileLock(const std::filesystem::path& path)
+FileLock::FileLock(const std::filesystem::path& path, Wait wait)
     : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  if (fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  if (fd_ < 0 || ::flock(fd_, wait == Wait::yes ? LOCK_EX : LOCK_EX | LOCK_NB) == 0) return;
   ::close(fd_);
   fd_ = -1;
 }

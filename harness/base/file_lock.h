@@ -6,11 +6,12 @@
 
 namespace moegate {
 
-/// Tries once to lock a file, which is made when missing and stays. Of the kind that flock(1) takes in scripts; free as
+/// Locks a file, which is made when missing and stays; tries once, or waits until it is free. Of the kind that flock(1) takes in scripts; free as
 /// soon as every process that inherited it has ended.
 class FileLock {
  public:
-  explicit FileLock(const std::filesystem::path& path);
+  enum class Wait { no, yes };
+  explicit FileLock(const std::filesystem::path& path, Wait wait = Wait::no);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

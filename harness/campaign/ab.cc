@@ -23,10 +23,12 @@ constexpr double kOff = 2;
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
   options.worker.program = side.program;
+  if (!side.kernels.empty()) options.worker.kernels = side.kernels;
   if (!side.variant.empty()) options.kernel = exactly(side.variant);
   options.label = side.label;
   options.rounds = 0;  // as many as it takes
   options.tags["ab"] = role;
+  for (const auto& [name, value] : side.tags) options.tags[name] = value;
   options.canary_slow_by = side.canary_slow_by;
   return options;
 }
@@ -356,7 +358,8 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
 /// Of two programs; suspects are rows of a plan that was compared when it was made.
 Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const Plan&>& base,
                    const std::pair<const Hello&, const Plan&>& head) {
-  if (options.base.program.empty() || !options.base.variant.empty() || options.suspects) return {};
+  const bool same = options.base.program.empty() && options.base.kernels.empty();
+  if (same || !options.base.variant.empty() || options.suspects) return {};
   const auto home_of_side = [](const AbSide& side) {
     return home_of(side.program.empty() ? "/proc/self/exe" : side.program);
   };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,10 @@ namespace moegate {
 /// One side. Empty strings mean: this program, every variant.
 struct AbSide {
   std::string program;
+  std::vector<std::string> kernels;  // none: those of the run
   std::string variant;
   std::string label;
+  std::map<std::string, std::string> tags;  // stored with its run
   std::vector<double> canary_slow_by;  // RunOptions
 };
 

@@ -12,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/campaign/git.h"
 
 namespace moegate {
 namespace {
@@ -26,36 +27,23 @@ Words joined(Words words, const Words& more) {
   return words;
 }
 
-Finished git(const std::string& folder, const Words& arguments) {
-  Finished finished = run_program(joined({"git", "-C", folder}, arguments), Output::capture);
-  while (!finished.out.empty() && finished.out.back() == '\n') finished.out.pop_back();
-  return finished;
-}
-
-std::string find_repository() {
-  const Finished top = git(".", {"rev-parse", "--show-toplevel"});
-  if (top.exit != 0 || top.out.empty()) {
-    usage_error("bisect: {} is in no git repository; run it in a checkout of moegate",
-                fs::current_path().string());
+std::string find_repository(const std::string& folder) {
+  const std::string root = checkout_around(folder);
+  if (root.empty()) {
+    usage_error("bisect: {} is in no git repository; run it in a checkout, or give --repo",
+                fs::absolute(folder).string());
   }
-  return top.out;
+  return root;
 }
 
-std::string resolve(const std::string& root, const char* flag, const std::string& name) {
-  const Finished found =
-      git(root, {"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"});
-  if (found.exit != 0) {
-    usage_error("{} '{}' is no commit of {}; give a hash, branch or tag", flag, name, root);
-  }
-  return found.out;
-}
-
-std::string find_ab(const std::string& root, const std::string& asked) {
+Words find_ab(const std::string& root, const BisectQuery& query) {
+  if (!query.repo.empty()) return query.ab;
+  const std::string asked = query.ab.empty() ? "" : query.ab[0];
   const std::string path = fs::absolute(asked.empty() ? root + "/ci/ab" : asked).string();
   if (access(path.c_str(), X_OK) != 0) {
     usage_error("{}: no such program to compare two commits with; give --ab PATH", path);
   }
-  return path;
+  return {path};
 }
 
 void throw_if_interrupted() {
@@ -67,7 +55,7 @@ void throw_if_interrupted() {
 class Worktree {
  public:
   Worktree(const std::string& root, const std::string& commit)
-      : root_(root), path_(fmt::format("{}/.cache/bisect-{}", root, getpid())) {
+      : root_(root), path_((cache_of_repository(root) / fmt::format("bisect-{}", getpid())).string()) {
     const int exit = run_program({"git", "-C", root_, "worktree", "add", "--quiet", "--force",
                                   "--detach", path_, commit},
                                  Output::show)
@@ -96,9 +84,9 @@ class Worktree {
 };
 
 /// A bisection towards a commit that is not bad would blame any commit.
-void expect_regression(const BisectQuery& query, const std::string& ab, const std::string& good,
+void expect_regression(const BisectQuery& query, const Words& ab, const std::string& good,
                        const std::string& bad) {
-  const int exit = run_interruptible(joined({ab, good, bad}, query.ab_flags));
+  const int exit = run_interruptible(joined(joined(ab, {good, bad}), query.ab_flags));
   throw_if_interrupted();
   const int code = bisect_code(exit);
   if (code == kGood) {
@@ -112,7 +100,7 @@ void expect_regression(const BisectQuery& query, const std::string& ab, const st
                     "above); a regression that small may need more --rounds",
                     query.bad, query.good, exit));
   }
-  if (code == kBisectGiveUp) usage_error("{} gave up with exit code {}, see above", ab, exit);
+  if (code == kBisectGiveUp) usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);
 }
 
 /// The lines of a git bisect log that name what is left when the rest was skipped.
@@ -146,20 +134,11 @@ int bisect_code(int exit) {
   }
 }
 
-void forget_git_environment() {
-  std::istringstream names(
-      run_program({"git", "rev-parse", "--local-env-vars"}, Output::capture).out);
-  for (std::string name; std::getline(names, name);) {
-    // Configuration is not a repository; containers pass safe.directory in it.
-    if (!name.starts_with("GIT_CONFIG")) unsetenv(name.c_str());
-  }
-}
-
 Culprit bisect(const BisectQuery& query, const Words& step) {
   forget_git_environment();
-  const std::string root = find_repository();
-  const std::string good = resolve(root, "--good", query.good);
-  const std::string bad = resolve(root, "--bad", query.bad);
+  const std::string root = find_repository(query.repo.empty() ? "." : query.repo);
+  const std::string good = commit_of(root, "--good", query.good);
+  const std::string bad = commit_of(root, "--bad", query.bad);
   if (good == bad) usage_error("--good and --bad are both {}; give two commits", good);
   if (git(root, {"merge-base", "--is-ancestor", good, bad}).exit != 0) {
     usage_error(
@@ -167,7 +146,7 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
         "{}`",
         query.good, query.bad, query.good, query.bad);
   }
-  const std::string ab = find_ab(root, query.ab);
+  const Words ab = find_ab(root, query);
 
   const InterruptGuard guard;
   expect_regression(query, ab, good, bad);
@@ -176,7 +155,8 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   if (started.exit != 0)
     throw Error(Exit::environment, fmt::format("git bisect start exited {}", started.exit));
   const Words run = joined({"git", "-C", worktree.path(), "bisect", "run"}, step);
-  const int exit = run_interruptible(joined(joined(run, {ab, good}), query.ab_flags));
+  const Words command = joined(joined({std::to_string(ab.size())}, ab), {good});
+  const int exit = run_interruptible(joined(joined(run, command), query.ab_flags));
   throw_if_interrupted();
   const std::string log = git(worktree.path(), {"bisect", "log"}).out;
   if (exit != 0) {

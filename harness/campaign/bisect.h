@@ -10,7 +10,8 @@ namespace moegate {
 
 struct BisectQuery {
   std::string good, bad;              // what the user calls them
-  std::string ab;                     // script; empty: ci/ab of the repository
+  std::string repo;                   // empty: the one around the current folder
+  std::vector<std::string> ab;        // command; empty: ci/ab of the repository
   std::vector<std::string> ab_flags;  // after its two commits
 };
 
@@ -26,16 +27,12 @@ constexpr int kBisectGiveUp = 128;  // git bisect run stops
 /// be tested (it does not build, crashes, or is inconclusive), 128 give up.
 int bisect_code(int exit);
 
-/// Unsets what ties git to a repository other than that of a folder it is given (GIT_DIR and so
-/// on): a hook sets it, and git bisect for its steps, whose A/B builds in other worktrees.
-void forget_git_environment();
-
-/// Bisects in a worktree of its own below .cache/ of the repository around the current folder; the
-/// user's checkout, index and branches are not touched, and the worktree is removed on every way
-/// out. `step`: a command that is run in the worktree with the commit checked out and exits as
-/// bisect_code says; the script, the good commit and the flags are appended. Throws Error(usage)
-/// when there is no repository, script or such commits, or the bad commit shows no regression;
-/// Error(inconclusive) when the A/B cannot tell; Error(interrupted) after Ctrl-C.
+/// Bisects in a worktree of its own in the user's cache; the user's checkout, index and branches are
+/// not touched, and the worktree is removed on every way out. `step`: a command that is run in the
+/// worktree with the commit checked out and exits as bisect_code says; the number of words of the A/B's
+/// command, these, the good commit and the flags are appended. Throws Error(usage) when there is no
+/// repository, script or such commits, or the bad commit shows no regression; Error(inconclusive) when
+/// the A/B cannot tell; Error(interrupted) after Ctrl-C.
 Culprit bisect(const BisectQuery& query, const std::vector<std::string>& step);
 
 }  // namespace moegate

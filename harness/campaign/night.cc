@@ -60,6 +60,13 @@ AbOptions replay_options(const GateInput& input, const std::string& program,
   ab.run.command = input.run.command;
   ab.run.tags["replay"] = std::to_string(input.run.id);
   ab.base.program = program;
+  ab.base.kernels = kernels_kept_with(program);
+  if (ab.base.kernels.empty() && !ab.run.worker.kernels.empty()) {
+    usage_error(
+        "--replay-program {}: {} has kernels from elsewhere, and none were kept with that program; "
+        "give one of out/artifacts",
+        program, describe(input.run));
+  }
   ab.base.label = "baseline's program";
   ab.head.label = fmt::format("replay of {}", describe(input.run));
   ab.suspects = suspects;
@@ -72,6 +79,7 @@ AbOptions replay_options(const GateInput& input, const std::string& program,
 std::string command_of(const RunOptions& run) {
   std::string command = "moegate run";
   for (const std::string& suite : run.suites) command += " --suite " + shell_word(suite);
+  for (const std::string& file : run.worker.kernels) command += " --kernels " + shell_word(file);
   if (run.worker.sample_seed != 0) {
     command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
   }
@@ -180,7 +188,7 @@ void measure(const NightOptions& options, const NightCalls& calls, const Hours& 
     run.deadline = hours.until(kMeasured);
     run.order_seed = draw_order_seed();
     const Tally tally = run_suites(run, 0, source);
-    keep_program(options.artifacts());
+    keep_program(options.artifacts(), options.kernels);
     night.run = tally.run;
     time.left_out = tally.left_out;
     time.seconds_per_row = tally.seconds_per_row;
@@ -210,6 +218,7 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
   try {
     WorkerOptions worker = verify_options(options, Task::verify).worker;
     worker.program = program;
+    worker.kernels = kernels_kept_with(program);
     source.start(worker);
     return true;
   } catch (const Error& error) {
@@ -261,7 +270,10 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   Replayed all;
   if (time.left_out) all.left_out = *time.left_out;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
-  if (!replays.empty() && program_hash(own_program()) != input.run.program) {
+  RunOptions measured;
+  measured.from_json(input.run.options);
+  const std::vector<std::string>& kernels = measured.worker.kernels;
+  if (!replays.empty() && program_hash(own_program(), kernels) != input.run.program) {
     usage_error(
         "--replay-program: {} was measured by another program than this one; let that one judge it",
         describe(input.run));
@@ -316,6 +328,7 @@ RunOptions verify_options(const NightOptions& options, Task task) {
   RunOptions run;
   run.suites = {"tiny"};
   run.worker.device = options.device;
+  run.worker.kernels = options.kernels;
   run.worker.task = task;
   run.worker.sample_seed = options.sample_seed;
   return run;
@@ -335,6 +348,7 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   run.suites = options.suites;
   if (run.suites.empty()) run.suites = {host ? "smoke" : "nightly"};
   run.worker.device = options.device;
+  run.worker.kernels = options.kernels;
   run.rounds = options.rounds > 0 ? options.rounds : host ? 3 : 5;
   run.db = options.db();
   run.label = "nightly-" + now;
@@ -349,6 +363,7 @@ RunOptions canary_options(const NightOptions& options) {
   run.filter = "tokens=16(,|$)";
   run.axes["launch"] = {"graph"};
   run.worker.device = options.device;
+  run.worker.kernels = options.kernels;
   run.db = options.db();
   run.tags["selftest"] = "1";
   run.command = fmt::format(
@@ -378,7 +393,8 @@ Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& 
   // A program of another age may not be one to talk to: then the stored numbers decide.
   const auto its_program = [&](const BaselineHeader& baseline) -> std::string {
     const std::string program = program_of(baseline, {options.artifacts(), home() / "artifacts"},
-                                           calls.build, hours.end().left());
+                                           calls.build, hours.end().left(),
+                                           !options.kernels.empty());
     return program.empty() || answers(program, options, calls, source) ? program : "";
   };
   night.exits.gate = exit_of(calls, [&] {

@@ -87,6 +87,7 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
 struct NightOptions {
   std::vector<std::string> suites;  // empty: `nightly` on a GPU, `smoke` on a host
   std::string device;               // host, cuda or cuda:N
+  std::vector<std::string> kernels;  // WorkerOptions
   Backend backend = Backend::host;  // of the device
   int rounds = 0;                   // 0: 5 on a GPU, where they decide what can be seen; else 3
   std::string out = "out";          // folder of the store and of the kept programs

@@ -19,6 +19,39 @@ namespace moegate {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Of a kept program: the folder of its kernels, and the file there that names them in their order.
+constexpr const char *kKernels = "kernels", *kList = "list";
+
+/// A file of kernels, and of Python what it may import from its folder.
+std::vector<fs::path> parts_of(const fs::path& file) {
+  if (file.extension() != ".py") return {file};
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(file.parent_path())) {
+    if (entry.is_regular_file() && entry.path().extension() == ".py") parts.push_back(entry);
+  }
+  std::ranges::sort(parts);
+  return parts;
+}
+
+/// A folder for each: two may have the same name.
+void keep_kernels(const std::vector<std::string>& files, const fs::path& folder,
+                  std::error_code& error) {
+  fs::create_directories(folder, error);
+  std::ofstream list(folder / kList);
+  for (size_t i = 0; i < files.size() && !error; ++i) {
+    const fs::path file = files[i], number = std::to_string(i);
+    fs::create_directories(folder / number, error);
+    for (const fs::path& part : parts_of(file)) {
+      if (!error) fs::copy_file(part, folder / number / part.filename(), error);
+    }
+    list << (number / file.filename()).string() << '\n';
+  }
+}
+
+}  // namespace
+
 std::string program_hash(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<char> block(size_t{1} << 20);
@@ -32,9 +65,27 @@ std::string program_hash(const std::string& path) {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
-std::string keep_program(const std::string& folder) {
+std::string program_hash(const std::string& path, const std::vector<std::string>& kernels) {
+  std::string all = program_hash(path);
+  if (kernels.empty()) return all;
+  for (const std::string& file : kernels) {
+    for (const fs::path& part : parts_of(file)) all += program_hash(part.string());
+  }
+  return fmt::format("{:016x}{:016x}", hash_bytes(all.data(), all.size(), 1),
+                     hash_bytes(all.data(), all.size()));
+}
+
+std::vector<std::string> kernels_kept_with(const std::string& program) {
+  const fs::path folder = fs::path(program).parent_path().parent_path() / kKernels;
+  std::vector<std::string> files;
+  std::ifstream list(folder / kList);
+  for (std::string name; std::getline(list, name);) files.push_back((folder / name).string());
+  return files;
+}
+
+std::string keep_program(const std::string& folder, const std::vector<std::string>& kernels) {
   const fs::path self = fs::canonical(own_program());
-  const fs::path kept = fs::path(folder) / program_hash(self.string());
+  const fs::path kept = fs::path(folder) / program_hash(self.string(), kernels);
   const fs::path copy = kept / "bin" / "moegate";
   std::error_code error;
   if (fs::exists(copy, error)) return copy.string();
@@ -46,6 +97,7 @@ std::string keep_program(const std::string& folder) {
   if (!error && fs::is_directory(libraries)) {
     fs::copy(libraries, filling / "lib", fs::copy_options::recursive, error);
   }
+  if (!error && !kernels.empty()) keep_kernels(kernels, filling / kKernels, error);
   if (!error) fs::rename(filling, kept, error);
   if (error && !fs::exists(copy)) {  // another process may have been first
     usage_error("{}: the program cannot be kept there: {}", folder, error.message());
@@ -56,18 +108,19 @@ std::string keep_program(const std::string& folder) {
 }
 
 std::string program_of(const BaselineHeader& baseline, const std::vector<fs::path>& artifacts,
-                       const BuildCommit& build, double seconds) {
-  for (const std::string& name : {baseline.program, baseline.git_sha}) {
+                       const BuildCommit& build, double seconds, bool has_kernels) {
+  const std::string commit = has_kernels ? "" : baseline.git_sha;
+  for (const std::string& name : {baseline.program, commit}) {
     for (const fs::path& folder : artifacts) {
       const fs::path kept = folder / name / "bin" / "moegate";
       if (!name.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
     }
   }
   std::string built;
-  if (!baseline.git_sha.empty()) {
+  if (!commit.empty()) {
     say("suite {}: the baseline's program is not in {}; building it from {}\n", baseline.suite,
-        artifacts.front().string(), baseline.git_sha);
-    built = build(baseline.git_sha, seconds);
+        artifacts.front().string(), commit);
+    built = build(commit, seconds);
   }
   if (built.empty()) {
     say("suite {}: without its baseline's program, the stored numbers decide\n", baseline.suite);

@@ -15,21 +15,30 @@ namespace moegate {
 /// read.
 std::string program_hash(const std::string& path);
 
-/// Copies the program that measures (own_program()), and the shared libraries that were installed
-/// with it, to FOLDER/<content hash>/, once; returns the path of the copy, which can be replayed
-/// later. Throws Error(usage) when the folder cannot be written.
-std::string keep_program(const std::string& folder);
+/// The same of a program with files of kernels: their contents count, and of a file of Python those of
+/// the .py files beside it.
+std::string program_hash(const std::string& path, const std::vector<std::string>& kernels);
+
+/// Copies the program that measures (own_program()), the shared libraries that were installed with it
+/// and the files of kernels (of Python: with the .py files beside it) to FOLDER/<content hash>/, once;
+/// returns the path of the copy, which can be replayed later. Throws Error(usage) when the folder cannot
+/// be written.
+std::string keep_program(const std::string& folder, const std::vector<std::string>& kernels = {});
+
+/// The files of kernels that were kept with a program; none where there are none.
+std::vector<std::string> kernels_kept_with(const std::string& program);
 
 /// Builds the program of a commit; returns its path, or nothing when that cannot be done in so many
 /// seconds.
 using BuildCommit = std::function<std::string(const std::string& commit, double seconds)>;
 
 /// The program that a baseline was measured with: kept in one of the folders `artifacts` by its hash
-/// or its commit, else built again from its commit. Says on stderr what it lacks; empty when it is
+/// or its commit, else built again from its commit. With kernels from elsewhere only by its hash, which
+/// they are part of. Says on stderr what it lacks; empty when it is
 /// not to be had in so many seconds.
 std::string program_of(const BaselineHeader& baseline,
                        const std::vector<std::filesystem::path>& artifacts,
-                       const BuildCommit& build, double seconds);
+                       const BuildCommit& build, double seconds, bool has_kernels = false);
 
 /// Removes all but the `keep` programs that were kept last.
 void prune_programs(const std::filesystem::path& artifacts, size_t keep);

@@ -35,7 +35,8 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.dirty = hello.dirty;
   info.build = hello.build;
   info.program =
-      program_hash(options.worker.program.empty() ? own_program() : options.worker.program);
+      program_hash(options.worker.program.empty() ? own_program() : options.worker.program,
+                   options.worker.kernels);
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate ab: two programs, or two variants of this one, against each other.
 #include <cstdlib>
+#include <filesystem>
 
 #include "harness/campaign/ab.h"
+#include "harness/campaign/git.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -21,6 +23,62 @@ struct AbCommand {
   JudgingOptions judging;
 };
 
+/// Two commits of another repository.
+struct Commits {
+  std::optional<std::string> repo;
+  std::string base, head, build;
+};
+
+po::options_description commit_flags(Commits& commits) {
+  po::options_description flags("Which commits of another repository");
+  flags.add_options()  //
+      ("repo", into(commits.repo)->value_name("DIR"),
+       "compares the kernels of two of its commits; --kernels names their file in it")  //
+      ("base", po::value(&commits.base)->value_name("REF"),
+       "commit, branch or tag before (positional)")  //
+      ("head", po::value(&commits.head)->value_name("REF"),
+       "and after (positional; default: what is checked out, uncommitted changes included)")  //
+      ("build", po::value(&commits.build)->value_name("CMD"),
+       "builds a checkout, in its folder; once per commit");
+  return flags;
+}
+
+/// A file that --kernels named, as it is called in the repository. Throws Error(usage).
+std::filesystem::path in_repository(const std::string& file, const std::string& root) {
+  const std::filesystem::path path = file;
+  if (path.is_relative()) return path;
+  const auto below = path.lexically_relative(root);
+  if (below.empty() || *below.begin() == "..") {
+    usage_error("--kernels {}: is not in --repo {}, of which two commits are compared", file, root);
+  }
+  return below;
+}
+
+/// Checks both commits out, builds them, and gives each side the kernels of its own.
+void use_commits(const Commits& commits, AbOptions& ab) {
+  forget_git_environment();
+  const std::string root = checkout_around(*commits.repo);
+  if (root.empty()) usage_error("--repo {}: is in no git repository", *commits.repo);
+  if (commits.base.empty()) usage_error("ab --repo: which commit is the base? give --base REF");
+  if (ab.run.worker.kernels.empty()) {
+    usage_error("ab --repo: which file of {} has the kernels? give --kernels FILE", root);
+  }
+  const auto use = [&](AbSide& side, const char* flag, const std::string& name) {
+    const Checkout checkout = check_out(root, flag, name, commits.build);
+    for (const std::string& file : ab.run.worker.kernels) {
+      side.kernels.push_back((checkout.folder / in_repository(file, root)).string());
+    }
+    constexpr size_t kShort = 12;
+    side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name,
+                             checkout.commit.substr(0, kShort));
+    side.tags = {{"repository", std::filesystem::path(root).filename()},
+                 {"commit", checkout.commit}};
+  };
+  use(ab.base, "--base", commits.base);
+  use(ab.head, "--head", commits.head);
+  ab.run.worker.kernels.clear();
+}
+
 po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& variants,
                                  bool& measure_identical) {
   ab.base.label = "base";
@@ -31,6 +89,9 @@ po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& varian
        "the moegate before (default: this one); `ci/ab` builds them from commits")  //
       ("head-program", po::value(&ab.head.program)->value_name("PATH"),
        "the moegate after (default: this one)")  //
+      ("base-kernels", kernels_of(ab.base.kernels),
+       "kernels of the base (see --kernels), where the sides differ in them")                   //
+      ("head-kernels", kernels_of(ab.head.kernels), "kernels of the head")                      //
       ("variant", po::value(&variants)->value_name("V"),
        "given twice: the first variant is the base, the second the head, of one program")    //
       ("base-label", po::value(&ab.base.label)->default_value("base")->value_name("L"), "")  //
@@ -60,7 +121,7 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
     }
     ab.base.variant = variants[0];
     ab.head.variant = variants[1];
-  } else if (ab.base.program.empty() && ab.head.program.empty()) {
+  } else if (ab.base.program.empty() && ab.head.program.empty() && ab.base.kernels.empty()) {
     usage_error(
         "ab: nothing to compare; give --base-program or --variant A --variant B (or use "
         "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
@@ -81,13 +142,23 @@ std::optional<AbCommand> read_ab(const Args& args) {
   AbOptions& ab = command.ab;
   std::vector<std::string> variants;
   bool measure_identical = false;
+  Commits commits;
   po::options_description flags = ab_flags(ab, variants, measure_identical);
+  flags.add(commit_flags(commits));
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
   flags.add(judging_flags(command.judging, kFailOnOfAb));
   if (!parse("moegate ab --base-program P --suite S [options]\n"
-             "       moegate ab --variant A --variant B --suite S [options]",
-             flags, args)) {
+             "       moegate ab --variant A --variant B --suite S [options]\n"
+             "       moegate ab --repo DIR BASE [HEAD] --kernels FILE --suite S [options]",
+             flags, args, {"base", "head"})) {
     return std::nullopt;
+  }
+  if (commits.repo) {
+    use_commits(commits, ab);
+  } else if (!commits.base.empty() || !commits.build.empty()) {
+    usage_error(
+        "ab: --base, --head and --build are commits of another repository; give --repo DIR "
+        "(commits of this one: `ci/ab BASE [HEAD]`)");
   }
   check_ab(ab, variants);
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.

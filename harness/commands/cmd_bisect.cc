@@ -3,7 +3,9 @@
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/bisect.h"
+#include "harness/campaign/git.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "harness/base/pattern.h"
@@ -25,7 +27,8 @@ constexpr const char* kFailOn = "latency,accuracy,coverage,environment,inconclus
 struct BisectFlags {
   std::optional<std::string> cases, variant, good, device;
   std::string bad = "HEAD", ab;
-  std::vector<std::string> suites;
+  std::optional<std::string> repo, build;
+  std::vector<std::string> suites, kernels;
   std::optional<int> rounds;
 };
 
@@ -44,6 +47,12 @@ po::options_description bisect_flags(BisectFlags& typed) {
        "process pairs that decide a step (default: of ci/ab)")  //
       ("device", into(typed.device)->value_name("D"),
        "auto, host, cuda or cuda:N (default: of ci/ab)")  //
+      ("repo", into(typed.repo)->value_name("DIR"),
+       "commits of this repository, whose kernels are in --kernels")  //
+      ("kernels", po::value(&typed.kernels)->value_name("FILE"),
+       "with --repo: a file of kernels in it; may be repeated")  //
+      ("build", into(typed.build)->value_name("CMD"),
+       "with --repo: builds a checkout, in its folder")  //
       ("ab", po::value(&typed.ab)->default_value("")->value_name("PATH"),
        "script that compares two commits (default: ci/ab of the repository)");
   return flags;
@@ -78,6 +87,19 @@ std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
   return flags;
 }
 
+/// What the A/B of another repository's commits needs to be told; steps run in another folder.
+void add_repository(const BisectFlags& typed, BisectQuery& query) {
+  if (typed.kernels.empty()) {
+    usage_error("bisect --repo: which file of it has the kernels? give --kernels");
+  }
+  query.repo = std::filesystem::absolute(*typed.repo).string();
+  query.ab = {std::filesystem::read_symlink("/proc/self/exe").string(), "ab"};
+  std::vector<std::string>& flags = query.ab_flags;
+  flags.insert(flags.end(), {"--repo", query.repo});
+  for (const std::string& file : typed.kernels) flags.insert(flags.end(), {"--kernels", file});
+  if (typed.build) flags.insert(flags.end(), {"--build", *typed.build});
+}
+
 std::optional<BisectQuery> read_bisect(const Args& args) {
   BisectFlags typed;
   if (!parse("moegate bisect --case REGEX --variant V --good COMMIT [options]", bisect_flags(typed),
@@ -88,7 +110,8 @@ std::optional<BisectQuery> read_bisect(const Args& args) {
   query.ab_flags = flags_of_ab(typed);
   query.good = required(typed.good, "good");
   query.bad = typed.bad;
-  query.ab = typed.ab;
+  if (!typed.ab.empty()) query.ab = {typed.ab};
+  if (typed.repo) add_repository(typed, query);
   return query;
 }
 
@@ -105,12 +128,17 @@ int cmd_bisect(const Args& args) {
 }
 
 int cmd_bisect_step(const Args& args) try {
-  if (args.size() < 2) usage_error("bisect-step is run by `moegate bisect`, not by hand");
+  const size_t words = args.empty() ? 0 : std::strtoul(args[0].c_str(), nullptr, 10);
+  if (words == 0 || args.size() < words + 2) {
+    usage_error("bisect-step is run by `moegate bisect`, not by hand");
+  }
   forget_git_environment();
   const Finished head = run_program({"git", "rev-parse", "HEAD"}, Output::capture);
   if (head.exit != 0) usage_error("bisect-step: the current folder is in no git repository");
-  std::vector<std::string> command = {args[0], args[1], head.out.substr(0, head.out.find('\n'))};
-  command.insert(command.end(), args.begin() + 2, args.end());
+  const auto flags = args.begin() + static_cast<ptrdiff_t>(words) + 2;  // behind the good commit
+  std::vector<std::string> command(args.begin() + 1, flags);
+  command.push_back(head.out.substr(0, head.out.find('\n')));
+  command.insert(command.end(), flags, args.end());
   return bisect_code(run_program(command, Output::show).exit);
 } catch (const std::exception& e) {
   // Here and not in main.cc, because git takes the exit codes of errors for "bad".

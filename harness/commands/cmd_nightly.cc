@@ -55,6 +55,7 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   night.sample_seed = number_of(today());
   flags.add(sample_seed_flag(night.sample_seed));
   flags.add(device_flag(night.device));
+  flags.add(kernels_flag(night.kernels));
   flags.add_options()  //
       ("out", into(out)->value_name("DIR"),
        "folder of the results (default: out/ of the tool's home)")  //

@@ -110,7 +110,8 @@ int cmd_run(const Args& args) {
   }
   const Tally tally = run_suites(run, command->resume, worker_processes());
   if (command->keep_artifact) {
-    keep_program((std::filesystem::path(run.db).parent_path() / "artifacts").string());
+    keep_program((std::filesystem::path(run.db).parent_path() / "artifacts").string(),
+                 run.worker.kernels);
   }
   if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
   fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));

@@ -90,16 +90,20 @@ Flag device_flag(std::string& device) {
   return flag("device", bound(device)->value_name("D"), "auto, host, cuda or cuda:N");
 }
 
-Flag kernels_flag(std::vector<std::string>& files) {
+po::typed_value<std::vector<std::string>>* kernels_of(std::vector<std::string>& files) {
   const auto read = [&](const std::vector<std::string>& given) {
     for (const std::string& file : given) {
+      // What is not there may be of another repository (ab --repo); else the worker refuses it.
       std::error_code error;
       const auto path = std::filesystem::canonical(file, error);
-      if (error) usage_error("--kernels {}: {}", file, error.message());
-      files.push_back(path);
+      files.push_back(error ? file : path.string());
     }
   };
-  return flag("kernels", po::value<std::vector<std::string>>()->notifier(read)->value_name("FILE"),
+  return po::value<std::vector<std::string>>()->notifier(read)->value_name("FILE");
+}
+
+Flag kernels_flag(std::vector<std::string>& files) {
+  return flag("kernels", kernels_of(files),
               "also the kernels of this module (.so) or file of Python (.py); may be repeated");
 }
 

@@ -34,7 +34,9 @@ Flag format_flag(Format& format, const char* about = "md, csv or json");
 Flag suite_flag(std::vector<std::string>& suites);
 Flag sample_seed_flag(uint64_t& seed);
 Flag device_flag(std::string& device);
-/// Files of kernels. Throws Error(usage) for one that is not there.
+/// Files of kernels, by absolute paths where they are there.
+boost::program_options::typed_value<std::vector<std::string>>* kernels_of(
+    std::vector<std::string>& files);
 Flag kernels_flag(std::vector<std::string>& files);
 /// Of the device that a --device names, without opening it: that pins this process, and with it the
 /// workers.

@@ -2,7 +2,10 @@
 #include "harness/plugin/plugin.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <sstream>
 
@@ -72,6 +75,7 @@ void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then) {
   std::vector<std::string> python;
   for (const std::string& file : files) {
+    if (access(file.c_str(), R_OK) != 0) usage_error("--kernels {}: {}", file, std::strerror(errno));
     if (file.ends_with(".py")) {
       python.push_back(file);
     } else {
