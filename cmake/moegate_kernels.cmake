@@ -3,7 +3,8 @@
 # loads (moegate_add_kernels, of the installed SDK). Installed beside object_code.cmake.
 include_guard()
 include(CheckCompilerFlag)
-if(CMAKE_CUDA_COMPILER)
+get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if("CUDA" IN_LIST languages)
   check_compiler_flag(CUDA -frandom-seed=moegate nvcc_takes_seed)
   # CMake 3.25.1 does not know that nvcc has had C++20 since CUDA 12.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

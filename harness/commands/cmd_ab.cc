@@ -69,8 +69,10 @@ void use_commits(const Commits& commits, AbOptions& ab) {
       side.kernels.push_back((checkout.folder / in_repository(file, root)).string());
     }
     constexpr size_t kShort = 12;
-    side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name,
-                             checkout.commit.substr(0, kShort));
+    side.label = checkout.commit.substr(0, kShort);
+    if (name != checkout.commit) {
+      side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name, side.label);
+    }
     side.tags = {{"repository", std::filesystem::path(root).filename()},
                  {"commit", checkout.commit}};
   };

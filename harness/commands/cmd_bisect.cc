@@ -92,11 +92,14 @@ void add_repository(const BisectFlags& typed, BisectQuery& query) {
   if (typed.kernels.empty()) {
     usage_error("bisect --repo: which file of it has the kernels? give --kernels");
   }
-  query.repo = std::filesystem::absolute(*typed.repo).string();
+  query.repo = checkout_around(*typed.repo);
+  if (query.repo.empty()) usage_error("--repo {}: is in no git repository", *typed.repo);
   query.ab = {std::filesystem::read_symlink("/proc/self/exe").string(), "ab"};
   std::vector<std::string>& flags = query.ab_flags;
   flags.insert(flags.end(), {"--repo", query.repo});
-  for (const std::string& file : typed.kernels) flags.insert(flags.end(), {"--kernels", file});
+  for (const std::filesystem::path file : typed.kernels) {
+    flags.insert(flags.end(), {"--kernels", (std::filesystem::path(query.repo) / file).string()});
+  }
   if (typed.build) flags.insert(flags.end(), {"--build", *typed.build});
 }
 

@@ -2,6 +2,7 @@
 #include "harness/plugin/plugin.h"
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,46 @@ std::string stamp_in(const std::string& file) {
   return bytes.substr(at, bytes.find('\0', at) - at);
 }
 
+[[noreturn]] void tell_and_end(const char* why) {
+  const ssize_t ignored = write(STDOUT_FILENO, why, std::strlen(why));
+  _exit(ignored < 0 ? 2 : 1);
+}
+
+/// Loads the module in a child process, because nothing can be caught that is thrown while the loader
+/// runs. Why it cannot be loaded; empty when it can.
+std::string trial(const std::string& file) {
+  int ends[2];
+  if (pipe(ends) != 0) return "";
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    std::set_terminate([] {
+      try {
+        std::rethrow_exception(std::current_exception());
+      } catch (const std::exception& e) {
+        tell_and_end(e.what());
+      } catch (...) {
+        tell_and_end("it throws something that is no std::exception");
+      }
+    });
+    dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // what it says of a failure is heard outside
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string told;
+  char block[512];
+  for (ssize_t n; (n = read(ends[0], block, sizeof block)) > 0;) told.append(block, static_cast<size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    return fmt::format("dies of signal {} ({}) while it is loaded", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  }
+  return told.empty() ? "" : "fails while it is loaded: " + told;
+}
+
 void open_module(const std::string& file) {
   const std::string stamp = stamp_in(file);
   if (stamp.empty()) {
@@ -37,12 +78,10 @@ void open_module(const std::string& file) {
   }
   const std::string fault = stamp_fault(stamp, MOEGATE_STAMP);
   if (!fault.empty()) usage_error("--kernels {}: {}", file, fault);
+  const std::string why = trial(file);
+  if (!why.empty()) usage_error("--kernels {}: {}", file, why);
   // Never closed: what it registered is code of it.
-  try {
-    if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
-  } catch (const std::exception& e) {
-    usage_error("--kernels {}: fails while it is loaded: {}", file, e.what());
-  }
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
   usage_error("--kernels {}: cannot be loaded: {}", file, dlerror());
 }
 

@@ -82,7 +82,11 @@ void add_operator(const json& stated) {
     for (const json& name : names) before.push_back({.variant = name});
   }
   entry.validate = [number](const Case& c) {
-    ask_python(number, "validate", 0, nullptr, c.params, Exit::usage);
+    try {
+      ask_python(number, "validate", 0, nullptr, c.params);
+    } catch (const Error& e) {
+      usage_error("{}: {}", c.where(), e.what());
+    }
   };
   entry.make = [number](Device& device, const Case& c) {
     return std::make_unique<PythonProblem>(device, c, number);
@@ -152,11 +156,6 @@ json packed(int64_t number, const json& asked) {
     usage_error("there is no workspace; state it: @moegate.variant(..., workspace=bytes_of_case)");
   }
   const std::string layout = asked.at("layout");
-  if (asked.at("shape").is_null()) {
-    json made = describe_tensor(problem.packed(layout));
-    made["dtype"] = asked.at("dtype");
-    return made;
-  }
   const auto shape = asked.at("shape").get<std::vector<int64_t>>();
   const DType dtype = dtype_of(asked.at("dtype"));
   size_t bytes = size_of(dtype);
@@ -262,13 +261,13 @@ PythonMain open_python(const Place& place) {
 }  // namespace
 
 json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
-                const json& argument, Exit code) {
+                const json& argument) {
   Interpreter& python = interpreter();
   python.said.clear();
   const std::string text = argument.is_null() ? "" : argument.dump();
   const int failed =
       python.dispatch(number, what, problem, stream, text.empty() ? nullptr : text.c_str());
-  if (failed != 0) throw Error(code, python.said);
+  if (failed != 0) throw Error(Exit::internal, python.said);
   return python.said.empty() ? json() : json::parse(python.said);
 }
 

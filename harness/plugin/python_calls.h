@@ -22,7 +22,7 @@ struct PythonCalls {
   const char* (*describe)(int64_t problem);
   /// Copies a whole tensor to (1) or from (0) the device.
   const char* (*move)(int64_t problem, const char* tensor, void* host, int64_t bytes, int up);
-  /// {layout, shape, dtype}: packed weights, made where there is a shape; layout null: the workspace.
+  /// {layout, shape, dtype}: packed weights, made where there are none; layout null: the workspace.
   const char* (*packed)(int64_t problem, const char* asked);
   /// Hands in the truth of an output.
   const char* (*expect)(int64_t problem, const char* output, void* truth, int64_t elements);

@@ -12,10 +12,10 @@
 
 namespace moegate {
 
-/// Asks Python: PythonDispatch with its answer, null where there is none. Throws Error(code) with the
-/// last line of its traceback.
+/// Asks Python: PythonDispatch with its answer, null where there is none. Throws Error(internal) with
+/// the last line of its traceback; the whole of it goes to stderr.
 nlohmann::json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
-                          const nlohmann::json& argument, Exit code = Exit::internal);
+                          const nlohmann::json& argument);
 
 /// The problem's number, given now where it has none or was one of another case.
 int64_t number_of(Problem& problem, const Case& c);

@@ -45,7 +45,7 @@ class Calls:
         self.functions = functions
 
     def packed(self, handle, layout, shape, dtype):
-        asked = {"layout": layout, "dtype": dtype, "shape": None if shape is None else list(shape)}
+        asked = {"layout": layout, "dtype": dtype, "shape": list(shape)}
         return self._answer(self.functions.packed(handle, _text(asked)))
 
     def workspace(self, handle):
@@ -191,11 +191,11 @@ def _last_line(error):
 
 
 def _load(path):
-    """Imports a file under its own name, with its folder on the path."""
-    name = os.path.splitext(os.path.basename(path))[0]
+    """Imports a file, its folder last on the path: one called operator.py must not be everybody's `operator`."""
+    name = "kernels_of_" + os.path.splitext(os.path.basename(path))[0]
     folder = os.path.dirname(path)
     if folder not in sys.path:
-        sys.path.insert(1, folder)
+        sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -278,9 +278,12 @@ class Host:
                 self.functions.answer(_text(result))
             return 0
         except Exception as error:  # noqa: BLE001: whatever a kernel raises is its row's fault
-            traceback.print_exc()
-            sys.stderr.flush()
-            self.functions.answer(_last_line(error).encode())
+            if what == b"validate" and isinstance(error, ValueError):
+                self.functions.answer(str(error).encode())
+            else:
+                traceback.print_exc()
+                sys.stderr.flush()
+                self.functions.answer(_last_line(error).encode())
             return 1
 
 

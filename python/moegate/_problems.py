@@ -105,12 +105,14 @@ class Problem:
 
     def __init__(self, calls, handle, description):
         self._calls, self._handle = calls, handle
+        self._packed = {}
         self._backend = description["backend"]
         self.stream = description["stream"]
         self._ordinal = 0 if self._backend == "host" else current_device()
         self._add_params(description["params"])
         for tensor in description["tensors"]:
-            setattr(self, tensor["name"], self._view(tensor))
+            if tensor["role"] != "workspace":  # a larger one may take its place
+                setattr(self, tensor["name"], self._view(tensor))
 
     def _add_params(self, params):
         self.params = params
@@ -133,8 +135,11 @@ class Problem:
 
     def packed(self, layout, shape=None, dtype="uint8"):
         """A tensor of weights laid out anew: prepare() names its shape and fills it, launch() finds it by its name.
-        It lives as long as the problem, and all variants that name it share it."""
-        return self._view(self._calls.packed(self._handle, layout, shape, dtype))
+        It lives as long as the problem; variants that name it share it."""
+        if shape is not None:
+            made = self._calls.packed(self._handle, layout, shape, dtype)
+            self._packed[layout] = self._view(made)
+        return self._packed[layout]
 
 
 def address(array):

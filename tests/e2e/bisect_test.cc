@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bisect end to end in a scratch repository, with a stand-in for ci/ab: every commit holds
 // the exit code that an A/B of it would have.
+#include <cstdlib>
+
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -28,7 +30,9 @@ class BisectTest : public ProgramTest {
   }
   static constexpr const char* kCase = "--case 'tokens=8(,|$)' --variant fused ";
 
+  ~BisectTest() override { unsetenv("XDG_CACHE_HOME"); }
   BisectTest() {
+    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     write("fake_ab", R"sh(#!/bin/sh
 root=$(cd "$(dirname "$0")/.." && pwd)
 echo "$@" >>"$root/../arguments"
@@ -47,7 +51,7 @@ exit "$code"
   /// Nothing of the bisection is left, and what the user had is as it was.
   void expect_clean() const {
     const Outcome state = shell(
-        "cd repo && git worktree list | wc -l && git for-each-ref refs/bisect && ls -A .cache "
+        "cd repo && git worktree list | wc -l && git for-each-ref refs/bisect && ls -A ../cache/moegate/* "
         "2>/dev/null; ls .git | grep BISECT; ls -A .git/worktrees 2>/dev/null; "
         "git symbolic-ref --short HEAD && git status --porcelain && tail -1 name");
     EXPECT_EQ(state.out, "1\nwork\n M name\nmine\n") << state.err;

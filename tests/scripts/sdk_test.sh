@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A project that knows moegate only as an installed folder builds a module of kernels; the installed program
+# verifies them, refuses what does not fit, and compares two commits of them.
+#
+#   tests/scripts/sdk_test.sh BUILD [NVCC]
+set -euo pipefail
+# shellcheck source=tests/scripts/installed_folder.sh
+. "$(dirname "$0")/installed_folder.sh"
+build=$1 nvcc=${2-}
+sdk=$scratch/sdk
+cmake --install "$build" --prefix "$sdk" >"$scratch/installed"
+moegate=$sdk/bin/moegate
+export XDG_CACHE_HOME=$scratch/cache GIT_CONFIG_GLOBAL=/dev/null CCACHE_DISABLE=1
+
+cp -r "$root/examples/cpp" "$scratch/mine"
+cd "$scratch/mine"
+configure="cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH=$sdk"
+[ -z "$nvcc" ] || configure="$configure -DCMAKE_CUDA_COMPILER=$nvcc"
+expect "the example is configured" 0 "$(code bash -c "$configure")"
+expect "and builds" 0 "$(code cmake --build build)"
+module=build/my_kernels.so
+verify() { "$moegate" verify --device host --suite row_norm.suite --kernels "$@"; }
+
+expect "kernels are listed" 0 "$(code "$moegate" list kernels --kernels $module --kernel 'eight_sums|two_columns')"
+expect "of an operator of its own, and of ours" "moe_sum row_norm" "$(sed -n 's/^| \([a-z_]*\) .*host.*/\1/p' "$scratch/printed" | xargs)"
+expect "and are right" 0 "$(code verify $module)"
+expect "all of them" 1 "$(grep -c '4 ok' "$scratch/printed")"
+expect "their controls are rejected" 0 "$(code verify $module --controls)"
+expect "a variant of ours is right" 0 "$(code "$moegate" verify --device host --suite tiny --kernel two_columns --kernels $module)"
+
+# refused WHAT WHY FILE
+refused() {
+  expect "$1 is refused" 2 "$(code verify "$3")"
+  expect "and why" 1 "$(grep -c -- "$2" "$scratch/printed")"
+}
+refused "a file that is not there" "No such file" build/none.so
+echo nothing >nothing.so
+refused "what is no module" "is no module of kernels" nothing.so
+sed 's/SDK: 1/SDK: 7/' $module >other_sdk.so
+refused "a module of another SDK" "was built with 'SDK: 7', this program with 'SDK: 1'" other_sdk.so
+sed 's/compiler: [a-z]++ /compiler: x++ /' $module >other_compiler.so
+refused "a module of another compiler" "was built with 'compiler: x++" other_compiler.so
+cp $module twice.so
+expect "two of the same kernels are refused" 2 "$(code verify $module --kernels twice.so)"
+expect "by name" 1 "$(grep -c "operator 'row_norm' is defined twice" "$scratch/printed")"
+
+cat >>CMakeLists.txt <<'EOF'
+moegate_add_kernels(throws broken/throws.cc)
+moegate_add_kernels(orphan broken/orphan.cc)
+EOF
+mkdir broken
+echo '#include <stdexcept>
+static const int thrown = [] { throw std::runtime_error("not today"); return 0; }();' >broken/throws.cc
+cat >broken/orphan.cc <<'EOF'
+#include "harness/kernel/kernel.h"
+struct None : moegate::Problem { static constexpr const char* kOp = "none"; };
+static const moegate::Kernel<None> kernel({.name = "v", .backend = moegate::Backend::host, .launch = [](None&, const moegate::Launch&) {}});
+EOF
+expect "broken modules build" 0 "$(code cmake --build build)"
+refused "a module that throws" "fails while it is loaded: not today" build/throws.so
+refused "a variant of no operator" "operator 'none', which does not exist" build/orphan.so
+
+# Two commits of a repository that builds a module: a comment changes nothing, more work does.
+git() { command git -c user.name=a -c user.email=a@b "$@"; }
+rm -rf broken build ./*.so
+git init -q -b work .
+cp "$root/examples/cpp/CMakeLists.txt" .
+sed -i 's/enable_language(CUDA)//; s/set(cuda_sources.*//' CMakeLists.txt
+git add -A && git commit -q -m base && git tag base
+sed -i '1s/^/\/\/ a comment\n/' row_norm/eight_sums.cc
+git commit -q -a -m comment && git tag comment
+sed -i 's/^    for (const float sum/    for (int again = 0; again < 60; ++again) for (int64_t i = 0; i < whole; ++i) { asm volatile("" ::: "memory"); sums[i % kSums] += 0 * x[i]; }\n&/' row_norm/eight_sums.cc
+git commit -q -a -m slower && git tag slower
+compare() {
+  "$moegate" ab --repo . "$@" --kernels build/my_kernels.so --build "${configure/ -DCMAKE_CUDA_COMPILER*/} && cmake --build build" \
+    --device host --suite row_norm.suite --kernel eight_sums --rounds 2 --db "$scratch/ab.sqlite"
+}
+expect "a comment is no change" 0 "$(code compare base comment)"
+expect "the code is the same, wherever it was built" 1 "$(grep -c '2 identical' "$scratch/printed")"
+expect "more work fails" 10 "$(code compare base slower)"
+finish
