@@ -100,6 +100,7 @@ void add_variant(const json& stated) {
   const auto gives = [&](const char* name) { return std::ranges::count(has, name) > 0; };
   const auto call = [number](const char* what) {
     return [number, what](Problem& problem, const Launch& where) {
+      problem.reset_layout();
       ask_python(number, what, number_of(problem), where.stream, nullptr);
     };
   };
@@ -276,7 +277,7 @@ Registry attached_to_python(const Registry& registry) {
   for (OpEntry& op : attached.ops) {
     op.make = [make = op.make](Device& device, const Case& c) {
       auto problem = make(device, c);
-      number_of(*problem, c);
+      give_number(*problem, c);
       return problem;
     };
   }

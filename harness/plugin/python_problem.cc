@@ -67,18 +67,18 @@ DType dtype_of(const std::string& name) {
   usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32 or uint8", name);
 }
 
-int64_t number_of(Problem& problem, const Case& c) {
+int64_t give_number(Problem& problem, const Case& c) {
   static int64_t last = 0;
-  const auto known = numbers().find(&problem);
-  if (known != numbers().end()) {
-    if (numbered().at(known->second).spec.params == c.params) return known->second;
-    // Its address is one of an earlier case: all of that case's are gone.
-    numbered().clear();
-    numbers().clear();
-    ask_python(0, "forget", 0, nullptr, nullptr);
-  }
-  numbered().insert({++last, {&problem, c}});
+  constexpr int64_t kKept = 64;  // more than a case has problems
+  numbered().insert_or_assign(++last, Numbered{&problem, c});
   numbers()[&problem] = last;
+  const auto forgotten = numbered().find(last - kKept);
+  if (forgotten != numbered().end()) {
+    const auto address = numbers().find(forgotten->second.problem);
+    if (address != numbers().end() && address->second == forgotten->first) numbers().erase(address);
+    numbered().erase(forgotten);
+    ask_python(0, "forget", last - kKept, nullptr, nullptr);
+  }
   return last;
 }
 
@@ -114,7 +114,7 @@ json describe_problem(int64_t number) {
 }
 
 PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op) : Problem(device), op_(op) {
-  const int64_t number = number_of(*this, c);
+  const int64_t number = give_number(*this, c);
   const json stated = ask_python(op, "tensors", number, nullptr, c.params);
   const auto seed =
       static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));

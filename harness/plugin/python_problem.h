@@ -17,8 +17,8 @@ namespace moegate {
 nlohmann::json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
                           const nlohmann::json& argument);
 
-/// The problem's number, given now where it has none or was one of another case.
-int64_t number_of(Problem& problem, const Case& c);
+/// Gives a problem that was just made its number, and returns it.
+int64_t give_number(Problem& problem, const Case& c);
 /// The number it has. Throws Error(internal) where it has none.
 int64_t number_of(const Problem& problem);
 Problem& problem_of(int64_t number);

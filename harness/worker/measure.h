@@ -122,7 +122,8 @@ class Bench {
   std::string unseen_fault(const Subject& subject, Timer& timer, const Conditions& conditions);
   void remember_inputs();
   /// What the variant did beside its launches that it may not do; empty when nothing.
-  std::string misdeed(const ProcessState& before, size_t heap_limit);
+  std::string misdeed(const ProcessState& before, size_t heap_limit,
+                      bool may_start_threads = false);
   size_t tensor_bytes() const;
 
   Device& device_;

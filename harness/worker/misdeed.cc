@@ -98,8 +98,8 @@ size_t Bench::tensor_bytes() const {
   return bytes;
 }
 
-std::string Bench::misdeed(const ProcessState& before, size_t heap_limit) {
-  const std::string broken = before.broken();
+std::string Bench::misdeed(const ProcessState& before, size_t heap_limit, bool may_start_threads) {
+  const std::string broken = before.broken(may_start_threads);
   if (!broken.empty()) {
     before.restore();
     return broken;

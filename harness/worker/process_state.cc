@@ -72,7 +72,7 @@ ProcessState::Modes ProcessState::read_modes() {
   return modes;
 }
 
-std::string ProcessState::broken() const {
+std::string ProcessState::broken(bool may_start_threads) const {
   const Modes now = read_modes();
   if (now.omp_threads != modes_.omp_threads || now.omp_dynamic != modes_.omp_dynamic) {
     return fmt::format("left OpenMP with {} threads for {}; it must not set their number",
@@ -92,7 +92,7 @@ std::string ProcessState::broken() const {
     return "left another set of signals blocked";
   }
   const int threads = thread_count();
-  if (threads > threads_) {
+  if (threads > threads_ && !may_start_threads) {
     return fmt::format(
         "started {} threads that are still there; it may use OpenMP's {} and must join its own",
         threads - threads_, modes_.omp_threads);

@@ -15,7 +15,7 @@ class ProcessState {
   ProcessState();
   /// What is different now, as a sentence that blames the variant that ran in between; empty when
   /// nothing is. Threads may end and heap may be freed.
-  std::string broken() const;
+  std::string broken(bool may_start_threads = false) const;
   /// Puts back what can be put back.
   void restore() const;
   /// Bytes of heap that were taken since, and not given back; 0 where the library does not tell.

@@ -124,6 +124,7 @@ class MoeGemm : public Problem {
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
+  void reset_layout() override { sorted_out_ = false; }
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;

@@ -270,7 +270,7 @@ class Host:
             if what == b"forget":
                 for side in self.sides:
                     if isinstance(side, VariantSide):
-                        side.problems.clear()
+                        side.problems.pop(handle, None)
                 return 0
             given = json.loads(argument) if argument else None
             result = getattr(self.sides[number], what.decode())(handle, stream, given)
