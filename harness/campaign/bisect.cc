@@ -55,7 +55,8 @@ void throw_if_interrupted() {
 class Worktree {
  public:
   Worktree(const std::string& root, const std::string& commit)
-      : root_(root), path_((cache_of_repository(root) / fmt::format("bisect-{}", getpid())).string()) {
+      : root_(root),
+        path_((cache_of_repository(root) / fmt::format("bisect-{}", getpid())).string()) {
     const int exit = run_program({"git", "-C", root_, "worktree", "add", "--quiet", "--force",
                                   "--detach", path_, commit},
                                  Output::show)
@@ -100,7 +101,8 @@ void expect_regression(const BisectQuery& query, const Words& ab, const std::str
                     "above); a regression that small may need more --rounds",
                     query.bad, query.good, exit));
   }
-  if (code == kBisectGiveUp) usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);
+  if (code == kBisectGiveUp)
+    usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);
 }
 
 /// The lines of a git bisect log that name what is left when the rest was skipped.

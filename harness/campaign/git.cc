@@ -34,7 +34,8 @@ std::string commit_of_tree(const std::string& root) {
   const std::string head = commit_of(root, "HEAD", "HEAD");
   if (git_output(root, {"status", "--porcelain"}).empty()) return head;
   const fs::path index = cache_of_repository(root) / fmt::format("index.{}", getpid());
-  const fs::path own = git_output(root, {"rev-parse", "--path-format=absolute", "--git-path", "index"});
+  const fs::path own =
+      git_output(root, {"rev-parse", "--path-format=absolute", "--git-path", "index"});
   std::error_code ignored;
   fs::copy_file(own, index, fs::copy_options::overwrite_existing, ignored);
   const auto with_index = [&](const Words& arguments) {
@@ -53,8 +54,8 @@ std::string commit_of_tree(const std::string& root) {
     words.push_back(fmt::format("GIT_{}_EMAIL=moegate@localhost", who));
     words.push_back(fmt::format("GIT_{}_DATE={}", who, date));
   }
-  for (const char* word : {"git", "-C", root.c_str(), "commit-tree", tree.c_str(), "-p", head.c_str(),
-                           "-m", "uncommitted changes"}) {
+  for (const char* word : {"git", "-C", root.c_str(), "commit-tree", tree.c_str(), "-p",
+                           head.c_str(), "-m", "uncommitted changes"}) {
     words.emplace_back(word);
   }
   const std::string commit = run_program(words, Output::capture).out;
@@ -72,8 +73,8 @@ void build_once(const fs::path& folder, const std::string& build) {
   if (!build.empty()) {
     say("building {}\n", folder.string());
     const std::string script = R"(cd "$1" && exec sh -c "$2" >"$3" 2>&1)";
-    const int exit = run_interruptible(
-        {"sh", "-c", script, "build", folder.string(), build, log.string()});
+    const int exit =
+        run_interruptible({"sh", "-c", script, "build", folder.string(), build, log.string()});
     if (exit != 0) {
       run_program({"tail", "-n", "40", log.string()}, Output::show);
       throw Error(Exit::internal, fmt::format("--build '{}' ends with code {} in {}; see {}", build,
@@ -154,7 +155,8 @@ Checkout check_out(const std::string& root, const char* flag, const std::string&
   if (!fs::exists(whole) || !fs::exists(folder)) {
     fs::remove_all(folder, error);
     git(root, {"worktree", "prune"});
-    git_output(root, {"worktree", "add", "--force", "--detach", "--quiet", folder.string(), commit});
+    git_output(root,
+               {"worktree", "add", "--force", "--detach", "--quiet", folder.string(), commit});
     write_file_atomically(whole, "");
   }
   build_once(folder, build);

@@ -144,38 +144,49 @@ void check_cases(const std::vector<Case>& cases, Worker& worker) {
   ask(worker, questions);
 }
 
-Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
+std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::vector<Case>& cases,
+                                        const Hello& hello) {
   const Pattern filter = compile_pattern("--filter", options.filter);
   const Pattern kernel = compile_pattern("--kernel", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
   std::set<std::string> seen;
-  size_t matching_cases = 0;
   for (const Case& c : cases) {
     if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) continue;
     if (!filter.found_in(c.key()) || !seen.insert(c.key()).second) continue;
-    ++matching_cases;
     PlannedCase p{c, {}};
     for (const VariantDescription& v : hello.variants) {
       if (is_tile_variant(v.name) && !asks_for_tiles) continue;
       if (v.op == c.op && kernel.found_in(v.name)) p.variants.push_back(v.name);
     }
-    if (!p.variants.empty()) planned.push_back(std::move(p));
+    planned.push_back(std::move(p));
   }
+  return planned;
+}
+
+std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options) {
+  std::vector<PlannedCase> part;
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (static_cast<int>(i % static_cast<size_t>(options.shards)) == options.shard) {
+      part.push_back(std::move(planned[i]));
+    }
+  }
+  return part;
+}
+
+Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
+  std::vector<PlannedCase> planned = matching_cases(options, cases, hello);
+  const bool any_case = !planned.empty();
+  std::erase_if(planned, [](const PlannedCase& p) { return p.variants.empty(); });
   if (planned.empty()) {
-    const char* hint = matching_cases > 0 ? "no variant" : "no case";
+    const char* hint = any_case ? "no variant" : "no case";
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
                             "--kernel '{}'); see 'moegate list cases'",
                             hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
                             options.filter, options.kernel));
   }
-  Plan mine{hello, {}};
-  for (size_t i = 0; i < planned.size(); ++i) {
-    if (static_cast<int>(i % static_cast<size_t>(options.shards)) == options.shard) {
-      mine.cases.push_back(std::move(planned[i]));
-    }
-  }
+  Plan mine{hello, part_of(std::move(planned), options)};
   if (mine.cases.empty()) {
     throw Error(Exit::coverage, fmt::format("nothing to run: --shard {}/{} of {} cases is empty",
                                             options.shard + 1, options.shards, planned.size()));

@@ -92,6 +92,12 @@ struct Plan {
 std::vector<Case> load_cases(const RunOptions& options, const Hello& hello);
 /// Has the worker's operators look at the cases. Throws Error(usage) for the first that cannot be.
 void check_cases(const std::vector<Case>& cases, Worker& worker);
+/// The cases that filter and operators leave, equal keys once, each with the program's variants that
+/// --kernel leaves: perhaps none.
+std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::vector<Case>& cases,
+                                        const Hello& hello);
+/// Those of --shard.
+std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options);
 /// Which of the cases and of a program's variants run: filter, kernel and shard applied, equal keys
 /// once. Throws Error(coverage) when nothing is left, naming what matched nothing.
 Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello);

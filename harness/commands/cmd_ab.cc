@@ -92,8 +92,8 @@ po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& varian
       ("head-program", po::value(&ab.head.program)->value_name("PATH"),
        "the moegate after (default: this one)")  //
       ("base-kernels", kernels_of(ab.base.kernels),
-       "kernels of the base (see --kernels), where the sides differ in them")                   //
-      ("head-kernels", kernels_of(ab.head.kernels), "kernels of the head")                      //
+       "kernels of the base (see --kernels), where the sides differ in them")  //
+      ("head-kernels", kernels_of(ab.head.kernels), "kernels of the head")     //
       ("variant", po::value(&variants)->value_name("V"),
        "given twice: the first variant is the base, the second the head, of one program")    //
       ("base-label", po::value(&ab.base.label)->default_value("base")->value_name("L"), "")  //

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate list: what there is to run, to run on, and to look at.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -49,12 +50,23 @@ Table list_kernels_table(const RunOptions& options) {
 Table list_cases_table(RunOptions options) {
   require_suite(options);
   options.worker.task = Task::verify;  // a plan needs no timer
-  const Plan plan = prepare(options, worker_processes()).plan;
+  const auto worker = worker_processes().start(options.worker);
+  const std::vector<Case> cases = load_cases(options, worker->hello());
+  check_cases(cases, *worker);
+  const std::string none = fmt::format("(none on the {})", name_of(worker->hello().device.backend));
+  std::vector<PlannedCase> planned = matching_cases(options, cases, worker->hello());
+  // A suite of a GPU's can be looked at where there is none.
+  const bool matched =
+      std::ranges::any_of(planned, [](const auto& p) { return !p.variants.empty(); });
+  if (planned.empty() || matched || !options.kernel.empty()) {
+    planned = select_rows(options, cases, worker->hello()).cases;
+  } else {
+    planned = part_of(std::move(planned), options);
+  }
   Table table{{"suite", "section", "case", "variants"}, {}};
-  for (const auto& [c, variants] : plan.cases) {
-    std::string names;
-    for (const std::string& v : variants) names += (names.empty() ? "" : " ") + v;
-    table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names}});
+  for (const auto& [c, variants] : planned) {
+    const std::string names = fmt::format("{}", fmt::join(variants, " "));
+    table.rows.push_back({{c.suite}, {c.section}, {c.key()}, {names.empty() ? none : names}});
   }
   return table;
 }

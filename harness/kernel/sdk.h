@@ -23,8 +23,8 @@
 #define MOEGATE_STAMP_MARK "@(#)moegate module\n"
 
 /// One line per fact, as "name: value".
-#define MOEGATE_STAMP                                                                    \
-  MOEGATE_STAMP_MARK                                                                     \
+#define MOEGATE_STAMP \
+  MOEGATE_STAMP_MARK  \
   "SDK: " MOEGATE_TEXT_OF(MOEGATE_SDK) "\n"                                              \
   "compiler: " MOEGATE_COMPILER "\n"                                                     \
   "C++ ABI: libstdc++ " MOEGATE_TEXT_OF(_GLIBCXX_RELEASE) ", cxx11 " MOEGATE_TEXT_OF(    \

@@ -56,7 +56,8 @@ std::string trial(const std::string& file) {
   close(ends[1]);
   std::string told;
   char block[512];
-  for (ssize_t n; (n = read(ends[0], block, sizeof block)) > 0;) told.append(block, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(ends[0], block, sizeof block)) > 0;)
+    told.append(block, static_cast<size_t>(n));
   close(ends[0]);
   int status = 0;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -114,7 +115,8 @@ void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then) {
   std::vector<std::string> python;
   for (const std::string& file : files) {
-    if (access(file.c_str(), R_OK) != 0) usage_error("--kernels {}: {}", file, std::strerror(errno));
+    if (access(file.c_str(), R_OK) != 0)
+      usage_error("--kernels {}: {}", file, std::strerror(errno));
     if (file.ends_with(".py")) {
       python.push_back(file);
     } else {

@@ -188,7 +188,8 @@ constexpr PythonCalls kCalls = {
     .add_operator = [](const char* text) { stating([&] { add_operator(json::parse(text)); }); },
     .add_variant = [](const char* text) { stating([&] { add_variant(json::parse(text)); }); },
     .add_source = add_source,
-    .describe = [](int64_t problem) { return returning([&] { return describe_problem(problem); }); },
+    .describe =
+        [](int64_t problem) { return returning([&] { return describe_problem(problem); }); },
     .move =
         [](int64_t problem, const char* tensor, void* host, int64_t bytes, int up) {
           return returning([&] { return moved(problem, tensor, host, bytes, up != 0); });
@@ -236,7 +237,8 @@ Place find_python() {
   if (finished.exit != 0 || !std::getline(printed, place.program) ||
       !std::getline(printed, place.library)) {
     usage_error(
-        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install python3 or "
+        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install python3 "
+        "or "
         "set MOEGATE_PYTHON",
         program);
   }
@@ -250,7 +252,8 @@ PythonMain open_python(const Place& place) {
   void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     usage_error(
-        "--kernels: {} is without its shared library ({}); install it (Debian: libpython3.x; others: a "
+        "--kernels: {} is without its shared library ({}); install it (Debian: libpython3.x; "
+        "others: a "
         "build with --enable-shared), or set MOEGATE_PYTHON to another Python",
         place.program, dlerror());
   }

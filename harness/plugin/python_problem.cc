@@ -32,17 +32,22 @@ Role role_of(const std::string& name) {
 
 const char* name_of(Role role) {
   switch (role) {
-    case Role::activation: return "activation";
-    case Role::weight: return "weight";
-    case Role::output: return "output";
-    case Role::workspace: return "workspace";
+    case Role::activation:
+      return "activation";
+    case Role::weight:
+      return "weight";
+    case Role::output:
+      return "output";
+    case Role::workspace:
+      return "workspace";
   }
   return "?";
 }
 
 RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stream) {
   const std::string kind = stated.at("kind");
-  RandomFill fill{.kind = RandomFill::Kind::uniform, .seed = seed, .stream = stream, .dtype = dtype};
+  RandomFill fill{
+      .kind = RandomFill::Kind::uniform, .seed = seed, .stream = stream, .dtype = dtype};
   if (kind == "int4_normal") fill.kind = RandomFill::Kind::int4_normal;
   if (kind == "e4m3_normal") fill.kind = RandomFill::Kind::e4m3_normal;
   if (kind == "uniform") {
@@ -60,8 +65,7 @@ Tolerance tolerance_of(const json& stated) {
 }  // namespace
 
 DType dtype_of(const std::string& name) {
-  for (const DType t :
-       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8}) {
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8}) {
     if (name == moegate::name_of(t)) return t;
   }
   usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32 or uint8", name);

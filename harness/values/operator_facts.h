@@ -17,7 +17,7 @@ struct Before {
 /// it matches and that was measured in the same case; a before is never an after.
 struct Befores {
   std::vector<Before> host;  // empty: the yardstick
-  std::vector<Before> cuda;  // empty: nothing is compared
+  std::vector<Before> cuda;  // empty: the first variant by name
 };
 
 /// An operator as a run on one backend knows it.

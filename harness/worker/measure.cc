@@ -303,11 +303,11 @@ void Bench::sample_until_precise(const Subject& subject, Session& session, const
     if (result.samples >= enough && reached <= wanted) return;
     if (spent) {
       result.status = Status::noisy;
-      result.why =
-          fmt::format("95 % interval of the {} is ± {:.2f} % after {} samples (wanted: ± {:.2f} % after "
-                      "{})",
-                      result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached,
-                      result.samples, 100 * wanted, enough);
+      result.why = fmt::format(
+          "95 % interval of the {} is ± {:.2f} % after {} samples (wanted: ± {:.2f} % after "
+          "{})",
+          result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached, result.samples,
+          100 * wanted, enough);
       return;
     }
     // Behind the last batch all problems are compared.

@@ -16,7 +16,8 @@ Sample sample(double span, double yard = 0, uint32_t flags = 0) {
 
 TEST(EnoughSamples, SlowRowsNeedFewerInTheirTime) {
   EXPECT_EQ(enough_samples({.min_samples = 200}, false), 200);
-  EXPECT_EQ(enough_samples({.min_samples = 200}, true), 50) << "their interval says how good they are";
+  EXPECT_EQ(enough_samples({.min_samples = 200}, true), 50)
+      << "their interval says how good they are";
   EXPECT_EQ(enough_samples({.min_samples = 20}, true), 20);
 }
 

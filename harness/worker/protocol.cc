@@ -34,8 +34,8 @@ std::string kind_of(const nlohmann::json& message) {
 }
 
 std::vector<std::string> own_features() {
-  return {feature::kCheck, feature::kThrottle, feature::kCanary, feature::kControls,
-          feature::kKernels, feature::kProfile};
+  return {feature::kCheck,    feature::kThrottle, feature::kCanary,
+          feature::kControls, feature::kKernels,  feature::kProfile};
 }
 
 void check_wire(int theirs, const std::string& who) {

@@ -195,7 +195,8 @@ TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
   EXPECT_NE(json.find("tokens=3,topk=2/fused"), std::string::npos);
   // With `compare.py -a` only these are shown.
   for (const char* aggregate : {"mean", "median", "stddev", "cv"}) {
-    EXPECT_NE(json.find(fmt::format("\"aggregate_name\": \"{}\"", aggregate)), std::string::npos) << json;
+    EXPECT_NE(json.find(fmt::format("\"aggregate_name\": \"{}\"", aggregate)), std::string::npos)
+        << json;
   }
   for (const char* stated : {"device", "driver", "build", "protocol", "timer", "flush"}) {
     EXPECT_NE(json.find(fmt::format("\"{}\": \"", stated)), std::string::npos) << json;

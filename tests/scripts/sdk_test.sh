@@ -61,7 +61,7 @@ expect "broken modules build" 0 "$(code cmake --build build)"
 refused "a module that throws" "fails while it is loaded: not today" build/throws.so
 refused "a variant of no operator" "operator 'none', which does not exist" build/orphan.so
 
-# Two commits of a repository that builds a module: a comment changes nothing, more work does.
+# Commits of a repository that builds a module: a comment changes nothing, a factor does.
 git() { command git -c user.name=a -c user.email=a@b "$@"; }
 rm -rf broken build ./*.so
 git init -q -b work .
@@ -70,13 +70,13 @@ sed -i 's/enable_language(CUDA)//; s/set(cuda_sources.*//' CMakeLists.txt
 git add -A && git commit -q -m base && git tag base
 sed -i '1s/^/\/\/ a comment\n/' row_norm/eight_sums.cc
 git commit -q -a -m comment && git tag comment
-sed -i 's/^    for (const float sum/    for (int again = 0; again < 60; ++again) for (int64_t i = 0; i < whole; ++i) { asm volatile("" ::: "memory"); sums[i % kSums] += 0 * x[i]; }\n&/' row_norm/eight_sums.cc
-git commit -q -a -m slower && git tag slower
+sed -i 's/kEpsilon)/kEpsilon) * 1.5F/' row_norm/eight_sums.cc
+git commit -q -a -m wrong && git tag wrong
 compare() {
   "$moegate" ab --repo . "$@" --kernels build/my_kernels.so --build "${configure/ -DCMAKE_CUDA_COMPILER*/} && cmake --build build" \
     --device host --suite row_norm.suite --kernel eight_sums --rounds 2 --db "$scratch/ab.sqlite"
 }
 expect "a comment is no change" 0 "$(code compare base comment)"
 expect "the code is the same, wherever it was built" 1 "$(grep -c '2 identical' "$scratch/printed")"
-expect "more work fails" 10 "$(code compare base slower)"
+expect "a wrong output fails" 11 "$(code compare base wrong)"
 finish
