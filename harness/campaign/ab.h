@@ -24,7 +24,7 @@ struct AbSide {
   std::string variant;
   std::string label;
   std::map<std::string, std::string> tags;  // stored with its run
-  std::vector<double> canary_slow_by;  // RunOptions
+  std::vector<double> canary_slow_by;       // RunOptions
 };
 
 struct AbOptions {

@@ -392,9 +392,9 @@ Night night(const NightOptions& options, const NightCalls& calls, WorkerSource& 
 
   // A program of another age may not be one to talk to: then the stored numbers decide.
   const auto its_program = [&](const BaselineHeader& baseline) -> std::string {
-    const std::string program = program_of(baseline, {options.artifacts(), home() / "artifacts"},
-                                           calls.build, hours.end().left(),
-                                           !options.kernels.empty());
+    const std::string program =
+        program_of(baseline, {options.artifacts(), home() / "artifacts"}, calls.build,
+                   hours.end().left(), !options.kernels.empty());
     return program.empty() || answers(program, options, calls, source) ? program : "";
   };
   night.exits.gate = exit_of(calls, [&] {

@@ -85,13 +85,13 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
              const ProgramOf& program_of, const GateTime& time, WorkerSource& source);
 
 struct NightOptions {
-  std::vector<std::string> suites;  // empty: `nightly` on a GPU, `smoke` on a host
-  std::string device;               // host, cuda or cuda:N
+  std::vector<std::string> suites;   // empty: `nightly` on a GPU, `smoke` on a host
+  std::string device;                // host, cuda or cuda:N
   std::vector<std::string> kernels;  // WorkerOptions
-  Backend backend = Backend::host;  // of the device
-  int rounds = 0;                   // 0: 5 on a GPU, where they decide what can be seen; else 3
-  std::string out = "out";          // folder of the store and of the kept programs
-  double budget_s = 0;              // wall time of all phases; 0: 10 min on a host, 20 on a GPU
+  Backend backend = Backend::host;   // of the device
+  int rounds = 0;                    // 0: 5 on a GPU, where they decide what can be seen; else 3
+  std::string out = "out";           // folder of the store and of the kept programs
+  double budget_s = 0;               // wall time of all phases; 0: 10 min on a host, 20 on a GPU
   WallClock clock = steady_seconds;
   /// What the night looks at beside what every night does (WorkerOptions::sample_seed), and with
   /// which number of tokens it verifies once more. 0: nothing is drawn.

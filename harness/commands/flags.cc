@@ -193,8 +193,8 @@ po::options_description measuring_flags(RunOptions& run) {
            ->value_name("T"),
        "cupti, event or auto (CUPTI, else events, and every row says which)")  //
       ("min-samples", bound(sampling.min_samples)->value_name("N"),
-       "before a precise level counts; 50 where the budget ends first")         //
-      ("max-samples", bound(sampling.max_samples)->value_name("N"), "")        //
+       "before a precise level counts; 50 where the budget ends first")  //
+      ("max-samples", bound(sampling.max_samples)->value_name("N"), "")  //
       ("precision",
        po::value<double>()
            ->notifier([&](double p) { sampling.precision = p / 100; })

@@ -51,7 +51,8 @@ exit "$code"
   /// Nothing of the bisection is left, and what the user had is as it was.
   void expect_clean() const {
     const Outcome state = shell(
-        "cd repo && git worktree list | wc -l && git for-each-ref refs/bisect && ls -A ../cache/moegate/* "
+        "cd repo && git worktree list | wc -l && git for-each-ref refs/bisect && ls -A "
+        "../cache/moegate/* "
         "2>/dev/null; ls .git | grep BISECT; ls -A .git/worktrees 2>/dev/null; "
         "git symbolic-ref --short HEAD && git status --porcelain && tail -1 name");
     EXPECT_EQ(state.out, "1\nwork\n M name\nmine\n") << state.err;
