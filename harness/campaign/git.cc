@@ -134,6 +134,18 @@ std::string commit_of(const std::string& root, const char* flag, const std::stri
   return found.out;
 }
 
+std::map<std::string, std::string> repository_tags(const std::string& file) try {
+  const std::string root = checkout_around(fs::path(file).parent_path().string());
+  if (root.empty()) return {};
+  const Finished head = git(root, {"rev-parse", "HEAD"});
+  if (head.exit != 0) return {};
+  const bool dirty = !git(root, {"status", "--porcelain"}).out.empty();
+  return {{"repository", fs::path(root).filename()},
+          {"commit", head.out + (dirty ? "-dirty" : "")}};
+} catch (const Error&) {
+  return {};
+}
+
 fs::path cache_of_repository(const std::string& root) {
   const char *named = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   fs::path cache = named && *named ? fs::path(named) : fs::path(home ? home : "/tmp") / ".cache";

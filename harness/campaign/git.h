@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ std::string checkout_around(const std::string& folder);
 
 /// The hash of a commit, branch or tag. Throws Error(usage) naming the flag that gave it.
 std::string commit_of(const std::string& root, const char* flag, const std::string& name);
+
+/// The repository that a file is in and what is checked out there, as tags of a run: repository, commit
+/// ("…-dirty": with uncommitted changes). Empty where it is in none, or there is no git.
+std::map<std::string, std::string> repository_tags(const std::string& file);
 
 /// Where checkouts of a repository are kept: in the user's cache ($XDG_CACHE_HOME, ~/.cache); made when
 /// missing. Throws Error(usage) where it cannot be.

@@ -51,6 +51,13 @@ Replays by_program(const GateInput& input, const std::vector<CaseId>& suspects,
   return replays;
 }
 
+/// Of this program with the run's kernels from elsewhere, as they are now.
+std::string own_hash(const RunInfo& run) {
+  RunOptions measured;
+  measured.from_json(run.options);
+  return program_hash(own_program(), measured.worker.kernels);
+}
+
 AbOptions replay_options(const GateInput& input, const std::string& program,
                          const std::vector<RowName>& suspects) {
   AbOptions ab;
@@ -270,10 +277,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   Replayed all;
   if (time.left_out) all.left_out = *time.left_out;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
-  RunOptions measured;
-  measured.from_json(input.run.options);
-  const std::vector<std::string>& kernels = measured.worker.kernels;
-  if (!replays.empty() && program_hash(own_program(), kernels) != input.run.program) {
+  if (!replays.empty() && own_hash(input.run) != input.run.program) {
     usage_error(
         "--replay-program: {} was measured by another program than this one; let that one judge it",
         describe(input.run));

@@ -30,6 +30,7 @@ std::string RunOptions::to_json() const {
                             {"timer", worker.timer},
                             {"flush", name_of(worker.flush)},
                             {"flush_factor", worker.flush_factor},
+                            {"sets", worker.sets},
                             {"min_samples", worker.sampling.min_samples},
                             {"max_samples", worker.sampling.max_samples},
                             {"precision", worker.sampling.precision},
@@ -85,6 +86,7 @@ void RunOptions::read_json(const std::string& text) {
   worker.kernels = j.value("kernels", std::vector<std::string>{});
   canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
   canary_scale = j.value("canary_scale", 1.0);
+  if (j.contains("sets")) read_number(j.at("sets"), worker.sets);
   if (j.contains("sample_seed")) read_number(j.at("sample_seed"), worker.sample_seed);
   if (j.contains("order_seed")) read_number(j.at("order_seed"), order_seed);
   const bool possible = shard >= 0 && shard < shards && rounds >= 0 && case_timeout_s > 0 &&

@@ -9,6 +9,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
 #include "harness/values/roofline.h"
 
@@ -44,6 +45,10 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
     info.operators.push_back(facts_of(op, hello.device.backend));
   }
   info.tags = options.tags;
+  if (options.worker.sets > 0) info.tags[kSetsTag] = std::to_string(options.worker.sets);
+  if (!options.worker.kernels.empty()) {
+    info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
+  }
   return info;
 }
 

@@ -74,6 +74,7 @@ std::string command_of(const Row& row) {
   }
   for (const std::string& file : o.worker.kernels) command += " --kernels " + shell_word(file);
   if (!o.worker.tiles.empty()) command += " --tiles " + shell_word(o.worker.tiles);
+  if (o.worker.sets > 0) command += fmt::format(" --sets {}", o.worker.sets);
   if (o.worker.sample_seed != 0) {
     command += fmt::format(" --sample-seed {}", o.worker.sample_seed);
   }

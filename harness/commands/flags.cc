@@ -187,6 +187,9 @@ po::options_description measuring_flags(RunOptions& run) {
        "how L2 is made cold: read (clean lines), write (dirty lines, as other tools do) or none")  //
       ("flush-factor", bound(run.worker.flush_factor)->value_name("X"),
        "bytes flushed over L2 size")  //
+      ("sets", bound(run.worker.sets)->value_name("N"),
+       "launch on N problem sets in turn, at most (0: 2 to 8, by their size); such runs compare with "
+       "each other only")  //
       ("timer",
        read_by([&](const std::string& text) { read_timer(text, run); })
            ->default_value("auto")
@@ -213,6 +216,7 @@ po::options_description measuring_flags(RunOptions& run) {
 void check_measuring(const RunOptions& run) {
   const Sampling& sampling = run.worker.sampling;
   within("--flush-factor", run.worker.flush_factor, 1, 1000);
+  within("--sets", run.worker.sets, 0, 8);
   within("--min-samples", sampling.min_samples, 10, 1e6);
   within("--max-samples", sampling.max_samples, sampling.min_samples, 1e6);
   within("--precision", 100 * sampling.precision, 0, 100);

@@ -49,7 +49,7 @@ boost::program_options::options_description selection_flags(RunOptions& run);
 /// Throws Error(usage) when no suite was named.
 void require_suite(const RunOptions& run);
 
-/// How to measure: --cache --launch --flush --flush-factor --timer --min-samples --max-samples
+/// How to measure: --cache --launch --flush --flush-factor --sets --timer --min-samples --max-samples
 /// --precision --budget. Throws Error(usage) for values that cannot be.
 boost::program_options::options_description measuring_flags(RunOptions& run);
 /// Throws Error(usage) for limits that contradict each other.

@@ -236,11 +236,13 @@ Sides collect(const Baseline& baseline) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
+  const auto sets = run.tags.find(kSetsTag);
+  const std::string fewer = sets == run.tags.end() ? "" : ",sets=" + sets->second;
   return {.klass = run.device.klass,
           .suite = suite,
           .protocol = run.protocol,
           .timer = run.timer,
-          .flush = run.flush,
+          .flush = run.flush + fewer,
           .gpu = host ? "-" : run.device.uuid,
           .program = run.program,
           .git_sha = run.dirty ? "" : run.git_sha};

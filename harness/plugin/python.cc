@@ -48,14 +48,27 @@ const char* returning(Call call) {
   return text.c_str();
 }
 
-/// Runs what a file states; what it throws ends the worker once Python returns.
+/// Runs what ends the worker, once Python returns, if it throws.
 template <class Call>
-void stating(Call call) {
+void keeping_fault(Call call) {
   try {
     call();
   } catch (...) {
     if (!interpreter().fault) interpreter().fault = std::current_exception();
   }
+}
+
+/// Registers what a file states, which may be of any type.
+void state(const char* text, void (*add)(const json&)) {
+  keeping_fault([&] {
+    const json stated = json::parse(text);
+    try {
+      add(stated);
+    } catch (const json::exception& e) {
+      usage_error("--kernels {}: {} states what is of another type: {}", stated.value("file", "?"),
+                  stated.value("name", "?"), e.what());
+    }
+  });
 }
 
 json asked_of(const Case& c, const DeviceFacts& device) {
@@ -179,14 +192,14 @@ void serve() {
   Interpreter& python = interpreter();
   if (python.fault) return;
   python.served = true;
-  stating(*python.then);
+  keeping_fault(*python.then);
 }
 
 constexpr PythonCalls kCalls = {
     .attach = [](PythonDispatch dispatch) { interpreter().dispatch = dispatch; },
     .answer = [](const char* text) { interpreter().said = text; },
-    .add_operator = [](const char* text) { stating([&] { add_operator(json::parse(text)); }); },
-    .add_variant = [](const char* text) { stating([&] { add_variant(json::parse(text)); }); },
+    .add_operator = [](const char* text) { state(text, add_operator); },
+    .add_variant = [](const char* text) { state(text, add_variant); },
     .add_source = add_source,
     .describe =
         [](int64_t problem) { return returning([&] { return describe_problem(problem); }); },

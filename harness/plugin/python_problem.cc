@@ -46,6 +46,10 @@ const char* name_of(Role role) {
 
 RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stream) {
   const std::string kind = stated.at("kind");
+  if (kind != "uniform" && kind != "int4_normal" && kind != "e4m3_normal") {
+    usage_error("fill '{}'; use moegate.uniform(), int4_normal(), e4m3_normal() or a function",
+                kind);
+  }
   RandomFill fill{
       .kind = RandomFill::Kind::uniform, .seed = seed, .stream = stream, .dtype = dtype};
   if (kind == "int4_normal") fill.kind = RandomFill::Kind::int4_normal;
@@ -135,7 +139,12 @@ PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op) : Proble
 void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t stream) {
   const Role role = role_of(stated.at("role"));
   const DType dtype = dtype_of(stated.at("dtype"));
-  Tensor& tensor = make_tensor(stated.at("name"), role, dtype, stated.at("shape"));
+  const auto shape = stated.at("shape").get<std::vector<int64_t>>();
+  if (shape.empty() || *std::ranges::min_element(shape) < 1) {
+    usage_error("tensor {} has the shape ({}); every extent is 1 or more",
+                stated.at("name").get<std::string>(), fmt::join(shape, ", "));
+  }
+  Tensor& tensor = make_tensor(stated.at("name"), role, dtype, shape);
   if (role == Role::output) {
     const Tolerance tolerance = tolerance_of(stated.at("tolerance"));
     if (is_floating(dtype) && stated.at("tolerance").is_null()) {

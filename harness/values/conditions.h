@@ -29,6 +29,7 @@ struct Conditions {
   Flush flush = Flush::read;
   LaunchMode launch = LaunchMode::stream;
   double flush_factor = 2;  // flushed bytes over cache size (beyond 2 nothing gets colder)
+  int sets = 0;             // problem sets to launch on in turn, at most; 0: all that are built
 };
 
 /// The conditions that a case asks for. Throw Error(usage).

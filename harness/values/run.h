@@ -12,6 +12,10 @@
 
 namespace moegate {
 
+/// Tag of a run that launched on fewer problem sets than usual (--sets): its rows compare with those of
+/// such runs only.
+constexpr const char* kSetsTag = "sets";
+
 /// Everything a run states about itself before the first sample. Each field is listed in
 /// run_fields.h, which is all that the store needs.
 struct RunInfo {

@@ -193,6 +193,9 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   Subject measured = subject(variant, sets_);
   // Several sets would take each other's place in the cache.
   if (conditions.cache == Cache::warm) measured.sets.resize(1);
+  if (conditions.sets > 0 && measured.sets.size() > static_cast<size_t>(conditions.sets)) {
+    measured.sets.resize(static_cast<size_t>(conditions.sets));
+  }
   const Subject paired = yardstick();
   const auto session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
   const Cost work = cost();
@@ -210,6 +213,9 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
     result.metrics.push_back({.name = "launches_compared",
                               .unit = "launches",
                               .value = static_cast<double>(watch.compared())});
+    result.metrics.push_back({.name = "problem_sets",
+                              .unit = "sets",
+                              .value = static_cast<double>(measured.sets.size())});
     doubt(interference, result);
     check_again(measured, result);
   }

@@ -118,7 +118,7 @@ inline constexpr auto kFields<Sampling> = std::tuple(Field("min_samples", &Sampl
                                                      Field("budget_s", &Sampling::budget_s));
 static_assert(count_fields(kFields<Sampling>) == count_members<Sampling>());
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, kernels, tiles, timer, task,
-                                                flush, flush_factor, sampling, sample_seed)
+                                                flush, flush_factor, sets, sampling, sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)

@@ -176,6 +176,7 @@ class Server {
     conditions.launch = launch_of(c);
     conditions.flush = options_.flush;
     conditions.flush_factor = options_.flush_factor;
+    conditions.sets = options_.sets;
     return conditions;
   }
 

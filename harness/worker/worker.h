@@ -35,6 +35,7 @@ struct WorkerOptions {
   Task task = Task::measure;
   Flush flush = Flush::read;
   double flush_factor = 2;
+  int sets = 0;  // Conditions::sets
   Sampling sampling;
   uint64_t sample_seed = 0;  // Draw::sample_seed, of every case
 };

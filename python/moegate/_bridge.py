@@ -79,6 +79,20 @@ class Calls:
         return answer
 
 
+def _elements(values, tensor):
+    """The array as elements of the tensor; floating values of bf16 and fp8 are rounded to them."""
+    import numpy as np
+
+    from moegate._formats import FORMATS, encode
+
+    floating = np.issubdtype(values.dtype, np.floating)
+    if floating and tensor.dtype in ("int32", "uint8"):
+        raise ValueError(f"{tensor.name}: filled with {values.dtype}, and is of {tensor.dtype}")
+    if floating:
+        values = encode(values, tensor.dtype)
+    return np.ascontiguousarray(values, dtype=FORMATS[tensor.dtype][0])
+
+
 class OperatorSide:
     """What the worker asks of an operator."""
 
@@ -120,11 +134,12 @@ class OperatorSide:
         generator = np.random.Generator(np.random.Philox(int(case.seed)))
         for tensor in tensors:
             if isinstance(tensor, _kernels.Input) and callable(tensor.fill):
-                kind = self.calls.download(handle, held[tensor.name])
-                values = np.ascontiguousarray(tensor.fill(case, generator), dtype=kind.dtype)
-                if values.shape != kind.shape:
-                    raise ValueError(f"{tensor.name}: filled with shape {values.shape}, not {kind.shape}")
-                self.calls.upload(handle, tensor.name, values)
+                values = np.asarray(tensor.fill(case, generator))
+                if values.shape != tuple(tensor.shape):
+                    raise ValueError(
+                        f"{tensor.name}: filled with shape {values.shape}, not {tuple(tensor.shape)}"
+                    )
+                self.calls.upload(handle, tensor.name, _elements(values, tensor))
         inputs = {}
         for tensor in tensors:
             if isinstance(tensor, _kernels.Input):

@@ -32,7 +32,7 @@ def int4_normal():
 @dataclasses.dataclass
 class Input:
     """An input tensor. `fill`: uniform(), e4m3_normal(), int4_normal(), all drawn by the harness, or a function of
-    (case, numpy.random.Generator) that returns an array of the elements (bf16, fp8: see encode()). `role`: activation,
+    (case, numpy.random.Generator) that returns an array of values, or of the elements' bits. `role`: activation,
     or weight, which cache = cold-weights leaves cold alone."""
 
     name: str

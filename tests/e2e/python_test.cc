@@ -219,6 +219,10 @@ TEST_F(PythonTest, AFileThatCannotBeTakenIsOneLine) {
   refused("missing.py", "No module named 'no_such_module'");
   refused("unknown.py", "operator 'no_op', which does not exist");
   refused("twice.py", "two host variants named 'blocked'");
+  write("odd.py",
+        "import moegate\n@moegate.variant('moe_sum', 'v', backend='host', tolerance='x')\n"
+        "def v(p): pass\n");
+  refused("odd.py", "odd.py/odd.py: v states what is of another type");
   refused("none.py", "none.py: No such file or directory");
   setenv("MOEGATE_PYTHON", "/no/python", 1);
   refused("variants.py", "'/no/python' cannot be run");
@@ -258,6 +262,18 @@ TEST_F(PythonTest, CommitsOfTheirRepositoryAreCompared) {
       "--device host");
   EXPECT_EQ(found.exit, 0) << found.err;
   EXPECT_NE(found.out.find("first bad commit: " + commit), std::string::npos) << found.out;
+}
+
+TEST_F(PythonTest, ARunSaysWhichCommitItsKernelsAreOf) {
+  make_repository({"1"});
+  const std::string run = std::string("run --kernels engine/bench/kernels.py ") + kDoubled + kQuick;
+  ASSERT_EQ(moegate(run).exit, 0);
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 40);
+  const std::string tag = "SELECT value FROM tag WHERE name = 'commit' AND run_id = ";
+  EXPECT_EQ(query("results.sqlite", tag + "1"), commit);
+  shell("echo '# more' >>engine/bench/kernels.py");
+  ASSERT_EQ(moegate(run).exit, 0);
+  EXPECT_EQ(query("results.sqlite", tag + "2"), commit + "-dirty");
 }
 
 TEST_F(PythonTest, WhatIsMissingToCompareCommitsIsNamed) {

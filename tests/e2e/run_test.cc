@@ -203,6 +203,22 @@ TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
   }
 }
 
+TEST_F(RunTest, FewerProblemSetsAreAConditionOfTheRun) {
+  const std::string fused = "--kernel fused --filter tokens=3, ";
+  ASSERT_EQ(moegate(run(fused + "--label all")).exit, 0);
+  ASSERT_EQ(moegate(run(fused + "--sets 1 --label one")).exit, 0);
+  EXPECT_EQ(
+      query("results.sqlite", "SELECT group_concat(run_id || value) FROM tag WHERE name = 'sets'"),
+      "21");
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT group_concat(DISTINCT value) FROM metric WHERE name = 'problem_sets'"),
+            "8.0,1.0");
+  const Outcome compared = moegate("compare all one");
+  EXPECT_EQ(compared.exit, 2) << compared.out;
+  EXPECT_NE(compared.err.find("lines,sets=1"), std::string::npos) << compared.err;
+  EXPECT_NE(moegate("repro 3").out.find("--sets 1"), std::string::npos);
+}
+
 TEST_F(RunTest, WarmAndColdAreDifferentCases) {
   ASSERT_EQ(moegate(run("--cache both --kernel fused --filter tokens=3,")).exit, 0);
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT key) FROM bench_case"), "2");

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of python/moegate that need no worker: conversions, parameters, DLPack."""
+
+import ctypes
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+
+import moegate  # noqa: E402
+import numpy as np  # noqa: E402
+from moegate import _dlpack, _problems  # noqa: E402
+
+
+class Formats(unittest.TestCase):
+    def test_every_code_of_fp8_survives(self):
+        codes = np.arange(256, dtype=np.uint8)
+        values = moegate.decode(codes, "fp8")
+        self.assertTrue(np.isnan(values[[0x7F, 0xFF]]).all())
+        known = np.delete(codes, [0x7F, 0xFF])
+        np.testing.assert_array_equal(moegate.encode(moegate.decode(known, "fp8"), "fp8"), known)
+        self.assertEqual(values[0x7E], 448)
+        self.assertEqual(values[1], 2.0**-9)
+
+    def test_fp8_rounds_to_even_and_saturates(self):
+        between = np.array([1.0625, 1.1875, 2.0**-10, 3 * 2.0**-10, 1000, -1000, 15.5], np.float32)
+        rounded = moegate.decode(moegate.encode(between, "fp8"), "fp8")
+        np.testing.assert_array_equal(rounded, [1, 1.25, 0, 2.0**-8, 448, -448, 16])
+        self.assertEqual(moegate.encode(np.array([np.nan], np.float32), "fp8")[0], 0x7F)
+
+    def test_bf16_rounds_to_even(self):
+        bits = np.array([0x3F800000, 0x3F808000, 0x3F818000, 0x7FC00001], np.uint32)
+        codes = moegate.encode(bits.view(np.float32), "bf16")
+        np.testing.assert_array_equal(codes, [0x3F80, 0x3F80, 0x3F82, 0x7FC0])
+
+    def test_shapes_stay(self):
+        for dtype in ("fp32", "fp16", "bf16", "fp8", "int32", "uint8"):
+            elements = moegate.encode(np.ones((2, 3)), dtype)
+            self.assertEqual(elements.shape, (2, 3), dtype)
+            np.testing.assert_array_equal(moegate.decode(elements, dtype), np.ones((2, 3)))
+
+
+class Parameters(unittest.TestCase):
+    def test_texts_become_what_they_are(self):
+        case = _problems.Case({"tokens": "8", "eps": "1e-6", "scoring": "softmax", "topk-groups": "4"})
+        self.assertEqual((case.tokens, case.eps, case.scoring, case.topk_groups), (8, 1e-6, "softmax", 4))
+
+    def test_a_backend_that_there_is_not(self):
+        with self.assertRaisesRegex(ValueError, "'tpu' is not 'cuda' or 'host'"):
+            moegate.variant("moe_sum", "v", backend="tpu")
+
+
+class Exchange(unittest.TestCase):
+    def test_a_capsule_describes_the_tensor_and_can_be_given_back(self):
+        tensor = _problems.DeviceTensor(0x7000, "bf16", (4, 8), ordinal=1, stream=0)
+        self.assertEqual(tensor.__dlpack_device__(), (2, 1))
+        capsule = tensor.__dlpack__()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        managed = _dlpack._Managed.from_address(get(capsule, b"dltensor"))
+        held = managed.tensor
+        self.assertEqual((held.data, held.device.id, held.ndim), (0x7000, 1, 2))
+        self.assertEqual((held.dtype.code, held.dtype.bits, held.dtype.lanes), (4, 16, 1))
+        self.assertEqual([held.shape[0], held.shape[1]], [4, 8])
+        self.assertEqual(len(_dlpack._alive), 1)
+        managed.deleter(ctypes.pointer(managed))
+        self.assertEqual(len(_dlpack._alive), 0)
+
+    def test_an_array_interface_has_the_bits_of_what_numpy_lacks(self):
+        tensor = _problems.DeviceTensor(0x7000, "fp8", (3,), ordinal=0, stream=5)
+        interface = tensor.__cuda_array_interface__
+        self.assertEqual((interface["typestr"], interface["data"]), ("|u1", (0x7000, False)))
+        self.assertEqual((tensor.nbytes, interface["stream"]), (3, 5))
+
+    def test_numpy_sees_the_memory_itself(self):
+        memory = np.arange(6, dtype=np.float32)
+        view = _problems.host_array(memory.ctypes.data, "fp32", (2, 3))
+        view[1, 2] = 7
+        self.assertEqual(memory[5], 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
