@@ -37,6 +37,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"tune", cmd_tune, "find the fastest tile configurations, for variant tuned"},
     {"report", cmd_report, "print a table of a run"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
+    {"export", cmd_export, "a run's results as traces of FlashInfer-Bench"},
+    {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
     {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
