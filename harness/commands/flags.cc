@@ -188,7 +188,8 @@ po::options_description measuring_flags(RunOptions& run) {
       ("flush-factor", bound(run.worker.flush_factor)->value_name("X"),
        "bytes flushed over L2 size")  //
       ("sets", bound(run.worker.sets)->value_name("N"),
-       "launch on N problem sets in turn, at most (0: 2 to 8, by their size); such runs compare with "
+       "launch on N problem sets in turn, at most (0: 2 to 8, by their size); such runs compare "
+       "with "
        "each other only")  //
       ("timer",
        read_by([&](const std::string& text) { read_timer(text, run); })
