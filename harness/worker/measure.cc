@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "harness/base/stats.h"
+#include "harness/device/cannot_capture.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
 #include "harness/worker/interference.h"
@@ -197,7 +198,14 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
     measured.sets.resize(static_cast<size_t>(conditions.sets));
   }
   const Subject paired = yardstick();
-  const auto session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
+  std::unique_ptr<Session> session;
+  try {
+    session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
+  } catch (const CannotCapture& e) {
+    result.status = Status::unsupported;
+    result.why = e.what();
+    return;
+  }
   const Cost work = cost();
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
   warm_up(*session, compute_bound ? 0.3 : 0,

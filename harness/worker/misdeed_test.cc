@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "harness/device/cannot_capture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/only_tensor_fixture.h"
 #include "harness/worker/measure.h"
@@ -48,6 +49,26 @@ TEST_F(MisdeedTest, AnHonestVariantIsMeasured) {
   EXPECT_GT(result.span_ns, 0);
   EXPECT_TRUE(result.deterministic);
   EXPECT_FALSE(bench_.spoilt());
+}
+
+/// A GPU's, of a launch that allocates while it is captured.
+class RefusingTimer : public Timer {
+ public:
+  std::string name() const override { return "cupti"; }
+  double tick_ns() const override { return 32; }
+  std::unique_ptr<Session> open(const Subject&, const Subject*, const Conditions&) override {
+    throw CannotCapture("cannot be captured as a graph: it allocates");
+  }
+};
+
+TEST_F(MisdeedTest, WhatCannotBeCapturedIsUnsupportedAndNoCrash) {
+  RefusingTimer timer;
+  Result result = bench_.verify(variant_);
+  ASSERT_EQ(result.status, Status::ok) << result.why;
+  bench_.measure(variant_, timer, conditions_, sampling_, result);
+  EXPECT_EQ(result.status, Status::unsupported);
+  EXPECT_EQ(result.why, "cannot be captured as a graph: it allocates");
+  EXPECT_EQ(result.span_ns, 0);
 }
 
 TEST_F(MisdeedTest, TheShortestBatchReachesEveryProblem) {

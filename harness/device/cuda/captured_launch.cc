@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "harness/device/cannot_capture.h"
 #include "harness/kernel/cuda_check.h"
 
 namespace moegate {
@@ -183,24 +184,29 @@ void add_edges(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& nodes, Giv
   }
 }
 
+[[noreturn]] void refuse_to_capture(const std::string& why) {
+  throw CannotCapture(
+      fmt::format("cannot be captured as a graph: {}; it must neither synchronise "
+                  "nor allocate, or use launch = stream",
+                  why));
+}
+
 cudaGraph_t capture(const Variant& variant, Problem& problem, const Launch& where) {
   const auto stream = static_cast<cudaStream_t>(where.stream);
   cudaGraph_t graph = nullptr;
   MOEGATE_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
     variant.launch(problem, where);
-  } catch (...) {
+  } catch (const std::exception& e) {
     cudaStreamEndCapture(stream, &graph);
     if (graph) cudaGraphDestroy(graph);
-    throw;
+    cudaGetLastError();  // of the capture, which is over
+    refuse_to_capture(e.what());
   }
   const cudaError_t status = cudaStreamEndCapture(stream, &graph);
   if (status == cudaSuccess) return graph;
   cudaGetLastError();
-  throw Error(Exit::environment,
-              fmt::format("variant {}/{} cannot be captured as a graph: {}; it must neither "
-                          "synchronise nor allocate; or use launch = stream",
-                          variant.op, variant.name, cudaGetErrorString(status)));
+  refuse_to_capture(cudaGetErrorString(status));
 }
 
 }  // namespace
