@@ -97,7 +97,13 @@ std::string keep_program(const std::string& folder, const std::vector<std::strin
   if (!error && fs::is_directory(libraries)) {
     fs::copy(libraries, filling / "lib", fs::copy_options::recursive, error);
   }
-  if (!error && !kernels.empty()) keep_kernels(kernels, filling / kKernels, error);
+  if (!error && !kernels.empty()) {
+    const fs::path python = self.parent_path().parent_path() / "python";
+    if (fs::is_directory(python)) {
+      fs::copy(python, filling / "python", fs::copy_options::recursive, error);
+    }
+    if (!error) keep_kernels(kernels, filling / kKernels, error);
+  }
   if (!error) fs::rename(filling, kept, error);
   if (error && !fs::exists(copy)) {  // another process may have been first
     usage_error("{}: the program cannot be kept there: {}", folder, error.message());

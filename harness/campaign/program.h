@@ -20,7 +20,7 @@ std::string program_hash(const std::string& path);
 std::string program_hash(const std::string& path, const std::vector<std::string>& kernels);
 
 /// Copies the program that measures (own_program()), the shared libraries that were installed with it
-/// and the files of kernels (of Python: with the .py files beside it) to FOLDER/<content hash>/, once;
+/// and the files of kernels (of Python: with the .py files beside it, and python/ of the tool) to FOLDER/<content hash>/, once;
 /// returns the path of the copy, which can be replayed later. Throws Error(usage) when the folder cannot
 /// be written.
 std::string keep_program(const std::string& folder, const std::vector<std::string>& kernels = {});

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <sstream>
 
 #include "harness/base/error.h"
@@ -232,6 +233,15 @@ print(sys.executable)
 print(next((f for f in files if os.path.exists(f)), names[-1]))
 )";
 
+/// The worker's end in Python: of this program's folder (one that was kept for replays has no other home),
+/// else of the tool's home.
+std::filesystem::path worker_script() {
+  const std::filesystem::path script = "python/moegate_worker.py";
+  const auto beside =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / script;
+  return std::filesystem::exists(beside) ? beside : home() / script;
+}
+
 struct Place {
   std::string program, library;
 };
@@ -305,7 +315,7 @@ void with_python(const std::vector<std::string>& files, const std::function<void
   const PythonMain main = open_python(place);
   Interpreter& python = interpreter();
   python.then = &then;
-  std::vector<std::string> words = {place.program, home() / "python" / "moegate_worker.py",
+  std::vector<std::string> words = {place.program, worker_script(),
                                     std::to_string(reinterpret_cast<uintptr_t>(&kCalls))};
   words.insert(words.end(), files.begin(), files.end());
   std::vector<char*> argv;

@@ -170,6 +170,18 @@ TEST_F(PythonTest, VariantsAreMeasuredAndRepeated) {
   EXPECT_EQ(moegate("repro --run " + id).exit, 0);
 }
 
+TEST_F(PythonTest, AKeptProgramStillHasItsKernels) {
+  ASSERT_EQ(
+      moegate(std::string("run --keep-artifact --kernels operator.py ") + kDoubled + kQuick).exit,
+      0);
+  write("operator.py", "raise SystemExit('not this one')\n");
+  const Outcome kept = shell(
+      "env -u MOEGATE_HOME artifacts/*/bin/moegate verify --suite ./doubled.suite --device host "
+      "--kernel other --kernels artifacts/*/kernels/$(cat artifacts/*/kernels/list)");
+  EXPECT_EQ(kept.exit, 0) << kept.err;
+  EXPECT_NE(kept.out.find("1 ok"), std::string::npos) << kept.out;
+}
+
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
   const Outcome listed = moegate("list kernels --kernels operator.py --kernel forgetful");
   EXPECT_NE(listed.out.find("| doubled "), std::string::npos) << listed.err;
