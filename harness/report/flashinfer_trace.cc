@@ -5,6 +5,7 @@
 #include "harness/report/flashinfer_trace.h"
 
 #include <fmt/ranges.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
@@ -56,26 +57,6 @@ const char* trace_status(const Result& r) {
       return nullptr;
   }
   return nullptr;
-}
-
-/// The pattern of a Before: '*' is any text, '?' any character. Of several '*' only the last need be tried again.
-bool pattern_fits(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 /// Of a case, the same in every store: a UUID of the version that is for one's own rules (8).
@@ -239,7 +220,8 @@ class TraceWriter {
     if (op == run_.operators.end()) return nullptr;
     if (std::ranges::count(op->before, level.variant, &Before::variant) > 0) return &level;
     for (const Before& before : op->before) {
-      if (!pattern_fits(before.after, level.variant)) continue;
+      // As the reports match it, in SQL.
+      if (sqlite3_strglob(before.after.c_str(), level.variant.c_str()) != 0) continue;
       if (const Level* const reference = timed(level, before.variant)) return reference;
     }
     return nullptr;
