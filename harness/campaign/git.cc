@@ -69,7 +69,10 @@ std::string commit_of_tree(const std::string& root) {
 void build_once(const fs::path& folder, const std::string& build) {
   const fs::path log = folder.string() + ".log", built = folder.string() + ".built";
   std::error_code absent;
-  if (fs::exists(built, absent) && read_file(built) == build + "\n") return;
+  if (fs::exists(built, absent) && read_file(built) == build + "\n") {
+    fs::last_write_time(built, fs::file_time_type::clock::now(), absent);  // used, so not old
+    return;
+  }
   if (!build.empty()) {
     say("building {}\n", folder.string());
     const std::string script = R"(cd "$1" && exec sh -c "$2" >"$3" 2>&1)";
@@ -96,8 +99,9 @@ void keep_newest(const std::string& root, const fs::path& cache) {
     const fs::path folder = fs::path(built[i].second).replace_extension();
     git(root, {"worktree", "remove", "--force", folder.string()});
     fs::remove_all(folder, ignored);
-    fs::remove(built[i].second, ignored);
-    fs::remove(folder.string() + ".log", ignored);
+    for (const char* beside : {".built", ".whole", ".log"}) {
+      fs::remove(folder.string() + beside, ignored);
+    }
   }
 }
 
