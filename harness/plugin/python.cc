@@ -260,9 +260,8 @@ Place find_python() {
   if (finished.exit != 0 || !std::getline(printed, place.program) ||
       !std::getline(printed, place.library)) {
     usage_error(
-        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install python3 "
-        "or "
-        "set MOEGATE_PYTHON",
+        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install "
+        "python3 or set MOEGATE_PYTHON",
         program);
   }
   return place;
@@ -276,8 +275,7 @@ PythonMain open_python(const Place& place) {
   if (!library) {
     usage_error(
         "--kernels: {} is without its shared library ({}); install it (Debian: libpython3.x; "
-        "others: a "
-        "build with --enable-shared), or set MOEGATE_PYTHON to another Python",
+        "others: a build with --enable-shared), or set MOEGATE_PYTHON to another Python",
         place.program, dlerror());
   }
   void* main = dlsym(library, "Py_BytesMain");

@@ -250,12 +250,14 @@ class Host:
         for name, digest in _sources(path).items():
             self.functions.add_source(f"{base}/{name}".encode(), digest.encode())
 
+    def _add(self, side, add, stated):
+        self.sides.append(side)
+        add(_text({"id": len(self.sides) - 1, **stated}))
+
     def _add_operator(self, operator, where):
-        self.sides.append(OperatorSide(self.calls, operator))
         parameters = [[p.name, str(p.default), p.help] for p in operator.parameters]
         before = {device: list(names) for device, names in operator.before.items()}
         stated = {
-            "id": len(self.sides) - 1,
             "file": where,
             "name": operator.name,
             "help": operator.help,
@@ -263,13 +265,11 @@ class Host:
             "params": parameters,
             "before": before,
         }
-        self.functions.add_operator(_text(stated))
+        self._add(OperatorSide(self.calls, operator), self.functions.add_operator, stated)
 
     def _add_variant(self, variant, where):
-        self.sides.append(VariantSide(self.calls, variant))
         has = [name for name in ("prepare", "unsupported", "workspace") if getattr(variant, name)]
         stated = {
-            "id": len(self.sides) - 1,
             "file": where,
             "op": variant.op,
             "name": variant.name,
@@ -278,7 +278,7 @@ class Host:
             "tolerance": variant.tolerance,
             "has": has,
         }
-        self.functions.add_variant(_text(stated))
+        self._add(VariantSide(self.calls, variant), self.functions.add_variant, stated)
 
     def _ask(self, number, what, handle, stream, argument):
         try:
