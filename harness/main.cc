@@ -28,6 +28,7 @@ struct Command {
 constexpr auto kCommands = std::to_array<Command>({
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
     {"verify", cmd_verify, "check outputs against the truth only"},
+    {"profile", cmd_profile, "counters, stalls or energy of every variant of a suite"},
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
     {"nightly", cmd_nightly, "the perf gate: verify, measure, judge, replay, report"},
     {"compare", cmd_compare, "judge one run against another"},

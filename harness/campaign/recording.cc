@@ -12,6 +12,7 @@
 #include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
 #include "harness/values/roofline.h"
+#include "harness/worker/protocol.h"
 
 namespace moegate {
 namespace {
@@ -28,6 +29,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   info.label = options.label;
   info.device = hello.device;
   info.protocol = kProtocol;
+  info.task = name_of(options.worker.task);
   info.timer = hello.timer;
   const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
   info.flush = host ? "lines" : name_of(options.worker.flush);
@@ -221,9 +223,11 @@ void Recording::one(int round, const Case& c, const std::string& variant, Progre
   if (result.status == Status::crashed && before_) {
     result = ask_again(round, c, variant, std::move(result), data, progress);
   }
+  const bool cold = result.measured() && cache_of(c) == Cache::cold;
   result.impossible =
-      result.measured() && cache_of(c) == Cache::cold &&
+      cold && !result.timer.empty() &&
       is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
+  result.suspect_warm = cold && came_from_cache(result, data.cost);
   store(c, data, result);
   done_.insert({round, c.key(), variant});
   tally_.count(c.key(), result, progress);

@@ -74,7 +74,8 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   const InterruptGuard guard;
   Prepared prepared = prepare(options, source);  // a bad suite must leave no new store behind
   Store store = Store::open(options.db, Store::Mode::write);
-  Recording recording(store, std::move(prepared), "moegate run");
+  const bool resumable = options.worker.task == Task::measure;
+  Recording recording(store, std::move(prepared), resumable ? "moegate run" : "");
   recording.begin(resume);
   const size_t rows = recording.plan().rows().size();
   Progress progress(rows * static_cast<size_t>(options.rounds));
@@ -84,6 +85,7 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
     }
     recording.finish(InterruptGuard::interrupted());
   } catch (const Error& e) {
+    if (!resumable) throw;
     throw Error(e.code(),
                 fmt::format("{}; `{}` finishes the run", e.what(), recording.tally().resume));
   }

@@ -13,7 +13,8 @@ std::string summary(const Tally& tally, const std::string& what);
 
 /// Verifies (Task::verify) or profiles (Task::profile) every planned variant once; stores nothing.
 Tally check_suites(const RunOptions& options, WorkerSource& source);
-/// Measures and stores. With `resume` > 0 continues that run, leaving out what has a row.
+/// Measures (Task::measure) or has a profiler look, and stores. With `resume` > 0 continues that run,
+/// leaving out what has a row.
 Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source);
 
 }  // namespace moegate

@@ -11,6 +11,7 @@ namespace moegate {
 int cmd_list(const std::vector<std::string>& args);
 int cmd_verify(const std::vector<std::string>& args);
 int cmd_run(const std::vector<std::string>& args);
+int cmd_profile(const std::vector<std::string>& args);
 int cmd_gate(const std::vector<std::string>& args);
 int cmd_nightly(const std::vector<std::string>& args);
 int cmd_compare(const std::vector<std::string>& args);

@@ -56,7 +56,7 @@ class Store {
   /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
   /// takes seconds per GiB; a store of more than `most` bytes is left unread.
   void check_intact(int64_t most = std::numeric_limits<int64_t>::max());
-  /// Every result of a run, ordered by key, variant, round, but for its kernels and samples. Throws
+  /// Every result of a run, ordered by key, variant, round, but for its samples. Throws
   /// Error(store) for values that no run stores.
   std::vector<Level> levels(int64_t run);
 

@@ -54,6 +54,7 @@ void insert_parts(Database& db, int64_t result, const Result& r) {
     insert_row(db, "kernel", r.kernels[i], of, std::pair("ordinal", static_cast<int64_t>(i)));
   }
   for (const Metric& m : r.metrics) insert_row(db, "metric", m, of);
+  for (const StallRow& s : r.stalls) insert_row(db, "stall", s, of);
   if (!r.spans_ns.empty()) {
     Statement(db, "INSERT INTO sample (result_id, spans) VALUES (?1, ?2)")
         .bind(result, std::as_bytes(std::span(r.spans_ns)))
@@ -151,6 +152,11 @@ std::vector<Level> Store::levels(int64_t run) {
                         [&](int64_t id, SeedError s) { result(id).seeds.push_back(std::move(s)); });
   read_parts<Metric>(db_, run, "metric", "ordinal, name",
                      [&](int64_t id, Metric m) { result(id).metrics.push_back(std::move(m)); });
+  read_parts<KernelRow>(db_, run, "kernel", "ordinal", [&](int64_t id, KernelRow k) {
+    result(id).kernels.push_back(std::move(k));
+  });
+  read_parts<StallRow>(db_, run, "stall", "ordinal, samples DESC, offset, reason",
+                       [&](int64_t id, StallRow s) { result(id).stalls.push_back(std::move(s)); });
   return levels;
 }
 

@@ -2,13 +2,11 @@
 // Interval arithmetic over activity records. Everything here is deterministic in its arguments.
 #include "harness/timing/activity.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
+#include "harness/base/demangle.h"
 #include "harness/base/stats.h"
 #include "harness/kernel/kernel.h"
 
@@ -26,13 +24,6 @@ bool bad(const Activity& a, const TimeWindow& window) {
 
 double between(uint64_t from, uint64_t to) {  // signed, unlike the difference itself
   return to >= from ? static_cast<double>(to - from) : -static_cast<double>(from - to);
-}
-
-std::string demangle(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? std::string(text.get()) : name;
 }
 
 uint64_t hash_geometry(const OperationShape& s, uint64_t detail, uint64_t seed) {
@@ -181,6 +172,7 @@ std::vector<KernelRow> OperationLog::rows(const ShapeTable& shapes) const {
     row.registers = shape.registers;
     row.static_shared = shape.static_shared;
     row.dynamic_shared = shape.dynamic_shared;
+    row.local_bytes = shape.local_bytes;
     row.ns = trimmed_mean(series.ns);
     row.gap_ns = trimmed_mean(series.gap_ns);
     ordered.emplace_back(series.offset_ns / static_cast<double>(series.ns.size()), std::move(row));

@@ -25,6 +25,7 @@ struct OperationShape {
   int grid[3] = {0, 0, 0}, block[3] = {0, 0, 0}, cluster[3] = {0, 0, 0};  // 0: has none
   int registers = 0;
   int64_t static_shared = 0, dynamic_shared = 0;
+  int64_t local_bytes = 0;  // of a thread
   auto operator<=>(const OperationShape&) const = default;
 };
 

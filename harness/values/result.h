@@ -57,8 +57,9 @@ struct Result {
   bool suspect_warm = false;   // cold about equal to warm though the footprint fits in the cache
   std::vector<KernelRow> kernels;
   std::vector<Metric> metrics;
-  std::vector<float> spans_ns;  // valid samples in order of collection
-  double wall_s = 0;            // what this variant cost in all
+  std::vector<StallRow> stalls;  // Task::stalls; the hottest instructions
+  std::vector<float> spans_ns;   // valid samples in order of collection
+  double wall_s = 0;             // what this variant cost in all
 
   bool measured() const { return status == Status::ok || status == Status::noisy; }
   /// A host that had no processor of its own in one launch: nothing was timed, and that says nothing

@@ -31,6 +31,7 @@ inline constexpr auto kParts<Result> = std::tuple(Field("accuracy", &Result::acc
                                                   Field("controls", &Result::controls),
                                                   Field("kernels", &Result::kernels),
                                                   Field("metrics", &Result::metrics),
+                                                  Field("stalls", &Result::stalls),
                                                   Field("spans_ns", &Result::spans_ns));
 static_assert(count_fields(kFields<Result>) + count_fields(kParts<Result>) ==
               count_members<Result>());
@@ -66,7 +67,8 @@ inline constexpr auto kFields<KernelRow> = std::tuple(
     Field("name", &KernelRow::name), Field("grid", &KernelRow::grid),
     Field("block", &KernelRow::block), Field("cluster", &KernelRow::cluster),
     Field("registers", &KernelRow::registers), Field("static_shared", &KernelRow::static_shared),
-    Field("dynamic_shared", &KernelRow::dynamic_shared), Field("ns", &KernelRow::ns),
+    Field("dynamic_shared", &KernelRow::dynamic_shared),
+    Field("local_bytes", &KernelRow::local_bytes), Field("ns", &KernelRow::ns),
     Field("gap_ns", &KernelRow::gap_ns));
 static_assert(count_fields(kFields<KernelRow>) == count_members<KernelRow>());
 
@@ -76,5 +78,14 @@ inline constexpr auto kFields<Metric> = std::tuple(Field("name", &Metric::name),
                                                    Field("value", &Metric::value),
                                                    Field("ordinal", &Metric::ordinal));
 static_assert(count_fields(kFields<Metric>) == count_members<Metric>());
+
+template <>
+inline constexpr auto kFields<StallRow> = std::tuple(Field("ordinal", &StallRow::ordinal),
+                                                     Field("offset", &StallRow::offset),
+                                                     Field("instruction", &StallRow::instruction),
+                                                     Field("line", &StallRow::line),
+                                                     Field("reason", &StallRow::reason),
+                                                     Field("samples", &StallRow::samples));
+static_assert(count_fields(kFields<StallRow>) == count_members<StallRow>());
 
 }  // namespace moegate

@@ -39,4 +39,14 @@ bool looks_warm(double cold_ns, double warm_ns, const Cost& cost, int64_t cache_
   return fits && cost.read_bytes >= kShows && cold_ns < kAlike * warm_ns;
 }
 
+bool came_from_cache(const Result& result, const Cost& cost) {
+  constexpr double kShows = 1 << 20;
+  constexpr double kLeast = 0.97;
+  const auto read = std::ranges::find_if(result.metrics, [](const Metric& m) {
+    return m.name == "dram__bytes_read.sum" && m.ordinal == Metric::kWholeLaunch;
+  });
+  return read != result.metrics.end() && cost.read_bytes >= kShows &&
+         read->value < kLeast * cost.read_bytes;
+}
+
 }  // namespace moegate

@@ -26,6 +26,7 @@ struct RunInfo {
   std::string started, finished, status;  // filled in by the store
   DeviceFacts device;
   int protocol = 0;
+  std::string task = "measure";  // what its rows are of: worker/worker.h, Task
   std::string timer;
   std::string flush;
   int rounds = 0;
@@ -42,7 +43,7 @@ struct RunInfo {
 struct Level {
   std::string key, op, suite, section, variant;
   int round = 0;
-  Result result;  // without samples, kernels, controls
+  Result result;  // without samples and controls
 };
 
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.

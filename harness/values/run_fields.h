@@ -22,12 +22,12 @@ inline constexpr auto kFields<RunInfo> =
     std::tuple(Field("uuid", &RunInfo::uuid), Field("campaign", &RunInfo::campaign),
                Field("label", &RunInfo::label), Field("started", &RunInfo::started),
                Field("finished", &RunInfo::finished), Field("status", &RunInfo::status),
-               Field("protocol", &RunInfo::protocol), Field("timer", &RunInfo::timer),
-               Field("flush", &RunInfo::flush), Field("rounds", &RunInfo::rounds),
-               Field("git_sha", &RunInfo::git_sha), Field("dirty", &RunInfo::dirty),
-               Field("build", &RunInfo::build), Field("host", &RunInfo::host),
-               Field("command", &RunInfo::command), Field("program", &RunInfo::program),
-               Field("options", &RunInfo::options));
+               Field("protocol", &RunInfo::protocol), Field("task", &RunInfo::task),
+               Field("timer", &RunInfo::timer), Field("flush", &RunInfo::flush),
+               Field("rounds", &RunInfo::rounds), Field("git_sha", &RunInfo::git_sha),
+               Field("dirty", &RunInfo::dirty), Field("build", &RunInfo::build),
+               Field("host", &RunInfo::host), Field("command", &RunInfo::command),
+               Field("program", &RunInfo::program), Field("options", &RunInfo::options));
 template <>
 inline constexpr auto kParts<RunInfo> = std::tuple(Field("device", &RunInfo::device),
                                                    Field("operators", &RunInfo::operators),

@@ -49,8 +49,9 @@ struct KernelRow {
   std::string cluster;      // empty without one
   int registers = 0;
   int64_t static_shared = 0, dynamic_shared = 0;  // bytes
-  double ns = 0;                                  // trimmed mean duration
-  double gap_ns = 0;  // trimmed mean of (start - previous end); 0 for the first
+  int64_t local_bytes = 0;  // bytes of local memory of a thread: spills, arrays
+  double ns = 0;            // trimmed mean duration
+  double gap_ns = 0;        // trimmed mean of (start - previous end); 0 for the first
 };
 
 /// One more number about a launch, for what has no field: a counter, a share of time.
@@ -60,6 +61,17 @@ struct Metric {
   double value = 0;            // not finite: stored as unknown
   int ordinal = kWholeLaunch;  // of the kernel it is about, from 0
   static constexpr int kWholeLaunch = -1;
+};
+
+/// Where in a kernel's machine code warps waited, and for what: one instruction and one reason, as a
+/// sampling of the program counter saw it.
+struct StallRow {
+  int ordinal = 0;          // of the kernel, from 0
+  int64_t offset = 0;       // of the instruction, bytes from the kernel's start
+  std::string instruction;  // SASS; empty: unknown
+  std::string line;         // "file.cu:12"; empty: built without line information
+  std::string reason;       // "long_scoreboard", as the counters' names have it
+  int64_t samples = 0;
 };
 
 }  // namespace moegate

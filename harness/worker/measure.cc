@@ -363,6 +363,18 @@ void Bench::profile(const Variant& variant) {
   }
 }
 
+void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions& conditions,
+                    Result& result) {
+  const auto start = Clock::now();
+  try {
+    profiler.profile(subject(variant, sets_), conditions, result);
+  } catch (const CannotCapture& e) {
+    result.status = Status::unsupported;
+    result.why = e.what();
+  }
+  result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 void summarise(const std::vector<Sample>& samples, Result& result) {
   result.flags = 0;
   result.slow = 0;

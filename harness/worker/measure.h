@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/kernel/registry.h"
+#include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"
 #include "harness/values/result.h"
 #include "harness/worker/interference.h"
@@ -70,6 +71,10 @@ class Bench {
   /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
   /// see.
   void profile(const Variant& variant);
+  /// Has a profiler look at a verified variant's launches. A launch that it cannot look at makes the
+  /// result `unsupported`.
+  void profile(const Variant& variant, Profiler& profiler, const Conditions& conditions,
+               Result& result);
   /// Whether a variant changed what the next one would be measured with: the case is built anew then.
   bool spoilt() const { return spoilt_; }
 

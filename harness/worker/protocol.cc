@@ -15,12 +15,19 @@ const char* name_of(Task task) {
       return "profile";
     case Task::controls:
       return "controls";
+    case Task::counters:
+      return "counters";
+    case Task::stalls:
+      return "stalls";
+    case Task::energy:
+      return "energy";
   }
   return "?";
 }
 
 void parse_name(const std::string& name, Task& task) {
-  task = named(name, {Task::verify, Task::measure, Task::profile, Task::controls});
+  task = named(name, {Task::verify, Task::measure, Task::profile, Task::controls, Task::counters,
+                      Task::stalls, Task::energy});
 }
 
 void parse_name(const std::string& name, Flush& flush) {
@@ -35,7 +42,8 @@ std::string kind_of(const nlohmann::json& message) {
 
 std::vector<std::string> own_features() {
   return {feature::kCheck,    feature::kThrottle, feature::kCanary,
-          feature::kControls, feature::kKernels,  feature::kProfile};
+          feature::kControls, feature::kKernels,  feature::kProfile,
+          feature::kCounters, feature::kStalls,   feature::kEnergy};
 }
 
 void check_wire(int theirs, const std::string& who) {

@@ -41,6 +41,9 @@ constexpr const char* kCanary = "canary";      // builds canaries in
 constexpr const char* kControls = "controls";  // task controls
 constexpr const char* kKernels = "kernels";    // opens files of kernels
 constexpr const char* kProfile = "profile";    // task profile
+constexpr const char* kCounters = "counters";  // task counters
+constexpr const char* kStalls = "stalls";      // task stalls
+constexpr const char* kEnergy = "energy";      // task energy
 }  // namespace feature
 
 const char* name_of(Task task);
@@ -117,8 +120,10 @@ inline constexpr auto kFields<Sampling> = std::tuple(Field("min_samples", &Sampl
                                                      Field("precision", &Sampling::precision),
                                                      Field("budget_s", &Sampling::budget_s));
 static_assert(count_fields(kFields<Sampling>) == count_members<Sampling>());
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Profiling, metrics, per_kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, kernels, tiles, timer, task,
-                                                flush, flush_factor, sets, sampling, sample_seed)
+                                                flush, flush_factor, sets, sampling, profiling,
+                                                sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)

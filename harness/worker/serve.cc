@@ -49,6 +49,7 @@ class Server {
     hello.device = device_->facts();
     if (times) hello.timer_note = open_timer(cupti_fault);
     if (timer_) hello.timer = timer_->name();
+    profiler_ = open_profiler();
     hello.operators = describe_operators(registry_, hello.device.backend);
     hello.variants = describe_variants(registry_, hello.device.backend);
     hello.git_sha = provenance().git_sha;
@@ -90,6 +91,26 @@ class Server {
     timer_ = make_event_timer(*device_);
     return fmt::format(
         "CUPTI cannot time here ({}); timing with CUDA events, and every row says so", cupti_fault);
+  }
+
+  std::unique_ptr<Profiler> open_profiler() {
+    const bool profiles = options_.task == Task::counters || options_.task == Task::stalls ||
+                          options_.task == Task::energy;
+    if (profiles && device_->facts().backend == Backend::host) {
+      throw Error(Exit::environment,
+                  fmt::format("task '{}' needs a CUDA device: the host's counters are not read",
+                              name_of(options_.task)));
+    }
+    switch (options_.task) {
+      case Task::counters:
+        return make_counter_profiler(*device_, options_.profiling);
+      case Task::stalls:
+        return make_stall_profiler(*device_, options_.profiling);
+      case Task::energy:
+        return make_energy_profiler(*device_, options_.profiling);
+      default:
+        return nullptr;
+    }
   }
 
   std::vector<CaseAnswer> answers(const std::vector<CaseQuestion>& questions) const {
@@ -152,6 +173,8 @@ class Server {
       bench_->measure(variant, *timer_, conditions(c), options_.sampling, result);
     } else if (result.status == Status::ok && options_.task == Task::profile) {
       bench_->profile(variant);
+    } else if (result.status == Status::ok && profiler_) {
+      bench_->profile(variant, *profiler_, conditions(c), result);
     } else if (result.status == Status::ok && options_.task == Task::controls) {
       bench_->control(result);
     }
@@ -184,7 +207,8 @@ class Server {
   const int in_, out_;
   const Registry& registry_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<Timer> timer_;        // of Task::measure
+  std::unique_ptr<Profiler> profiler_;  // of the profiling tasks
   std::unique_ptr<Bench> bench_;
   // The case of bench_.
   std::string bench_op_;

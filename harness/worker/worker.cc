@@ -143,9 +143,10 @@ void Process::greet(const WorkerOptions& options) {
   }
   if (end.empty()) {
     check_wire(hello_.wire, who);
-    const bool unable = (options.task == Task::controls && !can(feature::kControls)) ||
-                        (options.task == Task::profile && !can(feature::kProfile));
-    if (unable) usage_error("{} cannot do the task '{}'", who, name_of(options.task));
+    // Every worker verifies and measures; another task is a feature of the same name.
+    const bool plain = options.task == Task::verify || options.task == Task::measure;
+    if (!plain && !can(name_of(options.task)))
+      usage_error("{} cannot do the task '{}'", who, name_of(options.task));
     if (!options.kernels.empty() && !can(feature::kKernels)) {
       usage_error("{} opens no files of kernels (--kernels): it is older than they are", who);
     }

@@ -19,7 +19,9 @@
 
 namespace moegate {
 
-enum class Task { verify, measure, profile, controls };
+/// What a worker does with a variant once it is verified. The last three are profilers', of which a
+/// process has one, and none beside a timer of CUPTI's.
+enum class Task { verify, measure, profile, controls, counters, stalls, energy };
 
 /// The program that an empty WorkerOptions::program means: this one; `moegate` beside it where this
 /// one was linked without kernels (moegate-judge). Throws Error(usage) where there is none.
@@ -37,6 +39,7 @@ struct WorkerOptions {
   double flush_factor = 2;
   int sets = 0;  // Conditions::sets
   Sampling sampling;
+  Profiling profiling;       // of the tasks counters, stalls and energy
   uint64_t sample_seed = 0;  // Draw::sample_seed, of every case
 };
 

@@ -9,25 +9,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "harness/base/demangle.h"
 #include "harness/device/cannot_capture.h"
+#include "harness/device/cuda/driver_entry.h"
 #include "harness/kernel/cuda_check.h"
 
 namespace moegate {
 namespace {
-
-/// A function of the driver, asked of it at run time: the program also starts without one. Null where
-/// the driver has none.
-template <class Function>
-Function* of_driver(const char* name, unsigned int version) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  const cudaError_t status =
-      cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
-  if (status != cudaSuccess) cudaGetLastError();
-  return status == cudaSuccess && found == cudaDriverEntryPointSuccess
-             ? reinterpret_cast<Function*>(function)
-             : nullptr;
-}
 
 struct Driver {
   decltype(&cuGraphKernelNodeGetParams) node_params =
@@ -37,8 +25,22 @@ struct Driver {
   decltype(&cuKernelGetParamInfo) kernel_argument =
       of_driver<decltype(cuKernelGetParamInfo)>("cuKernelGetParamInfo", 12040);
 
+  decltype(&cuFuncGetName) function_name =
+      of_driver<decltype(cuFuncGetName)>("cuFuncGetName", 12030);
+  decltype(&cuKernelGetName) kernel_name =
+      of_driver<decltype(cuKernelGetName)>("cuKernelGetName", 12030);
+  decltype(&cuFuncGetAttribute) function_attribute =
+      of_driver<decltype(cuFuncGetAttribute)>("cuFuncGetAttribute", 12000);
+  decltype(&cuKernelGetFunction) function_of =
+      of_driver<decltype(cuKernelGetFunction)>("cuKernelGetFunction", 12000);
+
   bool complete() const { return node_params && function_argument && kernel_argument; }
 };
+
+const Driver& driver() {
+  static const Driver functions;
+  return functions;
+}
 
 /// Adds up what a launch gives the GPU.
 class Given {
@@ -111,9 +113,9 @@ void add_attributes(cudaGraphNode_t node, Given& given) {
 
 /// Whether its arguments could be read.
 bool add_kernel(cudaGraphNode_t node, Given& given) {
-  static const Driver driver;
+  const Driver& d = driver();
   CUDA_KERNEL_NODE_PARAMS p{};
-  if (!driver.complete() || driver.node_params(node, &p) != CUDA_SUCCESS) return false;
+  if (!d.complete() || d.node_params(node, &p) != CUDA_SUCCESS) return false;
   for (const unsigned int extent : {p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY,
                                     p.blockDimZ, p.sharedMemBytes}) {
     given.add(extent);
@@ -121,8 +123,8 @@ bool add_kernel(cudaGraphNode_t node, Given& given) {
   add_attributes(node, given);
   for (size_t i = 0;; ++i) {
     size_t offset = 0, bytes = 0;
-    const CUresult status = p.func ? driver.function_argument(p.func, i, &offset, &bytes)
-                                   : driver.kernel_argument(p.kern, i, &offset, &bytes);
+    const CUresult status = p.func ? d.function_argument(p.func, i, &offset, &bytes)
+                                   : d.kernel_argument(p.kern, i, &offset, &bytes);
     if (status == CUDA_ERROR_INVALID_VALUE) return true;  // there are no more
     if (status != CUDA_SUCCESS || !p.kernelParams) return false;
     given.add(offset);
@@ -184,6 +186,48 @@ void add_edges(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& nodes, Giv
   }
 }
 
+std::string extent_text(unsigned int x, unsigned int y, unsigned int z) {
+  return fmt::format("{}x{}x{}", x, y, z);
+}
+
+std::string name_of_kernel(const CUDA_KERNEL_NODE_PARAMS& p) {
+  const Driver& d = driver();
+  const char* name = nullptr;
+  const bool named = p.func ? d.function_name && d.function_name(&name, p.func) == CUDA_SUCCESS
+                            : d.kernel_name && d.kernel_name(&name, p.kern) == CUDA_SUCCESS;
+  return named && name ? demangle(name) : "?";
+}
+
+KernelRow kernel_row(cudaGraphNode_t node) {
+  const Driver& d = driver();
+  CUDA_KERNEL_NODE_PARAMS p{};
+  KernelRow row;
+  row.name = "?";
+  if (!d.node_params || d.node_params(node, &p) != CUDA_SUCCESS) return row;
+  row.name = name_of_kernel(p);
+  row.grid = extent_text(p.gridDimX, p.gridDimY, p.gridDimZ);
+  row.block = extent_text(p.blockDimX, p.blockDimY, p.blockDimZ);
+  row.dynamic_shared = p.sharedMemBytes;
+  cudaLaunchAttributeValue cluster{};
+  if (cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &cluster) !=
+      cudaSuccess) {
+    cudaGetLastError();
+  } else if (const auto& c = cluster.clusterDim; c.x * c.y * c.z > 1) {
+    row.cluster = extent_text(c.x, c.y, c.z);
+  }
+  CUfunction function = p.func;
+  if (!function && d.function_of && d.function_of(&function, p.kern) != CUDA_SUCCESS) return row;
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    if (d.function_attribute) d.function_attribute(&value, which, function);
+    return value;
+  };
+  row.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  row.static_shared = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  row.local_bytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  return row;
+}
+
 [[noreturn]] void refuse_to_capture(const std::string& why) {
   throw CannotCapture(
       fmt::format("cannot be captured as a graph: {}; it must neither synchronise "
@@ -228,6 +272,38 @@ void CapturedLaunch::refuse_untimed_nodes() const {
                             "whose time nobody sees; a launch is kernels, copies and fills",
                             variant_.op, variant_.name, static_cast<int>(type)));
   }
+}
+
+std::vector<KernelRow> CapturedLaunch::operations() const {
+  std::vector<KernelRow> rows;
+  for (cudaGraphNode_t node : nodes_of(graph())) {
+    const cudaGraphNodeType type = type_of(node);
+    if (type == cudaGraphNodeTypeKernel) rows.push_back(kernel_row(node));
+    if (type == cudaGraphNodeTypeMemcpy) rows.emplace_back().name = "memcpy";
+    if (type == cudaGraphNodeTypeMemset) rows.emplace_back().name = "memset";
+  }
+  return rows;
+}
+
+std::vector<CapturedLaunch::Executable> CapturedLaunch::parts() const {
+  std::vector<Executable> parts;
+  const std::vector<cudaGraphNode_t> nodes = nodes_of(graph());
+  for (cudaGraphNode_t node : nodes) {
+    if (type_of(node) == cudaGraphNodeTypeEmpty) continue;
+    cudaGraph_t clone = nullptr;
+    MOEGATE_CUDA_CHECK(cudaGraphClone(&clone, graph()));
+    const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owned(clone, cudaGraphDestroy);
+    for (cudaGraphNode_t other : nodes) {
+      if (other == node) continue;
+      cudaGraphNode_t in_clone = nullptr;
+      MOEGATE_CUDA_CHECK(cudaGraphNodeFindInClone(&in_clone, other, clone));
+      MOEGATE_CUDA_CHECK(cudaGraphDestroyNode(in_clone));
+    }
+    cudaGraphExec_t executable = nullptr;
+    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&executable, clone, 0));
+    parts.emplace_back(executable, cudaGraphExecDestroy);
+  }
+  return parts;
 }
 
 std::string CapturedLaunch::given() const {

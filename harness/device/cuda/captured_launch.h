@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/kernel/kernel.h"
+#include "harness/values/sample.h"
 
 namespace moegate {
 
@@ -31,6 +33,15 @@ class CapturedLaunch {
   /// Equal in two programs: the GPU is given the same. Unequal says less: pointers to other memory
   /// and bytes that nobody wrote (padding) differ from process to process.
   std::string given() const;
+
+  /// Its kernels, copies and fills in order of launch, with geometry and resources but no times; kernels
+  /// are called "?" where the driver does not name them.
+  std::vector<KernelRow> operations() const;
+
+  /// Each of operations() as a graph of its own, to be launched one after the other. Dependences that let
+  /// one begin before the other ends are lost.
+  using Executable = std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)>;
+  std::vector<Executable> parts() const;
 
  private:
   const Variant& variant_;

@@ -176,6 +176,7 @@ void add_kernel(const CUpti_ActivityKernel10& k, CuptiBatch& batch, ShapeTable& 
   shape.registers = k.registersPerThread;
   shape.static_shared = k.staticSharedMemory;
   shape.dynamic_shared = k.dynamicSharedMemory;
+  shape.local_bytes = k.localMemoryPerThread;
   const uint64_t carveout =
       k.isSharedMemoryCarveoutRequested ? 1u + k.sharedMemoryCarveoutRequested : 0u;
   const uint64_t detail = detail_of(

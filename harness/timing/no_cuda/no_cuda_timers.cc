@@ -2,6 +2,7 @@
 // Timers and probes of CUDA devices in a build without CUDA.
 #include "harness/device/no_cuda/no_cuda.h"
 #include "harness/timing/probe.h"
+#include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"
 
 namespace moegate {
@@ -16,6 +17,18 @@ std::unique_ptr<Timer> make_cupti_timer(Device&) {
 
 std::unique_ptr<Timer> make_event_timer(Device&) {
   refuse_cuda("no event timer");
+}
+
+std::unique_ptr<Profiler> make_counter_profiler(Device&, const Profiling&) {
+  refuse_cuda("no hardware counters");
+}
+
+std::unique_ptr<Profiler> make_stall_profiler(Device&, const Profiling&) {
+  refuse_cuda("no sampling of stalls");
+}
+
+std::unique_ptr<Profiler> make_energy_profiler(Device&, const Profiling&) {
+  refuse_cuda("no energy counter");
 }
 
 std::vector<Probe> probe_cuda(Device&) {
