@@ -42,6 +42,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
     {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},
+    {"new", cmd_new, "a starting point of an operator, a variant or a suite"},
     {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
     {"selftest", cmd_selftest,
      "does the gate stay silent when it should, and speak when it should"},

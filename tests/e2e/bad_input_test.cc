@@ -81,8 +81,9 @@ TEST_F(BadInputTest, StoresAreLeftAlone) {
 
 TEST_F(BadInputTest, HelpIsForEveryCommand) {
   for (const char* command :
-       {"run", "verify", "gate", "compare", "bless", "waivers", "report", "list", "doctor", "repro",
-        "nightly", "ab", "tune", "history", "export", "import", "prune", "bisect", "selftest"}) {
+       {"run",    "verify", "gate",  "compare", "bless",    "waivers", "report",
+        "list",   "doctor", "repro", "nightly", "ab",       "tune",    "history",
+        "export", "import", "prune", "bisect",  "selftest", "new"}) {
     const Outcome outcome = moegate(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit, 0) << command;
     EXPECT_NE(outcome.out.find(std::string("usage: moegate ") + command), std::string::npos)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting points that `moegate new` writes: they verify as they are, and overwrite nothing. Those in C++ are built
+// by tests/scripts/sdk_test.sh.
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+class NewTest : public ProgramTest {
+ protected:
+  NewTest() { setenv("MOEGATE_PYTHON", "/usr/bin/python3", 0); }
+
+  /// Makes a starting point; `files`, a line each, is what it says it wrote.
+  void make(const std::string& arguments, const std::string& files) const {
+    const Outcome outcome = moegate("new " + arguments);
+    EXPECT_EQ(outcome.exit, 0) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, files) << arguments;
+    EXPECT_NE(outcome.err.find("next:\n  "), std::string::npos) << outcome.err;
+  }
+  /// The `n`-th command, from 0, that it says comes next, run with another program for `moegate`.
+  Outcome next(const std::string& arguments, int n) const {
+    std::string err = moegate("new " + arguments).err;
+    for (int line = 0; line <= n; ++line) err = err.substr(err.find("\n  ") + 3);
+    return shell("moegate() { '" + program() + "' \"$@\"; }; " + err.substr(0, err.find('\n')));
+  }
+  void refuse(const std::string& arguments, const std::string& why) const {
+    const Outcome outcome = moegate("new " + arguments);
+    EXPECT_EQ(outcome.exit, 2) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+  /// All that is there, but for what this test's shell and Python keep.
+  std::string files() const {
+    return shell(
+               "find . -type f -not -name 'out.txt' -not -name 'err.txt' -not -name '*.pyc' | "
+               "LC_ALL=C sort | xargs")
+        .out;
+  }
+};
+
+TEST_F(NewTest, AnOperatorInPythonPassesWithItsControls) {
+  const Outcome verified = next("operator row_scale --python", 0);
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  EXPECT_NE(verified.out.find("10 ok"), std::string::npos) << verified.out;
+  const Outcome controls = next("operator row_norm --python --dir other", 1);
+  EXPECT_EQ(controls.exit, 0) << controls.err;
+  EXPECT_NE(controls.out.find("| token dropped     |        5 |        0 |"), std::string::npos)
+      << controls.out;
+  EXPECT_EQ(files(),
+            "./other/row_norm.py ./other/row_norm.suite ./row_scale.py ./row_scale.suite\n");
+}
+
+TEST_F(NewTest, VariantsInPythonAreWrittenOut) {
+  for (const std::string op : {"moe_sum", "silu_mul_quant", "topk_sort"}) {
+    const Outcome outcome = next("variant my_" + op + " --python --op " + op, 0);
+    EXPECT_EQ(outcome.exit, 0) << op << "\n" << outcome.err;
+    // "verified on CPU: 13 ok", and nothing else.
+    const std::string counts = outcome.out.substr(outcome.out.rfind(": "));
+    EXPECT_TRUE(counts.ends_with(" ok\n")) << op << "\n" << outcome.out;
+    EXPECT_EQ(counts.find(','), std::string::npos) << op << "\n" << outcome.out;
+  }
+}
+
+TEST_F(NewTest, AVariantWithoutATemplateSaysThatItIsNotWritten) {
+  make("variant idea --python --op moe_align", "idea.py\n");
+  EXPECT_NE(read("idea.py").find("  topk_ids "), std::string::npos) << read("idea.py");
+  const Outcome outcome = moegate(
+      "verify --device host --suite tiny --filter ^moe_align/ --kernel idea --kernels idea.py");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" unsupported\n"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find(" ok"), std::string::npos) << outcome.out;
+}
+
+TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
+  make("operator row_scale --python", "row_scale.py\nrow_scale.suite\n");
+  refuse("variant later --python --op row_scale --kernels row_scale.py", "--suite");
+  refuse("variant later --op row_scale --kernels row_scale.py --suite row_scale.suite", "--python");
+  const Outcome outcome = next(
+      "variant later --python --op row_scale --kernels row_scale.py --suite row_scale.suite", 0);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("5 unsupported"), std::string::npos) << outcome.out;
+}
+
+TEST_F(NewTest, ASuiteIsOneOfItsOperator) {
+  const Outcome listed = next("suite mine", 0);
+  EXPECT_EQ(listed.exit, 0) << listed.err;
+  EXPECT_NE(listed.out.find("| mine  | example | moe_sum/"), std::string::npos) << listed.out;
+  const Outcome verified = next("suite rows-8 --op moe_align --dir suites", 1);
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  EXPECT_NE(verified.out.find("6 ok"), std::string::npos) << verified.out;
+}
+
+TEST_F(NewTest, AProjectHasWhatItBuildsWith) {
+  make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
+  EXPECT_EQ(read("idea/idea.cc").find("SPDX"), std::string::npos) << "the file is its user's";
+  // A further one leaves the project as it is.
+  write("idea/CMakeLists.txt", "mine\n");
+  make("variant other --op moe_sum --cuda --dir idea", "idea/other.cu\n");
+  EXPECT_EQ(read("idea/CMakeLists.txt"), "mine\n");
+}
+
+TEST_F(NewTest, InACheckoutAVariantGoesToItsOperator) {
+  shell(
+      "mkdir -p harness/kernel kernels/moe_sum; touch harness/kernel/kernel.h "
+      "kernels/moe_sum/moe_sum.h");
+  make("variant idea --op moe_sum", "kernels/moe_sum/host_idea.cc\n");
+  make("variant idea --op moe_sum --cuda", "kernels/moe_sum/idea.cu\n");
+  EXPECT_EQ(read("kernels/moe_sum/idea.cu").find("// SPDX-License-Identifier: Apache-2.0\n"), 0u);
+}
+
+TEST_F(NewTest, NothingIsOverwrittenOrHalfWritten) {
+  write("mine.suite", "# mine\n");
+  refuse("operator mine --python", "mine.suite is there and is not overwritten");
+  refuse("suite mine", "mine.suite is there");
+  EXPECT_EQ(files(), "./mine.suite\n");
+  EXPECT_EQ(read("mine.suite"), "# mine\n");
+  refuse("suite other --dir mine.suite", "mine.suite");
+  make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
+  refuse("variant idea --op moe_sum", "idea/idea.cc is there");
+}
+
+TEST_F(NewTest, WhatCannotBeIsRefused) {
+  refuse("", "choose operator, variant or suite");
+  refuse("kernel x", "'kernel'");
+  refuse("operator", "give a NAME");
+  refuse("operator 8bit", "'8bit' is no name of an operator");
+  refuse("operator ../up", "'../up'");
+  refuse("operator RowNorm", "lower-case");
+  refuse("operator none", "'none'");
+  refuse("suite mine.suite", "'mine.suite' is no name of a suite");
+  refuse("operator moe_sum", "there is an operator 'moe_sum'");
+  refuse("operator mine --op moe_sum", "--op");
+  refuse("suite mine --cuda", "--cuda");
+  refuse("variant idea", "--op OPERATOR");
+  refuse("variant idea --op moe_smu", "unknown operator 'moe_smu'; known: ");
+  refuse("variant blocked --op moe_sum", "has a host variant 'blocked'");
+  refuse("variant idea --op moe_sum --python --cuda", "leave --cuda out");
+  refuse("suite mine --suite nowhere", "no suite 'nowhere'");
+  EXPECT_EQ(files(), "\n");
+}
+
+}  // namespace
+}  // namespace moegate
