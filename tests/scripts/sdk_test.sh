@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A project that knows moegate only as an installed folder builds a module of kernels; the installed program
-# verifies them, refuses what does not fit, and compares two commits of them.
+# verifies them, refuses what does not fit, and compares two commits of them. So it does what it writes to begin with.
 #
 #   tests/scripts/sdk_test.sh BUILD [NVCC]
 set -euo pipefail
@@ -60,6 +60,25 @@ EOF
 expect "broken modules build" 0 "$(code cmake --build build)"
 refused "a module that throws" "fails while it is loaded: not today" build/throws.so
 refused "a variant of no operator" "operator 'none', which does not exist" build/orphan.so
+
+# Starting points: written by the installed program, built with what they say, right as they are.
+new() { "$moegate" new "$@" --dir "$scratch/new"; }
+expect "an operator is written" 0 "$(code new operator my_norm)"
+expect "a variant that is whole" 0 "$(code new variant whole --op moe_sum)"
+expect "and one that is not" 0 "$(code new variant later --op qmoe_fc2)"
+[ -z "$nvcc" ] || expect "one for a GPU" 0 "$(code new variant whole_gpu --op moe_sum --cuda)"
+cd "$scratch/new"
+expect "the project is configured" 0 "$(code bash -c "$configure")"
+expect "and builds" 0 "$(code cmake --build build)"
+check() { "$moegate" verify --device host --kernels build/my_kernels.so "$@"; }
+expect "the operator is right" 0 "$(code check --suite my_norm.suite)"
+expect "in both variants" 1 "$(grep -c ': 10 ok$' "$scratch/printed")"
+expect "its controls are rejected" 0 "$(code check --suite my_norm.suite --controls)"
+expect "the whole variant is right" 0 "$(code check --suite tiny --kernel '^whole$')"
+expect "and nothing else" 1 "$(grep -c ': [0-9]* ok$' "$scratch/printed")"
+expect "the other one is no failure" 0 "$(code check --suite tiny --kernel '^later$')"
+expect "but says what it is" 1 "$(grep -c ': [0-9]* unsupported$' "$scratch/printed")"
+cd "$scratch/mine"
 
 # Commits of a repository that builds a module: a comment changes nothing, a factor does.
 git() { command git -c user.name=a -c user.email=a@b "$@"; }
