@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs nvdisasm on a temporary file, since it reads no standard input.
+#include "harness/timing/sass.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+
+namespace moegate {
+namespace {
+
+constexpr std::string_view kSectionLabel = ".text.";
+
+/// "/*01a0*/   @!P0   BRA `(.L_x_0) ;" -> 0x1a0 and "@!P0 BRA `(.L_x_0)".
+std::optional<std::pair<int64_t, std::string>> instruction_of(const std::string& line) {
+  const size_t close = line.find("*/");
+  if (!line.starts_with("/*") || close == std::string::npos) return std::nullopt;
+  int64_t offset = 0;
+  const auto read = std::from_chars(line.data() + 2, line.data() + close, offset, 16);
+  if (read.ec != std::errc() || read.ptr != line.data() + close) return std::nullopt;
+  const size_t end = line.find(';', close);
+  if (end == std::string::npos) return std::nullopt;
+  std::istringstream words(line.substr(close + 2, end - close - 2));
+  std::string text;
+  for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
+  return std::pair(offset, text);
+}
+
+/// A file that goes with the object; without a name where none could be made.
+class CubinFile {
+ public:
+  explicit CubinFile(std::span<const uint8_t> bytes) {
+    std::error_code ignored;
+    std::string name =
+        (std::filesystem::temp_directory_path(ignored) / "moegate-cubin-XXXXXX").string();
+    const int fd = ::mkstemp(name.data());
+    if (fd < 0) return;
+    name_ = name;
+    for (size_t done = 0; done < bytes.size();) {
+      const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
+      if (n <= 0) break;  // nvdisasm refuses a file that is cut short
+      done += static_cast<size_t>(n);
+    }
+    ::close(fd);
+  }
+  ~CubinFile() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  CubinFile(const CubinFile&) = delete;
+  CubinFile& operator=(const CubinFile&) = delete;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+std::map<std::string, Sass> run_nvdisasm(const std::vector<std::string>& command) {
+  try {
+    const Finished finished = run_program(command, Output::capture);
+    if (finished.exit == 0) return parse_sass(finished.out);
+  } catch (const Error&) {
+    // An instruction without its text is still an instruction.
+  }
+  return {};
+}
+
+}  // namespace
+
+std::map<std::string, Sass> parse_sass(std::string_view printed) {
+  std::map<std::string, Sass> functions;
+  Sass* function = nullptr;
+  while (!printed.empty()) {
+    const size_t end = printed.find('\n');
+    const std::string line = trimmed(std::string(printed.substr(0, end)));
+    printed.remove_prefix(end == std::string_view::npos ? printed.size() : end + 1);
+    if (line.starts_with(kSectionLabel) && line.ends_with(':')) {
+      const size_t name = kSectionLabel.size();
+      function = &functions[line.substr(name, line.size() - name - 1)];
+    } else if (auto instruction = instruction_of(line); instruction && function) {
+      function->insert(std::move(*instruction));
+    }
+  }
+  return functions;
+}
+
+std::string find_nvdisasm() {
+  std::vector<std::string> folders;
+  if (const char* home = std::getenv("CUDA_HOME"); home && *home) {
+    folders.push_back(std::string(home) + "/bin");
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream parts(path ? path : "");
+  for (std::string folder; std::getline(parts, folder, ':');) folders.push_back(folder);
+  folders.emplace_back("/usr/local/cuda/bin");
+  for (const std::string& folder : folders) {
+    const std::string program = folder + "/nvdisasm";
+    if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+Sass disassemble(const std::string& nvdisasm, std::span<const uint8_t> cubin,
+                 const std::string& function, uint32_t symbol) {
+  const CubinFile file(cubin);
+  if (nvdisasm.empty() || file.name().empty()) return {};
+  // All of a library's cubin takes seconds; the one function is asked for first.
+  for (const std::vector<std::string>& only :
+       {std::vector<std::string>{"--function-index", fmt::format("{}", symbol)}, {}}) {
+    std::vector<std::string> command = {nvdisasm, "--print-code"};
+    command.insert(command.end(), only.begin(), only.end());
+    command.push_back(file.name());
+    auto functions = run_nvdisasm(command);
+    const auto found = functions.find(function);
+    if (found != functions.end() && !found->second.empty()) return std::move(found->second);
+  }
+  return {};
+}
+
+}  // namespace moegate
