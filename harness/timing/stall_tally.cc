@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/demangle.h"
+
 namespace moegate {
 namespace {
 
@@ -31,41 +33,47 @@ void StallTally::add(const PcSample& sample) {
   function.samples += sample.samples;
 }
 
+void StallTally::add_rows(const Function& function, size_t ordinal, size_t most,
+                          StallTable& table) const {
+  std::vector<StallRow> rows;
+  for (const auto& [at, samples] : function.rows) {
+    StallRow& row = rows.emplace_back();
+    row.ordinal = static_cast<int>(ordinal);
+    std::tie(row.offset, row.reason) = at;
+    row.samples = samples;
+  }
+  sort_by_heat(rows);
+  rows.resize(std::min(rows.size(), most));
+  table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+}
+
 StallTable StallTally::table(const std::vector<std::string>& operations,
                              const std::function<bool(const std::string&)>& around,
                              size_t most_rows) const {
-  std::vector<std::string> names = operations;
-  std::vector<std::pair<int64_t, std::string>> others;
-  for (const auto& [name, function] : functions_) {
-    if (std::ranges::find(operations, name) != operations.end() || around(name)) continue;
-    others.emplace_back(-function.samples, name);
-  }
-  std::ranges::sort(others);
-  for (const auto& [heat, name] : others) names.push_back(name);
-
   StallTable table;
-  for (size_t k = 0; k < names.size(); ++k) {
-    PcFunction& kernel = table.kernels.emplace_back(PcFunction{.name = names[k]});
-    const auto found = functions_.find(names[k]);
-    const auto first = std::ranges::find(names, names[k]) - names.begin();
-    if (found == functions_.end() || static_cast<size_t>(first) != k) continue;
-    const Function& function = found->second;
+  for (const std::string& name : operations) table.kernels.push_back({.name = name});
+  std::vector<std::pair<int64_t, std::string>> hottest;
+  for (const auto& [name, function] : functions_) hottest.emplace_back(-function.samples, name);
+  std::ranges::sort(hottest);
+  for (const auto& [heat, name] : hottest) {
+    const std::string shown = demangle(name);
+    auto kernel = std::ranges::find_if(
+        table.kernels, [&](const PcFunction& k) { return k.name == shown && k.function.empty(); });
+    if (kernel == table.kernels.end()) {
+      if (around(name)) continue;
+      kernel = table.kernels.insert(table.kernels.end(), {.name = shown});
+    }
+    const Function& function = functions_.at(name);
     const auto place = std::ranges::max_element(function.places, {},
                                                 [](const auto& entry) { return entry.second; });
-    kernel.cubin = place->first.first;
-    kernel.symbol = place->first.second;
-    kernel.samples = function.samples;
+    kernel->function = name;
+    std::tie(kernel->cubin, kernel->symbol) = place->first;
+    kernel->samples = function.samples;
     table.samples += function.samples;
-    std::vector<StallRow> rows;
-    for (const auto& [at, samples] : function.rows) {
-      StallRow& row = rows.emplace_back();
-      row.ordinal = static_cast<int>(k);
-      std::tie(row.offset, row.reason) = at;
-      row.samples = samples;
-    }
-    sort_by_heat(rows);
-    rows.resize(std::min(rows.size(), most_rows));
-    table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+  }
+  for (size_t k = 0; k < table.kernels.size(); ++k) {
+    const auto found = functions_.find(table.kernels[k].function);
+    if (found != functions_.end()) add_rows(found->second, k, most_rows, table);
   }
   return table;
 }

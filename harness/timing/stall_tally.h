@@ -30,9 +30,10 @@ struct PcSample {
 /// once more, those in whose cycle no warp of the scheduler issued.
 std::optional<std::string> stall_reason(const std::string& name);
 
-/// Where the text of a kernel's instructions is.
+/// What samples say of one operation of a launch, and where the text of its instructions is.
 struct PcFunction {
-  std::string name;  // mangled; "memset", "memcpy"
+  std::string name;      // as people read it
+  std::string function;  // mangled; empty: never sampled
   uint64_t cubin = 0;
   uint32_t symbol = 0;
   int64_t samples = 0;  // all, those of "selected" too
@@ -49,10 +50,10 @@ class StallTally {
  public:
   void add(const PcSample& sample);
 
-  /// `operations`: what a launch consists of, in order: mangled kernels, "memset", "memcpy"; empty:
-  /// unknown. A kernel that a launch runs twice has its samples at the first. Functions that are not
-  /// among them follow, the hottest first, but for those that `around` says run around a launch. At
-  /// most `most_rows` rows of a kernel.
+  /// `operations`: names of what a launch consists of, in order: demangled kernels, "memset",
+  /// "memcpy"; empty: unknown. A kernel that a launch runs twice has its samples at the first.
+  /// Functions that are not among them follow, the hottest first, but for those of which `around`
+  /// says, by the mangled name, that they run around a launch. At most `most_rows` rows of a kernel.
   StallTable table(const std::vector<std::string>& operations,
                    const std::function<bool(const std::string&)>& around, size_t most_rows) const;
 
@@ -62,7 +63,8 @@ class StallTally {
     std::map<std::pair<int64_t, std::string>, int64_t> rows;  // (offset, reason) -> samples
     int64_t samples = 0;
   };
-  std::map<std::string, Function> functions_;
+  void add_rows(const Function& function, size_t ordinal, size_t most, StallTable& table) const;
+  std::map<std::string, Function> functions_;  // by mangled name
 };
 
 }  // namespace moegate

@@ -52,8 +52,8 @@ TEST(StallTally, AddsUpByKernelInstructionAndReason) {
 
 TEST(StallTally, OnlyTheHottestBecomeRowsAndAllCount) {
   StallTally tally;
-  for (int i = 0; i < 5; ++i) tally.add(pc_sample("f", 16 * i, "wait", 10 + i));
-  const StallTable t = tally.table({"f"}, never_around, 2);
+  for (int i = 0; i < 5; ++i) tally.add(pc_sample("gemm", 16 * i, "wait", 10 + i));
+  const StallTable t = tally.table({"gemm"}, never_around, 2);
   ASSERT_EQ(t.rows.size(), 2u);
   EXPECT_EQ(t.rows[0].offset, 64);
   EXPECT_EQ(t.rows[1].offset, 48);
@@ -87,11 +87,22 @@ TEST(StallTally, AKernelThatRunsTwiceHasItsSamplesAtTheFirst) {
   EXPECT_EQ(t.samples, 4);
 }
 
+TEST(StallTally, MangledFunctionsMeetTheNamesThatPeopleRead) {
+  StallTally tally;
+  tally.add(pc_sample("_Z5firstPf", 0, "wait", 4));
+  tally.add(pc_sample("_Z6secondv", 0, "wait", 9));
+  const StallTable t = tally.table({"first(float*)"}, never_around, 200);
+  ASSERT_EQ(t.kernels.size(), 2u);
+  EXPECT_EQ(t.kernels[0].function, "_Z5firstPf");
+  EXPECT_EQ(t.kernels[0].samples, 4);
+  EXPECT_EQ(t.kernels[1].name, "second()");
+}
+
 TEST(StallTally, TheTextIsThatOfTheCubinThatRanMost) {
   StallTally tally;
-  tally.add(pc_sample("f", 0, "wait", 4, 11));
-  tally.add(pc_sample("f", 0, "wait", 5, 12));
-  const StallTable t = tally.table({"f"}, never_around, 200);
+  tally.add(pc_sample("gemm", 0, "wait", 4, 11));
+  tally.add(pc_sample("gemm", 0, "wait", 5, 12));
+  const StallTable t = tally.table({"gemm"}, never_around, 200);
   EXPECT_EQ(t.kernels[0].cubin, 12u);
   ASSERT_EQ(t.rows.size(), 1u) << "one row of an instruction and a reason, as the store has it";
   EXPECT_EQ(t.rows[0].samples, 9);

@@ -50,6 +50,10 @@ class CudaSequence {
   /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
   void release();
 
+  /// Whether a kernel, by its mangled name, is one of those that this class launches before and after
+  /// the measured ones.
+  static bool is_around(const std::string& kernel);
+
   /// What the variant did to the device that makes its times worthless; empty when nothing.
   std::string misdeed() const;
 

@@ -6,6 +6,7 @@
 
 #include <cupti.h>
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -25,9 +26,11 @@ struct State {
   decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&::cuptiEnableCallback) enable = nullptr;
   CUpti_SubscriberHandle subscriber = nullptr;
+  bool keep_cubins = false;
 
   std::mutex mutex;  // callbacks come from any thread
   std::map<std::string, std::set<uint64_t>> codes;
+  std::deque<std::vector<uint8_t>> cubins;
 };
 
 State& state() {
@@ -44,12 +47,14 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
   const auto codes = kernel_codes({bytes, module->cubinSize});
   const std::lock_guard lock(s.mutex);
   for (const auto& [name, code] : codes) s.codes[name].insert(code);
+  if (s.keep_cubins) s.cubins.emplace_back(bytes, bytes + module->cubinSize);
 }
 
 }  // namespace
 
-void CuptiCode::watch() noexcept {
+void CuptiCode::watch(bool keep_cubins) noexcept {
   State& s = state();
+  s.keep_cubins = keep_cubins;
   if (!s.lib.bind(s.subscribe, "cuptiSubscribe") ||
       !s.lib.bind(s.unsubscribe, "cuptiUnsubscribe") ||
       !s.lib.bind(s.enable, "cuptiEnableCallback") ||
@@ -66,6 +71,12 @@ void CuptiCode::stop() noexcept {
   State& s = state();
   if (s.subscriber) s.unsubscribe(s.subscriber);
   s.subscriber = nullptr;
+}
+
+std::vector<std::span<const uint8_t>> CuptiCode::cubins() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  return {s.cubins.begin(), s.cubins.end()};
 }
 
 std::optional<uint64_t> CuptiCode::of(const std::string& kernel) {
