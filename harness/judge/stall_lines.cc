@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/stall_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace moegate {
+namespace {
+
+constexpr std::string_view kIssued = "selected";  // a warp that did not wait
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+/// "R12" -> "R", also of predicates and barriers; other words stay.
+std::string_view without_number(std::string_view word) {
+  for (const std::string_view kind : {"UR", "UP", "UB", "R", "P", "B"}) {
+    if (!word.starts_with(kind) || word.size() == kind.size()) continue;
+    const std::string_view number = word.substr(kind.size());
+    if (std::ranges::all_of(number, [](unsigned char c) { return std::isdigit(c) != 0; })) {
+      return kind;
+    }
+  }
+  return word;
+}
+
+bool is_branch(std::string_view opcode) {
+  for (const std::string_view name : {"BRA", "BRX", "JMP", "JMX", "CALL", "BSSY", "RET"}) {
+    if (opcode == name) return true;
+  }
+  return false;
+}
+
+void drop_all(std::string& text, std::string_view what) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;) text.erase(at, what.size());
+}
+
+/// Of one kernel of one side: an instruction with how often warps waited there, by reason.
+struct HotInstruction {
+  int64_t offset = 0;
+  std::string text, line, shape;
+  std::map<std::string, double> shares;
+};
+
+struct HotKernel {
+  std::string name;
+  std::vector<HotInstruction> code;  // by offset
+};
+
+/// Of all its processes, where it is several in one.
+double samples_of(const Result& r) {
+  double counted = 0, stored = 0;
+  for (const Metric& m : r.metrics) {
+    if (m.name == "pc_samples" && m.ordinal == Metric::kWholeLaunch) counted += m.value;
+  }
+  for (const StallRow& row : r.stalls) stored += static_cast<double>(row.samples);
+  return std::max({counted, stored, 1.0});
+}
+
+std::vector<HotKernel> hot_kernels(const Result& r) {
+  const double all = samples_of(r);
+  std::map<int, std::map<int64_t, HotInstruction>> found;  // by ordinal, then offset
+  for (const StallRow& row : r.stalls) {
+    HotInstruction& hot = found[row.ordinal][row.offset];
+    hot.offset = row.offset;
+    hot.text = row.instruction;
+    hot.line = row.line;
+    hot.shape = row.instruction.empty() ? fmt::format("+{:#x}", row.offset)
+                                        : instruction_shape(row.instruction);
+    hot.shares[row.reason] += static_cast<double>(row.samples) / all;
+  }
+  std::vector<HotKernel> kernels;
+  for (auto& [ordinal, code] : found) {
+    const auto at = static_cast<size_t>(ordinal);
+    HotKernel& kernel = kernels.emplace_back();
+    kernel.name = ordinal >= 0 && at < r.kernels.size() ? r.kernels[at].name
+                                                        : fmt::format("kernel {}", ordinal + 1);
+    for (auto& [offset, hot] : code) kernel.code.push_back(std::move(hot));
+  }
+  return kernels;
+}
+
+/// Places of two sequences that match; -1: the side has none.
+using Pairs = std::vector<std::pair<int, int>>;
+
+/// Of the same name; then what is left, in order.
+Pairs matching_kernels(const std::vector<HotKernel>& base, const std::vector<HotKernel>& head) {
+  Pairs pairs;
+  std::set<int> left;  // of the base
+  for (size_t i = 0; i < base.size(); ++i) left.insert(static_cast<int>(i));
+  for (size_t j = 0; j < head.size(); ++j) {
+    const auto same = std::ranges::find_if(
+        left, [&](int i) { return base[static_cast<size_t>(i)].name == head[j].name; });
+    pairs.emplace_back(same == left.end() ? -1 : *same, static_cast<int>(j));
+    if (same != left.end()) left.erase(same);
+  }
+  for (auto& [i, j] : pairs) {
+    if (i < 0 && !left.empty()) i = left.extract(left.begin()).value();
+  }
+  for (const int i : left) pairs.emplace_back(i, -1);
+  return pairs;
+}
+
+/// By the longest common subsequence of shapes.
+Pairs matching_code(const std::vector<HotInstruction>& base,
+                    const std::vector<HotInstruction>& head) {
+  const size_t n = base.size(), m = head.size();
+  std::vector<std::vector<int>> longest(n + 1, std::vector<int>(m + 1, 0));  // from i, j on
+  for (size_t i = n; i-- > 0;) {
+    for (size_t j = m; j-- > 0;) {
+      longest[i][j] = base[i].shape == head[j].shape
+                          ? 1 + longest[i + 1][j + 1]
+                          : std::max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  Pairs pairs;
+  size_t i = 0, j = 0;
+  while (i < n || j < m) {
+    if (i < n && j < m && base[i].shape == head[j].shape) {
+      pairs.emplace_back(static_cast<int>(i++), static_cast<int>(j++));
+    } else if (j == m || (i < n && longest[i + 1][j] >= longest[i][j + 1])) {
+      pairs.emplace_back(static_cast<int>(i++), -1);
+    } else {
+      pairs.emplace_back(-1, static_cast<int>(j++));
+    }
+  }
+  return pairs;
+}
+
+template <class T>
+const T* at_place(const std::vector<T>* from, int place) {
+  return from && place >= 0 ? &(*from)[static_cast<size_t>(place)] : nullptr;
+}
+
+double share_of(const HotInstruction* hot, const std::string& reason) {
+  if (!hot) return 0;
+  const auto found = hot->shares.find(reason);
+  return found == hot->shares.end() ? 0 : found->second;
+}
+
+void add_lines(const std::string& kernel, const HotInstruction* base, const HotInstruction* head,
+               std::vector<StallLine>& lines) {
+  const HotInstruction& shown = head ? *head : *base;
+  std::set<std::string> reasons;
+  for (const HotInstruction* side : {base, head}) {
+    if (!side) continue;
+    for (const auto& [reason, share] : side->shares) reasons.insert(reason);
+  }
+  for (const std::string& reason : reasons) {
+    if (reason == kIssued) continue;
+    StallLine line{.kernel = kernel,
+                   .instruction = shown.text,
+                   .line = shown.line,
+                   .reason = reason,
+                   .base_share = share_of(base, reason),
+                   .head_share = share_of(head, reason),
+                   .base_offset = {},
+                   .head_offset = {}};
+    if (base) line.base_offset = base->offset;
+    if (head) line.head_offset = head->offset;
+    lines.push_back(std::move(line));
+  }
+}
+
+}  // namespace
+
+std::string instruction_shape(const std::string& instruction) {
+  std::string shape;
+  bool branches = false;
+  for (size_t at = 0; at < instruction.size();) {
+    size_t end = at;
+    while (end < instruction.size() && is_word(instruction[end])) ++end;
+    if (end == at) {
+      shape += instruction[at++];
+      continue;
+    }
+    const std::string_view word(instruction.data() + at, end - at);
+    at = end;
+    branches |= is_branch(word);
+    const bool label = word.starts_with("L_") && shape.ends_with('.');
+    const bool target = branches && word.starts_with("0x");
+    shape += label ? "L" : target ? "" : without_number(word);
+  }
+  drop_all(shape, ".reuse");  // which operand is kept for the next instruction
+  return shape;
+}
+
+std::vector<StallLine> align_stalls(const Result& base, const Result& head) {
+  const std::vector<HotKernel> before = hot_kernels(base), after = hot_kernels(head);
+  std::vector<StallLine> lines;
+  for (const auto& [i, j] : matching_kernels(before, after)) {
+    const HotKernel *b = at_place(&before, i), *h = at_place(&after, j);
+    const std::vector<HotInstruction> none;
+    const auto& base_code = b ? b->code : none;
+    const auto& head_code = h ? h->code : none;
+    for (const auto& [k, l] : matching_code(base_code, head_code)) {
+      add_lines(h ? h->name : b->name, at_place(&base_code, k), at_place(&head_code, l), lines);
+    }
+  }
+  std::ranges::stable_sort(lines, {}, [](const StallLine& l) {
+    return std::pair(-std::abs(l.change()), -std::max(l.base_share, l.head_share));
+  });
+  return lines;
+}
+
+}  // namespace moegate
