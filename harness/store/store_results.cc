@@ -155,7 +155,7 @@ std::vector<Level> Store::levels(int64_t run) {
   read_parts<KernelRow>(db_, run, "kernel", "ordinal", [&](int64_t id, KernelRow k) {
     result(id).kernels.push_back(std::move(k));
   });
-  read_parts<StallRow>(db_, run, "stall", "ordinal, samples DESC, offset, reason",
+  read_parts<StallRow>(db_, run, "stall", "ordinal, t.samples DESC, offset, reason",
                        [&](int64_t id, StallRow s) { result(id).stalls.push_back(std::move(s)); });
   return levels;
 }
