@@ -210,6 +210,7 @@ class ReportTest : public ::testing::Test {
       k.ns = ns;
       r.kernels.push_back(k);
     }
+    r.stalls = {{0, 0x40, "LDG.E R2, [R4.64]", "", "long_scoreboard", 10}};
     store.add_result(process, c, cost, {}, r);
   }
 
