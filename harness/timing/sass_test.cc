@@ -12,11 +12,11 @@
 namespace moegate {
 namespace {
 
-constexpr const char* kPrinted = R"(	.target	sm_90a
+constexpr const char* kPrinted = R"(        .target        sm_90a
 
 //--------------------- .text._Z3addPf            --------------------------
-	.section	.text._Z3addPf,"ax",@progbits
-	.align	128
+        .section        .text._Z3addPf,"ax",@progbits
+        .align        128
         .global         _Z3addPf
         .type           _Z3addPf,@function
 _Z3addPf:
