@@ -3,6 +3,8 @@
 // without its header; they are part of NVML's stable C interface.
 #include "harness/device/nvml.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -13,8 +15,17 @@ namespace {
 
 using Handle = struct NvmlDevice*;
 constexpr int kOk = 0;
+constexpr int kMoreRoom = 7;                   // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr int kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
 constexpr int kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
+
+/// nvmlProcessInfo_t of the calls that end in _v3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(ProcessInfo) == 24);
 
 struct Nvml {
   Dynlib lib{{"libnvidia-ml.so.1", "libnvidia-ml.so"}};
@@ -27,6 +38,9 @@ struct Nvml {
   int (*power)(Handle, unsigned*) = nullptr;
   int (*power_limit)(Handle, unsigned*) = nullptr;
   int (*throttle)(Handle, unsigned long long*) = nullptr;
+  int (*energy)(Handle, unsigned long long*) = nullptr;
+  int (*processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
+  const char* (*error_text)(int) = nullptr;
   std::string why;
 
   Nvml() {
@@ -42,6 +56,9 @@ struct Nvml {
     lib.bind(temperature, "nvmlDeviceGetTemperature");
     lib.bind(power, "nvmlDeviceGetPowerUsage");
     lib.bind(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+    lib.bind(energy, "nvmlDeviceGetTotalEnergyConsumption");
+    lib.bind(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    lib.bind(error_text, "nvmlErrorString");
     // Older spelling first: it exists in every driver, the newer name only in recent ones.
     if (!lib.bind(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons")) {
       lib.bind(throttle, "nvmlDeviceGetCurrentClocksEventReasons");
@@ -55,6 +72,19 @@ struct Nvml {
 Nvml& nvml() {
   static Nvml* instance = new Nvml;
   return *instance;
+}
+
+/// The GPU, or null with `why` set.
+Handle gpu_of(const std::string& uuid, std::string& why) {
+  Nvml& n = nvml();
+  Handle device = nullptr;
+  if (!n.why.empty()) {
+    why = n.why;
+  } else if (!n.by_uuid || n.by_uuid(uuid.c_str(), &device) != kOk) {
+    why = "NVML knows no GPU " + uuid;
+    return nullptr;
+  }
+  return device;
 }
 
 template <class F, class... Args>
@@ -88,14 +118,9 @@ constexpr std::array<std::pair<unsigned long long, const char*>, 8> kReasons{{
 
 GpuState read_gpu_state(const std::string& uuid) {
   GpuState state;
+  const Handle device = gpu_of(uuid, state.why_none);
+  if (!device) return state;
   Nvml& n = nvml();
-  Handle device = nullptr;
-  if (!n.why.empty()) {
-    state.why_none = n.why;
-  } else if (!n.by_uuid || n.by_uuid(uuid.c_str(), &device) != kOk) {
-    state.why_none = "NVML knows no GPU " + uuid;
-  }
-  if (!state.why_none.empty()) return state;
   state.sm_mhz = as_int(ask(n.clock, device, kClockSm));
   state.memory_mhz = as_int(ask(n.clock, device, kClockMemory));
   state.sm_max_mhz = as_int(ask(n.max_clock, device, kClockSm));
@@ -109,6 +134,42 @@ GpuState read_gpu_state(const std::string& uuid) {
     }
   }
   return state;
+}
+
+EnergyCounter::EnergyCounter(const std::string& uuid) {
+  const Handle gpu = gpu_of(uuid, why_none_);
+  if (!gpu) return;
+  Nvml& n = nvml();
+  if (!n.energy) {
+    why_none_ = "this driver's NVML counts no energy";
+    return;
+  }
+  unsigned long long value = 0;
+  const int status = n.energy(gpu, &value);
+  if (status == kOk) {
+    gpu_ = gpu;
+    return;
+  }
+  why_none_ = fmt::format("NVML counts no energy of GPU {}: {}", uuid,
+                          n.error_text ? n.error_text(status) : fmt::format("error {}", status));
+}
+
+std::optional<double> EnergyCounter::millijoules() const {
+  unsigned long long value = 0;
+  if (!gpu_ || nvml().energy(static_cast<Handle>(gpu_), &value) != kOk) return std::nullopt;
+  return static_cast<double>(value);
+}
+
+std::optional<int> other_gpu_processes(const std::string& uuid) {
+  std::string why;
+  const Handle gpu = gpu_of(uuid, why);
+  if (!gpu || !nvml().processes) return std::nullopt;
+  std::array<ProcessInfo, 64> found;
+  auto count = static_cast<unsigned>(found.size());
+  const int status = nvml().processes(gpu, &count, found.data());
+  // One of them is this process, under whatever number its container gave it.
+  if ((status != kOk && status != kMoreRoom) || count == 0) return std::nullopt;
+  return static_cast<int>(count) - 1;
 }
 
 std::string nvidia_driver_version() {

@@ -24,6 +24,7 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   add_moe_run(Backend::host, layer);
   add_dense_run(Backend::cuda, {{"alpha_per_k_tile", 10}});
   add_dense_run(Backend::host, {{"alpha_per_k_tile", 10}});
+  add_energy_run();
   int reports = 0;
   for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
     if (entry.path().extension() != ".sql") continue;
@@ -38,7 +39,8 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       const size_t int4 = report(entry.path().string(), run + 2).rows.size();
       const size_t fp8 = report(entry.path().string(), run + 4).rows.size();
       const size_t dense = report(entry.path().string(), run + 6).rows.size();
-      EXPECT_GT(routing + int4 + fp8 + dense, 0u) << entry.path();
+      const size_t energy = report(entry.path().string(), 9).rows.size();
+      EXPECT_GT(routing + int4 + fp8 + dense + energy, 0u) << entry.path();
     }
   }
   EXPECT_GE(reports, 11);
@@ -145,6 +147,22 @@ TEST_F(ReportTest, RooflineNeedsMeasuredCeilings) {
   EXPECT_EQ(at(t, 0, "% of bandwidth"), "39.6");
   EXPECT_EQ(at(t, 0, "% of roofline"), "39.6");
   EXPECT_EQ(at(t, 0, "% of rate"), "");
+}
+
+TEST_F(ReportTest, EnergyIsWithItsUncertainty) {
+  add_energy_run();
+  const Table t = report("energy");
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(at(t, 0, "variant"), "chain3");
+  EXPECT_EQ(at(t, 0, "mJ"), "2.4");
+  EXPECT_EQ(at(t, 0, "± mJ"), "0.05");
+  EXPECT_EQ(at(t, 0, "W"), "480");
+  EXPECT_EQ(at(t, 0, "TFLOP/J"), "2.5") << "6 GFLOP in 2.4 mJ";
+  EXPECT_EQ(at(t, 0, "GB/J"), "10") << "24 MB in 2.4 mJ";
+  EXPECT_EQ(at(t, 0, "mJ with flush"), "12");
+  EXPECT_EQ(at(t, 1, "mJ"), "0.01");
+  EXPECT_EQ(at(t, 1, "W"), "") << "less than is uncertain";
+  EXPECT_EQ(at(t, 1, "GB/J"), "");
 }
 
 TEST_F(ReportTest, AReportOnlyReads) {

@@ -78,6 +78,25 @@ class ReportTest : public ::testing::Test {
     store.end_run(run, "complete");
   }
 
+  /// chain3 in one process: 2.4 mJ in 5 us of a launch, behind a flush of 9.6 mJ. `flat` adds less
+  /// than is uncertain.
+  void add_energy_run() {
+    Store store = Store::open(db_, Store::Mode::write);
+    RunInfo metered = info(Backend::cuda);
+    metered.task = "energy";
+    const int64_t process = store.begin_process(store.begin_run(metered), 0, 1);
+    const Case c{"s", "gpt", "topk_sort", {{"tokens", "8"}}, {}};
+    for (const auto& [variant, mj] : {std::pair("chain3", 2.4), std::pair("flat", 0.01)}) {
+      Result r;
+      r.variant = variant;
+      r.metrics = {{"energy_per_launch", "mJ", mj},       {"energy_uncertainty", "mJ", 0.05},
+                   {"energy_resolution", "mJ", 0.5},      {"mean_power", "W", 480},
+                   {"energy_with_flush", "mJ", 9.6 + mj}, {"energy_flush", "mJ", 9.6},
+                   {"energy_launches", "launches", 80000}};
+      store.add_result(process, c, {6e9, 16e6, 8e6}, {}, r);
+    }
+  }
+
   /// One route through the int4 layers of gpt-oss-20b, one token, in us when cold.
   struct Route {
     std::string variant;

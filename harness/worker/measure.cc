@@ -59,6 +59,16 @@ std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, c
   return sets;
 }
 
+/// Without the sets that these conditions leave out.
+Subject under(const Conditions& conditions, Subject subject) {
+  // Several sets would take each other's place in the cache.
+  const size_t most = conditions.cache == Cache::warm ? 1
+                      : conditions.sets > 0           ? static_cast<size_t>(conditions.sets)
+                                                      : subject.sets.size();
+  if (subject.sets.size() > most) subject.sets.resize(most);
+  return subject;
+}
+
 /// Swallows Google Benchmark's own report; the samples themselves are what we keep.
 class QuietReporter : public benchmark::BenchmarkReporter {
  public:
@@ -191,12 +201,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const ProcessState before;
   result.timer = timer.name();
   result.tick_ns = timer.tick_ns();
-  Subject measured = subject(variant, sets_);
-  // Several sets would take each other's place in the cache.
-  if (conditions.cache == Cache::warm) measured.sets.resize(1);
-  if (conditions.sets > 0 && measured.sets.size() > static_cast<size_t>(conditions.sets)) {
-    measured.sets.resize(static_cast<size_t>(conditions.sets));
-  }
+  const Subject measured = under(conditions, subject(variant, sets_));
   const Subject paired = yardstick();
   std::unique_ptr<Session> session;
   try {
@@ -356,7 +361,8 @@ void Bench::profile(const Variant& variant) {
   const std::string name = case_.key() + " " + variant.name;
   const Launch launch{device_.stream(), device_.facts()};
   const Subject profiled = subject(variant, sets_);
-  const NvtxRange range(name.c_str());
+  const NvtxRange all(kLaunchesRange);
+  const NvtxRange range(name);
   for (int i = 0; i < kLaunches; ++i) {
     variant.launch(*profiled.sets[static_cast<size_t>(i) % profiled.sets.size()], launch);
     device_.synchronize();
@@ -367,7 +373,7 @@ void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions
                     Result& result) {
   const auto start = Clock::now();
   try {
-    profiler.profile(subject(variant, sets_), conditions, result);
+    profiler.profile(under(conditions, subject(variant, sets_)), conditions, result);
   } catch (const CannotCapture& e) {
     result.status = Status::unsupported;
     result.why = e.what();

@@ -68,8 +68,8 @@ class Bench {
   /// a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);
-  /// Launches the variant a few times inside an NVTX range named "key variant", for a profiler to
-  /// see.
+  /// Launches the variant a few times inside an NVTX range named "key variant", itself inside
+  /// kLaunchesRange (nvtx.h), for a profiler to see.
   void profile(const Variant& variant);
   /// Has a profiler look at a verified variant's launches. A launch that it cannot look at makes the
   /// result `unsupported`.
