@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate repro: the command that repeats one stored row: same case, variant, seed and conditions.
+// moegate repro: the command that repeats one stored row: same case, variant, seed and conditions; or
+// records it by one of NVIDIA's profilers.
 #include <algorithm>
 
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/base/pattern.h"
-#include "harness/base/text.h"
+#include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -20,6 +21,7 @@ namespace po = boost::program_options;
 
 struct Row {
   std::string suite, key, variant, device;
+  Cache cache;
   int protocol;
   std::string git_sha;
   RunOptions options;
@@ -28,7 +30,8 @@ struct Row {
 Row find_row(Store& store, int64_t id) {
   Statement query(
       store.database(),
-      "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend "
+      "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend, "
+      "params ->> 'cache' = 'warm' AS warm "
       "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
       "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "
       "JOIN device USING (device_id) WHERE result_id = ?1");
@@ -42,6 +45,7 @@ Row find_row(Store& store, int64_t id) {
           .key = columns.text("key"),
           .variant = columns.text("variant"),
           .device = columns.text("backend"),
+          .cache = columns.integer("warm") != 0 ? Cache::warm : Cache::cold,
           .protocol = static_cast<int>(columns.integer("protocol")),
           .git_sha = columns.text("git_sha"),
           .options = {}};
@@ -65,28 +69,15 @@ void narrow(Row& row, const std::string& db) {
   row.options.db = db;
 }
 
-std::string command_of(const Row& row) {
-  const RunOptions& o = row.options;
-  // The store may be somebody else's: what it holds must not run when the line is pasted.
-  std::string command = fmt::format("moegate run --suite {}", shell_word(o.suites[0]));
-  for (const auto& [name, values] : o.axes) {
-    command += " --axis " + shell_word(fmt::format("{}={}", name, fmt::join(values, ",")));
+/// The command that has one of NVIDIA's profilers record the row.
+std::string recording_command(const Row& row, int64_t id, bool compute) {
+  const char* tool = compute ? "ncu" : "nsys";
+  if (row.device != name_of(Backend::cuda)) {
+    usage_error("--{}: row {} was measured on the {}; NVIDIA's profilers see GPUs only", tool, id,
+                row.device);
   }
-  for (const std::string& file : o.worker.kernels) command += " --kernels " + shell_word(file);
-  if (!o.worker.tiles.empty()) command += " --tiles " + shell_word(o.worker.tiles);
-  if (o.worker.sets > 0) command += fmt::format(" --sets {}", o.worker.sets);
-  if (o.worker.sample_seed != 0) {
-    command += fmt::format(" --sample-seed {}", o.worker.sample_seed);
-  }
-  command += fmt::format(
-      " --filter {} --kernel {} --device {} --timer {} --flush {} --flush-factor {} --rounds "
-      "{} "
-      "--min-samples {} --max-samples {} --precision {} --budget {}s --db {}",
-      shell_word(o.filter), shell_word(o.kernel), shell_word(o.worker.device),
-      shell_word(o.worker.timer), name_of(o.worker.flush), o.worker.flush_factor, o.rounds,
-      o.worker.sampling.min_samples, o.worker.sampling.max_samples,
-      100 * o.worker.sampling.precision, o.worker.sampling.budget_s, shell_word(o.db));
-  return command;
+  const std::string report = fmt::format("row-{}", id);
+  return compute ? ncu_command(row.options, row.cache, report) : nsys_command(row.options, report);
 }
 
 }  // namespace
@@ -94,18 +85,26 @@ std::string command_of(const Row& row) {
 int cmd_repro(const Args& args) {
   std::optional<int64_t> id;
   std::string db = kDefaultStore;
-  bool runs = false;
+  bool runs = false, ncu = false, nsys = false;
   po::options_description flags("Options");
   flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");
   flags.add(db_flag(db, "the store the row is in; --run adds the repeat to it"));
-  flags.add_options()("run", po::bool_switch(&runs), "also run it");
+  flags.add_options()                                 //
+      ("run", po::bool_switch(&runs), "also run it")  //
+      ("ncu", po::bool_switch(&ncu),
+       "print the command that has Nsight Compute look at its kernels, into row-ROW.ncu-rep")  //
+      ("nsys", po::bool_switch(&nsys),
+       "print the command that records it under Nsight Systems, into row-ROW.nsys-rep");
   if (!parse("moegate repro [ROW] [options]", flags, args, {"row"})) return 0;
   if (!id) usage_error("moegate repro: which row? give its number");
+  if (runs + ncu + nsys > 1) usage_error("--run, --ncu and --nsys exclude each other; give one");
   Store store = Store::open(db, Store::Mode::read);
   Row row = find_row(store, *id);
   narrow(row, db);
+  const std::string command =
+      ncu || nsys ? recording_command(row, *id, ncu) : run_command(row.options);
   fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
-             row.git_sha.empty() ? "unknown" : one_line(row.git_sha), one_line(command_of(row)));
+             row.git_sha.empty() ? "unknown" : one_line(row.git_sha), one_line(command));
   if (!runs) return 0;
   if (row.protocol != kProtocol) {
     usage_error(
@@ -115,7 +114,7 @@ int cmd_repro(const Args& args) {
   if (row.git_sha != provenance().git_sha) {
     say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
-  row.options.command = command_of(row);
+  row.options.command = command;
   const Tally tally = run_suites(row.options, 0, worker_processes());
   fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   return static_cast<int>(tally.exit());

@@ -187,6 +187,30 @@ TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
             "1");
 }
 
+TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
+  ASSERT_EQ(moegate(run("--kernel fused --filter tokens=3,")).exit, 0);
+  const Outcome host = moegate("repro 1 --ncu");
+  EXPECT_EQ(host.exit, 2);
+  EXPECT_NE(host.err.find("--ncu: row 1 was measured on the host"), std::string::npos) << host.err;
+  EXPECT_EQ(moegate("repro 1 --ncu --nsys").exit, 2);
+  Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
+      .execute("UPDATE device SET backend = 'cuda'");
+  // A stand-in for each tool takes the command as the shell reads it.
+  write("ncu", "#!/bin/sh\nprintf '<%s>' \"$@\" >ncu.txt\n");
+  write("nsys", "#!/bin/sh\nprintf '<%s>' \"$@\" >nsys.txt\n");
+  shell("chmod +x ncu nsys");
+  for (const std::string tool : {"ncu", "nsys"}) {
+    const Outcome ran = shell("PATH=.:$PATH; eval \"$(" + program() + " repro 1 --" + tool + ")\"");
+    EXPECT_EQ(ran.exit, 0) << ran.err;
+    const std::string words = read(tool + ".txt");
+    EXPECT_NE(words.find("<moegate><run><--suite><./quick.suite>"), std::string::npos) << words;
+    EXPECT_NE(words.find("<--kernel><^fused$><--device><cuda><--profile>"), std::string::npos)
+        << words;
+  }
+  EXPECT_NE(read("ncu.txt").find("<--nvtx-include><moegate/>"), std::string::npos);
+  EXPECT_NE(read("nsys.txt").find("<--output=row-1>"), std::string::npos);
+}
+
 TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
   ASSERT_EQ(moegate(run("--benchmark-out b.json --kernel fused --filter tokens=3,")).exit, 0);
   const std::string json = read("b.json");

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to type to do again what a run's options say: measure it, or record it by one of NVIDIA's
+// profilers. Every word is quoted for a shell, because stores and suites come from elsewhere.
+#pragma once
+
+#include <string>
+
+#include "harness/campaign/plan.h"
+#include "harness/values/conditions.h"
+
+namespace moegate {
+
+/// `moegate run` with all that shapes the measurement.
+std::string run_command(const RunOptions& options);
+
+/// What records the launches of the options' rows under Nsight Systems, into `report`.nsys-rep. Its
+/// timeline has a range "key variant" for each row; what is outside of them is verification.
+std::string nsys_command(const RunOptions& options, const std::string& report);
+
+/// What has Nsight Compute look at the kernels of these launches, and at no others, into
+/// `report`.ncu-rep: every counter it has, at the clock that the GPU runs at. It replays each kernel by
+/// itself, with cold caches unless `cache` is warm, so that of a chain the second kernel is cold, too.
+std::string ncu_command(const RunOptions& options, Cache cache, const std::string& report);
+
+}  // namespace moegate
