@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate doctor: what this machine can measure, how well, and how fast it is at best.
+#include <algorithm>
+#include <iterator>
+
 #include "harness/base/error.h"
+#include "harness/base/escape.h"
 #include "harness/base/table.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/doctor_probes.h"
 #include "harness/commands/flags.h"
 #include "harness/device/open.h"
 #include "harness/store/store.h"
@@ -14,25 +19,45 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Opens the device. CUPTI has to be prepared before that, and only where a GPU will be used.
-std::unique_ptr<Device> open_for_probes(const std::string& spec, std::vector<Probe>& probes) {
+/// What is known before the device is open.
+struct EarlyProbes {
+  std::vector<Probe> missing, profilers;
+};
+
+/// Opens the device. Where a GPU will be used, the profilers are asked before this process has a
+/// context on it, and CUPTI is prepared before that, too.
+std::unique_ptr<Device> open_for_probes(const std::string& spec, EarlyProbes& early) {
   const int ordinal = cuda_ordinal(spec);
   if (ordinal >= 0) {
     std::string why;
     if (!cuda_devices(&why).empty()) {
+      early.profilers = probe_profilers(spec, worker_processes());
       prepare_cupti(ordinal);  // what it says is in the report
     } else if (spec == "auto") {
-      probes.push_back({.name = "CUDA", .value = "unavailable", .note = why, .ok = false});
+      early.missing = {{.name = "CUDA", .value = "unavailable", .note = why, .ok = false}};
     }
   }
   return open_device(spec);
 }
 
-Probe ceiling_row(const std::string& name, double rate) {
-  const bool flops = name.ends_with("_flops");
-  return {"ceiling " + name,
-          flops ? fmt::format("{:.0f}", rate * 1e-12) : fmt::format("{:.1f}", rate * 1e-9),
-          flops ? "TFLOP/s" : "GB/s", "", true};
+/// One row per ceiling. `stored` is where they are kept; empty: nowhere.
+void add_ceilings(const std::map<std::string, double>& ceilings, bool quiet,
+                  const std::string& stored, std::vector<Probe>& probes) {
+  std::string note = stored.empty() ? "not stored: give --db" : "stored in " + one_line(stored);
+  if (!quiet) note += "; too low, perhaps: the A/A is not quiet";
+  for (const auto& [name, rate] : ceilings) {
+    const bool flops = name.ends_with("_flops");
+    probes.push_back(
+        {.name = "ceiling " + name,
+         .value = flops ? fmt::format("{:.0f}", rate * 1e-12) : fmt::format("{:.1f}", rate * 1e-9),
+         .unit = flops ? "TFLOP/s" : "GB/s",
+         .note = note});
+  }
+  if (!ceilings.empty()) return;
+  probes.push_back({.name = "ceilings",
+                    .value = "unavailable",
+                    .note = "nothing could be measured",
+                    .ok = false});
 }
 
 Table table_of(const std::vector<Probe>& probes) {
@@ -59,20 +84,21 @@ int cmd_doctor(const Args& args) {
   flags.add_options()("db", into(db)->value_name("PATH"),
                       "store the measured ceilings here, for percent of peak");
   if (!parse("moegate doctor [options]", flags, args)) return 0;
+  EarlyProbes early;
+  const std::unique_ptr<Device> opened = open_for_probes(device, early);
+  Health health = probe_device(*opened);
   std::vector<Probe> probes;
-  const std::unique_ptr<Device> opened = open_for_probes(device, probes);
-  for (Probe& probe : probe_device(*opened)) probes.push_back(std::move(probe));
-  const std::map<std::string, double> ceilings = measure_ceilings(*opened);
-  for (const auto& [name, rate] : ceilings) probes.push_back(ceiling_row(name, rate));
-  if (ceilings.empty()) {
-    probes.push_back({.name = "ceilings",
-                      .value = "unavailable",
-                      .note = "nothing could be measured",
-                      .ok = false});
+  for (std::vector<Probe>* part : {&early.missing, &health.probes, &early.profilers}) {
+    std::ranges::move(*part, std::back_inserter(probes));
   }
+  const std::map<std::string, double> ceilings = measure_ceilings(*opened);
+  if (const auto what = clock_limit(*opened)) health.limits.push_back({kBehindCeilings, *what});
+  add_ceilings(ceilings, health.quiet, db.value_or(""), probes);
+  if (!health.limits.empty()) probes.push_back(limits_probe(health.limits));
+  probes.push_back(visible_change(health, opened->facts().backend));
   if (db) Store::open(*db, Store::Mode::write).set_ceilings(opened->facts(), ceilings);
   fmt::print("{}", render(table_of(probes), format));
-  return 0;
+  return static_cast<int>(health.times ? Exit::ok : Exit::environment);
 }
 
 }  // namespace moegate

@@ -124,16 +124,9 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
   const RulerLevel miss = sample_ruler(timer, subject, cold, kSamples);
   const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
   const std::string size = fmt::format("read {:.1f} MiB, ", double(bytes) / kMega);
-  const auto row = [&](const char* state, const RulerLevel& level) {
-    probes.push_back({.name = size + state,
-                      .value = fmt::format("{:.1f}", level.ns * 1e-3),
-                      .unit = "us",
-                      .note = fmt::format("{} samples, {} preempted, spread {:.1f} %", level.valid,
-                                          level.invalid, 100 * level.spread),
-                      .ok = level.valid > 0});
-  };
-  row("cold", miss);
-  row("warm", hit);
+  const Quiet quiet = quiet_of(Backend::host);
+  probes.push_back(level_probe(size + "cold", miss, timer.name(), quiet));
+  probes.push_back(level_probe(size + "warm", hit, timer.name(), quiet));
   if (miss.valid == 0 || hit.valid == 0) return;
   const bool proven = miss.ns / hit.ns >= kColdLeast;
   probes.push_back(
@@ -173,8 +166,9 @@ void want_large_pages(void* data, size_t bytes) {
 
 }  // namespace
 
-std::vector<Probe> probe_host(Device& device) {
-  std::vector<Probe> probes;
+Health probe_host(Device& device) {
+  Health health;
+  std::vector<Probe>& probes = health.probes;
   const DeviceFacts& facts = device.facts();
   add_facts(facts, probes);
   try {
@@ -189,11 +183,12 @@ std::vector<Probe> probe_host(Device& device) {
     const Variant read = ruler_variant("read", Backend::host, launch_read);
     const Subject subject{&read, {&first}};
     add_coldness(*timer, subject, bytes, probes);
-    probes.push_back(probe_noise(*timer, subject, {}));
+    add_noise(take_turns(*timer, subject, {}), timer->tick_ns(), quiet_of(Backend::host), health);
   } catch (const std::exception& error) {
+    health.times = false;
     probes.push_back({.name = "timer", .value = "unavailable", .note = error.what(), .ok = false});
   }
-  return probes;
+  return health;
 }
 
 std::map<std::string, double> measure_host_ceilings(Device& device) {

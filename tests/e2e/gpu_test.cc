@@ -123,6 +123,18 @@ TEST_F(GpuTest, ABrokenContextOrAHangCostsItsRowsOnly) {
             "saboteur");
 }
 
+TEST_F(GpuTest, DoctorAsksTheProfilers) {
+  const Outcome doctor = moegate("doctor --device cuda --format csv");
+  EXPECT_EQ(doctor.exit, 0) << doctor.out << doctor.err;
+  for (const char* row : {"\nlibnvperf_host,", "\nhardware counters,", "\nstall sampling,",
+                          "\nenergy counter,", "\nother processes on the GPU,", "\nevents add,",
+                          "\nclock held down by,", "\nsmallest change seen,"}) {
+    EXPECT_NE(doctor.out.find(row), std::string::npos) << row << doctor.out;
+  }
+  EXPECT_EQ(doctor.out.find("\nCUPTI,no,"), std::string::npos)
+      << "asking them must not disturb the timer";
+}
+
 TEST_F(GpuTest, EventsAreAStatedFallback) {
   ASSERT_EQ(run("none", "--kernel fused_warp --timer event --rounds 1").exit, 0);
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "event");

@@ -60,7 +60,19 @@ void add_timers(const std::string& no_cupti, double cupti_tick, double event_tic
   probes.push_back({.name = "event tick",
                     .value = fmt::format("{:.0f}", event_tick),
                     .unit = "ns",
-                    .note = "the fallback; adds 2 us and more to short kernels"});
+                    .note = "CUDA events: the fallback"});
+}
+
+/// What events say more than CUPTI does of the same launches.
+void add_event_cost(Timer& event, Timer& cupti, const Subject& subject,
+                    std::vector<Probe>& probes) {
+  const RulerLevel seen = sample_ruler(event, subject, {}, kSamples);
+  const RulerLevel true_level = sample_ruler(cupti, subject, {}, kSamples);
+  if (seen.valid == 0 || true_level.valid == 0) return;
+  probes.push_back({.name = "events add",
+                    .value = fmt::format("{:.2f}", (seen.ns - true_level.ns) * 1e-3),
+                    .unit = "us",
+                    .note = fmt::format("to {:.2f} us by CUPTI", true_level.ns * 1e-3)});
 }
 
 void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& probes) {
@@ -99,14 +111,9 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
   const RulerLevel cold = sample_ruler(timer, subject, clean, kSamples);
   const RulerLevel after_write = sample_ruler(timer, subject, dirty, kSamples);
   const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
+  const Quiet quiet = quiet_of(Backend::cuda);
   const auto row = [&](const char* name, const RulerLevel& level) {
-    probes.push_back(
-        {.name = name,
-         .value = fmt::format("{:.2f}", level.ns * 1e-3),
-         .unit = "us",
-         .note = fmt::format("{}, {} samples, {} invalid, spread {:.1f} %", timer.name(),
-                             level.valid, level.invalid, 100 * level.spread),
-         .ok = level.valid > 0});
+    probes.push_back(level_probe(name, level, timer.name(), quiet));
   };
   row("read 16 MiB, cold (clean lines)", cold);
   row("read 16 MiB, cold (dirty lines)", after_write);
@@ -119,7 +126,7 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
                     .ok = proven});
   probes.push_back({.name = "dirty / clean",
                     .value = fmt::format("{:.2f}", after_write.ns / cold.ns),
-                    .note = "what a flush that writes adds to the measured kernel"});
+                    .note = "how much longer a kernel takes behind a flush that writes"});
 }
 
 void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
@@ -142,17 +149,43 @@ void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
   number("temperature", state.celsius, "C");
   number("power", state.watts, "W",
          state.limit_watts ? fmt::format("limit {:.0f}", *state.limit_watts) : "");
-  const std::string throttle = throttle_text(state);
-  probes.push_back(
-      {.name = "throttled", .value = throttle.empty() ? "no" : throttle, .ok = throttle.empty()});
+}
+
+void add_energy(const DeviceFacts& facts, std::vector<Probe>& probes) {
+  const EnergyCounter counter(facts.uuid);
+  const bool counts = counter.why_none().empty();
+  probes.push_back({.name = "energy counter",
+                    .value = counts ? "readable" : "unavailable",
+                    .note = counter.why_none(),
+                    .ok = counts});
+}
+
+void add_neighbours(const DeviceFacts& facts, std::vector<Probe>& probes) {
+  const std::optional<int> others = other_gpu_processes(facts.uuid);
+  probes.push_back({.name = "other processes on the GPU",
+                    .value = !others        ? "unknown"
+                             : *others == 0 ? "none"
+                                            : fmt::format("{}", *others),
+                    .note = !others        ? "NVML does not show processes here"
+                            : *others == 0 ? ""
+                                           : "what they do falls into what is measured",
+                    .ok = others == 0});
+}
+
+void note_limit(const Device& device, const char* when, Health& health) {
+  if (const auto what = clock_limit(device)) health.limits.push_back({when, *what});
 }
 
 }  // namespace
 
-std::vector<Probe> probe_cuda(Device& device) {
-  std::vector<Probe> probes;
+Health probe_cuda(Device& device) {
+  Health health;
+  std::vector<Probe>& probes = health.probes;
   add_facts(device.facts(), probes);
+  attempt("other processes", probes, [&] { add_neighbours(device.facts(), probes); });
+  note_limit(device, "before", health);
   const std::string no_cupti = prepare_cupti(0);  // as it was before the device was opened
+  health.times = no_cupti.empty();
   attempt("timers", probes, [&] {
     const std::unique_ptr<Timer> event = make_event_timer(device);
     const std::unique_ptr<Timer> cupti = no_cupti.empty() ? make_cupti_timer(device) : nullptr;
@@ -162,12 +195,19 @@ std::vector<Probe> probe_cuda(Device& device) {
     RulerProblem first(device, kRulerBytes), second(device, kRulerBytes);
     const Variant read = ruler_variant("read", Backend::cuda, launch_read);
     const Subject subject{&read, {&first, &second}};
+    if (cupti) {
+      attempt("events add", probes, [&] { add_event_cost(*event, *cupti, subject, probes); });
+    }
     attempt("flush", probes, [&] { add_flush_cost(device, subject, probes); });
     attempt("coldness", probes, [&] { add_coldness(timer, subject, probes); });
-    attempt("A/A ratio", probes, [&] { probes.push_back(probe_noise(timer, subject, {})); });
+    attempt("A/A ratio", probes, [&] {
+      add_noise(take_turns(timer, subject, {}), timer.tick_ns(), quiet_of(Backend::cuda), health);
+    });
   });
+  note_limit(device, "behind the probes", health);
   attempt("clocks", probes, [&] { add_state(device.facts(), probes); });
-  return probes;
+  attempt("energy counter", probes, [&] { add_energy(device.facts(), probes); });
+  return health;
 }
 
 }  // namespace moegate

@@ -13,7 +13,7 @@
 namespace moegate {
 namespace {
 
-constexpr double kEventTickNs = 500;  // documented resolution of cudaEventElapsedTime
+constexpr double kDocumentedTickNs = 500;  // of cudaEventElapsedTime; an H200 has 32
 
 class Event {
  public:
@@ -84,10 +84,29 @@ class EventSession final : public Session {
   ClockWatch clock_;
 };
 
+/// The tick that times of a few empty kernels are multiples of.
+double event_tick_ns(cudaStream_t stream) {
+  constexpr int kIntervals = 64, kMostKernels = 8;
+  std::vector<Interval> intervals(kIntervals);
+  for (int i = 0; i < kIntervals; ++i) {
+    intervals[i].start.record(stream);
+    for (int k = 0; k <= i % kMostKernels; ++k) launch_empty_kernel(stream);
+    intervals[i].end.record(stream);
+  }
+  MOEGATE_CUDA_CHECK(cudaStreamSynchronize(stream));
+  std::vector<double> times_ns;
+  for (const Interval& interval : intervals) {
+    times_ns.push_back(interval.start.ns_until(interval.end));
+  }
+  const double tick = measured_tick(times_ns);
+  return tick > 0 ? tick : kDocumentedTickNs;
+}
+
 }  // namespace
 
 std::unique_ptr<Timer> make_event_timer(Device& device) {
-  return std::make_unique<TimerOf<EventSession>>(device, "event", kEventTickNs);
+  const double tick_ns = event_tick_ns(static_cast<cudaStream_t>(device.stream()));
+  return std::make_unique<TimerOf<EventSession>>(device, "event", tick_ns);
 }
 
 }  // namespace moegate

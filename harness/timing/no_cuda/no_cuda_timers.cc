@@ -31,8 +31,9 @@ std::unique_ptr<Profiler> make_energy_profiler(Device&, const Profiling&) {
   refuse_cuda("no energy counter");
 }
 
-std::vector<Probe> probe_cuda(Device&) {
-  return {{.name = "CUDA", .value = "unavailable", .unit = "", .note = kNoCuda, .ok = false}};
+Health probe_cuda(Device&) {
+  return {.probes = {{.name = "CUDA", .value = "unavailable", .note = kNoCuda, .ok = false}},
+          .times = false};
 }
 
 std::map<std::string, double> measure_cuda_ceilings(Device&) {

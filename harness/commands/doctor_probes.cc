@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/doctor_probes.h"
+
+#include "harness/base/dynlib.h"
+#include "harness/base/error.h"
+#include "harness/base/escape.h"
+#include "harness/judge/verdict.h"
+
+namespace moegate {
+namespace {
+
+Probe profiler(const char* name, Task task, const std::string& device, WorkerSource& source) {
+  WorkerOptions options;
+  options.device = device;
+  options.task = task;
+  try {
+    source.start(options);
+    return {.name = name, .value = "readable"};
+  } catch (const Error& error) {
+    if (error.code() == Exit::interrupted) throw;
+    return {.name = name, .value = "unavailable", .note = one_line(error.what()), .ok = false};
+  }
+}
+
+}  // namespace
+
+std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source) {
+  const Dynlib host({"libnvperf_host.so"});
+  return {{.name = "libnvperf_host",
+           .value = host ? "found" : "missing",
+           .note = host ? host.path() : "counters need it; it comes with CUPTI: " + host.why(),
+           .ok = static_cast<bool>(host)},
+          profiler("hardware counters", Task::counters, device, source),
+          profiler("stall sampling", Task::stalls, device, source)};
+}
+
+Probe visible_change(const Health& health, Backend backend) {
+  Probe probe{.name = "smallest change seen", .value = "unknown", .note = "no A/A", .ok = false};
+  if (health.log_ratios.size() < 2) return probe;
+  const Limits limits = backend == Backend::cuda ? Limits::cuda() : Limits::host();
+  const PairedQuestion question{.log_ratios = health.log_ratios, .tick = health.tick};
+  const Judgement judged = judge_pairs(std::span(&question, 1), limits).front();
+  probe.value = fmt::format("{:.1f}", 100 * judged.mde);
+  probe.unit = "%";
+  probe.note = fmt::format(
+      "a slow-down that {} rounds as quiet as the A/A's turns fail in 9 of 10 cases; the gate "
+      "fails "
+      "from {}, and is blind beyond {}",
+      health.log_ratios.size(), limit(limits.fail_at), limit(limits.blind_at));
+  probe.ok = !judged.blind;
+  return probe;
+}
+
+}  // namespace moegate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `moegate doctor` finds out beyond the device itself: whether a worker may look at hardware
+// counters, and which change the gate would see here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/timing/probe.h"
+#include "harness/worker/worker.h"
+
+namespace moegate {
+
+/// Starts a worker for each kind of profiler, one after the other, and says whether it came up: the
+/// profilers of CUPTI share no process with its timer. Call it before this process opens the device.
+std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source);
+
+/// The smallest slow-down that the gate would fail with probability 0.9 if rounds were as quiet as the
+/// turns of the A/A.
+Probe visible_change(const Health& health, Backend backend);
+
+}  // namespace moegate
