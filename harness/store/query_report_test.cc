@@ -25,6 +25,7 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   add_dense_run(Backend::cuda, {{"alpha_per_k_tile", 10}});
   add_dense_run(Backend::host, {{"alpha_per_k_tile", 10}});
   add_energy_run();
+  add_counter_run();
   int reports = 0;
   for (const auto& entry : fs::directory_iterator(kSource / "reports")) {
     if (entry.path().extension() != ".sql") continue;
@@ -40,7 +41,8 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       const size_t fp8 = report(entry.path().string(), run + 4).rows.size();
       const size_t dense = report(entry.path().string(), run + 6).rows.size();
       const size_t energy = report(entry.path().string(), 9).rows.size();
-      EXPECT_GT(routing + int4 + fp8 + dense + energy, 0u) << entry.path();
+      const size_t counters = report(entry.path().string(), 10).rows.size();
+      EXPECT_GT(routing + int4 + fp8 + dense + energy + counters, 0u) << entry.path();
     }
   }
   EXPECT_GE(reports, 11);

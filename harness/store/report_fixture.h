@@ -97,6 +97,49 @@ class ReportTest : public ::testing::Test {
     }
   }
 
+  /// Counters of cold launches that must read 16 MB, of one of two kernels, too: `cold` reads them, `warm`
+  /// half of them, `leaves_out` has no more than that from L2 either, `twice` more than L2 holds.
+  void add_counter_run() {
+    Store store = Store::open(db_, Store::Mode::write);
+    RunInfo counted = info(Backend::cuda);
+    counted.task = "counters";
+    const int64_t process = store.begin_process(store.begin_run(counted), 0, 1);
+    const Case c{"s", "gpt", "topk_sort", {{"tokens", "8"}, {"cache", "cold"}}, {}};
+    const auto add_counts = [&](const Case& of, const std::string& variant, double read, double l2,
+                                double must) {
+      Result r;
+      r.variant = variant;
+      KernelRow kernel;
+      kernel.name = "first";
+      r.kernels = {kernel};
+      r.metrics = {
+          {"dram__bytes_read.sum", "byte", read},
+          {"dram__bytes_write.sum", "byte", 0},
+          {"dram__bytes.sum.peak_sustained_elapsed.per_second", "byte/second", 4e12},
+          {"lts__t_sectors_op_read.sum", "l2_sector", l2 / 32},
+          {"lts__t_sectors.sum", "l2_sector", l2 / 32},
+          {"lts__t_sectors.sum.peak_sustained", "l2_sector/fbp_cycle", 100},
+          {"lts__cycles_elapsed.avg.per_second", "fbp_cycle/second", 2e9},
+          {"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active", "percent", 5},
+          {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "percent", 0},
+          {"smsp__issue_active.avg.pct_of_peak_sustained_active", "percent", 20},
+          {"sm__cycles_active.max", "gpc_cycle", 10000},
+          {"sm__cycles_elapsed.avg.per_second", "gpc_cycle/second", 2e9},
+          {"smsp__warps_active.sum", "gpc_cyclewarp", 1e6},
+          {"smsp__warps_issue_stalled_selected.sum", "gpc_cyclewarp", 6e5},
+          {"smsp__warps_issue_stalled_barrier.sum", "gpc_cyclewarp", 3e5},
+          {"dram__bytes_read.sum", "byte", read / 2, 0},
+          {"counter_passes", "launches", 8}};
+      store.add_result(process, of, {6e9, must, 0}, {}, r);
+    };
+    add_counts(c, "cold", 16.1e6, 17e6, 16e6);
+    add_counts(c, "warm", 8e6, 17e6, 16e6);
+    add_counts(c, "leaves_out", 8e6, 8.1e6, 16e6);
+    Case large = c;
+    large.params["tokens"] = "9";
+    add_counts(large, "twice", 120e6, 200e6, 100e6);
+  }
+
   /// One route through the int4 layers of gpt-oss-20b, one token, in us when cold.
   struct Route {
     std::string variant;

@@ -37,5 +37,19 @@ TEST(Plausibility, ColdLikeWarmIsSuspectOnlyWhereReadingShows) {
   EXPECT_FALSE(looks_warm(3400, 3350, small, kCache));
 }
 
+TEST(Plausibility, ReadingLessThanMustBeReadCameFromTheCache) {
+  const Cost cost{.flops = 0, .read_bytes = 16e6, .write_bytes = 0};
+  Result result;
+  EXPECT_FALSE(came_from_cache(result, cost));  // nobody counted
+  result.metrics = {{"dram__bytes_read.sum", "byte", 1e6, 0}};
+  EXPECT_FALSE(came_from_cache(result, cost));  // of one kernel
+  result.metrics.push_back({"dram__bytes_read.sum", "byte", 15.4e6});
+  EXPECT_TRUE(came_from_cache(result, cost));
+  result.metrics.back().value = 15.6e6;
+  EXPECT_FALSE(came_from_cache(result, cost));
+  result.metrics.back().value = 1e3;
+  EXPECT_FALSE(came_from_cache(result, {.flops = 0, .read_bytes = 1e6, .write_bytes = 0}));
+}
+
 }  // namespace
 }  // namespace moegate

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reports of runs that counted.
+#include "harness/store/report_fixture.h"
+
+namespace moegate {
+namespace {
+
+class QueryCountersTest : public ReportTest {};
+
+TEST_F(QueryCountersTest, CountersAreRatesOfTheChipsPeaks) {
+  add_counter_run();
+  const Table t = report("counters");
+  ASSERT_EQ(t.rows.size(), 8u);  // four launches, and a kernel of each
+  EXPECT_EQ(at(t, 0, "variant"), "cold");
+  EXPECT_EQ(at(t, 0, "of"), "launch");
+  EXPECT_EQ(at(t, 0, "busy us"), "5");  // 10000 cycles at 2 GHz
+  EXPECT_EQ(at(t, 0, "DRAM read MB"), "16.1");
+  EXPECT_EQ(at(t, 0, "x compulsory"), "1.006");
+  EXPECT_EQ(at(t, 0, "DRAM %"), "80.5");  // 16.1 MB in 5 us, of 4 TB/s
+  EXPECT_EQ(at(t, 0, "bound by"), "DRAM");
+  EXPECT_EQ(at(t, 0, "first stall"), "barrier 30 %");  // selected is no waiting
+  EXPECT_EQ(at(t, 1, "of"), "first");
+  EXPECT_EQ(at(t, 1, "x compulsory"), "");  // of a part nobody knows what it must read
+}
+
+TEST_F(QueryCountersTest, ColdnessSaysWhyALaunchDoesNotReadWhatItMust) {
+  add_counter_run();
+  const Table t = report("coldness");
+  ASSERT_EQ(t.rows.size(), 4u);
+  EXPECT_EQ(at(t, 0, "verdict"), "cold");
+  EXPECT_EQ(at(t, 1, "variant"), "leaves_out");
+  EXPECT_NE(at(t, 1, "verdict").find("leaves inputs out"), std::string::npos);
+  EXPECT_EQ(at(t, 2, "verdict"), "SUSPECT WARM: 50.0 % came from the cache");
+  EXPECT_EQ(at(t, 3, "verdict"), "reads 2.0 times, and the inputs do not fit in L2");
+}
+
+}  // namespace
+}  // namespace moegate
