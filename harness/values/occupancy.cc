@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/occupancy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/base/text.h"
+
+namespace moegate {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int64_t kMostThreads = 1024;
+constexpr int kMostRegisters = 255;
+
+constexpr SmLimits kHopper{.blocks = 32,
+                           .warps = 64,
+                           .registers = 65536,
+                           .registers_unit = 256,
+                           .quarters = 4,
+                           .shared = 228 << 10,
+                           .shared_unit = 128,
+                           .shared_reserved = 1 << 10,
+                           .shared_per_block = 227 << 10,
+                           .barriers = 64};
+
+constexpr std::array kHopperClasses = {"nvidia-h100", "nvidia-h200", "nvidia-h800", "nvidia-h20",
+                                       "nvidia-gh200"};
+
+int64_t rounded_up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+/// Warps that find registers, in whole quarters.
+int64_t warps_by_registers(int registers, const SmLimits& sm) {
+  const int64_t warp = rounded_up(int64_t{registers} * kWarp, sm.registers_unit);
+  return sm.registers / sm.quarters / warp * sm.quarters;
+}
+
+}  // namespace
+
+std::optional<SmLimits> sm_limits(int arch) {
+  if (arch == 90) return kHopper;
+  return std::nullopt;
+}
+
+int arch_of_class(const std::string& klass) {
+  // "nvidia-h100-80gb-hbm3" is of nvidia-h100, "nvidia-h1000" would not be.
+  const bool hopper = std::ranges::any_of(kHopperClasses, [&](const std::string& name) {
+    return klass == name || klass.starts_with(name + "-");
+  });
+  return hopper ? 90 : 0;
+}
+
+int blocks_per_sm(const BlockNeeds& block, const SmLimits& sm) {
+  if (block.threads < 1 || block.threads > kMostThreads || block.registers > kMostRegisters ||
+      block.registers < 0 || block.shared < 0 || block.shared > sm.shared_per_block) {
+    return 0;
+  }
+  const int64_t warps = (block.threads + kWarp - 1) / kWarp;
+  int64_t blocks = std::min<int64_t>(sm.blocks, sm.warps / warps);
+  if (block.registers > 0) {
+    // A block needs room for whole rounds over the quarters, though it may leave some of it unused.
+    const int64_t found = warps_by_registers(block.registers, sm);
+    if (rounded_up(warps, sm.quarters) > found) return 0;
+    blocks = std::min(blocks, found / warps);
+  }
+  const int64_t shared = rounded_up(block.shared + sm.shared_reserved, sm.shared_unit);
+  blocks = std::min(blocks, sm.shared / shared);
+  if (block.barriers > 0) blocks = std::min<int64_t>(blocks, sm.barriers / block.barriers);
+  return static_cast<int>(blocks);
+}
+
+int64_t extent_size(const std::string& extent) {
+  int64_t size = 1;
+  for (size_t at = 0; at <= extent.size();) {
+    const size_t end = std::min(extent.find('x', at), extent.size());
+    const auto side = parse_number<uint32_t>(extent.substr(at, end - at));
+    if (!side || __builtin_mul_overflow(size, int64_t{*side}, &size)) return 0;
+    at = end + 1;
+  }
+  return size;
+}
+
+std::optional<int> blocks_per_sm(const KernelRow& kernel, const std::string& klass) {
+  const auto sm = sm_limits(arch_of_class(klass));
+  const int64_t threads = extent_size(kernel.block);
+  if (!sm || threads == 0) return std::nullopt;
+  return blocks_per_sm({.threads = threads,
+                        .registers = kernel.registers,
+                        .shared = kernel.static_shared + kernel.dynamic_shared},
+                       *sm);
+}
+
+double waves(int64_t blocks, int per_sm, int processors) {
+  if (per_sm <= 0 || processors <= 0) return 0;
+  return static_cast<double>(blocks) / (static_cast<double>(per_sm) * processors);
+}
+
+}  // namespace moegate
