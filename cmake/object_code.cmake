@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the C++ file OUTPUT, which registers a hash of every object's code. OBJECTS are object files and
-# FILES, in the same order, the names of their sources; OBJCOPY is binutils' program.
+# Writes the C++ file OUTPUT, which registers a hash of every object's code, and lists what the GPU code of every
+# .cu is known by in the linked program (harness/kernel/object_code.h). OBJECTS are object files and FILES, in the
+# same order, the names of their sources; OBJCOPY is binutils' program.
 list(LENGTH OBJECTS objects)
 list(LENGTH FILES files)
 if(NOT objects EQUAL files)
@@ -9,7 +10,9 @@ endif()
 set(bare ${OUTPUT}.bare.o)
 set(empty ${OUTPUT}.empty)
 file(WRITE ${empty} "")
+set(gpu_code ${OUTPUT}.fatbin)
 set(rows)
+set(lines)
 foreach(object file IN ZIP_LISTS OBJECTS FILES)
   get_filename_component(name ${file} NAME)
   if(NOT object MATCHES "/${name}\\.(o|obj)$")
@@ -17,6 +20,10 @@ foreach(object file IN ZIP_LISTS OBJECTS FILES)
   endif()
   set(drop --remove-section=.comment --remove-section=.note*)
   if(name MATCHES "\\.cu$")
+    execute_process(COMMAND ${OBJCOPY} --output-target=binary --only-section=.nv_fatbin ${object} ${gpu_code}
+                    COMMAND_ERROR_IS_FATAL ANY)
+    file(SHA256 ${gpu_code} hash)
+    string(APPEND lines "    \"${hash} ${file}\\n\"\n")
     # The host half: the GPU program goes (it is hashed where it runs), and so does the id that nvcc makes of the
     # path and spells in the names of what is in unnamed namespaces, in symbols, strings and sections.
     string(REGEX REPLACE "[^A-Za-z0-9]" "_" id ${name})
@@ -31,6 +38,9 @@ foreach(object file IN ZIP_LISTS OBJECTS FILES)
   file(SHA256 ${bare} hash)
   string(APPEND rows "    {\"${file}\", \"${hash}\"},\n")
 endforeach()
-file(REMOVE ${bare} ${empty})
+file(REMOVE ${bare} ${empty} ${gpu_code})
+if(lines)
+  set(lines "[[gnu::used]] static const char gpu_code[] =\n    MOEGATE_GPU_CODE_MARK\n${lines}    ;\n")
+endif()
 file(WRITE ${OUTPUT} "// Made from the objects of the kernels.\n#include \"harness/kernel/object_code.h\"\n
-namespace moegate {\n[[maybe_unused]] static const bool known = register_objects({\n${rows}});\n}\n")
+namespace moegate {\n[[maybe_unused]] static const bool known = register_objects({\n${rows}});\n${lines}}\n")

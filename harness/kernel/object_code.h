@@ -10,6 +10,10 @@
 
 #include "harness/kernel/kernel.h"
 
+/// Where a program's file lists its .cu files: a line each, the SHA-256 of what nvcc made of it for
+/// GPUs (its container in section .nv_fatbin), a blank and the name.
+#define MOEGATE_GPU_CODE_MARK "@(#)moegate GPU code\n"
+
 namespace moegate {
 
 /// One compiled file of a kernels library.

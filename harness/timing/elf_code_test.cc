@@ -2,11 +2,12 @@
 // Cubins written by hand: what must change a kernel's hash, what must not, and broken files.
 #include "harness/timing/elf_code.h"
 
-#include <elf.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <utility>
 #include <vector>
+
+#include "harness/timing/elf_fixture.h"
 
 namespace moegate {
 namespace {
@@ -24,19 +25,6 @@ struct Module {
   std::vector<uint8_t> cubin() const;
 };
 
-struct Raw {
-  std::string name;
-  Elf64_Word type;
-  Elf64_Xword flags;
-  std::string bytes;
-  Elf64_Word link = 0, info = 0;
-};
-
-template <class T>
-std::string raw(const T& value) {
-  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
 std::vector<uint8_t> Module::cubin() const {
   std::string names(1, '\0');
   const auto add_name = [&](const std::string& name) {
@@ -53,44 +41,19 @@ std::vector<uint8_t> Module::cubin() const {
   };
   const std::string symbols = raw(Elf64_Sym{}) + function(first, 3, 0x10) +
                               function(second, 4, 0x10) + function(helper, 7, 0);
-  std::vector<Raw> sections = {{"", SHT_NULL, 0, ""},
-                               {".strtab", SHT_STRTAB, 0, ""},
-                               {".symtab", SHT_SYMTAB, 0, symbols, 1},
-                               {".text." + first, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, code},
-                               {".text." + second, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, other},
-                               {".nv.constant0." + first, SHT_PROGBITS, SHF_ALLOC, parameters},
-                               {".nv.constant3", SHT_PROGBITS, SHF_ALLOC, constants},
-                               {".text." + helper, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, helped},
-                               {".nv.shared." + first, SHT_NOBITS, SHF_ALLOC, ""},
-                               {".rela.text." + first, SHT_RELA, 0, raw(relocation), 2, 3}};
-  std::vector<Elf64_Shdr> headers;
-  for (const Raw& section : sections) {
-    Elf64_Shdr header{};
-    header.sh_name = add_name(section.name);
-    header.sh_type = section.type;
-    header.sh_flags = section.flags;
-    header.sh_link = section.link;
-    header.sh_info = section.info;
-    headers.push_back(header);
-  }
-  sections[1].bytes = names;
-  Elf64_Ehdr file{};
-  std::memcpy(file.e_ident, ELFMAG, SELFMAG);
-  file.e_ident[EI_CLASS] = ELFCLASS64;
-  file.e_machine = 190;
-  file.e_shentsize = sizeof(Elf64_Shdr);
-  file.e_shnum = static_cast<Elf64_Half>(headers.size());
-  file.e_shstrndx = 1;
-  std::string body;
-  for (size_t i = 0; i < headers.size(); ++i) {
-    headers[i].sh_offset = sizeof file + body.size();
-    headers[i].sh_size = sections[i].type == SHT_NOBITS ? shared : sections[i].bytes.size();
-    body += sections[i].bytes;
-  }
-  file.e_shoff = sizeof file + body.size();
-  std::string all = raw(file) + body;
-  for (const Elf64_Shdr& header : headers) all += raw(header);
-  return {all.begin(), all.end()};
+  std::vector<RawSection> sections = {
+      {"", SHT_NULL, 0, ""},
+      {".strtab", SHT_STRTAB, 0, ""},
+      {".symtab", SHT_SYMTAB, 0, symbols, 1},
+      {".text." + first, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, code},
+      {".text." + second, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, other},
+      {".nv.constant0." + first, SHT_PROGBITS, SHF_ALLOC, parameters},
+      {".nv.constant3", SHT_PROGBITS, SHF_ALLOC, constants},
+      {".text." + helper, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, helped},
+      {".nv.shared." + first, SHT_NOBITS, SHF_ALLOC, ""},
+      {".rela.text." + first, SHT_RELA, 0, raw(relocation), 2, 3}};
+  sections[8].size = shared;
+  return elf_file(190, std::move(sections), std::move(names));
 }
 
 uint64_t code_of_first(const Module& module) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks per SM as the CUDA toolkit's own header computes them, where the toolkit is there.
+#include "harness/values/occupancy.h"
+
+#include <gtest/gtest.h>
+
+#if defined(MOEGATE_HAS_CUDA) && __has_include(<cuda_occupancy.h>)
+#include <cuda_occupancy.h>
+
+namespace moegate {
+namespace {
+
+cudaOccDeviceProp hopper() {
+  cudaOccDeviceProp p;
+  p.computeMajor = 9;
+  p.computeMinor = 0;
+  p.maxThreadsPerBlock = 1024;
+  p.maxThreadsPerMultiprocessor = 2048;
+  p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+  p.warpSize = 32;
+  p.sharedMemPerBlock = 48 << 10;
+  p.sharedMemPerMultiprocessor = 228 << 10;
+  p.sharedMemPerBlockOptin = 227 << 10;
+  p.reservedSharedMemPerBlock = 1 << 10;
+  p.numSms = 132;
+  return p;
+}
+
+int by_the_toolkit(const BlockNeeds& block) {
+  const cudaOccDeviceProp device = hopper();
+  cudaOccFuncAttributes kernel;
+  kernel.maxThreadsPerBlock = 1024;
+  kernel.numRegs = block.registers;
+  kernel.sharedSizeBytes = 0;
+  kernel.partitionedGCConfig = PARTITIONED_GC_OFF;
+  kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+  kernel.maxDynamicSharedSizeBytes = 227 << 10;
+  kernel.numBlockBarriers = block.barriers;
+  cudaOccDeviceState state;
+  state.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;
+  cudaOccResult result{};
+  EXPECT_EQ(cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state,
+                                                    static_cast<int>(block.threads),
+                                                    static_cast<size_t>(block.shared)),
+            CUDA_OCC_SUCCESS);
+  return result.activeBlocksPerMultiprocessor;
+}
+
+TEST(OccupancyOfTheToolkit, IsTheSame) {
+  const SmLimits sm = *sm_limits(90);
+  for (int registers = 1; registers <= 255; ++registers) {
+    for (const int threads : {1, 32, 33, 96, 128, 256, 320, 384, 512, 640, 768, 1000, 1024}) {
+      for (const int shared : {0, 1, 4228, 73728, 98304, 115712, 115713, 232448, 232449}) {
+        for (const int barriers : {0, 1, 16}) {
+          const BlockNeeds block{threads, registers, shared, barriers};
+          ASSERT_EQ(blocks_per_sm(block, sm), by_the_toolkit(block))
+              << threads << " threads, " << registers << " registers, " << shared << " B, "
+              << barriers << " barriers";
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moegate
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel takes of an SM, as its compiler states it: known without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace moegate {
+
+struct KernelResources {
+  std::string file;           // that defines it, "kernels/topk_sort/chain_sort.cu"
+  std::string kernel;         // demangled, whole
+  int registers = 0;          // per thread, at launch
+  int64_t local_bytes = 0;    // of a thread: spills, arrays that are indexed, calls
+  int64_t static_shared = 0;  // bytes, without those that every block takes
+  int max_threads = 0;        // of a block, by __launch_bounds__; 0: not stated
+  int barriers = 0;
+  std::string cluster;  // by __cluster_dims__, "2x1x1"; empty: not stated
+};
+
+/// For people: "gather_kernel<128, (DType)2>" of "void moegate::(anonymous namespace)::gather_…(int)".
+std::string short_kernel_name(const std::string& kernel);
+
+}  // namespace moegate
