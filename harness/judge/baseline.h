@@ -100,6 +100,9 @@ std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
 /// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
 /// was blessed. A line without hash is believed only where no earlier line has one.
 void check_recorded(const std::filesystem::path& baseline, const std::filesystem::path& ledger);
+/// The same of any file that is blessed, by the class and suite that its lines of the ledger name.
+void check_recorded(const std::filesystem::path& file, const std::string& klass,
+                    const std::string& suite, const std::filesystem::path& ledger);
 
 /// What a blessing does: record the first file or new rows only, start an epoch (other conditions),
 /// accept_regression (a row is slower by `fail_at` or more), retire (rows leave, none changes),

@@ -81,11 +81,16 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
 
 void check_recorded(const fs::path& path, const fs::path& ledger) {
   const BaselineHeader header = read_baseline(path).header;
+  check_recorded(path, header.klass, header.suite, ledger);
+}
+
+void check_recorded(const fs::path& path, const std::string& klass, const std::string& suite,
+                    const fs::path& ledger) {
   const Blessing* last = nullptr;
   bool hashes = false, expects = false;  // an earlier line has a hash
   const std::vector<Blessing> blessings = read_ledger(ledger);
   for (const Blessing& b : blessings) {
-    if (b.klass == header.klass && b.suite == header.suite) {
+    if (b.klass == klass && b.suite == suite) {
       last = &b;
       expects = hashes;
     }
@@ -95,7 +100,7 @@ void check_recorded(const fs::path& path, const fs::path& ledger) {
       "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
   if (last == nullptr) {
     usage_error("{}: {} has no line for class '{}', suite '{}'; {}", path.string(), ledger.string(),
-                header.klass, header.suite, remedy);
+                klass, suite, remedy);
   }
   if (last->sha256.empty() && !expects) return;  // of a program that stated no hash
   const std::string is = sha256(read_file(path));

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/resource_bless.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/error.h"
+#include "harness/base/files.h"
+#include "harness/base/sha256.h"
+#include "harness/base/text.h"
+#include "harness/judge/baseline.h"
+#include "harness/judge/find_baseline.h"
+#include "harness/judge/waivers.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As the ledger's kinds are: see blessing_kind().
+std::string resource_kind(const std::string& before, const std::string& compiler,
+                          const ResourceFile& now, const std::vector<ResourceChange>& changes) {
+  using Kind = ResourceChange::Kind;
+  const auto all = [&](Kind kind) {
+    return !changes.empty() &&
+           std::ranges::all_of(changes, [&](const auto& c) { return c.kind == kind; });
+  };
+  if (before.empty() || all(Kind::added)) return "record";
+  if (compiler != now.compiler) return "epoch";
+  if (std::ranges::any_of(changes, [](const auto& c) { return c.kind == Kind::worse; })) {
+    return "accept_regression";
+  }
+  return all(Kind::removed) ? "retire" : "ratchet";
+}
+
+}  // namespace
+
+ResourceFile blessed_resources(const fs::path& baselines, const std::string& klass) {
+  const fs::path path = baseline_path(baselines, klass, kResources);
+  if (!is_file(path)) {
+    throw Error(Exit::no_baseline,
+                fmt::format("{}: is not there; `moegate resources --bless --reason '...'` makes it",
+                            path.string()));
+  }
+  check_recorded(path, klass, kResources, baselines / "blessings.tsv");
+  ResourceFile file = read_resources(path);
+  if (file.klass == klass) return file;
+  usage_error("{}: is of class '{}', not '{}'", path.string(), file.klass, klass);
+}
+
+std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
+                            const fs::path& baselines, const ResourceBlessing& blessing) {
+  if (trimmed(blessing.reason).empty()) {
+    usage_error("resources: the file moves only with a --reason; say why this one should");
+  }
+  const fs::path path = baseline_path(baselines, now.klass, kResources);
+  const fs::path ledger = baselines / "blessings.tsv";
+  std::string before, compiler;
+  if (is_file(path)) {
+    compiler = blessed_resources(baselines, now.klass).compiler;
+    before = read_file(path);
+  }
+  const std::string text = format_resources(now);
+  if (text == before) return fmt::format("{}: nothing moved, unchanged\n", path.string());
+
+  const std::string id = next_blessing(ledger);
+  const std::string kind = resource_kind(before, compiler, now, changes);
+  std::error_code ignored;  // the write below says what is wrong
+  fs::create_directories(path.parent_path(), ignored);
+  write_file_atomically(path, text);
+  try {
+    append_blessing(
+        ledger, {id, fmt::format("{:%F}", today()), kind, blessing.author, now.klass, kResources,
+                 blessing.run, blessing.git_sha, blessing.reason, blessing.program, sha256(text)});
+  } catch (const Error&) {
+    // A file that the ledger does not state would be refused.
+    if (before.empty()) {
+      fs::remove(path, ignored);
+    } else {
+      write_file_atomically(path, before);
+    }
+    throw;
+  }
+  std::string said = fmt::format("{}: {} lines, {} kernels changed by {} ({})\n", path.string(),
+                                 now.rows.size(), changes.size(), id, kind);
+  for (const ResourceChange& c : changes) {
+    if (before.empty()) break;
+    said += fmt::format("  {}: {} {}: {}\n", name_of(c.kind), c.file, short_kernel_name(c.kernel),
+                        c.what);
+  }
+  return said;
+}
+
+}  // namespace moegate

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/resource_ratchet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace moegate {
+namespace {
+
+using Kind = ResourceChange::Kind;
+using KernelId = std::pair<std::string, std::string>;  // file, kernel
+
+KernelId id_of(const KernelResources& k) {
+  return {k.file, k.kernel};
+}
+
+std::map<KernelId, std::vector<ResourceRow>> by_kernel(const ResourceFile& file) {
+  std::map<KernelId, std::vector<ResourceRow>> rows;
+  for (const ResourceRow& row : file.rows) rows[id_of(row.kernel)].push_back(row);
+  return rows;
+}
+
+int64_t shared_of(const ResourceRow& row) {
+  return row.shape.dynamic_shared.value_or(0);
+}
+
+/// What the compiler allows, where nobody launched it.
+LaunchShape bounds_of(const KernelResources& kernel) {
+  if (kernel.max_threads == 0) return {};
+  return {kernel.max_threads, std::nullopt};
+}
+
+/// Drops shapes that say no more than another one.
+void add_rows(const KernelResources& kernel, const std::vector<LaunchShape>& shapes, int arch,
+              std::vector<ResourceRow>& rows) {
+  std::map<std::pair<std::optional<int>, std::optional<int>>, ResourceRow> kept;
+  for (const LaunchShape& shape : shapes) {
+    const ResourceRow row{kernel, shape, blocks_in(kernel, shape, arch)};
+    const auto [old, fresh] = kept.try_emplace({shape.threads, row.blocks_per_sm}, row);
+    if (!fresh && shared_of(old->second) < shared_of(row)) old->second = row;
+  }
+  for (const auto& [key, row] : kept) rows.push_back(row);
+}
+
+/// A shape as the kernel of now could be launched in it: never with more threads than it allows.
+LaunchShape allowed(LaunchShape shape, const KernelResources& kernel) {
+  if (shape.threads && kernel.max_threads > 0) {
+    shape.threads = std::min(*shape.threads, kernel.max_threads);
+  }
+  return shape;
+}
+
+/// "registers 128 -> 168, static shared 0 -> 512 B"
+std::string reasons(const ResourceRow& before, const KernelResources& now,
+                    const LaunchShape& shape) {
+  std::string text;
+  const auto add = [&](const char* what, int64_t was, int64_t is, const char* unit) {
+    if (was == is) return;
+    text += fmt::format("{}{} {} -> {}{}", text.empty() ? "" : ", ", what, was, is, unit);
+  };
+  add("registers", before.kernel.registers, now.registers, "");
+  add("static shared memory", before.kernel.static_shared, now.static_shared, " B");
+  if (shape.threads) add("threads", *before.shape.threads, *shape.threads, "");
+  return text;
+}
+
+std::string blocks_text(const ResourceRow& before, const KernelResources& now,
+                        const LaunchShape& shape, int blocks, bool one_shape) {
+  std::string text = fmt::format("blocks per SM {} -> {}", *before.blocks_per_sm, blocks);
+  if (!before.shape.dynamic_shared) text += " at most";
+  if (!one_shape) {
+    text += fmt::format(" in launches of {} threads and {} B of dynamic shared memory",
+                        *before.shape.threads, shared_of(before));
+  }
+  const std::string why = reasons(before, now, shape);
+  return why.empty() ? text : fmt::format("{} ({})", text, why);
+}
+
+/// Local memory, then blocks per SM, in whose shape they changed most.
+void compare_kernel(const std::vector<ResourceRow>& before, const KernelResources& now, int arch,
+                    std::vector<ResourceChange>& changes) {
+  std::string worse, better;
+  const auto say = [](std::string& text, const std::string& what) {
+    text += (text.empty() ? "" : "; ") + what;
+  };
+  const int64_t was = before[0].kernel.local_bytes, is = now.local_bytes;
+  if (is != was) {
+    const std::string bytes = fmt::format("local memory {} -> {} B/thread", was, is);
+    say(is > was ? worse : better, was == 0 ? "a spill appears: " + bytes : bytes);
+  }
+  double most = 1, least = 1;
+  std::string loss, gain;
+  for (const ResourceRow& row : before) {
+    const LaunchShape shape = allowed(row.shape, now);
+    const auto blocks = blocks_in(now, shape, arch);
+    if (!blocks || !row.blocks_per_sm || *blocks == *row.blocks_per_sm) continue;
+    const double ratio = *row.blocks_per_sm == 0 ? 2.0 : double(*blocks) / *row.blocks_per_sm;
+    const std::string text = blocks_text(row, now, shape, *blocks, before.size() == 1);
+    if (ratio < least) std::tie(least, loss) = std::pair(ratio, text);
+    if (ratio > most) std::tie(most, gain) = std::pair(ratio, text);
+  }
+  if (!loss.empty()) say(worse, loss);
+  if (!gain.empty()) say(better, gain);
+  if (!worse.empty()) changes.push_back({Kind::worse, now.file, now.kernel, worse});
+  if (!better.empty()) changes.push_back({Kind::better, now.file, now.kernel, better});
+}
+
+std::string first_line(const std::array<size_t, 4>& counts, Exit exit, size_t kernels,
+                       const std::filesystem::path& path) {
+  if (exit == Exit::ok) {
+    return fmt::format("PASS: {} kernels take what {} says\n", kernels, path.string());
+  }
+  std::string changed;
+  for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
+    const size_t n = counts[static_cast<size_t>(kind)];
+    if (n > 0) changed += fmt::format("{}{} {}", changed.empty() ? "" : ", ", n, name_of(kind));
+  }
+  return fmt::format("{} (exit {}): {} of {} kernels against {}\n",
+                     exit == Exit::inconclusive ? "UNDECIDED" : "FAIL", static_cast<int>(exit),
+                     changed, kernels, path.string());
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::worse:
+      return "worse";
+    case Kind::better:
+      return "better";
+    case Kind::added:
+      return "new";
+    case Kind::removed:
+      return "gone";
+  }
+  return "?";
+}
+
+std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,
+                                   const LaunchShapes& launched, const ResourceFile& before,
+                                   int arch) {
+  const auto known = by_kernel(before);
+  std::vector<ResourceRow> rows;
+  for (const KernelResources& kernel : kernels) {
+    std::vector<LaunchShape> shapes;
+    if (const auto run = launched.find(kernel.kernel); run != launched.end()) {
+      shapes = run->second;
+    } else if (const auto old = known.find(id_of(kernel)); old != known.end()) {
+      for (const ResourceRow& row : old->second) shapes.push_back(allowed(row.shape, kernel));
+    }
+    const bool unknown = std::ranges::all_of(
+        shapes, [](const LaunchShape& shape) { return !shape.dynamic_shared.has_value(); });
+    if (unknown) shapes = {bounds_of(kernel)};
+    add_rows(kernel, shapes, arch, rows);
+  }
+  return rows;
+}
+
+std::vector<ResourceChange> changes_of(const ResourceFile& before,
+                                       const std::vector<KernelResources>& kernels, int arch) {
+  auto known = by_kernel(before);
+  std::vector<ResourceChange> changes;
+  for (const KernelResources& kernel : kernels) {
+    const auto old = known.extract(id_of(kernel));
+    if (!old.empty()) {
+      compare_kernel(old.mapped(), kernel, arch, changes);
+      continue;
+    }
+    changes.push_back({Kind::added, kernel.file, kernel.kernel,
+                       fmt::format("{} registers, local memory {} B/thread", kernel.registers,
+                                   kernel.local_bytes)});
+  }
+  for (const auto& [id, rows] : known) {
+    changes.push_back({Kind::removed, id.first, id.second, "the program does not have it"});
+  }
+  return changes;
+}
+
+ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const ResourceFile& before,
+                           const std::string& compiler, size_t kernels,
+                           const std::filesystem::path& path) {
+  std::array<size_t, 4> counts{};
+  for (const ResourceChange& change : changes) ++counts[static_cast<size_t>(change.kind)];
+  const bool other = compiler != before.compiler;
+  Exit exit = Exit::ok;
+  if (!changes.empty()) exit = counts[0] > 0 ? Exit::latency : Exit::coverage;
+  if (!changes.empty() && other) exit = Exit::inconclusive;
+
+  std::string text = first_line(counts, exit, kernels, path);
+  for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
+    for (const ResourceChange& c : changes) {
+      if (c.kind != kind) continue;
+      text += fmt::format("  {}: {} {}: {}\n", name_of(kind), c.file, short_kernel_name(c.kernel),
+                          c.what);
+    }
+  }
+  if (other) {
+    text += fmt::format(
+        "the program was made by ptxas {}, the file of one by {}: what changed may be the "
+        "compiler's\n",
+        compiler.empty() ? "of an unknown version" : compiler,
+        before.compiler.empty() ? "an unknown version" : before.compiler);
+  }
+  if (exit != Exit::ok) {
+    text += "if it should be so, `moegate resources --bless --reason '...'` moves the file\n";
+  }
+  return {exit, text};
+}
+
+}  // namespace moegate
