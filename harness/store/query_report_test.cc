@@ -6,6 +6,7 @@
 #include "harness/commands/commands.h"
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/tile_file.h"
+#include "harness/store/launches.h"
 #include "harness/store/report_fixture.h"
 
 namespace moegate {
@@ -202,6 +203,30 @@ TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
     EXPECT_EQ(t.rows[0][i].text, expected[i]) << t.columns[i];
   EXPECT_TRUE(t.rows[0][1].number);
   EXPECT_FALSE(t.rows[0][3].number);
+}
+
+TEST_F(ReportTest, ResourcesAreBlocksPerSmAndWaves) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "UPDATE device SET class = 'nvidia-h200'; "
+          "UPDATE kernel SET grid = '132x3x1', block = '256x1x1', registers = 128, "
+          "static_shared = 512, dynamic_shared = 1024, local_bytes = 24 "
+          "WHERE result_id IN (SELECT result_id FROM result WHERE variant = 'fused')");
+  const Table t = report("resources");
+  ASSERT_EQ(t.rows.size(), 6u) << "three variants of two cases, each kernel once";
+  for (size_t row = 0; row < t.rows.size(); ++row) {
+    const bool known = at(t, row, "variant") == "fused";
+    EXPECT_EQ(at(t, row, "blocks per SM"), known ? "2" : "") << row;
+    EXPECT_EQ(at(t, row, "waves"), known ? "1.5" : "") << row;
+    EXPECT_EQ(at(t, row, "local bytes"), known ? "24" : "0") << row;
+  }
+  Store store = Store::open(db_, Store::Mode::read);
+  const auto launches = launches_of(store, 1);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].kernel, "kernel<int>");
+  EXPECT_EQ(launches[0].block, "256x1x1");
+  EXPECT_EQ(launches[0].dynamic_shared, 1024);
 }
 
 TEST_F(ReportTest, UnknownNamesListWhatThereIs) {

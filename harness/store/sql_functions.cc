@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "harness/store/query_report.h"
+#include "harness/values/occupancy.h"
 #include "harness/values/roofline.h"
 
 namespace moegate {
@@ -127,6 +129,29 @@ void interval_text(sqlite3_context* context, int count, sqlite3_value** values) 
          sqlite3_mprintf("%.*f–%.*f", digits, std::exp(x - reach), digits, std::exp(x + reach)));
 }
 
+std::string text_of(sqlite3_value* value) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  return text ? text : "";
+}
+
+/// NULL for a text that is no extent, such as a memory operation's.
+void size_of_extent(sqlite3_context* context, int, sqlite3_value** values) {
+  const int64_t size = extent_size(text_of(values[0]));
+  if (size == 0) return sqlite3_result_null(context);
+  sqlite3_result_int64(context, size);
+}
+
+void blocks_on_sm(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  KernelRow kernel;
+  kernel.block = text_of(values[1]);
+  kernel.registers = sqlite3_value_int(values[2]);
+  kernel.dynamic_shared = sqlite3_value_int64(values[3]);
+  const auto blocks = blocks_per_sm(kernel, text_of(values[0]));
+  if (!blocks) return sqlite3_result_null(context);
+  sqlite3_result_int(context, *blocks);
+}
+
 using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
 struct Scalar {
   const char* name;
@@ -140,6 +165,8 @@ constexpr std::array kScalars = {
     Scalar{"speedup_text", 3, speedup_text},
     Scalar{"speedup_with_interval", 3, speedup_with_interval},
     Scalar{"interval_text", 3, interval_text},
+    Scalar{"extent_size", 1, size_of_extent},
+    Scalar{"blocks_per_sm", 4, blocks_on_sm},
 };
 struct Aggregate {
   const char* name;
