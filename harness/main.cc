@@ -37,6 +37,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"waivers", cmd_waivers, "check ci/waivers.ini"},
     {"tune", cmd_tune, "find the fastest tile configurations, for variant tuned"},
     {"report", cmd_report, "print a table of a run"},
+    {"resources", cmd_resources, "registers, spills, blocks per SM of every kernel; needs no GPU"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"export", cmd_export, "a run's results as traces of FlashInfer-Bench"},
     {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
@@ -56,7 +57,7 @@ constexpr auto kCommands = std::to_array<Command>({
 std::string usage() {
   std::string text = "usage: moegate COMMAND [options]\n\n";
   for (const Command& c : kCommands) {
-    if (c.help) text += fmt::format("  {:8} {}\n", c.name, c.help);
+    if (c.help) text += fmt::format("  {:9} {}\n", c.name, c.help);
   }
   return text +
          "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n";

@@ -2,13 +2,9 @@
 // moegate bless: make a run the baseline.
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-
 #include "harness/base/escape.h"
 #include "harness/base/home.h"
+#include "harness/commands/author.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -19,18 +15,6 @@ namespace moegate {
 namespace {
 
 namespace po = boost::program_options;
-
-/// Who git says one is, else who the system says.
-std::string author() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> git(popen("git config user.name 2>/dev/null", "r"),
-                                                  pclose);
-  std::array<char, 256> line{};
-  std::string name = git && fgets(line.data(), line.size(), git.get()) ? line.data() : "";
-  while (!name.empty() && name.back() == '\n') name.pop_back();
-  if (!name.empty()) return name;
-  const char* user = std::getenv("USER");
-  return user ? user : "unknown";
-}
 
 struct BlessCommand {
   std::string db = kDefaultStore, run;

@@ -17,6 +17,7 @@ int cmd_nightly(const std::vector<std::string>& args);
 int cmd_compare(const std::vector<std::string>& args);
 int cmd_bless(const std::vector<std::string>& args);
 int cmd_waivers(const std::vector<std::string>& args);
+int cmd_resources(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
 int cmd_bisect(const std::vector<std::string>& args);
 int cmd_bisect_step(const std::vector<std::string>& args);  // for git bisect run, not for people

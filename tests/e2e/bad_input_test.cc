@@ -83,7 +83,7 @@ TEST_F(BadInputTest, HelpIsForEveryCommand) {
   for (const char* command :
        {"run",    "verify", "gate",  "compare", "bless",    "waivers", "report",
         "list",   "doctor", "repro", "nightly", "ab",       "tune",    "history",
-        "export", "import", "prune", "bisect",  "selftest", "new"}) {
+        "export", "import", "prune", "bisect",  "selftest", "new",     "resources"}) {
     const Outcome outcome = moegate(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit, 0) << command;
     EXPECT_NE(outcome.out.find(std::string("usage: moegate ") + command), std::string::npos)

@@ -2,6 +2,10 @@
 // The gate on a real GPU: measured with CUPTI, green against itself in a fresh process, red for a
 // variant made 5 % slower or wrong, and alive after one that kills its context. Skipped without a
 // GPU.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
@@ -133,6 +137,33 @@ TEST_F(GpuTest, DoctorAsksTheProfilers) {
   }
   EXPECT_EQ(doctor.out.find("\nCUPTI,no,"), std::string::npos)
       << "asking them must not disturb the timer";
+}
+
+TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
+  ASSERT_EQ(moegate("run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 1").exit, 0);
+  std::map<std::string, nlohmann::json> stated;
+  for (const auto& row : nlohmann::json::parse(moegate("resources --format json").out)) {
+    stated[row.at("kernel")] = row;
+  }
+  Database db((folder_ / "r.sqlite").string(), SQLITE_OPEN_READONLY);
+  Statement launched(db, "SELECT DISTINCT name, registers, static_shared, local_bytes FROM kernel");
+  int compared = 0;
+  while (launched.step()) {
+    const auto found = stated.find(launched.text(0));
+    if (found == stated.end()) continue;  // a memory operation
+    ++compared;
+    constexpr int64_t kFewestRegisters = 16;  // of any launch
+    EXPECT_EQ(launched.integer(1),
+              std::max(kFewestRegisters, found->second.at("registers").get<int64_t>()))
+        << found->first;
+    EXPECT_EQ(launched.integer(2), found->second.at("static shared")) << found->first;
+    EXPECT_EQ(launched.integer(3), found->second.at("local bytes")) << found->first;
+  }
+  EXPECT_GT(compared, 5);
+  const Outcome blessed =
+      moegate("resources --bless --baselines b --reason 'shapes of a run' --db r.sqlite");
+  EXPECT_EQ(blessed.exit, 0) << blessed.err;
+  EXPECT_EQ(moegate("resources --check --baselines b").exit, 0);
 }
 
 TEST_F(GpuTest, EventsAreAStatedFallback) {
