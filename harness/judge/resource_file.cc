@@ -17,11 +17,11 @@
 namespace moegate {
 namespace {
 
-constexpr const char* kMagic = "#moegate-resources 1";
-constexpr const char* kColumns =
+constexpr const char* kResourceMagic = "#moegate-resources 1";
+constexpr const char* kResourceColumns =
     "#file\tkernel\tregisters\tlocal_bytes\tstatic_shared\tthreads\tdynamic_shared\tblocks_per_sm";
-constexpr const char* kUnknown = "-";
-constexpr size_t kFields = 8;
+constexpr const char* kUnknownText = "-";
+constexpr size_t kResourceFields = 8;
 
 struct ResourceLine {
   const std::filesystem::path& path;
@@ -42,21 +42,22 @@ int read_count(const ResourceLine& line, const std::string& text) {
 
 template <class T>
 std::optional<T> read_known(const ResourceLine& line, const std::string& text) {
-  if (text == kUnknown) return std::nullopt;
+  if (text == kUnknownText) return std::nullopt;
   return read_count(line, text);
 }
 
 template <class T>
 std::string known_text(const std::optional<T>& value) {
-  return value ? std::to_string(*value) : kUnknown;
+  return value ? std::to_string(*value) : kUnknownText;
 }
 
 ResourceRow read_row(const ResourceLine& line, const std::string& text) {
   std::vector<std::string> f;
   std::istringstream in(text);
   for (std::string field; std::getline(in, field, '\t');) f.push_back(field);
-  if (f.size() != kFields || f[0].empty() || f[1].empty()) {
-    line.fail("has {} fields between tabs, not the {} of '{}'", f.size(), kFields, kColumns);
+  if (f.size() != kResourceFields || f[0].empty() || f[1].empty()) {
+    line.fail("has {} fields between tabs, not the {} of '{}'", f.size(), kResourceFields,
+              kResourceColumns);
   }
   ResourceRow row;
   row.kernel.file = f[0];
@@ -77,7 +78,7 @@ void read_header(const ResourceLine& line, const std::string& text, ResourceFile
   if (!in || klass != "#class" || compiler != "compiler" || in >> more) {
     line.fail("'{}' is not '#class C  compiler V'", text);
   }
-  if (file.compiler == kUnknown) file.compiler.clear();
+  if (file.compiler == kUnknownText) file.compiler.clear();
 }
 
 }  // namespace
@@ -100,9 +101,11 @@ ResourceFile read_resources(const std::filesystem::path& path) {
   for (std::string text; std::getline(in, text);) {
     ++line.number;
     if (text.find('\r') != std::string::npos) line.fail("has a carriage return; lines end in LF");
-    if (line.number == 1 && text != kMagic) line.fail("'{}' where '{}' belongs", text, kMagic);
+    if (line.number == 1 && text != kResourceMagic)
+      line.fail("'{}' where '{}' belongs", text, kResourceMagic);
     if (line.number == 2) read_header(line, text, file);
-    if (line.number == 3 && text != kColumns) line.fail("'{}' where '{}' belongs", text, kColumns);
+    if (line.number == 3 && text != kResourceColumns)
+      line.fail("'{}' where '{}' belongs", text, kResourceColumns);
     if (line.number <= 3) continue;
     const ResourceRow row = read_row(line, text);
     if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
@@ -117,8 +120,9 @@ ResourceFile read_resources(const std::filesystem::path& path) {
 }
 
 std::string format_resources(const ResourceFile& file) {
-  std::string text = fmt::format("{}\n#class {}  compiler {}\n{}\n", kMagic, file.klass,
-                                 file.compiler.empty() ? kUnknown : file.compiler, kColumns);
+  std::string text =
+      fmt::format("{}\n#class {}  compiler {}\n{}\n", kResourceMagic, file.klass,
+                  file.compiler.empty() ? kUnknownText : file.compiler, kResourceColumns);
   for (const ResourceRow& row : file.rows) {
     const KernelResources& k = row.kernel;
     text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", k.file, k.kernel, k.registers,

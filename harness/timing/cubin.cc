@@ -52,7 +52,7 @@ std::vector<Value> attributes_of(std::span<const uint8_t> bytes) {
   return values;
 }
 
-std::string extent(const std::vector<uint32_t>& words) {
+std::string extent_of(const std::vector<uint32_t>& words) {
   return fmt::format("{}", fmt::join(words, "x"));
 }
 
@@ -131,7 +131,7 @@ class CubinReader {
       if (value.attribute == kMaxThreads || value.attribute == kRequiredThreads) {
         k.max_threads = threads_of(value.words);
       }
-      if (value.attribute == kBlocksPerCluster) k.cluster = extent(value.words);
+      if (value.attribute == kBlocksPerCluster) k.cluster = extent_of(value.words);
       if (value.attribute == kNumBarriers) k.barriers = value.small & 0xff;
     }
   }

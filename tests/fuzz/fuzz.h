@@ -55,6 +55,7 @@ void npy(std::string_view bytes);
 void options(std::string_view bytes);
 void reply(std::string_view bytes);
 void request(std::string_view bytes);
+void resources(std::string_view bytes);
 void store(std::string_view bytes);
 void suite(std::string_view bytes);
 void text(std::string_view bytes);
