@@ -1,46 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a row became slower or faster: two looks at it -> one sentence, with the numbers behind it. Pure
+// Why a row became slower or faster: two profiles of it -> one sentence, with the numbers behind it. Pure
 // functions over stored values; knows no device.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "harness/values/device_facts.h"
-#include "harness/values/result.h"
+#include "harness/values/row_profile.h"
 
 namespace moegate {
 
-/// All that is known of one side of a row beside its levels; what was not looked at is absent.
-struct Look {
-  std::optional<Result>
-      measured;  // of a timed process: kernels with times and gaps, path, code, clock
-  std::optional<Result> counted;  // Task::counters
-  std::optional<Result> stalled;  // Task::stalls
-  std::optional<Result> metered;  // Task::energy
-  DeviceFacts device;
-};
-
 /// In the order in which they are looked for: the first that applies is the sentence.
-enum class CauseKind { launches, resources, work, rate, gaps, clock, nothing, unknown };
+enum class CauseKind {
+  launches,   // another path, set of kernels, instance or shape of one
+  resources,  // spills, blocks per multiprocessor
+  work,       // bytes, instructions, atomics
+  rate,       // the same work in more cycles: which pipe fell, which stall rose
+  gaps,       // between launches
+  clock,
+  nothing,  // all that was looked at is alike
+  unknown   // too little was looked at, or what differs explains nothing
+};
 const char* name_of(CauseKind kind);
 
 /// One number of both sides.
 struct CauseNumber {
-  std::string name, unit;  // "dram__bytes_read.sum", "bytes"; of a kernel: "name [kernel]"
+  std::string name, unit;  // "dram__bytes_read.sum", "bytes"; of one kernel: "registers [gather]"
   double base = 0, head = 0;
 };
 
 struct Cause {
   CauseKind kind = CauseKind::unknown;
   std::string sentence;              // "DRAM bytes read +12 % (16.8 -> 18.8 MB)"
+  std::vector<std::string> also;     // what further kinds found, in their order
   std::vector<CauseNumber> numbers;  // all that both sides state, those of the sentence first
 };
 
+/// Effects of less have no direction: what differs is named either way.
+constexpr double kEvenEffect = 0.005;
+/// A difference is a cause where it is at least this share of the effect: 1 % more bytes do not make
+/// a launch 20 % slower.
+constexpr double kShareOfEffect = 0.25;
+
 /// `effect`: how much slower the head is, as a share; below 0: faster. It says which direction of a
-/// difference can be a cause.
-Cause explain(const Look& base, const Look& head, double effect);
+/// difference can be a cause, and how large one has to be.
+Cause explain(const RowProfile& base, const RowProfile& head, double effect);
 
 }  // namespace moegate

@@ -4,7 +4,7 @@
 ALTER TABLE run ADD COLUMN task TEXT NOT NULL DEFAULT 'measure'
   CHECK (task IN ('measure', 'counters', 'stalls', 'energy'));
 
-ALTER TABLE kernel ADD COLUMN local_bytes INTEGER NOT NULL DEFAULT 0;  -- of a thread; older runs: unknown
+ALTER TABLE kernel ADD COLUMN local_bytes INTEGER NOT NULL DEFAULT -1;  -- of a thread; -1: unknown
 
 CREATE TABLE stall (                     -- instructions at which warps waited, and for what
   result_id   INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,

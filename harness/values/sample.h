@@ -49,9 +49,9 @@ struct KernelRow {
   std::string cluster;      // empty without one
   int registers = 0;
   int64_t static_shared = 0, dynamic_shared = 0;  // bytes
-  int64_t local_bytes = 0;  // bytes of local memory of a thread: spills, arrays
-  double ns = 0;            // trimmed mean duration
-  double gap_ns = 0;        // trimmed mean of (start - previous end); 0 for the first
+  int64_t local_bytes = -1;  // of local memory of a thread: spills, arrays; -1: unknown
+  double ns = 0;             // trimmed mean duration
+  double gap_ns = 0;         // trimmed mean of (start - previous end); 0 for the first
 };
 
 /// One more number about a launch, for what has no field: a counter, a share of time.

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/cause.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "harness/judge/cause_parts.h"
+
+namespace moegate {
+namespace {
+
+using Step = std::optional<Finding> (*)(const CauseQuestion&);
+struct Ordered {
+  CauseKind kind;
+  Step find;
+};
+/// The order is the policy: what is launched explains what it does, what it does explains its rate.
+constexpr Ordered kSteps[] = {
+    {CauseKind::launches, find_launches}, {CauseKind::resources, find_resources},
+    {CauseKind::work, find_work},         {CauseKind::rate, find_rate},
+    {CauseKind::gaps, find_gaps},         {CauseKind::clock, find_clock},
+    {CauseKind::launches, find_renamed},
+};
+
+class Numbers {
+ public:
+  void add(const std::string& name, const std::string& unit, double base, double head) {
+    if (!std::isfinite(base) || !std::isfinite(head)) return;
+    const auto there = std::ranges::find(all_, name, &CauseNumber::name);
+    if (there == all_.end()) all_.push_back({name, unit, base, head});
+  }
+  /// Those with these names first, in their order.
+  std::vector<CauseNumber> take(const std::vector<std::string>& first) && {
+    const auto place = [&](const CauseNumber& n) {
+      return std::ranges::find(first, n.name) - first.begin();
+    };
+    std::ranges::stable_sort(all_, {}, place);
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<CauseNumber> all_;
+};
+
+void add_timed(const CauseQuestion& q, Numbers& numbers) {
+  if (!q.base.measured || !q.head.measured) return;
+  const Result &base = *q.base.measured, &head = *q.head.measured;
+  const auto add = [&](const char* name, const char* unit, double before, double after) {
+    if (before > 0 && after > 0) numbers.add(name, unit, before, after);
+  };
+  add("span", "ns", base.span_ns, head.span_ns);
+  add("busy", "ns", base.busy_ns, head.busy_ns);
+  if (base.busy_ns > 0 && head.busy_ns > 0) {
+    numbers.add("between launches", "ns", base.span_ns - base.busy_ns, head.span_ns - head.busy_ns);
+  }
+  add("SM clock", "MHz", base.sm_mhz, head.sm_mhz);
+}
+
+void add_kernels(const CauseQuestion& q, Numbers& numbers) {
+  for (const KernelPair& pair : paired_kernels(q)) {
+    const KernelRow &base = *pair.base, &head = *pair.head;
+    const auto add = [&](const char* name, const char* unit, auto before, auto after) {
+      if (before < 0 || after < 0 || (before == 0 && after == 0)) return;
+      numbers.add(fmt::format("{} [{}]", name, pair.label), unit, static_cast<double>(before),
+                  static_cast<double>(after));
+    };
+    add("time", "ns", base.ns, head.ns);
+    add("gap before", "ns", base.gap_ns, head.gap_ns);
+    add("registers", "", base.registers, head.registers);
+    add("local memory", "bytes", base.local_bytes, head.local_bytes);
+    add("shared memory", "bytes", base.static_shared + base.dynamic_shared,
+        head.static_shared + head.dynamic_shared);
+    add("blocks per SM", "", pair.base_blocks, pair.head_blocks);
+  }
+}
+
+void add_metrics(const std::optional<Result>& base, const std::optional<Result>& head,
+                 const std::map<int, std::string>& kernels, Numbers& numbers) {
+  if (!base || !head) return;
+  for (const Metric& m : base->metrics) {
+    const auto other = std::ranges::find_if(
+        head->metrics, [&](const Metric& h) { return h.name == m.name && h.ordinal == m.ordinal; });
+    if (other == head->metrics.end()) continue;
+    const auto label = kernels.find(m.ordinal);
+    const bool whole = m.ordinal == Metric::kWholeLaunch;
+    const std::string kernel =
+        label != kernels.end() ? label->second : fmt::format("kernel {}", m.ordinal);
+    numbers.add(whole ? m.name : fmt::format("{} [{}]", m.name, kernel), m.unit, m.value,
+                other->value);
+  }
+}
+
+/// Shares of the samples of each reason.
+void add_stalls(const CauseQuestion& q, Numbers& numbers) {
+  if (!q.base.stalled || !q.head.stalled) return;
+  const auto shares = [](const Result& r) {
+    std::map<std::string, double> by_reason;
+    double all = 0;
+    for (const StallRow& row : r.stalls) {
+      by_reason[row.reason] += static_cast<double>(row.samples);
+      all += static_cast<double>(row.samples);
+    }
+    for (auto& [reason, samples] : by_reason) samples *= 100 / std::max(all, 1.0);
+    return by_reason;
+  };
+  auto base = shares(*q.base.stalled);
+  const auto head = shares(*q.head.stalled);
+  for (const auto& [reason, share] : head) base.try_emplace(reason, 0);
+  for (const auto& [reason, share] : base) {
+    const auto other = head.find(reason);
+    numbers.add("samples waiting: " + reason, "%", share, other == head.end() ? 0 : other->second);
+  }
+}
+
+std::vector<CauseNumber> numbers_of(const CauseQuestion& q, const std::vector<std::string>& first) {
+  Numbers numbers;
+  std::map<int, std::string> kernels;
+  const auto pairs = paired_kernels(q);
+  for (size_t i = 0; i < pairs.size(); ++i) kernels[static_cast<int>(i)] = pairs[i].label;
+  add_timed(q, numbers);
+  add_kernels(q, numbers);
+  add_metrics(q.base.counted, q.head.counted, kernels, numbers);
+  add_metrics(q.base.metered, q.head.metered, kernels, numbers);
+  add_metrics(q.base.measured, q.head.measured, kernels, numbers);
+  add_stalls(q, numbers);
+  return std::move(numbers).take(first);
+}
+
+/// Whether two readings of a counter are as near as those of one program are.
+bool is_alike(const PairedCounter& c) {
+  const double change = std::abs(c.change());
+  return change <= c.role.floor || change <= c.role.least * std::max(c.base, c.head);
+}
+
+std::string why_uncounted(const RowProfile& profile) {
+  if (profile.counted) return "";
+  return profile.device.backend == Backend::host ? "a host's counters are not read" : "no counters";
+}
+
+/// "base and head: no counters"
+std::string unseen(const CauseQuestion& q) {
+  const std::string base = why_uncounted(q.base), head = why_uncounted(q.head);
+  if (base == head) return base.empty() ? "" : fmt::format("of both sides {}", base);
+  return base.empty() ? fmt::format("of the head {}", head) : fmt::format("of the base {}", base);
+}
+
+std::string alike_text(const CauseQuestion& q) {
+  std::vector<std::string> same;
+  const bool timed = q.base.measured && q.head.measured;
+  const bool code =
+      timed && !q.base.measured->code.empty() && q.base.measured->code == q.head.measured->code;
+  if (code) same.push_back("code");
+  if (!paired_kernels(q).empty()) same.insert(same.end(), {"launches", "resources"});
+  if (timed && q.base.measured->sm_mhz > 0 && q.head.measured->sm_mhz > 0) same.push_back("clock");
+  return same.empty() ? "" : fmt::format("the same {}", fmt::join(same, ", "));
+}
+
+/// No step applied: because all is alike, or because too little is known.
+void settle(const CauseQuestion& q, Cause& cause) {
+  const auto counters = paired_counters(q);
+  const std::string alike = alike_text(q);
+  if (counters.empty()) {
+    const std::string looked = unseen(q);
+    cause.sentence = fmt::format("unknown: {}{}",
+                                 looked.empty() ? "the sides have no counter in common" : looked,
+                                 alike.empty() ? "" : "; " + alike);
+    return;
+  }
+  double widest = 0;
+  const PairedCounter* other = nullptr;
+  for (const PairedCounter& c : counters) {
+    const bool follows = c.role.kind == RoleKind::cycles || c.role.kind == RoleKind::active;
+    if (!follows && !is_alike(c) && !other) other = &c;
+    if (std::abs(c.change()) > c.role.floor) {
+      widest = std::max(widest, std::abs(c.change()) / std::max(c.base, c.head));
+    }
+  }
+  if (other && !q.even()) {
+    cause.sentence = fmt::format("unknown: {} {}, which does not explain it{}", other->role.label,
+                                 both_text(other->base, other->head, other->unit),
+                                 alike.empty() ? "" : "; " + alike);
+    return;
+  }
+  cause.kind = CauseKind::nothing;
+  cause.sentence = fmt::format("nothing differs: {} counters within {:.1f} %{}", counters.size(),
+                               100 * widest, alike.empty() ? "" : ", " + alike);
+}
+
+}  // namespace
+
+const char* name_of(CauseKind kind) {
+  switch (kind) {
+    case CauseKind::launches:
+      return "launches";
+    case CauseKind::resources:
+      return "resources";
+    case CauseKind::work:
+      return "work";
+    case CauseKind::rate:
+      return "rate";
+    case CauseKind::gaps:
+      return "gaps";
+    case CauseKind::clock:
+      return "clock";
+    case CauseKind::nothing:
+      return "nothing";
+    case CauseKind::unknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+Cause explain(const RowProfile& base, const RowProfile& head, double effect) {
+  const CauseQuestion q{base, head, effect};
+  Cause cause;
+  std::vector<std::string> first;
+  for (const Ordered& step : kSteps) {
+    const bool last_resort = step.find == find_renamed;
+    if (last_resort && !cause.sentence.empty()) continue;
+    const auto found = step.find(q);
+    if (!found) continue;
+    first.insert(first.end(), found->names.begin(), found->names.end());
+    if (cause.sentence.empty()) {
+      cause.kind = step.kind;
+      cause.sentence = found->sentence;
+    } else {
+      cause.also.push_back(found->sentence);
+    }
+  }
+  if (cause.sentence.empty()) settle(q, cause);
+  cause.numbers = numbers_of(q, first);
+  return cause;
+}
+
+}  // namespace moegate

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of explain(), each of which looks for one kind of cause. Used by cause.cc and its parts only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/cause.h"
+#include "harness/judge/counter_roles.h"
+
+namespace moegate {
+
+/// Two profiles of a row, and what is to be explained.
+struct CauseQuestion {
+  const RowProfile& base;
+  const RowProfile& head;
+  double effect = 0;
+
+  bool even() const;
+  /// Whether `worse`, a share by which the head should be slower, can be a part of the effect and is
+  /// at least `least`.
+  bool explains(double worse, double least) const;
+  /// Whether something of which more is slower went the effect's way at all.
+  bool same_way(double worse) const;
+};
+
+/// What a step found, and the names of the numbers that it speaks of.
+struct Finding {
+  std::string sentence;
+  std::vector<std::string> names;
+};
+
+/// A counter of the whole launch that both sides read.
+struct PairedCounter {
+  std::string name, unit;
+  CounterRole role;
+  double base = 0, head = 0;
+
+  double change() const { return head - base; }
+};
+/// Those with a role. None where a side was not counted.
+std::vector<PairedCounter> paired_counters(const CauseQuestion& q);
+
+/// A kernel of both sides: by its name where both have that, else by its place.
+struct KernelPair {
+  const KernelRow* base;
+  const KernelRow* head;
+  std::string label;                     // short, and its own in the launch
+  int base_blocks = 0, head_blocks = 0;  // that fit on a multiprocessor; 0: unknown
+};
+/// None where the counts differ, or a side's are unknown.
+std::vector<KernelPair> paired_kernels(const CauseQuestion& q);
+/// Without namespaces, template arguments and parameters: "gather".
+std::string kernel_name(const std::string& demangled);
+
+std::optional<Finding> find_launches(const CauseQuestion& q);
+/// Other names for launches of the same shape: a cause only where there is no other.
+std::optional<Finding> find_renamed(const CauseQuestion& q);
+std::optional<Finding> find_resources(const CauseQuestion& q);
+std::optional<Finding> find_work(const CauseQuestion& q);
+std::optional<Finding> find_rate(const CauseQuestion& q);
+std::optional<Finding> find_gaps(const CauseQuestion& q);
+std::optional<Finding> find_clock(const CauseQuestion& q);
+
+/// "+12 %", "-0.4 %"
+std::string change_text(double base, double head);
+/// "16.8 -> 18.8 MB": two numbers in one unit; bytes, ns and percent are scaled to what people read.
+std::string both_text(double base, double head, const std::string& unit);
+
+}  // namespace moegate

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is launched, and what each launch takes of a multiprocessor.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "harness/judge/cause_parts.h"
+
+namespace moegate {
+namespace {
+
+using KernelRows = std::vector<KernelRow>;
+using Texts = std::vector<std::string>;
+
+const KernelRows* kernels_of(const RowProfile& profile) {
+  if (profile.measured && !profile.measured->kernels.empty()) return &profile.measured->kernels;
+  if (profile.counted && !profile.counted->kernels.empty()) return &profile.counted->kernels;
+  return nullptr;
+}
+
+Texts sorted_names(const KernelRows& rows) {
+  Texts names;
+  for (const KernelRow& row : rows) names.push_back(kernel_name(row.name));
+  std::ranges::sort(names);
+  return names;
+}
+
+/// " -name +name": those of one list that the other lacks.
+std::string differences(const Texts& base, const Texts& head) {
+  Texts gone, come;
+  std::ranges::set_difference(base, head, std::back_inserter(gone));
+  std::ranges::set_difference(head, base, std::back_inserter(come));
+  std::string text;
+  if (!gone.empty()) text += fmt::format("without {}", fmt::join(gone, ", "));
+  if (!come.empty())
+    text += fmt::format("{}with {}", text.empty() ? "" : ", ", fmt::join(come, ", "));
+  return text;
+}
+
+bool same_shape(const KernelRow& base, const KernelRow& head) {
+  return base.grid == head.grid && base.block == head.block && base.cluster == head.cluster;
+}
+
+/// "<128, 64>"; empty for a kernel that is no template.
+std::string instance_of(const std::string& demangled) {
+  const std::string name = kernel_name(demangled);
+  const size_t at = demangled.find(name);
+  const size_t from = at == std::string::npos ? at : at + name.size();
+  if (from == std::string::npos || from >= demangled.size() || demangled[from] != '<') return "";
+  int depth = 0;
+  for (size_t i = from; i < demangled.size(); ++i) {
+    if (demangled[i] == '<') ++depth;
+    if (demangled[i] == '>' && --depth == 0) return demangled.substr(from, i + 1 - from);
+  }
+  return "";
+}
+
+std::string changed_text(const std::string& what, const std::string& base,
+                         const std::string& head) {
+  const auto shown = [](const std::string& text) { return text.empty() ? "none" : text; };
+  return fmt::format("{} {} -> {}", what, shown(base), shown(head));
+}
+
+/// How two launches of one name differ.
+void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
+  const std::string name = kernel_name(base.name);
+  const auto add = [&](const char* what, const std::string& before, const std::string& after) {
+    if (before != after) texts.push_back(changed_text(what + (" of " + name), before, after));
+  };
+  add("instance", instance_of(base.name), instance_of(head.name));
+  add("grid", base.grid, head.grid);
+  add("block", base.block, head.block);
+  add("cluster", base.cluster, head.cluster);
+}
+
+/// The first few, and how many more.
+std::string some_of(const Texts& texts) {
+  constexpr size_t kSome = 3;
+  const Texts shown(texts.begin(), texts.begin() + std::min(kSome, texts.size()));
+  std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  if (texts.size() > kSome) text += fmt::format(" and {} more", texts.size() - kSome);
+  return text;
+}
+
+/// Where there are several.
+std::string in_kernel(const CauseQuestion& q, const KernelPair& pair) {
+  return kernels_of(q.head)->size() > 1 ? " in " + pair.label : "";
+}
+
+/// More local memory than before is spilled registers, or an array that lost its place in them.
+void find_spills(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+  const int64_t base = pair.base->local_bytes, head = pair.head->local_bytes;
+  if (base < 0 || head < 0 || base == head) return;
+  if (!q.same_way(static_cast<double>(head - base))) return;
+  texts.push_back(fmt::format("local memory {} -> {} B/thread{}{}", base, head, in_kernel(q, pair),
+                              head > base ? " (spills)" : ""));
+  found.names.push_back(fmt::format("local memory [{}]", pair.label));
+}
+
+void find_blocks(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+  if (!q.same_way(pair.base_blocks - pair.head_blocks)) return;
+  if (pair.base_blocks == pair.head_blocks) return;
+  texts.push_back(fmt::format("blocks per SM {} -> {}{}", pair.base_blocks, pair.head_blocks,
+                              in_kernel(q, pair)));
+  found.names.push_back(fmt::format("blocks per SM [{}]", pair.label));
+}
+
+/// Where nobody computed how many blocks fit: so much more of what they share that fewer may.
+void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+  constexpr double kMuch = 0.25;
+  const auto add = [&](const char* what, const char* unit, double base, double head) {
+    if (base <= 0 || head <= 0 || !q.same_way(head - base)) return;
+    if (std::abs(head - base) < kMuch * std::min(base, head)) return;
+    texts.push_back(
+        fmt::format("{} {:.0f} -> {:.0f}{}{}", what, base, head, unit, in_kernel(q, pair)));
+    found.names.push_back(fmt::format("{} [{}]", what, pair.label));
+  };
+  const auto shared = [](const KernelRow& k) {
+    return static_cast<double>(k.static_shared + k.dynamic_shared);
+  };
+  add("registers", "/thread", pair.base->registers, pair.head->registers);
+  add("shared memory", " B/block", shared(*pair.base), shared(*pair.head));
+}
+
+int blocks_of(const RowProfile& profile, size_t kernel) {
+  return kernel < profile.blocks_per_sm.size() ? profile.blocks_per_sm[kernel] : 0;
+}
+
+/// The place in `head` of what is at `place` in `base`, among those that are not taken yet.
+size_t partner_of(const KernelRows& base, size_t place, const KernelRows& head,
+                  std::vector<bool>& taken) {
+  const std::string name = kernel_name(base[place].name);
+  size_t partner = head.size();
+  for (size_t i = 0; i < head.size() && partner == head.size(); ++i) {
+    if (!taken[i] && kernel_name(head[i].name) == name) partner = i;
+  }
+  return partner;
+}
+
+}  // namespace
+
+std::vector<KernelPair> paired_kernels(const CauseQuestion& q) {
+  const KernelRows *base = kernels_of(q.base), *head = kernels_of(q.head);
+  std::vector<KernelPair> pairs;
+  if (!base || !head || base->size() != head->size()) return pairs;
+  const bool same_names = sorted_names(*base) == sorted_names(*head);
+  std::vector<bool> taken(head->size());
+  std::map<std::string, int> seen;
+  for (size_t i = 0; i < base->size(); ++i) {
+    const size_t partner = same_names ? partner_of(*base, i, *head, taken) : i;
+    taken[partner] = true;
+    std::string label = kernel_name((*head)[partner].name);
+    const int nth = ++seen[label];
+    if (nth > 1) label += fmt::format(" {}", nth);
+    pairs.push_back(
+        {&(*base)[i], &(*head)[partner], label, blocks_of(q.base, i), blocks_of(q.head, partner)});
+  }
+  return pairs;
+}
+
+std::optional<Finding> find_launches(const CauseQuestion& q) {
+  Texts texts;
+  if (q.base.measured && q.head.measured && q.base.measured->path != q.head.measured->path) {
+    texts.push_back(changed_text("path", q.base.measured->path, q.head.measured->path));
+  }
+  const KernelRows *base = kernels_of(q.base), *head = kernels_of(q.head);
+  if (base && head) {
+    const Texts before = sorted_names(*base), after = sorted_names(*head);
+    const auto pairs = paired_kernels(q);
+    if (base->size() != head->size()) {
+      texts.push_back(fmt::format("launches {} -> {}: {}", base->size(), head->size(),
+                                  differences(before, after)));
+    } else if (before == after) {
+      for (const KernelPair& pair : pairs) add_shape(*pair.base, *pair.head, texts);
+    } else if (!std::ranges::all_of(
+                   pairs, [](const KernelPair& p) { return same_shape(*p.base, *p.head); })) {
+      texts.push_back("other kernels: " + differences(before, after));
+    }
+  }
+  if (texts.empty()) return std::nullopt;
+  return Finding{some_of(texts), {}};
+}
+
+std::optional<Finding> find_renamed(const CauseQuestion& q) {
+  const KernelRows *base = kernels_of(q.base), *head = kernels_of(q.head);
+  if (!base || !head || base->size() != head->size()) return std::nullopt;
+  const std::string text = differences(sorted_names(*base), sorted_names(*head));
+  if (text.empty()) return std::nullopt;
+  return Finding{"other kernels of the same shape: " + text, {}};
+}
+
+std::optional<Finding> find_resources(const CauseQuestion& q) {
+  Finding found;
+  Texts texts;
+  for (const KernelPair& pair : paired_kernels(q)) {
+    find_spills(q, pair, found, texts);
+    const bool computed = pair.base_blocks > 0 && pair.head_blocks > 0;
+    (computed ? find_blocks : find_shares)(q, pair, found, texts);
+  }
+  if (texts.empty()) return std::nullopt;
+  found.sentence = some_of(texts);
+  return found;
+}
+
+}  // namespace moegate

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/cause.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/judge/cause_fixture.h"
+#include "harness/judge/counter_roles.h"
+
+namespace moegate {
+namespace {
+
+/// A pair of profiles, whose head a test changes.
+class CauseTest : public testing::Test {
+ protected:
+  Cause cause(double effect) const { return explain(base_, head_, effect); }
+  KernelRow& kernel() { return head_.measured->kernels[0]; }
+
+  RowProfile base_ = row_profile(), head_ = row_profile();
+};
+
+TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
+  // As far as two readings of one program were seen apart.
+  for (const char* name : {"dram__bytes_read", "lts__t_sectors_op_read", "inst_executed.sum"}) {
+    counter(head_, name) *= 1.0001;
+  }
+  for (const char* name : {"long_scoreboard", "pipe_tensor", "warps_active", "cycles_elapsed"}) {
+    counter(head_, name) *= 1.01;
+  }
+  counter(head_, "bytes_write") += 12000;
+  counter(head_, "local_ld") += 40;
+  head_.measured->sm_mhz -= 5;
+  for (const double effect : {0.0, 0.003, -0.003, 0.02, -0.02}) {
+    const Cause found = cause(effect);
+    EXPECT_EQ(found.kind, CauseKind::nothing) << effect << " " << found.sentence;
+    EXPECT_EQ(
+        found.sentence,
+        "nothing differs: 17 counters within 1.0 %, the same code, launches, resources, clock");
+    EXPECT_TRUE(found.also.empty());
+  }
+}
+
+TEST_F(CauseTest, OneThatSpills) {
+  slow_down(head_, 0.2);
+  kernel().local_bytes = 24;
+  counter(head_, "local_ld") = 1.2e6;
+  const Cause found = cause(0.2);
+  EXPECT_EQ(found.kind, CauseKind::resources);
+  EXPECT_EQ(found.sentence, "local memory 0 -> 24 B/thread (spills)");
+  ASSERT_FALSE(found.also.empty());
+  EXPECT_EQ(found.also[0], "loads from local memory 0 -> 1.2 M");
+  ASSERT_FALSE(found.numbers.empty());
+  EXPECT_EQ(found.numbers[0].name, "local memory [gather]") << "those of the sentence come first";
+  EXPECT_EQ(found.numbers[0].head, 24);
+
+  std::swap(base_, head_);
+  EXPECT_EQ(cause(-0.17).sentence, "local memory 24 -> 0 B/thread");
+}
+
+TEST_F(CauseTest, AnOlderProgramsLocalMemoryIsUnknownAndNoSpill) {
+  slow_down(head_, 0.2);
+  base_.measured->kernels[0].local_bytes = -1;
+  kernel().local_bytes = 24;
+  EXPECT_NE(cause(0.2).kind, CauseKind::resources) << cause(0.2).sentence;
+}
+
+TEST_F(CauseTest, OneThatReadsItsInputTwice) {
+  slow_down(head_, 0.5);
+  counter(head_, "dram__bytes_read") *= 1.5;
+  counter(head_, "lts__t_sectors_op_read") *= 2;
+  counter(head_, "sm__inst_executed") *= 1.03;
+  const Cause found = cause(0.5);
+  EXPECT_EQ(found.kind, CauseKind::work);
+  EXPECT_EQ(found.sentence,
+            "L2 sectors read +100 % (0.54 -> 1.08 M), DRAM bytes read +50 % (16.8 -> 25.2 MB)")
+      << "3 % more instructions do not make it 50 % slower";
+}
+
+TEST_F(CauseTest, MoreOfASmallPartIsLittle) {
+  counter(head_, "bytes_write") *= 1.1;  // 0.6 % of all
+  slow_down(head_, 0.03);
+  EXPECT_EQ(cause(0.03).kind, CauseKind::rate) << cause(0.03).sentence;
+  counter(head_, "bytes_write") *= 1.2;
+  EXPECT_EQ(cause(0.03).sentence, "DRAM bytes written +32 % (1.1 -> 1.45 MB)");
+}
+
+TEST_F(CauseTest, FewerBytesMakeNothingSlower) {
+  counter(head_, "dram__bytes_read") *= 0.9;
+  EXPECT_EQ(cause(0.05).sentence,
+            "unknown: DRAM bytes read 16.8 -> 15.1 MB, which does not explain it; the same code, "
+            "launches, resources, clock");
+  EXPECT_EQ(cause(-0.05).sentence, "DRAM bytes read -10 % (16.8 -> 15.1 MB)");
+}
+
+TEST_F(CauseTest, OneWithBankConflicts) {
+  slow_down(head_, 0.3);
+  counter(head_, "bank_conflicts") = 900e3;  // of 2.2 M cycles on 132 multiprocessors
+  counter(head_, "short_scoreboard") += 3;
+  const Cause found = cause(0.3);
+  EXPECT_EQ(found.kind, CauseKind::rate);
+  EXPECT_EQ(found.sentence,
+            "same work, bank conflicts 1.2 -> 900 k, tensor pipe 61 -> 46.9 %, stalls on short "
+            "scoreboard +3");
+
+  counter(head_, "bank_conflicts") = 20e3;
+  EXPECT_EQ(cause(0.3).sentence.find("bank conflicts"), std::string::npos)
+      << "20 k cycles of 2.2 M are no 30 %";
+}
+
+TEST_F(CauseTest, OneWithHalfTheBlocksPerMultiprocessor) {
+  slow_down(head_, 0.3);
+  kernel().dynamic_shared = 120000;
+  base_.blocks_per_sm = {2};
+  head_.blocks_per_sm = {1};
+  EXPECT_EQ(cause(0.3).kind, CauseKind::resources);
+  EXPECT_EQ(cause(0.3).sentence, "blocks per SM 2 -> 1");
+  EXPECT_NE(cause(-0.3).kind, CauseKind::resources) << "fewer blocks make nothing faster";
+
+  base_.blocks_per_sm = head_.blocks_per_sm = {};
+  EXPECT_EQ(cause(0.3).sentence, "shared memory 32768 -> 120000 B/block")
+      << "where nobody computed how many fit";
+  base_.blocks_per_sm = head_.blocks_per_sm = {1};
+  EXPECT_EQ(cause(0.3).kind, CauseKind::rate) << "as many fit";
+}
+
+TEST_F(CauseTest, LowOccupancyIsNoCause) {
+  slow_down(head_, 0.1);
+  counter(base_, "warps_active") = 60;
+  for (const char* pipe : {"sm__throughput", "pipe_tensor", "dram__throughput", "cycles_elapsed"}) {
+    counter(head_, pipe) = counter(base_, pipe);
+  }
+  EXPECT_NE(cause(0.1).sentence.find("unknown: active warps 60 -> 12 %"), std::string::npos)
+      << cause(0.1).sentence;
+}
+
+TEST_F(CauseTest, OneThatOnlyWaits) {
+  slow_down(head_, 0.25);
+  counter(head_, "sleeping") = 9;
+  const Cause found = cause(0.25);
+  EXPECT_EQ(found.kind, CauseKind::rate);
+  EXPECT_EQ(found.sentence, "same work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9");
+
+  head_.stalled = Result();
+  head_.stalled->stalls = {{0, 0x40, "LDG.E R2", "", "long_scoreboard", 900},
+                           {0, 0x80, "NANOSLEEP 0x64", "gather.cu:12", "sleeping", 500}};
+  EXPECT_EQ(cause(0.25).sentence,
+            "same work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9 (most at NANOSLEEP 0x64, "
+            "gather.cu:12)");
+}
+
+TEST_F(CauseTest, ALowerClock) {
+  slow_down(head_, 0.138);
+  head_.counted = counted_row();  // as many cycles
+  head_.measured->sm_mhz = 1740;
+  EXPECT_EQ(cause(0.138).kind, CauseKind::clock);
+  EXPECT_EQ(cause(0.138).sentence, "clock only: 1980 -> 1740 MHz");
+  head_.counted.reset();
+  EXPECT_EQ(cause(0.138).sentence, "clock: 1980 -> 1740 MHz (counters were not looked at)");
+  EXPECT_EQ(cause(-0.138).kind, CauseKind::unknown) << "a lower clock makes nothing faster";
+}
+
+TEST_F(CauseTest, WiderGapsBetweenLaunches) {
+  for (RowProfile* side : {&base_, &head_}) {
+    side->measured->kernels.push_back(kernel_row("scatter", 2000, 400));
+    side->measured->busy_ns = 12000;
+    side->measured->span_ns = 12400;
+  }
+  head_.measured->kernels[1].gap_ns = 1600;
+  head_.measured->span_ns = 13600;
+  counter(head_, "dram__throughput") *= 0.9;  // idle time is a part of the range
+  EXPECT_EQ(cause(0.097).kind, CauseKind::gaps);
+  EXPECT_EQ(cause(0.097).sentence, "gaps between launches 0.4 -> 1.6 us, most before scatter");
+}
+
+TEST_F(CauseTest, OtherLaunches) {
+  head_.measured->path = "split";
+  EXPECT_EQ(cause(0.1).sentence, "path none -> split");
+  head_ = row_profile();
+  kernel().name = "void moe::(anonymous namespace)::gather<128, 32>(Args)";
+  kernel().grid = "528x1x1";
+  EXPECT_EQ(cause(0.1).kind, CauseKind::launches);
+  EXPECT_EQ(cause(0.1).sentence,
+            "instance of gather <128, 64> -> <128, 32>, grid of gather 264x1x1 -> 528x1x1");
+  head_ = row_profile();
+  head_.measured->kernels.push_back(kernel_row("memset", 900));
+  EXPECT_EQ(cause(0.1).sentence, "launches 1 -> 2: with memset");
+  head_ = row_profile();
+  kernel().name = "moe::scatter(Args)";
+  EXPECT_EQ(cause(0.1).sentence, "other kernels of the same shape: without gather, with scatter");
+  counter(head_, "dram__bytes_read") *= 1.1;
+  EXPECT_EQ(cause(0.1).sentence, "DRAM bytes read +10 % (16.8 -> 18.5 MB)")
+      << "a name alone explains nothing";
+}
+
+TEST_F(CauseTest, KernelsInAnotherOrderAreTheSame) {
+  base_.measured->kernels.push_back(kernel_row("scatter", 2000));
+  base_.measured->kernels[1].grid = "8x1x1";
+  head_ = base_;
+  std::swap(head_.measured->kernels[0], head_.measured->kernels[1]);
+  EXPECT_EQ(cause(0).kind, CauseKind::nothing) << cause(0).sentence;
+}
+
+TEST_F(CauseTest, WhatNobodyLookedAtIsUnknown) {
+  head_.counted.reset();
+  EXPECT_EQ(cause(0.1).kind, CauseKind::unknown);
+  EXPECT_EQ(cause(0.1).sentence,
+            "unknown: of the head no counters; the same code, launches, resources, clock");
+  base_ = head_ = {};
+  EXPECT_EQ(cause(0.1).sentence, "unknown: of both sides a host's counters are not read");
+  EXPECT_TRUE(cause(0.1).numbers.empty());
+}
+
+TEST_F(CauseTest, NumbersAreAllThatBothSidesState) {
+  base_.counted->metrics.push_back({"dram__bytes_read.sum", "bytes", 5, 0});
+  head_.counted->metrics.push_back({"dram__bytes_read.sum", "bytes", 6, 0});
+  head_.counted->metrics.push_back({"only.head", "", 1});
+  base_.counted->metrics.push_back({"no.number", "", 1});
+  head_.counted->metrics.push_back({"no.number", "", std::nan("")});
+  base_.metered = head_.metered = Result();
+  base_.metered->metrics = head_.metered->metrics = {{"energy", "mJ", 3}};
+  base_.stalled = head_.stalled = Result();
+  base_.stalled->stalls = {{0, 0, "", "", "wait", 30}, {0, 8, "", "", "barrier", 10}};
+  head_.stalled->stalls = {{0, 0, "", "", "wait", 30}};
+  const Cause found = cause(0.1);
+  const auto number = [&](const std::string& name) {
+    for (const CauseNumber& n : found.numbers) {
+      if (n.name == name) return fmt::format("{:g} -> {:g} {}", n.base, n.head, n.unit);
+    }
+    return std::string("absent");
+  };
+  EXPECT_EQ(number("dram__bytes_read.sum"), "1.68e+07 -> 1.68e+07 bytes");
+  EXPECT_EQ(number("dram__bytes_read.sum [gather]"), "5 -> 6 bytes");
+  EXPECT_EQ(number("registers [gather]"), "64 -> 64 ");
+  EXPECT_EQ(number("energy"), "3 -> 3 mJ");
+  EXPECT_EQ(number("samples waiting: barrier"), "25 -> 0 %");
+  EXPECT_EQ(number("only.head"), "absent");
+  EXPECT_EQ(number("no.number"), "absent");
+}
+
+TEST(CounterRoles, KnowFamiliesOfNames) {
+  const auto label = [](const std::string& name) {
+    const auto role = role_of(name);
+    return role ? role->label : "none";
+  };
+  EXPECT_EQ(label("dram__bytes_read.sum"), "DRAM bytes read");
+  EXPECT_EQ(label("dram__bytes_read.sum.per_second"), "none");
+  EXPECT_EQ(label("lts__t_sectors_op_red.sum"), "reductions in L2");
+  EXPECT_EQ(label("lts__t_requests_op_atom.sum"), "atomics");
+  EXPECT_EQ(label("l1tex__data_bank_conflicts_pipe_lsu.sum"), "bank conflicts");
+  EXPECT_EQ(label("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), "bank conflicts");
+  EXPECT_EQ(label("smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio"),
+            "lg throttle");
+  EXPECT_EQ(label("smsp__average_warp_latency_issue_stalled_membar.ratio"), "membar");
+  EXPECT_EQ(label("sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active"),
+            "tensor pipe");
+  EXPECT_EQ(label("core_wait"), "none");
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/counter_roles.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace moegate {
+namespace {
+
+using Kind = RoleKind;
+using Group = RoleGroup;
+
+struct RolePattern {
+  const char* name;  // '*' stands for any text; the first that a stall's has is its label
+  CounterRole role;
+};
+
+// Bytes of an H200 repeat to 0.01 %, percentages and stalls to 1 %: each threshold is several times that.
+// A count has a floor, because small ones are the driver's as much as the kernel's: 16 KiB take the memory
+// 3 ns.
+constexpr double kBytes = 0.01, kCount = 0.02, kPercent = 0.03, kStall = 0.02, kTime = 0.01;
+constexpr double kFewBytes = 16384, kFewSectors = 512, kFewInstructions = 1000, kFewAtomics = 100;
+constexpr double kHalfPoint = 0.5, kTenth = 0.1;
+
+const std::vector<RolePattern>& patterns() {
+  static const std::vector<RolePattern> all = {
+      {"dram__bytes_read.sum",
+       {"DRAM bytes read", Kind::work, Group::dram, true, kBytes, kFewBytes}},
+      {"dram__bytes_write.sum",
+       {"DRAM bytes written", Kind::work, Group::dram, true, kBytes, kFewBytes}},
+      {"dram__bytes.sum", {"DRAM bytes", Kind::work, Group::none, false, kBytes, kFewBytes}},
+      {"lts__t_sectors_op_read.sum",
+       {"L2 sectors read", Kind::work, Group::l2, true, kBytes, kFewSectors}},
+      {"lts__t_sectors_op_write.sum",
+       {"L2 sectors written", Kind::work, Group::l2, true, kBytes, kFewSectors}},
+      {"*op_tma*.sum", {"work by TMA", Kind::work, Group::tma, true, kBytes, kFewSectors}},
+      {"lts__t_*_op_atom*.sum", {"atomics", Kind::work, Group::atomics, true, kCount, kFewAtomics}},
+      {"lts__t_*_op_red.sum",
+       {"reductions in L2", Kind::work, Group::atomics, true, kCount, kFewAtomics}},
+      {"sm*__*inst_executed_op_local*ld*.sum",
+       {"loads from local memory", Kind::work, Group::instructions, false, kCount,
+        kFewInstructions}},
+      {"sm*__*inst_executed_op_local*st*.sum",
+       {"stores to local memory", Kind::work, Group::instructions, false, kCount,
+        kFewInstructions}},
+      {"sm*__inst_executed_pipe_tensor*.sum",
+       {"tensor instructions", Kind::work, Group::tensor, true, kCount, kFewInstructions}},
+      {"sm*__inst_executed.sum",
+       {"instructions", Kind::work, Group::instructions, true, kCount, kFewInstructions}},
+      {"l1tex__data_bank_conflicts*.sum",
+       {"bank conflicts", Kind::conflict, Group::none, false, kPercent, kFewInstructions}},
+      {"*bank_conflicts*.sum",
+       {"bank conflicts", Kind::conflict, Group::none, false, kPercent, kFewInstructions}},
+      {"sm__pipe_tensor*_active.*pct*",
+       {"tensor pipe", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"sm__inst_executed_pipe_tensor*pct*",
+       {"tensor pipe", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"dram__throughput.*pct*",
+       {"DRAM throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"lts__throughput.*pct*",
+       {"L2 throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"l1tex__throughput.*pct*",
+       {"L1 throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"sm*__inst_issued.*pct*",
+       {"issue slots", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"sm*__issue_active.*pct*",
+       {"issue slots", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"sm__throughput.*pct*",
+       {"SM throughput", Kind::overall, Group::none, false, kPercent, kHalfPoint}},
+      {"sm__warps_active.*pct*",
+       {"active warps", Kind::warps, Group::none, false, kPercent, kHalfPoint}},
+      {"smsp__average_warps_issue_stalled_*_per_issue_active.ratio",
+       {"", Kind::stall, Group::none, false, kStall, kTenth}},
+      {"smsp__average_warp_latency_issue_stalled_*.ratio",
+       {"", Kind::stall, Group::none, false, kStall, kTenth}},
+      {"gpc__cycles_elapsed.max", {"cycles", Kind::cycles, Group::none, false, kTime, 0}},
+      {"sm__cycles_elapsed.*", {"cycles", Kind::cycles, Group::none, false, kTime, 0}},
+      {"sm__cycles_active.avg", {"active cycles", Kind::active, Group::none, false, kTime, 0}},
+  };
+  return all;
+}
+
+/// Whether `name` is what `pattern` says; `star`: what its first '*' stands for.
+bool fits(std::string_view pattern, std::string_view name, std::string_view& star) {
+  const size_t at = pattern.find('*');
+  if (at == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, at))) return false;
+  const std::string_view rest = pattern.substr(at + 1);
+  for (size_t length = 0; at + length <= name.size(); ++length) {
+    std::string_view inner;
+    if (!fits(rest, name.substr(at + length), inner)) continue;
+    star = name.substr(at, length);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<CounterRole> role_of(const std::string& counter) {
+  for (const RolePattern& pattern : patterns()) {
+    std::string_view star;
+    if (!fits(pattern.name, counter, star)) continue;
+    CounterRole role = pattern.role;
+    if (role.label.empty()) {
+      role.label = star;
+      std::ranges::replace(role.label, '_', ' ');
+    }
+    return role;
+  }
+  return std::nullopt;
+}
+
+}  // namespace moegate

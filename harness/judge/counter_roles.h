@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a hardware counter says, by its name: one table, which counter_roles.cc holds. Names are
+// CUPTI's; a counter that is not in the table is a number like any other, and no cause.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace moegate {
+
+enum class RoleKind {
+  work,      // a count that the kernels' code and data decide
+  conflict,  // a count of what is done again
+  pipe,      // busy, percent of its peak
+  overall,   // busy, percent of the busiest of several pipes
+  warps,     // resident warps, percent
+  stall,     // warps that wait, per issued instruction
+  cycles,    // that a launch took
+  active     // cycles in which a multiprocessor had work, mean over them
+};
+
+/// Counts that are shares of one total: 6 % more of a tenth is not 6 % more.
+enum class RoleGroup { none, dram, l2, tma, atomics, instructions, tensor };
+
+struct CounterRole {
+  std::string label;  // "DRAM bytes read", "tensor pipe", "barrier"
+  RoleKind kind = RoleKind::work;
+  RoleGroup group = RoleGroup::none;
+  bool in_total = false;  // counts towards its group's total; others are a part of what does
+  double least = 0;       // share by which it has to differ: several times what an A/A shows
+  double floor = 0;       // and number, in its own unit
+};
+
+/// The role of a counter; nothing for one without.
+std::optional<CounterRole> role_of(const std::string& counter);
+
+}  // namespace moegate

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that is known of a row on one side of a comparison beside its levels: what a timer and the
+// profilers saw of it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "harness/values/device_facts.h"
+#include "harness/values/result.h"
+
+namespace moegate {
+
+/// What was not looked at is absent.
+struct RowProfile {
+  std::optional<Result> measured;  // timed: kernels with their times and gaps, path, code, clock
+  std::optional<Result> counted;   // hardware counters, in `metrics`
+  std::optional<Result> stalled;   // where warps waited, in `stalls`
+  std::optional<Result> metered;   // energy, in `metrics`
+  DeviceFacts device;
+  /// Of each of measured's kernels, how many fit on a multiprocessor; 0: unknown. Empty: nobody
+  /// computed it.
+  std::vector<int> blocks_per_sm;
+};
+
+/// What the processes of a row have in common: the one of the median span, with the medians of
+/// times, gaps and clock over all that were timed and launched as many kernels. Nothing where none was
+/// measured.
+std::optional<Result> typical(std::span<const Result> processes);
+
+}  // namespace moegate
