@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the store knows of the rows of a run beside their levels, put together from the run and from what
+// profilers saw of the same program.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "harness/store/store.h"
+#include "harness/values/row_profile.h"
+
+namespace moegate {
+
+/// Tag of a profiling run: the id of the run whose rows it was to explain.
+constexpr const char* kWhyTag = "why_of";
+
+/// By case key and variant.
+using RowProfiles = std::map<std::pair<std::string, std::string>, RowProfile>;
+
+/// Every row of a run. What is measured is typical() of its processes. What a profiler saw is that of the
+/// newest run with a result for the row: of those tagged for this run, else of the complete ones of the
+/// same program and device class. Throws Error(store) for values that no run stores.
+RowProfiles read_row_profiles(Store& store, int64_t run);
+
+}  // namespace moegate
