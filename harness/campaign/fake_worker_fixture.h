@@ -35,7 +35,9 @@ struct FakeProgram {
   std::function<void(const Request&, Result&)> touch;      // the last word on a result
   std::function<CaseAnswer(const CaseQuestion&)> answer;   // absent: every case is all right
   std::optional<std::string> dies_at_start;                // Error(environment) with this text
-  int processes = 0;                                       // started so far
+  std::map<std::string, std::vector<Metric>> counters;     // of Task::counters, by variant
+  std::optional<std::string> cannot_count;  // Error(environment) with this text, of Task::counters
+  int processes = 0;                        // started so far
 
   Status& at(const std::string& variant, int process) { return statuses[{variant, process}]; }
 };
@@ -68,9 +70,10 @@ inline Hello fake_hello() {
 
 class FakeWorker : public Worker {
  public:
-  FakeWorker(FakeProgram& program, std::string name, std::vector<std::string>& journal)
+  FakeWorker(FakeProgram& program, const WorkerOptions& options, std::vector<std::string>& journal)
       : program_(program),
-        name_(std::move(name)),
+        name_(options.program),
+        task_(options.task),
         journal_(journal),
         process_(program.processes++),
         pid_(next_pid()) {}
@@ -88,10 +91,11 @@ class FakeWorker : public Worker {
   }
 
   Result run(const Request& request, double, CaseData& data) override {
-    journal_.push_back(fmt::format("{}run {} {}", name_.empty() ? "" : name_ + ": ",
-                                   request.spec.key(), request.variant));
+    journal_.push_back(fmt::format("{}{} {} {}", name_.empty() ? "" : name_ + ": ",
+                                   task_ == Task::counters ? "count" : "run", request.spec.key(),
+                                   request.variant));
     data.cost = {.flops = 1e6, .read_bytes = 1e3, .write_bytes = 1e3};
-    Result result = measured(request);
+    Result result = task_ == Task::counters ? counted(request) : measured(request);
     const auto scripted = program_.statuses.find({request.variant, process_});
     if (scripted != program_.statuses.end()) result = ended(request, scripted->second);
     if (program_.touch) program_.touch(request, result);
@@ -112,6 +116,13 @@ class FakeWorker : public Worker {
     result.variant = request.variant;
     result.status = status;
     if (status != Status::ok) result.why = fmt::format("{} by the script", name_of(status));
+    return result;
+  }
+
+  Result counted(const Request& request) const {
+    Result result = ended(request, Status::ok);
+    const auto counters = program_.counters.find(request.variant);
+    if (counters != program_.counters.end()) result.metrics = counters->second;
     return result;
   }
 
@@ -161,6 +172,7 @@ class FakeWorker : public Worker {
 
   FakeProgram& program_;
   const std::string name_;
+  const Task task_;
   std::vector<std::string>& journal_;
   const int process_;
   const pid_t pid_;
@@ -178,7 +190,10 @@ class FakePrograms : public WorkerSource {
     FakeProgram& started = program(options.program);
     journal.push_back(options.program.empty() ? "start" : options.program + ": start");
     if (started.dies_at_start) throw Error(Exit::environment, *started.dies_at_start);
-    return std::make_unique<FakeWorker>(started, options.program, journal);
+    if (options.task == Task::counters && started.cannot_count) {
+      throw Error(Exit::environment, *started.cannot_count);
+    }
+    return std::make_unique<FakeWorker>(started, options, journal);
   }
 
   /// What was asked, in order: "start", "run fake/rows=1 plain"; another program than "" comes

@@ -273,7 +273,7 @@ std::vector<CaseId> screen(const GateInput& input) {
 
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
                 const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
-                WorkerSource& source) {
+                WorkerSource& source, std::vector<Compared>& compared) {
   Replayed all;
   if (time.left_out) all.left_out = *time.left_out;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
@@ -294,7 +294,9 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     options.seconds_per_row = time.seconds_per_row;
     options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
     PreparedAb prepared = prepare_ab(std::move(options), source);
+    compared.push_back(keep_for_why(prepared));
     Comparison result = run_ab(store, std::move(prepared), limits);
+    complete_for_why(compared.back(), result);
     if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
@@ -324,8 +326,12 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
   GateInput input = find_input(store, db, run, rules);
   if (time.left_out) input.setting.partial = false;
   const std::vector<CaseId> suspects = screen(input);
-  const Replayed replayed = replay(store, input, suspects, program_of, rules, time, source);
-  return conclude(input, replayed, rules);
+  std::vector<Compared> compared;
+  const Replayed replayed =
+      replay(store, input, suspects, program_of, rules, time, source, compared);
+  Verdict verdict = conclude(input, replayed, rules);
+  add_causes(store, compared, rules.why, time.until, verdict.result, source);
+  return verdict;
 }
 
 RunOptions verify_options(const NightOptions& options, Task task) {

@@ -15,6 +15,7 @@
 #include "harness/campaign/canaries.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
+#include "harness/campaign/why.h"
 #include "harness/judge/exit.h"
 #include "harness/judge/find_baseline.h"
 #include "harness/judge/waivers.h"
@@ -28,6 +29,7 @@ struct GateRules {
   std::function<Limits(Backend)> limits;
   FailOn fail_on;
   bool require_baseline = false;
+  WhyMode why = WhyMode::automatic;
 };
 
 /// The program that a suite's baseline was measured with: its path, or nothing where there is none
@@ -71,16 +73,16 @@ std::vector<CaseId> screen(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program
 /// together, as many as there is time for. The error rate is that of one family: it is shared out
-/// over the programs. Throws Error(usage) where another program than this one measured the run,
-/// Error(interrupted).
+/// over the programs. `compared` gets what it takes to ask why they differ. Throws Error(usage) where
+/// another program than this one measured the run, Error(interrupted).
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
                 const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
-                WorkerSource& source);
+                WorkerSource& source, std::vector<Compared>& compared);
 
 /// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
 Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules);
 
-/// Find, screen, replay, conclude: `moegate gate`.
+/// Find, screen, replay, conclude, and why replayed rows differ: `moegate gate`.
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
              const ProgramOf& program_of, const GateTime& time, WorkerSource& source);
 

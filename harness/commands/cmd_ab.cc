@@ -21,6 +21,7 @@ constexpr const char* kFailOnOfAb = "latency,accuracy,coverage,environment,chang
 struct AbCommand {
   AbOptions ab;
   JudgingOptions judging;
+  WhyMode why = WhyMode::automatic;
 };
 
 /// Two commits of another repository.
@@ -149,6 +150,7 @@ std::optional<AbCommand> read_ab(const Args& args) {
   flags.add(commit_flags(commits));
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
   flags.add(judging_flags(command.judging, kFailOnOfAb));
+  flags.add(why_flag(command.why));
   if (!parse("moegate ab --base-program P --suite S [options]\n"
              "       moegate ab --variant A --variant B --suite S [options]\n"
              "       moegate ab --repo DIR BASE [HEAD] --kernels FILE --suite S [options]",
@@ -182,6 +184,7 @@ int cmd_ab(const Args& args) {
   Store store = Store::open(ab.run.db, Store::Mode::write);
   fmt::print(stderr, "the order of the sides is drawn from seed {}\n",
              prepared.options.run.order_seed);
+  Compared compared = keep_for_why(prepared);
   const Comparison result = run_ab(store, std::move(prepared), limits);
   if (result.interrupted) {  // there may be nothing to make a table of
     throw Error(Exit::interrupted,
@@ -191,6 +194,8 @@ int cmd_ab(const Args& args) {
   }
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
+  complete_for_why(compared, result);
+  add_causes(store, {compared}, command->why, {}, report.result, worker_processes());
   publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }

@@ -50,6 +50,7 @@ std::optional<GateCommand> read_gate(const Args& args) {
       ("require-baseline", po::bool_switch(&rules.require_baseline),
        "a suite without a blessed baseline fails (exit 22)");
   flags.add(judging_flags(judging));
+  flags.add(why_flag(rules.why));
   if (!parse("moegate gate [options]", flags, args)) return std::nullopt;
   std::error_code ignored;
   if (baseline && !fs::exists(*baseline, ignored)) {

@@ -69,6 +69,7 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
        "a suite without a blessed baseline fails (exit 22)")  //
       ("github", po::bool_switch(&command.publish.github),
        "annotate the GitHub Actions job and append the report to its summary");
+  flags.add(why_flag(night.rules.why));
   if (!parse("moegate nightly [options]", flags, args)) return std::nullopt;
   if (rounds) at_least("--rounds", *rounds, 1);
   night.rounds = rounds.value_or(0);

@@ -4,6 +4,7 @@
 #include <boost/make_shared.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -114,6 +115,14 @@ Backend backend_of(const std::string& device) {
 
 Flag rounds_flag(int& rounds, const char* about) {
   return flag("rounds", bound(rounds)->value_name("N"), about);
+}
+
+Flag why_flag(WhyMode& mode) {
+  const auto read = [&](const std::string& text) { mode = parse_why(text); };
+  const char* set = std::getenv("MOEGATE_WHY");  // passes through scripts that do not know the flag
+  return flag(
+      "why", read_by(read)->default_value(set ? set : "auto")->value_name("W"),
+      "say why rows differ: auto (on a GPU the ten worst that fail or improve), off or all");
 }
 
 po::options_description selection_flags(RunOptions& run) {

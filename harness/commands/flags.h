@@ -11,6 +11,7 @@
 
 #include "harness/base/table.h"
 #include "harness/campaign/plan.h"
+#include "harness/campaign/why.h"
 #include "harness/commands/publish.h"
 #include "harness/judge/gate.h"
 
@@ -42,6 +43,8 @@ Flag kernels_flag(std::vector<std::string>& files);
 /// workers.
 Backend backend_of(const std::string& device);
 Flag rounds_flag(int& rounds, const char* about);
+/// Of which rows to ask why they differ; the default is MOEGATE_WHY's, else what the field is.
+Flag why_flag(WhyMode& mode);
 
 /// Which cases, which variants, where: --suite --filter --kernel --axis --seed --sample-seed --device --kernels
 /// --tiles --case-timeout --shard. Throws Error(usage) for values that cannot be.

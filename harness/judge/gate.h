@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/judge/cause.h"
 #include "harness/judge/device_spread.h"
 #include "harness/judge/evidence.h"
 
@@ -67,6 +68,7 @@ struct CaseVerdict {
   Status status = Status::ok;        // of the run's worst process
   bool same_code = false;            // both sides are known to have launched the same machine code
   double creep = 0;  // slower than its anchor by at least this share, where that is known
+  std::optional<Cause> cause = {};  // why it differs, where that was asked
 };
 
 struct GateResult {

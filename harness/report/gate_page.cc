@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/escape.h"
+#include "harness/report/cause_page.h"
 #include "harness/report/gate_report.h"
 
 namespace moegate {
@@ -13,7 +14,7 @@ namespace {
 constexpr size_t kCellCharacters = 240;  // so that one child's last words do not fill the page
 
 // Ranks of sections; the verdict's is 0.
-constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4;
+constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4, kNumbers = 5;
 
 std::string level_text(double level) {
   return level > 0 ? fmt::format("{:.4g}", level) : "";
@@ -186,12 +187,15 @@ Page gate_page(const GateReport& report) {
   if (!result.changed.empty()) page.sections.push_back({0, {changed(result)}});
   page.sections.push_back({kContext, {context(result)}});
   add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);
+  const std::vector<CausedRow> caused = caused_rows(result);
+  add_causes(page, kFailed, caused);
   add_cases(page, kWaived, "Waived", worst_first(result, {Outcome::waived}), host);
   for (Section section : report.ab) {
     section.rank = section.rank == 0 ? kContext : kTheRest;
     page.sections.push_back(std::move(section));
   }
   if (!ab) add_improvements(page, report, host);
+  add_cause_numbers(page, kNumbers, caused);
   page.sections.push_back({kContext, {counts(report)}});
   if (ab) return page;
   page.sections.push_back({kContext, {provenance(report)}});

@@ -13,6 +13,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json cause_json(const Cause& cause) {
+  Json j = {{"kind", name_of(cause.kind)}, {"sentence", cause.sentence}, {"also", cause.also}};
+  j["numbers"] = Json::array();
+  for (const CauseNumber& n : cause.numbers) {
+    j["numbers"].push_back(
+        {{"name", n.name}, {"unit", n.unit}, {"base", n.base}, {"head", n.head}});
+  }
+  return j;
+}
+
 Json case_json(const CaseVerdict& v) {
   Json j = {{"suite", v.id.suite},           {"key", v.id.key},      {"variant", v.id.variant},
             {"outcome", name_of(v.outcome)}, {"against", v.against}, {"why", v.why}};
@@ -33,6 +43,7 @@ Json case_json(const CaseVerdict& v) {
     if (l.mde > 0) j["mde"] = l.mde;
     j["blind"] = l.blind;
   }
+  if (v.cause) j["cause"] = cause_json(*v.cause);
   return j;
 }
 
@@ -96,11 +107,15 @@ std::string verdict_json(const GateReport& report) {
   return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string cause_of(const CaseVerdict& v) {
+  return v.cause ? v.cause->sentence : "";
+}
+
 Table verdict_table(const GateResult& result) {
   Table table;
   table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
                    "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
-                   "against", "why",   "stage", "waiver"};
+                   "against", "why",   "stage", "waiver",  "cause"};
   const auto number = [](double x) { return Table::Cell{fmt::format("{:.5g}", x), true}; };
   const auto level = [&](double x) { return x > 0 ? number(x) : Table::Cell{"", true}; };
   for (const CaseVerdict& v : result.cases) {
@@ -121,7 +136,8 @@ Table verdict_table(const GateResult& result) {
                           {v.against},
                           {v.why},
                           {std::to_string(v.stage), true},
-                          {v.waiver}});
+                          {v.waiver},
+                          {cause_of(v)}});
   }
   return table;
 }
@@ -141,13 +157,14 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
     Statement(
         db,
         "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, head, "
-        "effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why) VALUES (?1, ?2, "
-        "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)")
+        "effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why, cause) VALUES (?1, "
+        "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+        "?21)")
         .bind(run, v.against, v.id.suite, v.id.key, v.id.variant, name_of(v.outcome), v.stage,
               v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
               judged ? l.low : none, judged ? l.high : none, judged && l.df > 0 ? l.df : none,
               judged ? l.p : none, judged ? l.p_adjusted : none, judged && l.mde > 0 ? l.mde : none,
-              l.blind, result.judged, v.waiver, v.why)
+              l.blind, result.judged, v.waiver, v.why, cause_of(v))
         .run();
   }
   transaction.commit();

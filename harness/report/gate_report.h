@@ -38,6 +38,8 @@ std::vector<const CaseVerdict*> worst_first(const GateResult& result,
 Page gate_page(const GateReport& report);
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
+/// The sentence that says why a row differs; empty where nobody asked.
+std::string cause_of(const CaseVerdict& v);
 /// A line for every row, for --format csv.
 Table verdict_table(const GateResult& result);
 

@@ -56,7 +56,8 @@ std::string annotations(const GateReport& report, const fs::path& workspace) {
     const CaseVerdict& v = *failures[i];
     text += fmt::format("::error {}title={}::{}\n", anchor_of(v, workspace),
                         workflow_property(title_of(v)),
-                        workflow_escaped(v.id.key + " " + v.id.variant + ": " + v.why));
+                        workflow_escaped(v.id.key + " " + v.id.variant + ": " + v.why +
+                                         (v.cause ? "\ncause: " + v.cause->sentence : "")));
   }
   std::string rest;
   if (failures.size() > kErrors)

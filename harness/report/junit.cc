@@ -39,9 +39,29 @@ std::string properties_of(const CaseVerdict& v) {
   return "<properties>" + text + "</properties>";
 }
 
+/// The cause and its numbers, a line each; empty where nobody asked.
+std::string cause_text(const CaseVerdict& v) {
+  if (!v.cause) return "";
+  std::string text = "cause: " + v.cause->sentence + "\n";
+  for (const std::string& also : v.cause->also) text += "also: " + also + "\n";
+  for (const CauseNumber& n : v.cause->numbers) {
+    text += fmt::format("{}: {:g} -> {:g}{}{}\n", n.name, n.base, n.head, n.unit.empty() ? "" : " ",
+                        n.unit);
+  }
+  return text;
+}
+
 std::string failure(Suite& suite, const char* type, const CaseVerdict& v) {
   ++suite.failures;
-  return fmt::format("<failure type=\"{}\" message=\"{}\"/>", type, xml_escaped(v.why));
+  const std::string head =
+      fmt::format("<failure type=\"{}\" message=\"{}\"", type, xml_escaped(v.why));
+  if (!v.cause) return head + "/>";
+  return fmt::format("{}>{}</failure>", head, xml_escaped(cause_text(v)));
+}
+
+/// Of a case that passed: what is said of it all the same.
+std::string system_out(const std::string& text) {
+  return text.empty() ? "" : fmt::format("<system-out>{}</system-out>", xml_escaped(text));
 }
 
 /// The element that says how a case did not pass; empty when it did.
@@ -67,11 +87,11 @@ std::string outcome_of(Suite& suite, const CaseVerdict& v) {
       ++suite.skipped;
       return fmt::format("<skipped message=\"{}: {}\"/>", name_of(v.outcome), xml_escaped(v.why));
     case Outcome::waived:
-      return fmt::format("<system-out>{}</system-out>", xml_escaped(v.why));
+      return system_out(v.why + (v.cause ? "\n" : "") + cause_text(v));
     case Outcome::pass:
     case Outcome::identical:
     case Outcome::improved:
-      return "";
+      return system_out(cause_text(v));
   }
   return "";
 }

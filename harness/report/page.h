@@ -64,6 +64,9 @@ using Block = std::variant<Heading, Paragraph, List, Rows, Commands>;
 struct Section {
   int rank = 0;  // the highest goes first, the later first among equals; 0 always stays
   std::vector<Block> blocks;
+  /// Title under which it is out of sight until asked for, in words of the program's own: names from
+  /// elsewhere belong into the blocks. Empty: in sight.
+  std::string folded = {};
 };
 
 struct Page {

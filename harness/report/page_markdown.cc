@@ -128,7 +128,9 @@ std::string written(const Page& page, const Section& section, size_t rows) {
     text += fmt::format("\n{} more left out for size{}.\n", left_out, see(page));
     left_out = 0;
   }
-  return text;
+  if (section.folded.empty() || text.empty()) return text;
+  return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n",
+                     xml_escaped(section.folded), text);
 }
 
 /// Most rows with which the section takes at most `room` bytes; nothing when one is too many.

@@ -42,6 +42,14 @@ TEST(PageMarkdown, ALineStartsNoOtherBlock) {
     EXPECT_EQ(line(text), text + std::string("\n"));
 }
 
+TEST(PageMarkdown, AFoldedSectionHasItsTitleInSight) {
+  Section section{0, {rows(1)}};
+  section.folded = "a & b";
+  EXPECT_EQ(all_of(section),
+            "<details><summary>a &amp; b</summary>\n\n| n   |\n| --- |\n| 100 |\n\n</details>\n");
+  EXPECT_EQ(all_of({.rank = 0, .blocks = {List{}}, .folded = "nothing"}), "");
+}
+
 Page three_tables(size_t rows_each) {
   const auto table = [&](int rank, const char* title) {
     return Section{rank, {Heading{title}, rows(static_cast<int>(rows_each))}};

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "harness/base/interrupt.h"
+#include "harness/base/notes.h"
+#include "harness/store/row_profiles.h"
+
+namespace moegate {
+namespace {
+
+/// Rows that one side is to count, under the names that it knows them by; the worst first.
+using CountedRows = std::vector<RowName>;
+
+std::string own_variant(const Compared& compared, const std::string& shown, bool head) {
+  if (!compared.pair) return shown;
+  return head ? compared.pair->second : compared.pair->first;
+}
+
+/// The plan's cases with these rows and no others, in the order of the rows.
+std::vector<PlannedCase> only_these(const Plan& plan, const CountedRows& rows) {
+  std::vector<PlannedCase> cases;
+  for (const auto& [key, variant] : rows) {
+    for (const PlannedCase& planned : plan.cases) {
+      if (planned.spec.key() != key || std::ranges::count(planned.variants, variant) == 0) continue;
+      cases.push_back({planned.spec, {variant}});
+      break;
+    }
+  }
+  return cases;
+}
+
+/// Counts rows of one side in one process and stores them. Throws Error where no process can.
+void count_rows(Store& store, const WhySide& side, const CountedRows& rows,
+                const Deadline& deadline, WorkerSource& source) {
+  RunOptions options = side.options;
+  options.worker.task = Task::counters;
+  options.deadline = deadline;
+  constexpr double kLeast = 1;
+  options.case_timeout_s = std::max(kLeast, std::min(options.case_timeout_s, deadline.left()));
+  options.label = fmt::format("why of run {}", side.run);
+  options.tags[kWhyTag] = std::to_string(side.run);
+  WorkerSeat seat(source, options.worker);
+  Plan plan{seat.worker().hello(), only_these(side.plan, rows)};
+  if (plan.cases.empty()) return;
+  Progress progress(plan.rows().size());
+  Recording recording(store, {std::move(options), std::move(seat), std::move(plan)});
+  recording.begin(0);
+  recording.round(0, std::nullopt, progress);
+  recording.finish(InterruptGuard::interrupted());
+}
+
+bool is_asked(const CaseVerdict& v, WhyMode mode) {
+  if (!v.latency) return false;
+  if (mode == WhyMode::all) return true;
+  return v.outcome == Outcome::regressed || v.outcome == Outcome::waived ||
+         v.outcome == Outcome::improved;
+}
+
+/// Those to ask about, failures first, the greatest effects first among equals.
+std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
+  std::vector<CaseVerdict*> rows;
+  for (CaseVerdict& v : result.cases) {
+    if (is_asked(v, mode)) rows.push_back(&v);
+  }
+  const auto place = [](const CaseVerdict* v) {
+    const int rank = v->outcome == Outcome::regressed ? 0 : v->outcome == Outcome::waived ? 1 : 2;
+    return std::pair(rank, -std::abs(v->latency->effect));
+  };
+  std::ranges::stable_sort(rows, {}, place);
+  if (mode == WhyMode::automatic && rows.size() > kMostCauses) rows.resize(kMostCauses);
+  return rows;
+}
+
+/// So many rows of both sides there is time for: a process takes some seconds to start, and a row some
+/// forty passes.
+size_t rows_in_time(size_t rows, double seconds) {
+  constexpr double kStart = 5, kRow = 3;
+  if (std::isinf(seconds)) return rows;
+  const double fit = std::max(0.0, (seconds / 2 - kStart) / kRow);
+  return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
+}
+
+/// Counts the rows on both sides, one process of each, one after the other; why it could not, in a
+/// clause, or nothing.
+std::string count_both(Store& store, const Compared& compared,
+                       const std::vector<CaseVerdict*>& rows, const Deadline& deadline,
+                       WorkerSource& source) {
+  const size_t fit = rows_in_time(rows.size(), deadline.left());
+  if (fit == 0) return "there was no time left";
+  CountedRows base, head;
+  for (size_t i = 0; i < fit; ++i) {
+    const CaseId& id = rows[i]->id;
+    base.emplace_back(id.key, own_variant(compared, id.variant, false));
+    head.emplace_back(id.key, own_variant(compared, id.variant, true));
+  }
+  say("counting on both sides what they did: {} rows\n", fit);
+  try {
+    count_rows(store, compared.base, base, deadline.within(deadline.left() / 2), source);
+    if (InterruptGuard::interrupted()) return "it was interrupted";
+    count_rows(store, compared.head, head, deadline, source);
+  } catch (const Error& error) {
+    if (error.code() == Exit::store) throw;
+    return error.what();
+  }
+  if (InterruptGuard::interrupted()) return "it was interrupted";
+  if (fit < rows.size()) {
+    return fmt::format("there was time for {} of {} rows", fit, rows.size());
+  }
+  return "";
+}
+
+/// From what is stored now.
+void explain_rows(Store& store, const Compared& compared, const std::vector<CaseVerdict*>& rows,
+                  bool say_unknown) {
+  const RowProfiles base = read_row_profiles(store, compared.base.run);
+  const RowProfiles head = read_row_profiles(store, compared.head.run);
+  for (CaseVerdict* v : rows) {
+    const auto before = base.find({v->id.key, own_variant(compared, v->id.variant, false)});
+    const auto after = head.find({v->id.key, own_variant(compared, v->id.variant, true)});
+    if (before == base.end() || after == head.end()) continue;
+    Cause cause = explain(before->second, after->second, v->latency->effect);
+    if (cause.kind != CauseKind::unknown || say_unknown) v->cause = std::move(cause);
+  }
+}
+
+bool on_a_gpu(const std::vector<Compared>& compared) {
+  return std::ranges::any_of(compared, [](const Compared& c) {
+    return c.head.plan.hello.device.backend == Backend::cuda;
+  });
+}
+
+}  // namespace
+
+WhyMode parse_why(const std::string& name) {
+  if (name == "auto") return WhyMode::automatic;
+  if (name == "off") return WhyMode::off;
+  if (name == "all") return WhyMode::all;
+  usage_error("--why '{}'; use auto, off or all", name);
+}
+
+Compared keep_for_why(const PreparedAb& prepared) {
+  Compared compared;
+  compared.base = {prepared.base.options, prepared.base.plan};
+  compared.head = {prepared.head.options, prepared.head.plan};
+  return compared;
+}
+
+void complete_for_why(Compared& compared, const Comparison& comparison) {
+  compared.base.run = comparison.base_run;
+  compared.head.run = comparison.head_run;
+  compared.pair = comparison.pair;
+  for (const auto& [id, side] : comparison.head) {
+    if (comparison.base.contains(id)) compared.rows.insert({id.key, id.variant});
+  }
+}
+
+void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode,
+                const Deadline& deadline, GateResult& result, WorkerSource& source) {
+  if (mode == WhyMode::off) return;
+  const bool gpu = on_a_gpu(compared);
+  if (mode == WhyMode::automatic && !gpu) return;
+  const InterruptGuard guard;
+  const Deadline until = mode == WhyMode::all ? deadline : deadline.within(kWhySeconds);
+  const std::vector<CaseVerdict*> asked = asked_rows(result, mode);
+  for (const Compared& one : compared) {
+    std::vector<CaseVerdict*> rows;
+    for (CaseVerdict* v : asked) {
+      if (one.rows.contains({v->id.key, v->id.variant})) rows.push_back(v);
+    }
+    if (rows.empty()) continue;
+    const std::string unable = gpu ? count_both(store, one, rows, until, source) : "";
+    if (!unable.empty()) {
+      result.notes.push_back(fmt::format("Why rows differ is not known in full: {}.", unable));
+    }
+    explain_rows(store, one, rows, mode == WhyMode::all || unable.empty());
+  }
+}
+
+}  // namespace moegate

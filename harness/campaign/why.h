@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a judged row became slower or faster: has the programs of both sides count what the GPU did in it,
+// and gives the row its cause. It changes no outcome, and what it cannot do is a note of the verdict.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/campaign/ab.h"
+#include "harness/judge/gate.h"
+
+namespace moegate {
+
+/// --why
+enum class WhyMode {
+  automatic,  // on a GPU, of rows that fail or improve
+  off,
+  all  // of every row whose latency was judged
+};
+/// "auto", "off" or "all". Throws Error(usage) naming them.
+WhyMode parse_why(const std::string& name);
+
+/// One side of a comparison, and all that it takes to start its program again.
+struct WhySide {
+  RunOptions options;
+  Plan plan;
+  int64_t run = 0;  // that measured it
+};
+
+/// A comparison that was measured. Rows are named as the verdict names them: those of a pair of
+/// variants are "first → second".
+struct Compared {
+  WhySide base, head;
+  std::optional<VariantPair> pair;
+  std::set<RowName> rows;  // that both sides measured
+};
+
+/// What is to be kept of a comparison before it is measured, and after.
+Compared keep_for_why(const PreparedAb& prepared);
+void complete_for_why(Compared& compared, const Comparison& comparison);
+
+/// Most rows that WhyMode::automatic asks about: the worst ones.
+constexpr size_t kMostCauses = 10;
+/// Seconds that WhyMode::automatic takes at most, of what `deadline` leaves.
+constexpr double kWhySeconds = 120;
+
+/// Sets CaseVerdict::cause of the rows that were compared and that `mode` asks about. On a GPU the rows
+/// are counted by one process of the base and then one of the head, the worst first, as many as there is
+/// time for; these runs are stored (kWhyTag). Where nothing can be counted a note says why, and causes
+/// come from what was measured. Throws Error(store).
+void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode,
+                const Deadline& deadline, GateResult& result, WorkerSource& source);
+
+}  // namespace moegate
