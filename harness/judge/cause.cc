@@ -79,17 +79,12 @@ void add_kernels(const CauseQuestion& q, Numbers& numbers) {
 
 void add_metrics(const std::optional<Result>& base, const std::optional<Result>& head,
                  const std::map<int, std::string>& kernels, Numbers& numbers) {
-  if (!base || !head) return;
-  for (const Metric& m : base->metrics) {
-    const auto other = std::ranges::find_if(
-        head->metrics, [&](const Metric& h) { return h.name == m.name && h.ordinal == m.ordinal; });
-    if (other == head->metrics.end()) continue;
+  for (const PairedMetric& m : paired_metrics(base, head)) {
     const auto label = kernels.find(m.ordinal);
     const bool whole = m.ordinal == Metric::kWholeLaunch;
     const std::string kernel =
-        label != kernels.end() ? label->second : fmt::format("kernel {}", m.ordinal);
-    numbers.add(whole ? m.name : fmt::format("{} [{}]", m.name, kernel), m.unit, m.value,
-                other->value);
+        label != kernels.end() ? label->second : fmt::format("kernel {}", m.ordinal + 1);
+    numbers.add(whole ? m.name : fmt::format("{} [{}]", m.name, kernel), m.unit, m.base, m.head);
   }
 }
 

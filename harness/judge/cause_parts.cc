@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <utility>
+
+#include "harness/judge/derived_counters.h"
 
 namespace moegate {
 namespace {
@@ -52,18 +56,28 @@ bool CauseQuestion::explains(double worse, double least) const {
 
 std::vector<PairedCounter> paired_counters(const CauseQuestion& q) {
   std::vector<PairedCounter> all;
-  if (!q.base.counted || !q.head.counted) return all;
-  const auto whole = [](const Metric& m) {
-    return m.ordinal == Metric::kWholeLaunch && std::isfinite(m.value);
+  for (const PairedMetric& m : paired_metrics(q.base.counted, q.head.counted)) {
+    if (m.ordinal != Metric::kWholeLaunch) continue;
+    if (const auto role = role_of(m.name)) all.push_back({m.name, m.unit, *role, m.base, m.head});
+  }
+  return all;
+}
+
+std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
+                                         const std::optional<Result>& head) {
+  std::vector<PairedMetric> all;
+  if (!base || !head) return all;
+  const auto with_derived = [](const Result& result) {
+    std::vector<Metric> metrics = derived_counters(result.metrics);
+    metrics.insert(metrics.begin(), result.metrics.begin(), result.metrics.end());
+    return metrics;
   };
-  for (const Metric& m : q.base.counted->metrics) {
-    const auto role = role_of(m.name);
-    if (!whole(m) || !role) continue;
-    for (const Metric& other : q.head.counted->metrics) {
-      if (other.name != m.name || !whole(other)) continue;
-      all.push_back({m.name, m.unit, *role, m.value, other.value});
-      break;
-    }
+  std::map<std::pair<std::string, int>, double> heads;
+  for (const Metric& m : with_derived(*head)) heads[{m.name, m.ordinal}] = m.value;
+  for (const Metric& m : with_derived(*base)) {
+    const auto other = heads.find({m.name, m.ordinal});
+    if (other == heads.end() || !std::isfinite(m.value) || !std::isfinite(other->second)) continue;
+    all.push_back({m.name, m.unit, m.ordinal, m.value, other->second});
   }
   return all;
 }

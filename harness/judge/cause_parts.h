@@ -31,6 +31,15 @@ struct Finding {
   std::vector<std::string> names;
 };
 
+/// A number that both sides have, finite: a counter, or one derived from several.
+struct PairedMetric {
+  std::string name, unit;
+  int ordinal = Metric::kWholeLaunch;
+  double base = 0, head = 0;
+};
+std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
+                                         const std::optional<Result>& head);
+
 /// A counter of the whole launch that both sides read.
 struct PairedCounter {
   std::string name, unit;

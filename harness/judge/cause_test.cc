@@ -8,6 +8,7 @@
 
 #include "harness/judge/cause_fixture.h"
 #include "harness/judge/counter_roles.h"
+#include "harness/judge/derived_counters.h"
 
 namespace moegate {
 namespace {
@@ -26,7 +27,7 @@ TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
   for (const char* name : {"dram__bytes_read", "lts__t_sectors_op_read", "inst_executed.sum"}) {
     counter(head_, name) *= 1.0001;
   }
-  for (const char* name : {"long_scoreboard", "pipe_tensor", "warps_active", "cycles_elapsed"}) {
+  for (const char* name : {"long_scoreboard", "pipe_tensor", "warps_active", "cycles_active.max"}) {
     counter(head_, name) *= 1.01;
   }
   counter(head_, "bytes_write") += 12000;
@@ -97,7 +98,7 @@ TEST_F(CauseTest, FewerBytesMakeNothingSlower) {
 TEST_F(CauseTest, OneWithBankConflicts) {
   slow_down(head_, 0.3);
   counter(head_, "bank_conflicts") = 900e3;  // of 2.2 M cycles on 132 multiprocessors
-  counter(head_, "short_scoreboard") += 3;
+  counter(head_, "short_scoreboard") += 3 * 900e3;
   const Cause found = cause(0.3);
   EXPECT_EQ(found.kind, CauseKind::rate);
   EXPECT_EQ(found.sentence,
@@ -128,7 +129,7 @@ TEST_F(CauseTest, OneWithHalfTheBlocksPerMultiprocessor) {
 TEST_F(CauseTest, LowOccupancyIsNoCause) {
   slow_down(head_, 0.1);
   counter(base_, "warps_active") = 60;
-  for (const char* pipe : {"sm__throughput", "pipe_tensor", "dram__throughput", "cycles_elapsed"}) {
+  for (const char* pipe : {"pipe_tensor", "issue_active", "cycles_active.max"}) {
     counter(head_, pipe) = counter(base_, pipe);
   }
   EXPECT_NE(cause(0.1).sentence.find("unknown: active warps 60 -> 12 %"), std::string::npos)
@@ -137,7 +138,7 @@ TEST_F(CauseTest, LowOccupancyIsNoCause) {
 
 TEST_F(CauseTest, OneThatOnlyWaits) {
   slow_down(head_, 0.25);
-  counter(head_, "sleeping") = 9;
+  counter(head_, "sleeping") = 9 * 900e3;
   const Cause found = cause(0.25);
   EXPECT_EQ(found.kind, CauseKind::rate);
   EXPECT_EQ(found.sentence, "same work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9");
@@ -169,7 +170,7 @@ TEST_F(CauseTest, WiderGapsBetweenLaunches) {
   }
   head_.measured->kernels[1].gap_ns = 1600;
   head_.measured->span_ns = 13600;
-  counter(head_, "dram__throughput") *= 0.9;  // idle time is a part of the range
+  counter(head_, "pipe_tensor") *= 0.9;
   EXPECT_EQ(cause(0.097).kind, CauseKind::gaps);
   EXPECT_EQ(cause(0.097).sentence, "gaps between launches 0.4 -> 1.6 us, most before scatter");
 }
@@ -239,6 +240,18 @@ TEST_F(CauseTest, NumbersAreAllThatBothSidesState) {
   EXPECT_EQ(number("no.number"), "absent");
 }
 
+TEST(DerivedCounters, AreCountsOverTimeAndInstructions) {
+  std::vector<Metric> counters = counted_row().metrics;
+  const auto derived = derived_counters(counters);
+  ASSERT_EQ(derived.size(), 5u) << "selected is no stall";
+  EXPECT_EQ(derived[0].name, "DRAM throughput");
+  EXPECT_NEAR(derived[0].value, 100 * 17.9e6 / 10e-6 / 4.8e12, 1e-9);
+  EXPECT_EQ(derived[1].name, "stalled on long_scoreboard");
+  EXPECT_EQ(derived[1].value, 8);
+  for (Metric& m : counters) m.ordinal = 0;
+  EXPECT_TRUE(derived_counters(counters).empty()) << "of the whole launch only";
+}
+
 TEST(CounterRoles, KnowFamiliesOfNames) {
   const auto label = [](const std::string& name) {
     const auto role = role_of(name);
@@ -255,6 +268,9 @@ TEST(CounterRoles, KnowFamiliesOfNames) {
   EXPECT_EQ(label("smsp__average_warp_latency_issue_stalled_membar.ratio"), "membar");
   EXPECT_EQ(label("sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active"),
             "tensor pipe");
+  EXPECT_EQ(label("stalled on branch_resolving"), "branch resolving");
+  EXPECT_EQ(label("smsp__warps_issue_stalled_barrier.sum"), "none") << "a sum is no rate";
+  EXPECT_EQ(label("l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum"), "bytes read by TMA");
   EXPECT_EQ(label("core_wait"), "none");
 }
 

@@ -12,7 +12,7 @@ using Kind = RoleKind;
 using Group = RoleGroup;
 
 struct RolePattern {
-  const char* name;  // '*' stands for any text; the first that a stall's has is its label
+  const char* name;  // '*' stands for any text; a stall's has its label there
   CounterRole role;
 };
 
@@ -34,6 +34,8 @@ const std::vector<RolePattern>& patterns() {
        {"L2 sectors read", Kind::work, Group::l2, true, kBytes, kFewSectors}},
       {"lts__t_sectors_op_write.sum",
        {"L2 sectors written", Kind::work, Group::l2, true, kBytes, kFewSectors}},
+      {"l1tex__*bytes*tma.sum",
+       {"bytes read by TMA", Kind::work, Group::tma, true, kBytes, kFewBytes}},
       {"*op_tma*.sum", {"work by TMA", Kind::work, Group::tma, true, kBytes, kFewSectors}},
       {"lts__t_*_op_atom*.sum", {"atomics", Kind::work, Group::atomics, true, kCount, kFewAtomics}},
       {"lts__t_*_op_red.sum",
@@ -56,6 +58,11 @@ const std::vector<RolePattern>& patterns() {
        {"tensor pipe", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
       {"sm__inst_executed_pipe_tensor*pct*",
        {"tensor pipe", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"DRAM throughput",
+       {"DRAM throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"L2 throughput", {"L2 throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
+      {"l1tex__data_pipe_lsu_wavefronts.*pct*",
+       {"L1 data pipe", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
       {"dram__throughput.*pct*",
        {"DRAM throughput", Kind::pipe, Group::none, false, kPercent, kHalfPoint}},
       {"lts__throughput.*pct*",
@@ -70,12 +77,12 @@ const std::vector<RolePattern>& patterns() {
        {"SM throughput", Kind::overall, Group::none, false, kPercent, kHalfPoint}},
       {"sm__warps_active.*pct*",
        {"active warps", Kind::warps, Group::none, false, kPercent, kHalfPoint}},
+      {"stalled on *", {"", Kind::stall, Group::none, false, kStall, kTenth}},
       {"smsp__average_warps_issue_stalled_*_per_issue_active.ratio",
        {"", Kind::stall, Group::none, false, kStall, kTenth}},
       {"smsp__average_warp_latency_issue_stalled_*.ratio",
        {"", Kind::stall, Group::none, false, kStall, kTenth}},
-      {"gpc__cycles_elapsed.max", {"cycles", Kind::cycles, Group::none, false, kTime, 0}},
-      {"sm__cycles_elapsed.*", {"cycles", Kind::cycles, Group::none, false, kTime, 0}},
+      {"sm__cycles_active.max", {"cycles", Kind::cycles, Group::none, false, kTime, 0}},
       {"sm__cycles_active.avg", {"active cycles", Kind::active, Group::none, false, kTime, 0}},
   };
   return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hardware counter says, by its name: one table, which counter_roles.cc holds. Names are
-// CUPTI's; a counter that is not in the table is a number like any other, and no cause.
+// What a hardware counter says, by its name: one table, which counter_roles.cc holds. Names are CUPTI's
+// and those of derived_counters.h; a counter that is not in the table is a number like any other, and no cause.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ enum class RoleKind {
   overall,   // busy, percent of the busiest of several pipes
   warps,     // resident warps, percent
   stall,     // warps that wait, per issued instruction
-  cycles,    // that a launch took
+  cycles,    // in which the busiest multiprocessor had work: the time of the kernels, without gaps
   active     // cycles in which a multiprocessor had work, mean over them
 };
 
