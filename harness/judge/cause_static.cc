@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/judge/cause_parts.h"
+#include "harness/values/occupancy.h"
 
 namespace moegate {
 namespace {
@@ -108,7 +109,7 @@ void find_blocks(const CauseQuestion& q, const KernelPair& pair, Finding& found,
   found.names.push_back(fmt::format("blocks per SM [{}]", pair.label));
 }
 
-/// Where nobody computed how many blocks fit: so much more of what they share that fewer may.
+/// Where it is not known how many blocks fit: so much more of what they share that fewer may.
 void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
   constexpr double kMuch = 0.25;
   const auto add = [&](const char* what, const char* unit, double base, double head) {
@@ -123,10 +124,6 @@ void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found,
   };
   add("registers", "/thread", pair.base->registers, pair.head->registers);
   add("shared memory", " B/block", shared(*pair.base), shared(*pair.head));
-}
-
-int blocks_of(const RowProfile& profile, size_t kernel) {
-  return kernel < profile.blocks_per_sm.size() ? profile.blocks_per_sm[kernel] : 0;
 }
 
 /// The place in `head` of what is at `place` in `base`, among those that are not taken yet.
@@ -155,8 +152,9 @@ std::vector<KernelPair> paired_kernels(const CauseQuestion& q) {
     std::string label = kernel_name((*head)[partner].name);
     const int nth = ++seen[label];
     if (nth > 1) label += fmt::format(" {}", nth);
-    pairs.push_back(
-        {&(*base)[i], &(*head)[partner], label, blocks_of(q.base, i), blocks_of(q.head, partner)});
+    const KernelRow &before = (*base)[i], &after = (*head)[partner];
+    pairs.push_back({&before, &after, label, blocks_per_sm(before, q.base.device.klass).value_or(0),
+                     blocks_per_sm(after, q.head.device.klass).value_or(0)});
   }
   return pairs;
 }
@@ -197,8 +195,8 @@ std::optional<Finding> find_resources(const CauseQuestion& q) {
   Texts texts;
   for (const KernelPair& pair : paired_kernels(q)) {
     find_spills(q, pair, found, texts);
-    const bool computed = pair.base_blocks > 0 && pair.head_blocks > 0;
-    (computed ? find_blocks : find_shares)(q, pair, found, texts);
+    const bool known = pair.base_blocks > 0 && pair.head_blocks > 0;
+    (known ? find_blocks : find_shares)(q, pair, found, texts);
   }
   if (texts.empty()) return std::nullopt;
   found.sentence = some_of(texts);

@@ -112,18 +112,18 @@ TEST_F(CauseTest, OneWithBankConflicts) {
 
 TEST_F(CauseTest, OneWithHalfTheBlocksPerMultiprocessor) {
   slow_down(head_, 0.3);
-  kernel().dynamic_shared = 120000;
-  base_.blocks_per_sm = {2};
-  head_.blocks_per_sm = {1};
+  base_.measured->kernels[0].dynamic_shared = 100 << 10;
+  kernel().dynamic_shared = 120 << 10;
   EXPECT_EQ(cause(0.3).kind, CauseKind::resources);
   EXPECT_EQ(cause(0.3).sentence, "blocks per SM 2 -> 1");
   EXPECT_NE(cause(-0.3).kind, CauseKind::resources) << "fewer blocks make nothing faster";
-
-  base_.blocks_per_sm = head_.blocks_per_sm = {};
-  EXPECT_EQ(cause(0.3).sentence, "shared memory 32768 -> 120000 B/block")
-      << "where nobody computed how many fit";
-  base_.blocks_per_sm = head_.blocks_per_sm = {1};
+  kernel().dynamic_shared = 110 << 10;
   EXPECT_EQ(cause(0.3).kind, CauseKind::rate) << "as many fit";
+
+  kernel().dynamic_shared = 150 << 10;
+  base_.device.klass = head_.device.klass = "nvidia-unheard-of";
+  EXPECT_EQ(cause(0.3).sentence, "shared memory 102400 -> 153600 B/block")
+      << "where it is not known how many fit";
 }
 
 TEST_F(CauseTest, LowOccupancyIsNoCause) {

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "harness/values/device_facts.h"
 #include "harness/values/result.h"
@@ -19,9 +18,6 @@ struct RowProfile {
   std::optional<Result> stalled;   // where warps waited, in `stalls`
   std::optional<Result> metered;   // energy, in `metrics`
   DeviceFacts device;
-  /// Of each of measured's kernels, how many fit on a multiprocessor; 0: unknown. Empty: nobody
-  /// computed it.
-  std::vector<int> blocks_per_sm;
 };
 
 /// What the processes of a row have in common: the one of the median span, with the medians of
