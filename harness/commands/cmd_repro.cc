@@ -11,6 +11,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/run_table.h"
 #include "harness/store/rows.h"
 #include "harness/values/provenance.h"
 
@@ -116,7 +117,7 @@ int cmd_repro(const Args& args) {
   }
   row.options.command = command;
   const Tally tally = run_suites(row.options, 0, worker_processes());
-  fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+  print_run(db, tally);
   return static_cast<int>(tally.exit());
 }
 

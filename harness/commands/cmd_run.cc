@@ -9,6 +9,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/run_table.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
@@ -114,7 +115,7 @@ int cmd_run(const Args& args) {
                  run.worker.kernels);
   }
   if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
-  fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));
+  print_run(run.db, tally);
   return static_cast<int>(tally.exit());
 }
 

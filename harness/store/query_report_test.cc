@@ -46,7 +46,7 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       EXPECT_GT(routing + int4 + fp8 + dense + energy + counters, 0u) << entry.path();
     }
   }
-  EXPECT_GE(reports, 11);
+  EXPECT_GE(reports, 12);
 }
 
 TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
@@ -87,6 +87,27 @@ TEST_F(ReportTest, SpeedupIsPairedAndSaysWhenItIsNotOne) {
     EXPECT_EQ(at(t, 1, "tokens"), "8");
     EXPECT_EQ(at(t, 1, "other"), "scoring=noaux_tc") << "only what varies";
   }
+}
+
+TEST_F(ReportTest, SummaryAgreesWithLatencyAndSpeedup) {
+  add_run(Backend::cuda);
+  const Table t = report("summary"), speedup = report("speedup"), latency = report("latency");
+  ASSERT_EQ(t.rows.size(), latency.rows.size()) << "what failed has a row, too";
+  size_t compared = 0;
+  for (size_t row = 0; row < t.rows.size(); ++row) {
+    EXPECT_EQ(at(t, row, "row"), at(latency, row, "row"));
+    EXPECT_EQ(at(t, row, "us").empty(), at(latency, row, "us").empty());
+    EXPECT_EQ(at(t, row, "status"), at(latency, row, "status"));
+    EXPECT_EQ(at(t, row, "why"), at(latency, row, "why"));
+    if (at(t, row, "before").empty()) {
+      EXPECT_EQ(at(t, row, "Speedup"), "") << "of no before";
+      continue;
+    }
+    EXPECT_EQ(at(t, row, "variant"), at(speedup, compared, "variant"));
+    EXPECT_EQ(at(t, row, "Speedup"), at(speedup, compared++, "Speedup"));
+  }
+  EXPECT_EQ(compared, speedup.rows.size());
+  EXPECT_EQ(at(t, 1, "95 % CI"), "9.85–10.35");
 }
 
 TEST_F(ReportTest, AnOperatorOfSomebodyElseHasItsSpeedupToo) {

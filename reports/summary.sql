@@ -1,0 +1,46 @@
+-- title: what `moegate run` ends with: time and speed-up of every case and variant, and why a row is not ok
+-- SPDX-License-Identifier: Apache-2.0
+-- us and its interval are those of `latency`, before and Speedup those of `speedup`. ~ stands where the interval of the
+-- speed-up includes 1 or does not exist. A row with another status than ok says why; of several processes, one does.
+WITH results AS (
+  SELECT r.*, run_id, CASE WHEN r.status IN ('ok', 'noisy') AND samples > 0 THEN span_ns END AS span
+  FROM result r JOIN process USING (process_id)
+  WHERE run_id = :run
+), grouped AS (
+  SELECT case_id, variant, min(result_id) AS result_id, exp(avg(ln(span))) AS level,
+         CASE WHEN count(span) > 1 THEN exp(-reach95(ln(span))) * exp(avg(ln(span)))
+              ELSE avg(CASE WHEN span THEN low_ns END) END AS low,
+         CASE WHEN count(span) > 1 THEN exp(reach95(ln(span))) * exp(avg(ln(span)))
+              ELSE avg(CASE WHEN span THEN high_ns END) END AS high,
+         group_concat(DISTINCT status) AS status, max(CASE WHEN status <> 'ok' THEN why END) AS why,
+         max(suspect_warm) AS suspect_warm, max(impossible) AS impossible
+  FROM results GROUP BY case_id, variant
+), measured AS (
+  SELECT case_id, op, variant, round, judged FROM level WHERE run_id = :run AND judged > 0
+), stated AS (
+  SELECT op, rank, variant AS before, after FROM before WHERE run_id = :run
+), compared AS (  -- before is that of the lowest rank
+  SELECT a.case_id, a.variant, before, min(rank)
+  FROM measured a JOIN stated s ON s.op = a.op AND a.variant GLOB after
+  JOIN measured b ON b.case_id = a.case_id AND b.variant = before
+  WHERE NOT EXISTS (SELECT 1 FROM stated s WHERE s.op = a.op AND s.before = a.variant)
+  GROUP BY a.case_id, a.variant
+), gain AS (
+  SELECT a.case_id, a.variant, before, avg(ln(b.judged / a.judged)) AS x, reach95(ln(b.judged / a.judged)) AS reach
+  FROM compared CROSS JOIN measured a USING (case_id, variant)  -- CROSS: in this order, not quadratic in cases
+  CROSS JOIN measured b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = before
+  GROUP BY a.case_id, a.variant
+)
+SELECT result_id AS "row",
+       key AS "case",
+       variant,
+       round(level / 1000, iif(level < 1e5, 2, 1)) AS us,
+       round(low / 1000, iif(level < 1e5, 2, 1)) || '–' || round(high / 1000, iif(level < 1e5, 2, 1)) AS "95 % CI",
+       before,
+       speedup_text(x, reach, 2) AS Speedup,
+       status || iif(suspect_warm, ' suspect_warm', '') || iif(impossible, ' impossible', '') AS status,
+       why
+FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gain USING (case_id, variant)
+WHERE rc.run_id = :run
+ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
+         CAST(params ->> 'tokens' AS INTEGER), key, variant
