@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/base/error.h"
+
 namespace moegate {
 namespace {
 
@@ -33,6 +35,48 @@ TEST(TableView, WhatMattersStaysInItsPlace) {
   EXPECT_EQ(first_column(most_important(three_rows(), 2, is_c)), "bc");
   EXPECT_EQ(first_column(most_important(three_rows(), 1, is_c)), "c");
   EXPECT_EQ(first_column(most_important(three_rows(), 9, is_c)), "bac");
+}
+
+TEST(TableView, AColumnIsFoundByName) {
+  const Table table{{"us", "US", "Speedup"}, {}};
+  EXPECT_EQ(column_of(table, "--sort", "US"), 1u);
+  EXPECT_EQ(column_of(table, "--sort", "speedup"), 2u);
+  EXPECT_FALSE(find_column(table, "speed"));
+  try {
+    column_of(table, "--sort", "spedup");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "--sort: no column 'spedup' (did you mean 'Speedup'?); there are: us, US, Speedup");
+    EXPECT_EQ(e.code(), Exit::usage);
+  }
+}
+
+TEST(TableView, ColumnsInTheOrderAskedFor) {
+  const Table part = with_columns(three_rows(), {1, 0});
+  EXPECT_EQ(part.columns, (std::vector<std::string>{"us", "case"}));
+  EXPECT_EQ(part.rows[1][0].text, "9.5");
+  EXPECT_TRUE(part.rows[1][0].number);
+  EXPECT_EQ(part.rows[1][1].text, "a");
+}
+
+std::string in_order(const std::vector<std::string>& cells, bool descending) {
+  Table table{{"x"}, {}};
+  for (const std::string& cell : cells) table.rows.push_back({{cell}});
+  sort_rows(table, 0, descending);
+  std::string all;
+  for (const auto& row : table.rows) all += row[0].text + "|";
+  return all;
+}
+
+TEST(TableView, NumbersAreOrderedAsNumbers) {
+  EXPECT_EQ(in_order({"10", "9.5x", "-1", "", "~", "1e3"}, false), "-1|9.5x|10|1e3|~||");
+  EXPECT_EQ(in_order({"10", "9.5x", "-1", "", "~", "1e3"}, true), "1e3|10|9.5x|-1|~||");
+  EXPECT_EQ(in_order({"tokens=16", "tokens=8", "nano", "inf"}, false),
+            "inf|nano|tokens=8|tokens=16|");
+  EXPECT_EQ(in_order({"1 b", "1 a"}, true), "1 b|1 a|") << "equal numbers stay";
+  EXPECT_EQ(in_order({"-", "+x", ".5"}, false), ".5|+x|-|");
 }
 
 }  // namespace

@@ -56,5 +56,40 @@ TEST_F(TerminalTest, ALongRunShowsFortyRowsAndWhereTheOthersAre) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2 + 40 + 3);
 }
 
+TEST_F(TerminalTest, AReportIsCutToWhatIsAskedFor) {
+  ASSERT_EQ(moegate(run("--axis tokens=3,20,100")).exit, 0);
+  const auto rows = [&](const std::string& flags) {
+    const Outcome outcome = moegate("report " + flags + " --format csv");
+    EXPECT_EQ(outcome.exit, 0) << flags << "\n" << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(rows("latency --kernel ^fused$ --filter 'tokens=(3|20)(,|$)' --columns variant,CASE"),
+            "variant,case\r\n"
+            "fused,\"topk_sort/experts=16,hidden=64,tokens=3,topk=2\"\r\n"
+            "fused,\"topk_sort/experts=16,hidden=64,tokens=20,topk=2\"\r\n");
+  EXPECT_EQ(rows("speedup --filter tokens=20 --columns tokens,before,variant"),
+            "tokens,before,variant\r\n20,chain,fused\r\n");
+  EXPECT_EQ(rows("speedup --sort tokens:desc --columns tokens"), "tokens\r\n100\r\n20\r\n3\r\n");
+  EXPECT_EQ(rows("speedup --sort tokens --columns variant,tokens"),
+            "variant,tokens\r\nfused,3\r\nfused,20\r\nfused,100\r\n");
+}
+
+TEST_F(TerminalTest, AReportNamesTheColumnThatItLacks) {
+  ASSERT_EQ(moegate(run("--filter tokens=3,")).exit, 0);
+  const auto refused = [&](const std::string& flags, int exit, const std::string& part) {
+    const Outcome outcome = moegate("report " + flags);
+    EXPECT_EQ(outcome.exit, exit) << flags;
+    EXPECT_TRUE(has(outcome.err, part)) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << flags;
+  };
+  refused("latency --columns case,varaint", 2,
+          "--columns: no column 'varaint' (did you mean 'variant'?); there are: row, model");
+  refused("latency --columns us,US", 2, "twice");
+  refused("speedup --sort spedup:desc", 2, "did you mean 'Speedup'?");
+  refused("runs --kernel fused", 2, "--kernel: no column 'variant'");
+  refused("latency --filter '('", 2, "--filter");
+  refused("latency --filter tokens=4,", 13, "none of its 2 rows matches (--filter 'tokens=4,'");
+}
+
 }  // namespace
 }  // namespace moegate
