@@ -109,7 +109,7 @@ po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& varian
        "the one planned extension for what is then undecided")  //
       ("measure-identical", po::bool_switch(&measure_identical),
        "also measure what launches the same machine code on both sides");
-  flags.add(db_flag(ab.run.db, kStoreMade));
+  flags.add(new_db_flag(ab.run.db));
   return flags;
 }
 

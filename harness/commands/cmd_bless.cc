@@ -17,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct BlessCommand {
-  std::string db = kDefaultStore, run;
+  std::string db, run;
   BlessOptions options;
 };
 

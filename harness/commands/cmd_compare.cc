@@ -31,7 +31,7 @@ bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
 }
 
 struct CompareCommand {
-  std::string db = kDefaultStore, base, head;
+  std::string db, base, head;
   JudgingOptions judging;
 };
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 struct ExportCommand {
-  std::string format, db = kDefaultStore, run, out;
+  std::string format, db, run, out;
   bool folder = false;  // whether `out` is one
 };
 

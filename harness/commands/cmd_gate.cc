@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 struct GateCommand {
-  std::string db = kDefaultStore, run;
+  std::string db, run;
   std::string replay_program;  // empty: nothing is replayed
   std::optional<double> replay_budget_s;
   GateRules rules;

@@ -15,7 +15,7 @@ namespace po = boost::program_options;
 namespace {
 
 struct HistoryCommand {
-  std::string db = kDefaultStore;
+  std::string db;
   HistoryQuery query;
   Format format = Format::md;
 };

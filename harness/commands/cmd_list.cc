@@ -133,12 +133,13 @@ Table list_reports_table() {
   return table;
 }
 
-Table list(const std::string& what, const RunOptions& options) {
+Table list(const std::string& what, const RunOptions& options,
+           const std::optional<std::string>& db) {
   if (what == "suites") return list_suites_table();
   if (what == "kernels") return list_kernels_table(options);
   if (what == "cases") return list_cases_table(options);
   if (what == "devices") return list_devices_table();
-  if (what == "runs") return list_runs_table(options.db);
+  if (what == "runs") return list_runs_table(db ? *db : announced(nearest_store()));
   if (what == "reports") return list_reports_table();
   usage_error(
       "moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
@@ -150,16 +151,17 @@ Table list(const std::string& what, const RunOptions& options) {
 int cmd_list(const Args& args) {
   RunOptions options;
   std::string what;
+  std::optional<std::string> db;
   Format format = Format::md;
   po::options_description flags = selection_flags(options);
   flags.add_options()("what", po::value(&what)->default_value(""), "what to list (positional)");
-  flags.add(db_flag(options.db, "the store, for runs"));
+  flags.add_options()("db", into(db)->value_name("PATH"), "the store, for runs");
   flags.add(format_flag(format));
   if (!parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]", flags, args,
              {"what"})) {
     return 0;
   }
-  fmt::print("{}", render(list(what, options), format));
+  fmt::print("{}", render(list(what, options, db), format));
   return 0;
 }
 

@@ -13,7 +13,7 @@ namespace po = boost::program_options;
 int cmd_prune(const Args& args) {
   constexpr double kMiB = 1 << 20;
   constexpr int kMostDays = 36500;
-  std::string db = kDefaultStore;
+  std::string db;
   int days = 0;
   po::options_description flags("Options");
   flags.add_options()  //

@@ -16,7 +16,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct ReportCommand {
-  std::string name, db = kDefaultStore, run;
+  std::string name, db, run;
   std::string filter, kernel;  // regular expressions; empty: everything
   std::string columns, sort;
   Format format = Format::md;

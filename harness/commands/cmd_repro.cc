@@ -85,7 +85,7 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
 
 int cmd_repro(const Args& args) {
   std::optional<int64_t> id;
-  std::string db = kDefaultStore;
+  std::string db;
   bool runs = false, ncu = false, nsys = false;
   po::options_description flags("Options");
   flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");

@@ -35,7 +35,7 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
   po::options_description flags("What to keep");
   flags.add(
       rounds_flag(run.rounds, "worker processes, each measuring every row: the unit of evidence"));
-  flags.add(db_flag(run.db, kStoreMade));
+  flags.add(new_db_flag(run.db));
   flags.add_options()  //
       ("label",
        po::value<std::string>()

@@ -43,7 +43,7 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
        "variants of the program moegate_saboteurs, which cheat or break: each must be called what "
        "it "
        "is, else exit 21; stores nothing");
-  flags.add(db_flag(run.db, kStoreMade));
+  flags.add(new_db_flag(run.db));
   flags.add(selection_flags(run)).add(measuring_flags(run)).add(limit_flags(limits));
   if (!parse("moegate selftest --aa N --suite S [options]", flags, args)) return std::nullopt;
   if (command.saboteurs && (command.aa || !command.injected.empty() || command.canaries)) {

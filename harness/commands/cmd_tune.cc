@@ -28,7 +28,7 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   flags.add(rounds_flag(run.rounds,
                         "worker processes; the first measures every candidate, the others those "
                         "within 10 % of the best"));
-  flags.add(db_flag(run.db, "the store of the candidates; keep it apart from measurements"));
+  flags.add(own_db_flag(run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(resume_flag(resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
   std::set<std::string> given;

@@ -33,6 +33,18 @@ po::typed_value<std::string>* read_by(Read read) {
   return po::value<std::string>()->notifier(read);
 }
 
+/// The path that was typed, else the store that `choose` names.
+po::typed_value<std::string>* store_or(WhichStore (*choose)(), std::string& db) {
+  static const std::string kNotTyped(1, '\0');  // nobody can
+  const auto read = [&db, choose](const std::string& path) {
+    db = path == kNotTyped ? announced(choose()) : path;
+  };
+  return po::value<std::string>()
+      ->notifier(read)
+      ->default_value(kNotTyped, choose().path)
+      ->value_name("PATH");
+}
+
 void read_shard(const std::string& text, RunOptions& run) {
   char rest = 0;
   const int read = std::sscanf(text.c_str(), "%d/%d%c", &run.shard, &run.shards, &rest);
@@ -59,6 +71,14 @@ po::typed_value<std::string>* output(std::optional<std::string>& path) {
 }
 
 Flag db_flag(std::string& db, const char* about) {
+  return flag("db", store_or(nearest_store, db), about);
+}
+
+Flag new_db_flag(std::string& db) {
+  return flag("db", store_or(new_store, db), "the store; made when missing");
+}
+
+Flag own_db_flag(std::string& db, const char* about) {
   return flag("db", bound(db)->value_name("PATH"), about);
 }
 

@@ -13,21 +13,24 @@
 #include "harness/campaign/plan.h"
 #include "harness/campaign/why.h"
 #include "harness/commands/publish.h"
+#include "harness/commands/which_store.h"
 #include "harness/judge/gate.h"
 
 namespace moegate {
 
 using Flag = boost::shared_ptr<boost::program_options::option_description>;
 
-inline constexpr const char* kDefaultStore = "results.sqlite";
-inline constexpr const char* kStore = "the store";
-inline constexpr const char* kStoreMade = "the store; made when missing";
 
 /// The path of an output file. Throws Error(usage) when it could not be written now.
 boost::program_options::typed_value<std::string>* output(std::optional<std::string>& path);
 constexpr double kMostRounds = 1e6;
 
-Flag db_flag(std::string& db, const char* about = kStore);
+/// A store that is there. Default: the nearest one, named on standard error.
+Flag db_flag(std::string& db, const char* about = "the store");
+/// A store that is made when it is missing.
+Flag new_db_flag(std::string& db);
+/// One of another purpose, which is called as `db` says unless --db says otherwise.
+Flag own_db_flag(std::string& db, const char* about);
 /// Which stored run; default: latest.
 Flag run_flag(std::string& run);
 Flag resume_flag(std::optional<std::string>& run, const char* about);

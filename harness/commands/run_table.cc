@@ -18,7 +18,7 @@ constexpr size_t kMostRows = 40;
 
 /// "moegate report NAME --run 3": of this run, also when there are newer ones.
 std::string report_command(const char* name, const std::string& db, int64_t run) {
-  const std::string store = db == kDefaultStore ? "" : " --db " + shell_word(db);
+  const std::string store = db == nearest_store().path ? "" : " --db " + shell_word(db);
   return fmt::format("moegate report {} --run {}{}", name, run, store);
 }
 

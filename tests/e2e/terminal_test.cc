@@ -91,5 +91,35 @@ TEST_F(TerminalTest, AReportNamesTheColumnThatItLacks) {
   refused("latency --filter tokens=4,", 13, "none of its 2 rows matches (--filter 'tokens=4,'");
 }
 
+TEST_F(TerminalTest, TheNearestStoreIsRead) {
+  ASSERT_EQ(
+      shell("mkdir out && " + program() + " " + run("--filter tokens=3, --db out/results.sqlite"))
+          .exit,
+      0);
+  const Outcome night = moegate("list runs");
+  EXPECT_EQ(night.exit, 0) << night.err;
+  EXPECT_EQ(night.err, "store: out/results.sqlite (no results.sqlite here)\n");
+  EXPECT_EQ(moegate("list suites").err, "") << "needs none";
+  EXPECT_EQ(moegate("report runs --db out/results.sqlite").err, "");
+
+  // A run makes a store of its own, which is the nearest from then on.
+  ASSERT_EQ(moegate(run("--filter tokens=3, --label mine")).exit, 0);
+  EXPECT_EQ(query("results.sqlite", "SELECT label FROM run"), "mine");
+  EXPECT_EQ(query("out/results.sqlite", "SELECT count(*) FROM run"), "1");
+  const Outcome own = moegate("report runs");
+  EXPECT_TRUE(has(own.out, "mine")) << own.out;
+  EXPECT_EQ(own.err, "");
+
+  const std::string named = "MOEGATE_DB=out/results.sqlite " + program() + " ";
+  const Outcome set = shell(named + "report runs");
+  EXPECT_FALSE(has(set.out, "mine")) << set.out;
+  EXPECT_EQ(set.err, "store: out/results.sqlite (MOEGATE_DB)\n");
+  EXPECT_TRUE(has(shell(named + "report runs --db results.sqlite").out, "mine"));
+  ASSERT_EQ(shell(named + run("--filter tokens=3, --label second")).exit, 0);
+  EXPECT_EQ(query("out/results.sqlite", "SELECT count(*) FROM run"), "2");
+  EXPECT_EQ(shell("MOEGATE_DB= " + program() + " report runs").err, "") << "empty is unset";
+  EXPECT_EQ(moegate("report runs --db ''").exit, 2) << "typed, and no file";
+}
+
 }  // namespace
 }  // namespace moegate
