@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
 #include "harness/commands/commands.h"
@@ -82,7 +83,12 @@ int dispatch(const std::vector<std::string>& args) {
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
   }
-  usage_error("unknown command '{}'; 'moegate --help' lists them", name);
+  std::vector<std::string> known;
+  for (const Command& c : kCommands) {
+    if (c.help) known.emplace_back(c.name);
+  }
+  usage_error("unknown command '{}'{}; 'moegate --help' lists them", name,
+              did_you_mean(name, known));
 }
 
 int run(const std::vector<std::string>& args) {

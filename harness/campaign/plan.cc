@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "harness/base/closest.h"
 #include "harness/base/pattern.h"
 #include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
@@ -176,6 +177,18 @@ std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOpti
   return part;
 }
 
+namespace {
+
+/// A variant whose name is close to a pattern that is one; of any operator, because none matched.
+std::string meant_variant(std::string pattern, const Hello& hello) {
+  std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
+  std::vector<std::string> known;
+  for (const VariantDescription& v : hello.variants) known.push_back(v.name);
+  return did_you_mean(pattern, known);
+}
+
+}  // namespace
+
 Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
   std::vector<PlannedCase> planned = matching_cases(options, cases, hello);
   const bool any_case = !planned.empty();
@@ -184,9 +197,9 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
     const char* hint = any_case ? "no variant" : "no case";
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
-                            "--kernel '{}'); see 'moegate list cases'",
+                            "--kernel '{}'{}); see 'moegate list cases'",
                             hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
-                            options.filter, options.kernel));
+                            options.filter, options.kernel, meant_variant(options.kernel, hello)));
   }
   Plan mine{hello, part_of(std::move(planned), options)};
   if (mine.cases.empty()) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
@@ -23,10 +24,10 @@ namespace {
 constexpr size_t kLongestSuite = size_t{1} << 20;  // bytes
 constexpr double kMostCases = 1e5;                 // of one file: more would fill the memory
 
-std::string known_suites() {
+std::vector<std::string> known_suites() {
   std::vector<std::string> names;
   for (const auto& [name, comment] : list_suites()) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 bool names_a_file(const std::string& suite) {
@@ -39,12 +40,13 @@ IniFile read_suite(const std::string& name) {
   std::error_code ignored;  // of a folder that may not be entered: the file is not readable then
   const bool is_file = fs::is_regular_file(path, ignored);
   if (!is_file && !is_path) {
-    usage_error("no suite '{}'; known: {} (`moegate list suites` describes them)", name,
-                known_suites());
+    const std::vector<std::string> known = known_suites();
+    usage_error("no suite '{}'{}; known: {} (`moegate list suites` describes them)", name,
+                did_you_mean(name, known), fmt::join(known, ", "));
   }
   if (!is_file) {
     usage_error("suite file '{}' cannot be read; check the path, or name one of: {}", path.string(),
-                known_suites());
+                fmt::join(known_suites(), ", "));
   }
   return parse_ini(path.string(), read_file(path, kLongestSuite));
 }
@@ -68,10 +70,10 @@ class SectionCases {
 
   const std::string& op() const { return op_; }
   bool has(const std::string& param) const { return find_param(param) != nullptr; }
-  std::string param_names() const {
+  std::vector<std::string> param_names() const {
     std::vector<std::string> names;
     for (const Param& param : params_) names.push_back(param.name);
-    return fmt::format("{}", fmt::join(names, ", "));
+    return names;
   }
 
   /// After the sections before it had `before` cases.
@@ -111,15 +113,16 @@ class SectionCases {
     if (at == operators.end()) {
       std::vector<std::string> known;
       for (const OpDescription& op : operators) known.push_back(op.name);
-      usage_error("{}:{}: [{}] op = {} is no operator; known: {}", file_.path, op_line_,
-                  section_.name, op_, fmt::join(known, ", "));
+      usage_error("{}:{}: [{}] op = {} is no operator{}; known: {}", file_.path, op_line_,
+                  section_.name, op_, did_you_mean(op_, known), fmt::join(known, ", "));
     }
     params_ = at->params;
     params_.insert(params_.end(), common_params().begin(), common_params().end());
     for (const IniEntry& entry : entries_) {
       if (has(entry.key)) continue;
-      usage_error("{}:{}: [{}] operator {} has no parameter '{}'; it has {}", file_.path,
-                  entry.line, section_.name, op_, entry.key, param_names());
+      usage_error("{}:{}: [{}] operator {} has no parameter '{}'{}; it has {}", file_.path,
+                  entry.line, section_.name, op_, entry.key, did_you_mean(entry.key, param_names()),
+                  fmt::join(param_names(), ", "));
     }
   }
 
@@ -192,8 +195,10 @@ void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, 
         std::any_of(sections.begin(), sections.end(),
                     [&name = name](const SectionCases& section) { return section.has(name); });
     if (read) continue;
-    usage_error("axis {}: no operator of {} has this parameter; {} has {}", name, file.path,
-                sections.front().op(), sections.front().param_names());
+    const std::vector<std::string> known = sections.front().param_names();
+    usage_error("axis {}{}: no operator of {} has this parameter; {} has {}", name,
+                did_you_mean(name, known), file.path, sections.front().op(),
+                fmt::join(known, ", "));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/base/closest.h"
 #include "harness/base/files.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
@@ -33,8 +34,8 @@ void refuse_untunable(const std::vector<std::string>& ops) {
   const auto known = tunable_ops();
   for (const std::string& op : ops) {
     if (known.contains(op)) continue;
-    usage_error("--op {}: has no tile configurations to tune; those that have: {}", op,
-                fmt::join(known, ", "));
+    usage_error("--op {}: has no tile configurations to tune{}; those that have: {}", op,
+                did_you_mean(op, {known.begin(), known.end()}), fmt::join(known, ", "));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/pattern.h"
@@ -22,9 +23,19 @@ bool holds_placeholder(const std::string& arg) {
   return placeholder.found_in(arg);
 }
 
-std::string why(const po::error& error, const Args& args) {
+/// "--filter", where the error is about an option of nearly that name.
+std::string meant_option(const po::error& error, const po::options_description& options) {
+  const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
+  if (unknown == nullptr) return "";
+  std::vector<std::string> known;
+  for (const auto& option : options.options()) known.push_back("--" + option->long_name());
+  return did_you_mean(unknown->get_option_name(), known);
+}
+
+std::string why(const po::error& error, const Args& args, const po::options_description& options) {
   const auto arg = std::ranges::find_if(args, holds_placeholder);
-  return arg == args.end() ? error.what() : fmt::format("'{}' is not understood", *arg);
+  return arg == args.end() ? error.what() + meant_option(error, options)
+                           : fmt::format("'{}' is not understood", *arg);
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ bool parse(const std::string& usage, po::options_description options, const Args
       if (given && !value.defaulted()) given->insert(name);
     }
   } catch (const po::error& e) {
-    usage_error("{}: {}; see --help", command, why(e, args));
+    usage_error("{}: {}; see --help", command, why(e, args, options));
   }
   return true;
 }

@@ -38,6 +38,22 @@ TEST(Cli, FlagsAreNotGuessed) {
   EXPECT_EQ(rounds, 3);
 }
 
+TEST(Cli, AMistypedFlagIsNamed) {
+  int rounds = 0;
+  boost::program_options::options_description flags("Options");
+  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
+  const auto refusal = [&](const char* flag) -> std::string {
+    try {
+      parse("moegate run [options]", flags, {flag, "3"});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(refusal("--ronuds").find("(did you mean '--rounds'?)"), std::string::npos);
+  EXPECT_EQ(refusal("--kernels").find("did you mean"), std::string::npos);
+}
+
 TEST(Cli, AMessageAboutAnArgumentEnds) {
   int rounds = 0;
   boost::program_options::options_description flags("Options");

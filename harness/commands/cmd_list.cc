@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "harness/base/closest.h"
 #include "harness/base/home.h"
 #include "harness/base/notes.h"
 #include "harness/base/pattern.h"
@@ -142,8 +143,8 @@ Table list(const std::string& what, const RunOptions& options,
   if (what == "runs") return list_runs_table(db ? *db : announced(nearest_store()));
   if (what == "reports") return list_reports_table();
   usage_error(
-      "moegate list: cannot list '{}'; choose suites, kernels, cases, devices, runs or reports",
-      what);
+      "moegate list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs or reports",
+      what, did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports"}));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/query_report.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
+#include "harness/base/closest.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
 
@@ -19,15 +20,13 @@ constexpr int kLongestCell = 1 << 24;               // bytes
 constexpr double kLongestSeconds = 60;
 constexpr size_t kMostRows = 1000000;
 
-std::string list_names(const fs::path& folder) {
+std::vector<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   std::error_code ignored;  // an unreadable folder has no reports
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().extension() == ".sql") names.insert(entry.path().stem().string());
   }
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list.empty() ? "none" : list;
+  return {names.begin(), names.end()};
 }
 
 Table::Cell cell(const Statement& q, int i) {
@@ -74,8 +73,9 @@ fs::path find_report(const std::string& name) {
   const fs::path folder = home() / "reports";
   const fs::path path = folder / (name + ".sql");
   if (!name.empty() && fs::is_regular_file(path, ignored)) return path;
-  usage_error("no report '{}' in {}; there are: {}; or give the path of a .sql file", name,
-              folder.string(), list_names(folder));
+  const std::vector<std::string> known = names_in(folder);
+  usage_error("no report '{}'{} in {}; there are: {}; or give the path of a .sql file", name,
+              did_you_mean(name, known), folder.string(), fmt::join(known, ", "));
 }
 
 Table run_report(Store& store, const fs::path& sql, int64_t run) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/base/closest.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -33,6 +34,14 @@ std::string list_runs(Database& db) {
         fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1), q.text(2));
   }
   return list.empty() ? "none; `moegate run` makes one" : list;
+}
+
+/// A label that is close to what was typed.
+std::string meant_label(Database& db, const std::string& typed) {
+  std::vector<std::string> known = {"latest"};
+  Statement q(db, "SELECT DISTINCT label FROM run");
+  while (q.step()) known.push_back(q.text(0));
+  return did_you_mean(typed, known);
 }
 
 }  // namespace
@@ -142,8 +151,8 @@ int64_t Store::find_run(const std::string& which) {
   }
   Statement q(db_, "SELECT run_id FROM run WHERE label = ?1 ORDER BY run_id DESC LIMIT 1");
   if (q.bind(which).step()) return q.integer(0);
-  usage_error("{}: no run '{}' (latest, a number or a label); its runs: {}", db_.path(), which,
-              list_runs(db_));
+  usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
+              meant_label(db_, which), list_runs(db_));
 }
 
 std::vector<OperatorFacts> Store::operators(int64_t run) {

@@ -121,5 +121,33 @@ TEST_F(TerminalTest, TheNearestStoreIsRead) {
   EXPECT_EQ(moegate("report runs --db ''").exit, 2) << "typed, and no file";
 }
 
+TEST_F(TerminalTest, AMistypedNameIsAnsweredWithTheClosest) {
+  ASSERT_EQ(moegate(run("--filter tokens=3, --label nightly-h200")).exit, 0);
+  write("op.suite", "op = topk_srot\n[a]\ntokens = 1\n");
+  write("param.suite", "op = topk_sort\nexperts = 8\ntopk = 2\nhiden = 8\n[a]\ntokens = 1\n");
+  const std::pair<std::string, std::string> all[] = {
+      {"reprot", "report"},
+      {"run --suite smkoe --device host", "smoke"},
+      {"run --suite ./op.suite --device host", "topk_sort"},
+      {"run --suite ./param.suite --device host", "hidden"},
+      {"run --suite ./quick.suite --device host --axis token=1", "tokens"},
+      {"run --suite ./quick.suite --device host --kernel '^fusde$'", "fused"},
+      {"ab --suite ./quick.suite --device host --variant chian --variant fused", "chain"},
+      {"report latncy", "latency"},
+      {"report latency --run nightly-h20", "nightly-h200"},
+      {"report latency --run lastest", "latest"},
+      {"report latency --columns vairant", "variant"},
+      {"list kernel", "kernels"},
+      {"report latency --fromat csv", "--format"},
+  };
+  for (const auto& [typed, meant] : all) {
+    const Outcome outcome = moegate(typed);
+    EXPECT_NE(outcome.exit, 0) << typed;
+    EXPECT_TRUE(has(outcome.err, "(did you mean '" + meant + "'?)")) << typed << "\n"
+                                                                     << outcome.err;
+  }
+  EXPECT_FALSE(has(moegate("frobnicate").err, "did you mean"));
+}
+
 }  // namespace
 }  // namespace moegate
