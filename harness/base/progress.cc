@@ -14,11 +14,6 @@
 namespace moegate {
 namespace {
 
-std::string time_left(double seconds) {
-  const auto s = static_cast<long>(seconds + 0.5);
-  return s < 60 ? fmt::format("{} s", s) : fmt::format("{}:{:02} min", s / 60, s % 60);
-}
-
 /// Characters in a line of the terminal; it may have changed since it was last asked.
 size_t terminal_width() {
   constexpr size_t kUnknown = 80;
@@ -28,6 +23,13 @@ size_t terminal_width() {
 }
 
 }  // namespace
+
+std::string duration_text(double seconds) {
+  const auto s = static_cast<long>(seconds + 0.5);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
+  return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
+}
 
 std::string shortened(const std::string& text, size_t characters) {
   std::vector<size_t> starts;  // of the characters
@@ -64,7 +66,7 @@ void Progress::step(const std::string& current) {
   std::string left;
   if (done > 0) {
     const double per_step = elapsed / static_cast<double>(done);
-    left = ", " + time_left(per_step * static_cast<double>(total_ - done)) + " left";
+    left = ", " + duration_text(per_step * static_cast<double>(total_ - done)) + " left";
   }
   const std::string head = fmt::format("[{}/{}{}] ", done, total_, left);
   if (!terminal_) return say("{}{}\n", head, one_line(current));

@@ -13,6 +13,9 @@ namespace moegate {
 /// it from its neighbours.
 std::string shortened(const std::string& text, size_t characters);
 
+/// "45 s", "3:20 min", "2:05 h".
+std::string duration_text(double seconds);
+
 class Progress {
  public:
   explicit Progress(size_t total);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/runner.h"
 
+#include <algorithm>
+
 #include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/notes.h"
+#include "harness/campaign/time_plan.h"
 
 namespace moegate {
 namespace {
@@ -78,7 +82,14 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   Recording recording(store, std::move(prepared), resumable ? "moegate run" : "");
   recording.begin(resume);
   const size_t rows = recording.plan().rows().size();
-  Progress progress(rows * static_cast<size_t>(options.rounds));
+  const size_t all = rows * static_cast<size_t>(options.rounds);
+  say("{}\n", time_text({.rows = rows,
+                         .rounds = options.rounds,
+                         .results = all - std::min(all, store.done(recording.run()).size()),
+                         .seconds_each = store.seconds_per_result(recording.tally().device),
+                         .budget_s = options.worker.sampling.budget_s,
+                         .case_timeout_s = options.case_timeout_s}));
+  Progress progress(all);
   try {
     for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
       recording.round(round, std::nullopt, progress);

@@ -6,6 +6,7 @@
 #include "harness/base/notes.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/runner.h"
+#include "harness/campaign/time_plan.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -88,8 +89,13 @@ void print_plan(RunOptions options) {
   const Plan plan = prepare(options, worker_processes()).plan;
   const std::vector<RowName> rows = plan.rows();
   for (const auto& [key, variant] : rows) fmt::print("{} {}\n", one_line(key), one_line(variant));
-  say("{} cases, {} rows, {} rounds on the {} device\n", plan.cases.size(), rows.size(),
-      options.rounds, name_of(plan.hello.device.backend));
+  say("{} cases on the {} device\n", plan.cases.size(), name_of(plan.hello.device.backend));
+  say("{}\n", time_text({.rows = rows.size(),
+                         .rounds = options.rounds,
+                         .results = rows.size() * static_cast<size_t>(options.rounds),
+                         .seconds_each = 0,
+                         .budget_s = options.worker.sampling.budget_s,
+                         .case_timeout_s = options.case_timeout_s}));
 }
 
 }  // namespace

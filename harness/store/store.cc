@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "harness/base/closest.h"
 #include "harness/store/rows.h"
@@ -207,6 +208,20 @@ void Store::check_intact(int64_t most) {
       if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
     }
   }
+}
+
+double Store::seconds_per_result(const DeviceFacts& device) {
+  // The quickest: one that was resumed a day later took a day. Only then counted: it reads no other run.
+  Statement q(
+      db_,
+      "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
+      "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
+      "AND task = 'measure' ORDER BY run_id DESC LIMIT 5), counted AS (SELECT *, (SELECT "
+      "count(*) FROM process CROSS JOIN result USING (process_id) WHERE process.run_id = "
+      "newest.run_id) AS n FROM newest) SELECT ifnull(min((julianday(finished) - "
+      "julianday(started)) * 86400 / n), 0) FROM counted WHERE n >= 20");
+  q.bind(device.uuid, device.klass, device.driver).step();
+  return std::round(q.real(0) * 1000) / 1000;
 }
 
 void Store::set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings) {

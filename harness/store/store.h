@@ -60,6 +60,10 @@ class Store {
   /// Error(store) for values that no run stores.
   std::vector<Level> levels(int64_t run);
 
+  /// Seconds that a result took in the quickest of the device's five newest complete runs, of
+  /// those with twenty results or more; 0 where there is none.
+  double seconds_per_result(const DeviceFacts& device);
+
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
   std::map<std::string, double> ceilings(const DeviceFacts& device);
 

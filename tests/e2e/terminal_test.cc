@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people see in a terminal: the table that a run ends with, tables cut to what was asked for,
 // the nearest store, suggestions, widths, colours, completion.
+#include <algorithm>
+
+#include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -147,6 +150,21 @@ TEST_F(TerminalTest, AMistypedNameIsAnsweredWithTheClosest) {
                                                                      << outcome.err;
   }
   EXPECT_FALSE(has(moegate("frobnicate").err, "did you mean"));
+}
+
+TEST_F(TerminalTest, ARunSaysBeforeItsFirstCaseHowLongItTakes) {
+  const std::string tokens = "--axis tokens=1,2,3,4,5,6 ";
+  const Outcome first = moegate(run(tokens));
+  EXPECT_TRUE(
+      first.err.starts_with("24 results to measure (12 rows x 2 rounds): likely 5 s or less"))
+      << first.err;
+  Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
+      .execute(
+          "UPDATE run SET started = '2026-01-01T00:00:00Z', finished = '2026-01-01T00:00:12Z'");
+  const Outcome second = moegate(run(tokens));
+  EXPECT_TRUE(has(second.err, "about 12 s (0.5 s each, as in an earlier run here)")) << second.err;
+  const Outcome plan = moegate(run(tokens + "--dry-run"));
+  EXPECT_TRUE(has(plan.err, "24 results to measure")) << plan.err;
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/time_plan.h"
+
+#include <fmt/format.h>
+
+#include "harness/base/progress.h"
+
+namespace moegate {
+
+std::string time_text(const TimePlan& plan) {
+  // Verifying, building the inputs and starting the process take about as long as sampling may.
+  constexpr double kBudgets = 2;
+  const bool known = plan.seconds_each > 0;
+  const double each = known ? plan.seconds_each : kBudgets * plan.budget_s;
+  const std::string total = duration_text(each * static_cast<double>(plan.results));
+  const std::string why =
+      known ? fmt::format("about {} ({:.2g} s each, as in an earlier run here)", total, each)
+            : fmt::format("likely {} or less (sampling {:g} s each at most, and as long to verify)",
+                          total, plan.budget_s);
+  return fmt::format(
+      "{} results to measure ({} rows x {} rounds): {}; a row that hangs is given "
+      "up after {:g} s",
+      plan.results, plan.rows, plan.rounds, why, plan.case_timeout_s);
+}
+
+}  // namespace moegate
