@@ -89,7 +89,8 @@ int cmd_repro(const Args& args) {
   bool runs = false, ncu = false, nsys = false;
   po::options_description flags("Options");
   flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");
-  flags.add(db_flag(db, "the store the row is in; --run adds the repeat to it"));
+  flags.add(db_flag(
+      db, "the store the row is in; --run adds the repeat to it, which is never its latest run"));
   flags.add_options()                                 //
       ("run", po::bool_switch(&runs), "also run it")  //
       ("ncu", po::bool_switch(&ncu),
@@ -116,6 +117,7 @@ int cmd_repro(const Args& args) {
     say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
   row.options.command = command;
+  row.options.tags[kRepeatTag] = std::to_string(*id);
   const Tally tally = run_suites(row.options, 0, worker_processes());
   print_run(db, tally);
   return static_cast<int>(tally.exit());

@@ -56,9 +56,8 @@ std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name
               fmt::format("SELECT run_id, round, {} FROM result r JOIN process USING (process_id) "
                           "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
                           "AND run.status = 'complete' "
-                          "AND run_id NOT IN (SELECT run_id FROM tag WHERE name = 'ab') "
-                          "ORDER BY run_id, round, result_id",
-                          columns_of<Result>("r")));
+                          "AND {} ORDER BY run_id, round, result_id",
+                          columns_of<Result>("r"), kOfItsOwn));
   q.bind(name.case_id, name.variant);
   const Columns columns(q);
   std::map<int64_t, std::vector<Level>> runs;

@@ -108,9 +108,11 @@ void Store::end_run(int64_t run, const std::string& status) {
 
 int64_t Store::find_resumable(const std::string& which) {
   if (which == "latest") {
-    Statement q(db_,
-                "SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND run_id NOT IN "
-                "(SELECT run_id FROM tag WHERE name = 'ab') ORDER BY run_id DESC LIMIT 1");
+    Statement q(
+        db_,
+        fmt::format("SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND {} "
+                    "ORDER BY run_id DESC LIMIT 1",
+                    kOfItsOwn));
     if (q.step()) return q.integer(0);
     usage_error("--resume latest: {} has no run that is not complete; its runs: {}", db_.path(),
                 list_runs(db_));
@@ -124,8 +126,9 @@ int64_t Store::find_resumable(const std::string& which) {
         which, id);
   }
   if (run.task != "measure") {
-    usage_error("--resume {}: run {} is a profiler's (task {}), which is not resumed; profile again",
-                which, id, run.task);
+    usage_error(
+        "--resume {}: run {} is a profiler's (task {}), which is not resumed; profile again", which,
+        id, run.task);
   }
   if (run.status == "complete") {
     usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
@@ -135,10 +138,9 @@ int64_t Store::find_resumable(const std::string& which) {
 
 int64_t Store::find_run(const std::string& which) {
   if (which == "latest") {
-    Statement q(
-        db_,
-        "SELECT run_id FROM run WHERE status <> 'running' AND task = 'measure' AND run_id NOT IN "
-        "(SELECT run_id FROM tag WHERE name = 'ab') ORDER BY run_id DESC LIMIT 1");
+    Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
+                                 "task = 'measure' AND {} ORDER BY run_id DESC LIMIT 1",
+                                 kOfItsOwn));
     if (q.step()) return q.integer(0);
     usage_error("{}: no finished run; its runs: {}", db_.path(), list_runs(db_));
   }

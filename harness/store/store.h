@@ -17,6 +17,13 @@
 
 namespace moegate {
 
+/// Tag of a run that repeats one row of the store, with the row's number.
+inline constexpr const char* kRepeatTag = "repeat";
+
+/// Of runs that stand for themselves, no sides of an A/B and no repeats. For WHERE.
+inline constexpr const char* kOfItsOwn =
+    "run_id NOT IN (SELECT run_id FROM tag WHERE name IN ('ab', 'repeat'))";
+
 class Store {
  public:
   /// read: an existing store, whose content never changes; what a writer that died has left half
@@ -46,7 +53,7 @@ class Store {
   /// (round, key, variant) that have a row: what --resume leaves out.
   std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
 
-  /// "latest" (but no side of an A/B), a number, or a label (its newest run). Throws Error(usage)
+  /// "latest" (but no side of an A/B and no repeat of a row), a number, or a label (its newest run). Throws Error(usage)
   /// naming what there is.
   int64_t find_run(const std::string& which);
   /// The same for --resume, whose latest is the newest run that is not complete. Throws Error(usage)

@@ -169,6 +169,14 @@ TEST_F(StoreTest, FindsRuns) {
   store.end_run(a, "complete");
   store.end_run(b, "interrupted");
   EXPECT_EQ(store.find_run("latest"), b) << "c still runs";
+  RunInfo repeat = some_run("again");
+  repeat.tags[kRepeatTag] = "1";
+  const int64_t d = store.begin_run(repeat);
+  store.end_run(d, "interrupted");
+  EXPECT_EQ(store.find_run("latest"), b) << "d repeats a row of a";
+  EXPECT_EQ(store.find_run("again"), d);
+  EXPECT_EQ(store.find_resumable("latest"), c);
+  EXPECT_EQ(store.find_resumable("again"), d);
   EXPECT_EQ(store.find_run("a"), b);
   EXPECT_EQ(store.find_run("1"), a);
   EXPECT_EQ(store.find_run("7"), c) << "no run 7, so a label";

@@ -181,6 +181,9 @@ TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
       << printed.out;
   EXPECT_NE(printed.out.find(" --sample-seed 20261122 "), std::string::npos) << printed.out;
   EXPECT_EQ(moegate("repro 1 --run").exit, 0);
+  EXPECT_EQ(query("results.sqlite", "SELECT run_id || name || value FROM tag"), "2repeat1");
+  EXPECT_NE(moegate("report latency --format csv").out.find(",fused,"), std::string::npos)
+      << "a repeat is not the latest run";
   EXPECT_EQ(query("results.sqlite",
                   "SELECT count(DISTINCT case_id || variant) FROM result JOIN process "
                   "USING (process_id) WHERE run_id = 2"),
