@@ -14,6 +14,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/planning.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
@@ -48,19 +49,18 @@ Table list_kernels_table(const RunOptions& options) {
   return table;
 }
 
-Table list_cases_table(RunOptions options) {
+Table list_cases_table(const RunOptions& options) {
   require_suite(options);
-  options.worker.task = Task::verify;  // a plan needs no timer
-  const auto worker = worker_processes().start(options.worker);
-  const std::vector<Case> cases = load_cases(options, worker->hello());
-  check_cases(cases, *worker);
-  const std::string none = fmt::format("(none on the {})", name_of(worker->hello().device.backend));
-  std::vector<PlannedCase> planned = matching_cases(options, cases, worker->hello());
+  const Planner planner = planner_of(options);
+  const std::vector<Case> cases = load_cases(options, planner.hello);
+  check_cases(cases, *planner.worker);
+  const std::string none = fmt::format("(none on the {})", name_of(planner.hello.device.backend));
+  std::vector<PlannedCase> planned = matching_cases(options, cases, planner.hello);
   // A suite of a GPU's can be looked at where there is none.
   const bool matched =
       std::ranges::any_of(planned, [](const auto& p) { return !p.variants.empty(); });
   if (planned.empty() || matched || !options.kernel.empty()) {
-    planned = select_rows(options, cases, worker->hello()).cases;
+    planned = select_rows(options, cases, planner.hello).cases;
   } else {
     planned = part_of(std::move(planned), options);
   }

@@ -10,6 +10,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/planning.h"
 #include "harness/commands/run_table.h"
 #include "harness/store/gbench.h"
 
@@ -84,9 +85,8 @@ std::optional<RunCommand> read_run(const Args& args) {
   return command;
 }
 
-void print_plan(RunOptions options) {
-  options.worker.task = Task::verify;  // a plan needs no timer
-  const Plan plan = prepare(options, worker_processes()).plan;
+void print_plan(const RunOptions& options) {
+  const Plan plan = plan_by(planner_of(options), options);
   const std::vector<RowName> rows = plan.rows();
   for (const auto& [key, variant] : rows) fmt::print("{} {}\n", one_line(key), one_line(variant));
   say("{} cases on the {} device\n", plan.cases.size(), name_of(plan.hello.device.backend));

@@ -167,5 +167,26 @@ TEST_F(TerminalTest, ARunSaysBeforeItsFirstCaseHowLongItTakes) {
   EXPECT_TRUE(has(plan.err, "24 results to measure")) << plan.err;
 }
 
+TEST_F(TerminalTest, APlanForAGpuNeedsNone) {
+  const std::string cuda = " --device cuda ";
+  if (moegate("list devices").out.find("cuda:0") != std::string::npos) {
+    GTEST_SKIP() << "this machine has a GPU";
+  }
+  const std::string suite = "--suite ./quick.suite" + cuda;
+  const Outcome cases = moegate("list cases " + suite);
+  EXPECT_EQ(cases.exit, 0) << cases.err;
+  EXPECT_TRUE(has(cases.out, "topk_sort/experts=16,hidden=64,tokens=20,topk=2")) << cases.out;
+  EXPECT_TRUE(has(cases.err, "planned without a GPU")) << cases.err;
+  EXPECT_EQ(moegate("list cases --axis token=1 " + suite).exit, 2) << "cases are checked";
+  EXPECT_EQ(moegate("list cases --axis topk=99 " + suite).exit, 2) << "by their operator, too";
+  // What a program has for a GPU it names, variants of the host it does not.
+  const bool has_variants = has(moegate("list kernels --format csv").out, "topk_sort,chain3,cuda");
+  const Outcome plan = moegate("run --dry-run " + suite);
+  EXPECT_EQ(plan.exit, has_variants ? 0 : 13) << plan.err;
+  EXPECT_EQ(has(plan.out, "tokens=20,topk=2 chain3\n"), has_variants) << plan.out;
+  EXPECT_FALSE(has(plan.out, " chain\n")) << plan.out;
+  EXPECT_EQ(moegate("run " + suite).exit, 21) << "to measure it takes one";
+}
+
 }  // namespace
 }  // namespace moegate
