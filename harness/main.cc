@@ -33,6 +33,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"gate", cmd_gate, "judge a run against the blessed baseline"},
     {"nightly", cmd_nightly, "the perf gate: verify, measure, judge, replay, report"},
     {"compare", cmd_compare, "judge one run against another"},
+    {"explain", cmd_explain, "why the rows of one run differ from another's"},
     {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
     {"bless", cmd_bless, "make a run the baseline"},
     {"waivers", cmd_waivers, "check ci/waivers.ini"},

@@ -15,6 +15,7 @@ int cmd_profile(const std::vector<std::string>& args);
 int cmd_gate(const std::vector<std::string>& args);
 int cmd_nightly(const std::vector<std::string>& args);
 int cmd_compare(const std::vector<std::string>& args);
+int cmd_explain(const std::vector<std::string>& args);
 int cmd_bless(const std::vector<std::string>& args);
 int cmd_waivers(const std::vector<std::string>& args);
 int cmd_resources(const std::vector<std::string>& args);

@@ -53,15 +53,18 @@ void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
   page.sections.push_back({rank, {Heading{fmt::format("Why ({})", rows.size())}, std::move(list)}});
 }
 
+std::vector<Block> numbers_of_row(const CausedRow& row) {
+  Paragraph head{{{code(row.key), plain(" "), code(row.variant)}}};
+  if (!row.cause.also.empty()) {
+    head.lines.push_back({plain(fmt::format("Also: {}.", fmt::join(row.cause.also, "; ")))});
+  }
+  return {std::move(head), Rows{numbers_table(row.cause)}};
+}
+
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
-    const CausedRow& row = rows[i];
-    if (row.cause.numbers.empty()) continue;
-    Paragraph head{{{code(row.key), plain(" "), code(row.variant)}}};
-    if (!row.cause.also.empty()) {
-      head.lines.push_back({plain(fmt::format("Also: {}.", fmt::join(row.cause.also, "; ")))});
-    }
-    Section section{rank, {std::move(head), Rows{numbers_table(row.cause)}}};
+    if (rows[i].cause.numbers.empty()) continue;
+    Section section{rank, numbers_of_row(rows[i])};
     section.folded = fmt::format("Numbers of row {} of {}", i + 1, rows.size());
     page.sections.push_back(std::move(section));
   }

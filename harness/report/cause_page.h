@@ -22,6 +22,8 @@ std::vector<CausedRow> caused_rows(const GateResult& result);
 
 /// A list with a sentence for each row, where there are rows.
 void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows);
+/// A row's name, what else was found, and the numbers of both sides.
+std::vector<Block> numbers_of_row(const CausedRow& row);
 /// A folded table of the numbers of both sides for each row that has some, what else was found above it.
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows);
 /// A line for each number of each row, the sentence repeated; a row without numbers has one line.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/explain.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/judge/cause_fixture.h"
+#include "harness/judge/gate_fixture.h"
+#include "harness/report/page_markdown.h"
+
+namespace moegate {
+namespace {
+
+class ExplainTest : public GateTest {
+ protected:
+  ExplainTest() { info_.program = "old"; }
+
+  /// A run whose kernels are the fixture's; fused takes so much longer in all its cases.
+  int64_t measured(double slower) {
+    return add_run([&](Row& row, int) {
+      Result result = timed_row();
+      result.variant = row.variant;
+      if (row.variant == "fused") result.span_ns = result.busy_ns *= 1 + slower;
+      row.result = result;
+      return true;
+    });
+  }
+  /// Counters of the same program; fused reads so many bytes.
+  int64_t counted(double bytes) {
+    info_.task = "counters";
+    const int64_t run = add_run([&](Row& row, int round) {
+      row.result = counted_row();
+      row.result.variant = row.variant;
+      row.result.metrics[0].value = row.variant == "fused" ? bytes : 1e6;
+      return round == 0;
+    });
+    info_.task = "measure";
+    return run;
+  }
+  /// Runs of two programs, counted, of which the second reads more.
+  void two_runs() {
+    base_ = measured(0);
+    counted(16e6);
+    info_.program = "new";
+    head_ = measured(0.2);
+    counted(24e6);
+  }
+  int explain_them(Args args = {}) {
+    args.insert(args.begin(), {std::to_string(base_), std::to_string(head_)});
+    return call(cmd_explain, args);
+  }
+
+  int64_t base_ = 0, head_ = 0;
+};
+
+TEST_F(ExplainTest, StoredRunsAreEnough) {
+  two_runs();
+  EXPECT_EQ(explain_them(), 0) << out_;
+  EXPECT_TRUE(says("- `topk_sort/tokens=8` `fused` +20.0 %: DRAM bytes read +50 % (16 -\\> 24 MB)"))
+      << out_;
+  EXPECT_TRUE(says("`topk_sort/tokens=8` `chain` +0.0 %: nothing differs: ")) << out_;
+  EXPECT_TRUE(says("| dram\\_\\_bytes_read.sum ")) << out_;
+  EXPECT_FALSE(says("moegate profile")) << "both sides were counted\n" << out_;
+
+  EXPECT_EQ(explain_them({"--case", "tokens=8$", "--variant", "fused", "--format", "json"}), 0);
+  const auto rows = nlohmann::json::parse(out_);
+  EXPECT_EQ(rows[0]["number"], "dram__bytes_read.sum") << "those of the sentence first";
+  for (const auto& row : rows) EXPECT_EQ(row["case"], "topk_sort/tokens=8");
+}
+
+TEST_F(ExplainTest, WhatIsMissingHasACommand) {
+  base_ = measured(0);
+  info_.program = "new";
+  info_.git_sha = "beef";
+  head_ = measured(0.2);
+  counted(24e6);
+  EXPECT_EQ(explain_them(), 0) << out_;
+  EXPECT_TRUE(says("unknown: of the base no counters")) << out_;
+  EXPECT_TRUE(
+      says("To count run 1 'night', with the program of abc123: `moegate profile --suite "
+           "nightly --db "))
+      << out_;
+  EXPECT_FALSE(says("the program of beef")) << "the head was counted\n" << out_;
+}
+
+TEST_F(ExplainTest, TwoVariantsOfACaseAreAPair) {
+  const auto only = [&](const char* variant) {
+    return add_run([&](Row& row, int) {
+      row.result = timed_row();
+      row.result.variant = row.variant;
+      return row.variant == variant;
+    });
+  };
+  base_ = only("chain");
+  head_ = only("fused");
+  EXPECT_EQ(explain_them({"--format", "csv"}), 0) << out_;
+  EXPECT_TRUE(says("chain → fused")) << out_;
+}
+
+TEST_F(ExplainTest, RefusesWhatItCannotExplain) {
+  two_runs();
+  EXPECT_EQ(explain_them({"--case", "tokens=7"}), 13);
+  EXPECT_TRUE(says("no row in common that matches --case 'tokens=7'")) << out_;
+  EXPECT_EQ(explain_them({"--case", "("}), 2);
+  EXPECT_EQ(call(cmd_explain, {"1"}), 2);
+  EXPECT_EQ(call(cmd_explain, {"1", "1"}), 2);
+  EXPECT_TRUE(says("both run 1")) << out_;
+  EXPECT_EQ(call(cmd_explain, {"1", "77"}), 2);
+}
+
+}  // namespace
+}  // namespace moegate
