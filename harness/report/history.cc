@@ -10,6 +10,8 @@
 
 #include "harness/base/natural_less.h"
 #include "harness/base/pattern.h"
+#include "harness/base/stats.h"
+#include "harness/judge/gate.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -50,22 +52,31 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
                           list_some(there)));
 }
 
-/// The rows of one case and variant, by run.
-std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name) {
+/// What a run has of one case and variant.
+struct RunLevels {
+  std::vector<Level> levels;
+  std::string facts;  // of the case's data
+};
+std::map<int64_t, RunLevels> read_levels(Store& store, const Name& name) {
   Statement q(store.database(),
-              fmt::format("SELECT run_id, round, {} FROM result r JOIN process USING (process_id) "
-                          "JOIN run USING (run_id) WHERE case_id = ?1 AND variant = ?2 "
+              fmt::format("SELECT run_id, round, suite, facts, {} "
+                          "FROM result r JOIN process USING (process_id) "
+                          "JOIN run USING (run_id) JOIN run_case USING (run_id, case_id) "
+                          "WHERE case_id = ?1 AND variant = ?2 AND run.task = 'measure' "
                           "AND run.status = 'complete' "
                           "AND {} ORDER BY run_id, round, result_id",
                           columns_of<Result>("r"), kOfItsOwn));
   q.bind(name.case_id, name.variant);
   const Columns columns(q);
-  std::map<int64_t, std::vector<Level>> runs;
+  std::map<int64_t, RunLevels> runs;
   while (q.step()) {
-    runs[columns.integer("run_id")].push_back({.key = name.key,
-                                               .variant = name.variant,
-                                               .round = static_cast<int>(columns.integer("round")),
-                                               .result = columns.row<Result>()});
+    RunLevels& run = runs[columns.integer("run_id")];
+    run.facts = columns.text("facts");
+    run.levels.push_back({.key = name.key,
+                          .suite = columns.text("suite"),
+                          .variant = name.variant,
+                          .round = static_cast<int>(columns.integer("round")),
+                          .result = columns.row<Result>()});
   }
   return runs;
 }
@@ -73,11 +84,29 @@ std::map<int64_t, std::vector<Level>> read_levels(Store& store, const Name& name
 /// What must be equal for two points to compare.
 using Conditions = std::tuple<std::string, std::string, std::string, std::string, int>;
 
+StepPoint recorded(const RunInfo& run, const RunLevels& row, const Side& side) {
+  const auto sets = run.tags.find(kSetsTag);
+  std::vector<double> clocks;
+  for (const Level& level : row.levels) {
+    if (level.result.sm_mhz > 0) clocks.push_back(level.result.sm_mhz);
+  }
+  return {.code = side.code,
+          .commit = run.git_sha + (run.dirty ? "+dirty" : ""),
+          .suite = row.levels.front().suite,
+          .facts = row.facts == "{}" ? "" : row.facts,
+          .sets = sets == run.tags.end() ? "" : sets->second,
+          .yardstick = side.yardstick,
+          .device = run.device.uuid,
+          .driver = run.device.driver,
+          .sm_mhz = clocks.empty() ? 0 : median(clocks)};
+}
+
 /// Adds the series of one case and variant; `runs` remembers what was read of each run.
 void add_series(Store& store, const Name& name, const std::string& klass,
                 std::map<int64_t, RunInfo>& runs, std::vector<HistorySeries>& all) {
   std::map<Conditions, HistorySeries> found;
-  for (const auto& [id, levels] : read_levels(store, name)) {
+  for (const auto& [id, found_levels] : read_levels(store, name)) {
+    const std::vector<Level>& levels = found_levels.levels;
     if (runs.count(id) == 0) runs[id] = store.run_info(id);
     const RunInfo& run = runs[id];
     const bool host = run.device.backend == Backend::host;
@@ -92,7 +121,7 @@ void add_series(Store& store, const Name& name, const std::string& klass,
                 run.flush, run.protocol, run.device.backend, {},   {}};
     }
     series.points.push_back({id, run.started, run.label, run.device.uuid, run.git_sha, run.dirty,
-                             side.level, side.code});
+                             side.level, side.code, recorded(run, found_levels, side)});
   }
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
 }
@@ -104,6 +133,47 @@ void find_changes(HistorySeries& series, int last) {
   std::vector<double> logs;
   for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
   series.changes = change_points(logs);
+}
+
+/// The sides of runs that a step lies between, each read once.
+class SidesOfRuns {
+ public:
+  explicit SidesOfRuns(Store& store) : store_(store) {}
+  const Sides& of(int64_t run) {
+    const auto [sides, first] = sides_.try_emplace(run);
+    if (first) sides->second = collect(store_.levels(run));
+    return sides->second;
+  }
+
+ private:
+  Store& store_;
+  std::map<int64_t, Sides> sides_;
+};
+
+/// Logarithms of what rows of both runs changed by, but for one row and those whose code may have
+/// changed.
+std::vector<double> changes_of_unchanged(const Sides& before, const Sides& after,
+                                         const HistorySeries& but) {
+  std::vector<double> changes;
+  for (const auto& [id, head] : after) {
+    const auto base = before.find(id);
+    const bool itself = id.key == but.key && id.variant == but.variant;
+    if (itself || base == before.end() || !same_code(base->second, head)) continue;
+    if (!head.measured() || !base->second.measured() || head.judged != base->second.judged)
+      continue;
+    if (head.disturbed || base->second.disturbed || head.judged == Judged::is_yardstick) continue;
+    changes.push_back(head.level.mean_log - base->second.level.mean_log);
+  }
+  return changes;
+}
+
+void classify(HistorySeries& series, SidesOfRuns& sides) {
+  for (const ChangePoint& change : series.changes) {
+    const HistoryPoint &before = series.points[change.at - 1], &after = series.points[change.at];
+    series.steps.push_back(
+        classify_step({before.recorded, after.recorded, change.after - change.before,
+                       changes_of_unchanged(sides.of(before.run), sides.of(after.run), series)}));
+  }
 }
 
 std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
@@ -131,7 +201,11 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
-  for (HistorySeries& series : all) find_changes(series, query.last);
+  SidesOfRuns sides(store);
+  for (HistorySeries& series : all) {
+    find_changes(series, query.last);
+    classify(series, sides);
+  }
   return all;
 }
 

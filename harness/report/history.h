@@ -9,6 +9,7 @@
 #include "harness/base/change_points.h"
 #include "harness/base/table.h"
 #include "harness/judge/evidence.h"
+#include "harness/judge/step_class.h"
 #include "harness/report/page.h"
 #include "harness/store/store.h"
 
@@ -29,8 +30,9 @@ struct HistoryPoint {
   std::string uuid;  // of the device
   std::string git_sha;
   bool dirty = false;
-  Evidence level;    // microseconds on a GPU, ratios to the yardstick on a host
-  std::string code;  // hash of what was launched; empty: unknown
+  Evidence level;           // microseconds on a GPU, ratios to the yardstick on a host
+  std::string code;         // hash of what was launched; empty: unknown
+  StepPoint recorded = {};  // all that tells what a step is of
 };
 
 /// Points that compare: one row, measured in one way on one GPU. A host's ratios
@@ -41,8 +43,9 @@ struct HistorySeries {
   std::string timer, flush;
   int protocol = 0;
   Backend backend = Backend::cuda;
-  std::vector<HistoryPoint> points;  // by run
-  std::vector<ChangePoint> changes;  // of the logarithm of the level
+  std::vector<HistoryPoint> points;        // by run
+  std::vector<ChangePoint> changes;        // of the logarithm of the level
+  std::vector<ClassifiedStep> steps = {};  // what each change is of
 };
 
 /// Every series of the store that matches, from its complete runs; runs of a self-test that built
@@ -50,7 +53,8 @@ struct HistorySeries {
 /// Error(usage) for a bad pattern and Error(coverage) when nothing matches, saying what there is.
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
 
-/// A heading, a table and the changes with the two commits they lie between, for each series.
+/// A heading, a table and the changes with the two commits they lie between and what they are of, for
+/// each series.
 Page history_page(const std::vector<HistorySeries>& all);
 /// One row per point, with the columns that tell the series apart in front; for csv and json.
 Table history_table(const std::vector<HistorySeries>& all);

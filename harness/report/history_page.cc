@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "harness/report/history.h"
 
@@ -29,11 +30,12 @@ std::string code_text(const HistoryPoint& p, const HistoryPoint* before) {
   return p.code == before->code ? "same" : "changed";
 }
 
-const ChangePoint* change_at(const HistorySeries& series, size_t i) {
-  for (const ChangePoint& change : series.changes) {
-    if (change.at == i) return &change;
+/// The place of the change at a point among the changes; nothing where there is none.
+std::optional<size_t> change_at(const HistorySeries& series, size_t i) {
+  for (size_t c = 0; c < series.changes.size(); ++c) {
+    if (series.changes[c].at == i) return c;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::string size_of(const ChangePoint& change) {
@@ -43,7 +45,7 @@ std::string size_of(const ChangePoint& change) {
 std::vector<Table::Cell> cells_of(const HistorySeries& series, size_t i) {
   const HistoryPoint& p = series.points[i];
   const HistoryPoint* before = i > 0 ? &series.points[i - 1] : nullptr;
-  const ChangePoint* change = change_at(series, i);
+  const auto change = change_at(series, i);
   const bool spread = p.level.n > 1;
   return {{p.started},
           {run_name(p)},
@@ -54,12 +56,13 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, size_t i) {
           {fmt::format("{}", p.level.n), true},
           {code_text(p, before)},
           {before ? percent(std::expm1(p.level.mean_log - before->level.mean_log)) : "", true},
-          {change ? size_of(*change) : "", true}};
+          {change ? size_of(series.changes[*change]) : "", true},
+          {change ? name_of(series.steps[*change].kind) : ""}};
 }
 
 std::vector<std::string> columns_of(const std::string& level) {
-  return {"started", "run",       "device", "commit", level,
-          "sd %",    "processes", "code",   "change", "step"};
+  return {"started",   "run",  "device", "commit", level,  "sd %",
+          "processes", "code", "change", "step",   "class"};
 }
 
 const char* unit_of(const HistorySeries& series) {
@@ -68,11 +71,13 @@ const char* unit_of(const HistorySeries& series) {
 
 List changes(const HistorySeries& series) {
   List list;
-  for (const ChangePoint& c : series.changes) {
+  for (size_t i = 0; i < series.changes.size(); ++i) {
+    const ChangePoint& c = series.changes[i];
     const HistoryPoint &before = series.points[c.at - 1], &after = series.points[c.at];
-    list.items.push_back(
-        {plain(fmt::format("step of {} between {} (run {}) and {} (run {}), p = {:.2g}", size_of(c),
-                           commit(before), before.run, commit(after), after.run, c.p))});
+    const ClassifiedStep& step = series.steps[i];
+    list.items.push_back({plain(fmt::format(
+        "step of {} between {} (run {}) and {} (run {}), p = {:.2g}: {} ({})", size_of(c),
+        commit(before), before.run, commit(after), after.run, c.p, name_of(step.kind), step.why))});
   }
   return list;
 }

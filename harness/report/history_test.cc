@@ -50,6 +50,60 @@ TEST_F(HistoryTest, AStepIsReportedBetweenItsCommits) {
       << out_;
 }
 
+TEST_F(HistoryTest, AStepSaysWhatItIsOf) {
+  const auto us = [](int i) { return (i < 7 ? 10 : 12) * (1 + 0.001 * (i % 3)); };
+  add_runs(12, us);
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(says(": code (what is launched changed)\n")) << out_;
+  EXPECT_TRUE(says("| +20.0 % | code ")) << out_;
+}
+
+TEST_F(HistoryTest, RowsOfTheSameCodeThatMoveTogetherAreTheMachine) {
+  for (int i = 1; i <= 12; ++i) {
+    info_.git_sha = "c" + std::to_string(i);
+    add_run([&](Row& row, int) {
+      row.result.span_ns *= (i < 7 ? 1 : 1.2) * (1 + 0.001 * (i % 3));
+      row.result.code = "same";
+      return true;
+    });
+  }
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(says(": machine (3 other rows, whose code did not change, moved by +20.1 %)"))
+      << out_;
+}
+
+TEST_F(HistoryTest, AnotherDriverIsTheMachineAndOtherSetsAreTheBenchmark) {
+  const auto slower_from_the_seventh = [&](const std::function<void()>& change) {
+    fs::remove(db_);
+    const RunInfo first = info_;
+    for (int i = 1; i <= 12; ++i) {
+      if (i == 7) change();
+      add_run([&](Row& row, int) {
+        row.result.span_ns *= (i < 7 ? 1 : 1.2) * (1 + 0.001 * (i % 3));
+        row.result.code = "same";
+        return row.tokens == "8" && row.variant == "fused";
+      });
+    }
+    info_ = first;
+    const auto all = read({"tokens=8", "fused", "", 0});
+    EXPECT_EQ(all.at(0).steps.size(), 1u);
+    return std::string(name_of(all[0].steps.at(0).kind)) + ", " + all[0].steps[0].why;
+  };
+  EXPECT_EQ(slower_from_the_seventh([] {}), "noise, nothing that is recorded changed");
+  EXPECT_EQ(slower_from_the_seventh([&] { info_.device.driver = "590"; }),
+            "machine, driver 580 -> 590");
+  EXPECT_EQ(slower_from_the_seventh([&] { info_.tags[kSetsTag] = "2"; }),
+            "benchmark, problem sets all -> 2");
+}
+
+TEST_F(HistoryTest, ProfilingRunsAreNoPoints) {
+  add_run();
+  info_.task = "counters";
+  add_run();
+  info_.task = "measure";
+  EXPECT_EQ(read({"tokens=8", "fused", "", 0}).at(0).points.size(), 1u);
+}
+
 TEST_F(HistoryTest, LastIsTheNewest) {
   add_runs(3, [](int) { return 10.0; });
   EXPECT_EQ(history({"--case", "tokens=8", "--variant", "fused", "--last", "2", "--format", "csv"}),

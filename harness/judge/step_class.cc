@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/step_class.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/base/stats.h"
+#include "harness/judge/verdict.h"
+
+namespace moegate {
+namespace {
+
+bool both_known(const std::string& before, const std::string& after) {
+  return !before.empty() && !after.empty();
+}
+
+/// "suite a -> b" where both are known and differ.
+std::string other(const char* what, const std::string& before, const std::string& after) {
+  if (!both_known(before, after) || before == after) return "";
+  return fmt::format("{} {} -> {}", what, before, after);
+}
+
+std::string other_benchmark(const StepPoint& before, const StepPoint& after) {
+  if (before.sets != after.sets) {
+    const auto shown = [](const std::string& sets) { return sets.empty() ? "all" : sets; };
+    return fmt::format("problem sets {} -> {}", shown(before.sets), shown(after.sets));
+  }
+  std::string why = other("suite", before.suite, after.suite);
+  if (why.empty()) why = other("yardstick", before.yardstick, after.yardstick);
+  if (why.empty()) why = other("data", before.facts, after.facts);
+  return why;
+}
+
+std::string moved_alike(const StepQuestion& q) {
+  constexpr size_t kFewest = 3;
+  constexpr double kHalf = 0.5;
+  if (q.alike.size() < kFewest) return "";
+  const double moved = median(q.alike);
+  if (moved * q.step <= 0 || std::abs(moved) < kHalf * std::abs(q.step)) return "";
+  return fmt::format("{} other rows, whose code did not change, moved by {}", q.alike.size(),
+                     percent(std::expm1(moved)));
+}
+
+std::string other_code(const StepPoint& before, const StepPoint& after) {
+  if (both_known(before.code, after.code)) {
+    return before.code == after.code ? "" : "what is launched changed";
+  }
+  return other("commit", before.commit, after.commit).empty()
+             ? ""
+             : "the commit changed; what was launched is not known";
+}
+
+std::string other_machine(const StepPoint& before, const StepPoint& after) {
+  std::string why = other("driver", before.driver, after.driver);
+  if (why.empty()) why = other("device", before.device, after.device);
+  constexpr double kClock = 0.01;
+  const bool clocked = before.sm_mhz > 0 && after.sm_mhz > 0;
+  if (why.empty() && clocked && std::abs(after.sm_mhz / before.sm_mhz - 1) >= kClock) {
+    why = fmt::format("clock {:.0f} -> {:.0f} MHz", before.sm_mhz, after.sm_mhz);
+  }
+  return why;
+}
+
+}  // namespace
+
+const char* name_of(StepClass c) {
+  switch (c) {
+    case StepClass::code:
+      return "code";
+    case StepClass::benchmark:
+      return "benchmark";
+    case StepClass::machine:
+      return "machine";
+    case StepClass::noise:
+      return "noise";
+  }
+  return "?";
+}
+
+ClassifiedStep classify_step(const StepQuestion& q) {
+  std::string why = other_benchmark(q.before, q.after);
+  if (!why.empty()) return {StepClass::benchmark, why};
+  why = moved_alike(q);
+  if (!why.empty()) return {StepClass::machine, why};
+  why = other_code(q.before, q.after);
+  if (!why.empty()) return {StepClass::code, why};
+  why = other_machine(q.before, q.after);
+  if (!why.empty()) return {StepClass::machine, why};
+  return {StepClass::noise, "nothing that is recorded changed"};
+}
+
+}  // namespace moegate

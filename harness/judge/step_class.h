@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step in a row's history is of: its code, the benchmark, the machine, or nothing that is known.
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+enum class StepClass { code, benchmark, machine, noise };
+const char* name_of(StepClass c);
+
+/// What a run recorded beside a row's level; empty or 0: unknown.
+struct StepPoint {
+  std::string code;    // hash of what was launched
+  std::string commit;  // and whether it was dirty
+  std::string suite;
+  std::string facts;      // of the case's data, as text
+  std::string sets;       // tag kSetsTag
+  std::string yardstick;  // what ratios are to, with its code
+  std::string device, driver;
+  double sm_mhz = 0;
+};
+
+/// The two runs around a step.
+struct StepQuestion {
+  StepPoint before, after;
+  double step = 0;  // logarithm of after over before
+  std::vector<double>
+      alike{};  // logarithms of what other rows changed by whose code did not change
+};
+
+struct ClassifiedStep {
+  StepClass kind = StepClass::noise;
+  std::string why;  // a clause
+};
+
+/// In this order: what was compared changed; rows of unchanged code moved alike (half as far at least, in
+/// the median of three or more); the row's code changed; device, driver or clock changed; nothing did.
+ClassifiedStep classify_step(const StepQuestion& question);
+
+}  // namespace moegate
