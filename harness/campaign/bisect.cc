@@ -6,9 +6,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
@@ -116,7 +119,52 @@ std::string candidates(const std::string& log) {
   return list;
 }
 
+/// The A/Bs that are started while it lives ask of no row, or of every row, why it differs. By the
+/// environment: the judge is the good commit's and may not know the flag.
+class AskWhy {
+ public:
+  explicit AskWhy(const char* mode) { setenv("MOEGATE_WHY", mode, 1); }
+  ~AskWhy() { unsetenv("MOEGATE_WHY"); }
+  AskWhy(const AskWhy&) = delete;
+  AskWhy& operator=(const AskWhy&) = delete;
+};
+
+/// An A/B of the commit against its parent, which asks why.
+std::string why_of(const std::string& root, const BisectQuery& query, const Words& ab,
+                   const std::string& commit) {
+  const std::string verdict =
+      (cache_of_repository(root) / fmt::format("why-{}.json", getpid())).string();
+  const AskWhy ask("all");
+  const std::string parent = git(root, {"rev-parse", commit + "^"}).out;
+  const Words command = joined(joined(ab, {parent, commit}), query.ab_flags);
+  const int exit = run_interruptible(joined(command, {"--verdict", verdict}));
+  std::error_code ignored;
+  const std::string causes = fs::exists(verdict, ignored) ? causes_in(read_file(verdict)) : "";
+  fs::remove(verdict, ignored);
+  if (!causes.empty()) return causes;
+  return fmt::format("not known: an A/B of the commit and its parent exited {} without a cause\n",
+                     exit);
+}
+
 }  // namespace
+
+std::string causes_in(const std::string& verdict) {
+  using Json = nlohmann::json;
+  const Json json = Json::parse(verdict, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("cases") || !json["cases"].is_array()) return "";
+  const auto text = [](const Json& object, const char* name) {
+    const bool there = object.is_object() && object.contains(name) && object[name].is_string();
+    return there ? object[name].get<std::string>() : "";
+  };
+  std::string lines;
+  for (const Json& row : json["cases"]) {
+    if (!row.is_object() || !row.contains("cause")) continue;
+    const std::string sentence = text(row["cause"], "sentence");
+    if (sentence.empty()) continue;
+    lines += fmt::format("{} {}: {}\n", text(row, "key"), text(row, "variant"), sentence);
+  }
+  return lines;
+}
 
 int bisect_code(int exit) {
   switch (static_cast<Exit>(exit)) {
@@ -151,6 +199,8 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   const Words ab = find_ab(root, query);
 
   const InterruptGuard guard;
+  std::optional<AskWhy> ask(std::in_place,
+                            "off");  // of every step: that would take longer than it does
   expect_regression(query, ab, good, bad);
   const Worktree worktree(root, bad);
   const Finished started = git(worktree.path(), {"bisect", "start", bad, good, "--"});
@@ -171,8 +221,10 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
                                                 left));
   }
   const std::string first = git(worktree.path(), {"rev-parse", "refs/bisect/bad"}).out;
+  ask.reset();
   return {git(root, {"show", "-s", "--format=%H %s", first}).out,
-          git(root, {"show", "-s", "--format=%an, %ad", "--date=iso", first}).out, log};
+          git(root, {"show", "-s", "--format=%an, %ad", "--date=iso", first}).out, log,
+          query.why ? why_of(root, query, ab, first) : ""};
 }
 
 }  // namespace moegate

@@ -13,12 +13,14 @@ struct BisectQuery {
   std::string repo;                   // empty: the one around the current folder
   std::vector<std::string> ab;        // command; empty: ci/ab of the repository
   std::vector<std::string> ab_flags;  // after its two commits
+  bool why = false;                   // ask at the end why the commit is slower than its parent
 };
 
 struct Culprit {
   std::string commit;   // hash and subject
   std::string details;  // author and date
   std::string log;      // of git bisect
+  std::string why;      // a line for each case, or why it is not known; empty where nobody asked
 };
 
 constexpr int kBisectGiveUp = 128;  // git bisect run stops
@@ -26,6 +28,10 @@ constexpr int kBisectGiveUp = 128;  // git bisect run stops
 /// What `git bisect run` is told for an exit code of the A/B (README.md): 0 good, 1 bad, 125 cannot
 /// be tested (it does not build, crashes, or is inconclusive), 128 give up.
 int bisect_code(int exit);
+
+/// "case variant: sentence", a line for each row of a verdict.json that states its cause; empty where none
+/// does, or the text is no verdict.
+std::string causes_in(const std::string& verdict);
 
 /// Bisects in a worktree of its own in the user's cache; the user's checkout, index and branches are
 /// not touched, and the worktree is removed on every way out. `step`: a command that is run in the

@@ -15,5 +15,17 @@ TEST(Bisect, ExitCodesOfTheGateForGit) {
     EXPECT_EQ(bisect_code(fatal), 128) << fatal;
 }
 
+TEST(Bisect, CausesOfAVerdict) {
+  EXPECT_EQ(causes_in(R"({"cases": [
+      {"key": "op/tokens=8", "variant": "fused", "cause": {"kind": "work", "sentence": "more bytes"}},
+      {"key": "op/tokens=8", "variant": "plain"},
+      {"key": "op/tokens=9", "variant": "fused", "cause": {"sentence": "spills"}}]})"),
+            "op/tokens=8 fused: more bytes\nop/tokens=9 fused: spills\n");
+  for (const char* none :
+       {"", "{", "[]", "{}", R"({"cases": 1})", R"({"cases": [1, {"cause": 2}]})"}) {
+    EXPECT_EQ(causes_in(none), "") << none;
+  }
+}
+
 }  // namespace
 }  // namespace moegate

@@ -30,10 +30,12 @@ struct BisectFlags {
   std::optional<std::string> repo, build;
   std::vector<std::string> suites, kernels;
   std::optional<int> rounds;
+  WhyMode why = WhyMode::automatic;
 };
 
 po::options_description bisect_flags(BisectFlags& typed) {
   po::options_description flags("Options");
+  const auto why = [&](const std::string& mode) { typed.why = parse_why(mode); };
   flags.add_options()  //
       ("case", into(typed.cases)->value_name("REGEX"),
        "the cases that became slower, by key; best a single one")                       //
@@ -54,7 +56,11 @@ po::options_description bisect_flags(BisectFlags& typed) {
       ("build", into(typed.build)->value_name("CMD"),
        "with --repo: builds a checkout, in its folder")  //
       ("ab", po::value(&typed.ab)->default_value("")->value_name("PATH"),
-       "script that compares two commits (default: ci/ab of the repository)");
+       "script that compares two commits (default: ci/ab of the repository)")  //
+      ("why", po::value<std::string>()->notifier(why)->default_value("auto")->value_name("W"),
+       "at the end, compare the commit with its parent once more and say why it is slower: auto "
+       "(on "
+       "a GPU), off or all");
   return flags;
 }
 
@@ -114,6 +120,9 @@ std::optional<BisectQuery> read_bisect(const Args& args) {
   query.good = required(typed.good, "good");
   query.bad = typed.bad;
   if (!typed.ab.empty()) query.ab = {typed.ab};
+  query.why =
+      typed.why == WhyMode::all || (typed.why == WhyMode::automatic &&
+                                    backend_of(typed.device.value_or("auto")) == Backend::cuda);
   if (typed.repo) add_repository(typed, query);
   return query;
 }
@@ -125,8 +134,9 @@ int cmd_bisect(const Args& args) {
   if (!query) return 0;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Culprit culprit = bisect(*query, {self, "bisect-step"});
-  fmt::print("{}", printable(fmt::format("first bad commit: {}\n{}\n\n{}\n", culprit.commit,
-                                         culprit.details, culprit.log)));
+  const std::string why = culprit.why.empty() ? "" : "\nwhy:\n" + culprit.why;
+  fmt::print("{}", printable(fmt::format("first bad commit: {}\n{}\n{}\n{}\n", culprit.commit,
+                                         culprit.details, why, culprit.log)));
   return 0;
 }
 

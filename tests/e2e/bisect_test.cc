@@ -85,6 +85,28 @@ TEST_F(BisectTest, FindsTheCommit) {
   EXPECT_EQ(read("environment"), "") << "the builds of an A/B are in other worktrees";
 }
 
+TEST_F(BisectTest, AsksAtTheEndWhyTheCommitIsSlower) {
+  write("fake_ab", R"sh(#!/bin/sh
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+echo "$MOEGATE_WHY $(git show "$1:name") $(git show "$2:name")" >>"$root/../asked"
+code=$(git show "$2:code")
+while [ $# -gt 0 ]; do
+  [ "$1" = --verdict ] && echo '{"cases": [{"key": "op/tokens=8", "variant": "fused",
+    "cause": {"sentence": "DRAM bytes read +12 %"}}]}' >"$2"
+  shift
+done
+exit "$code"
+)sh");
+  make_repository({"0", "0", "10", "10"});
+  const Outcome found = bisect(std::string(kCase) + "--good c1 --device host --why all");
+  EXPECT_EQ(found.exit, 0) << found.err;
+  EXPECT_NE(found.out.find("\nwhy:\nop/tokens=8 fused: DRAM bytes read +12 %\n"), std::string::npos)
+      << found.out;
+  EXPECT_EQ(read("asked"), "off c1 c4\noff c1 c2\noff c1 c3\nall c2 c3\n");
+  expect_clean();
+}
+
 TEST_F(BisectTest, InsideAHookItBisectsInItsOwnWorktreeToo) {
   make_repository({"0", "0", "10"});
   const Outcome found =
