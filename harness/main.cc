@@ -41,6 +41,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"report", cmd_report, "print a table of a run"},
     {"resources", cmd_resources, "registers, spills, blocks per SM of every kernel; needs no GPU"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
+    {"pages", cmd_pages, "a store as pages for a browser, with charts"},
     {"export", cmd_export, "a run's results as traces of FlashInfer-Bench"},
     {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
     {"prune", cmd_prune, "make a store smaller: old runs without their samples"},

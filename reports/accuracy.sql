@@ -19,6 +19,6 @@ SELECT section AS model,
        max(a.why) AS why
 FROM accuracy a JOIN result r USING (result_id) JOIN process p USING (process_id)
 JOIN bench_case USING (case_id) JOIN run_case rc USING (run_id, case_id)
-WHERE run_id = :run
+WHERE run_id = :run AND (:op IS NULL OR op = :op)
 GROUP BY case_id, variant, output
 ORDER BY min(a.ok), suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, output

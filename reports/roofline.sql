@@ -7,7 +7,7 @@ WITH roofline AS (
   SELECT cell.*, bandwidth, rate, flops, read_bytes, write_bytes, key,
          max(memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth), coalesce(products_ns(flops, rate), 0)) AS floor_ns
   FROM cell JOIN bench_case USING (case_id) JOIN ceilings USING (run_id)
-  WHERE run_id = :run
+  WHERE run_id = :run AND (:op IS NULL OR cell.op = :op)
 )
 SELECT section AS model,
        key AS "case",

@@ -7,7 +7,7 @@
 -- ratios to the yardstick), so it needs two processes. ~ stands where the interval includes 1 or does not exist.
 -- other: the remaining parameters that vary within this model and run.
 WITH measured AS (
-  SELECT case_id, op, variant, round, path, span_ns, judged FROM level WHERE run_id = :run
+  SELECT case_id, op, variant, round, path, span_ns, judged FROM level WHERE run_id = :run AND (:op IS NULL OR op = :op)
 ), stated AS (
   SELECT op, rank, variant AS before, after FROM before WHERE run_id = :run
 ), compared AS (  -- before is that of the lowest rank

@@ -14,6 +14,7 @@ struct Table {
     bool number = false;  // right-aligned in markdown, unquoted in JSON
     bool bold = false;    // in markdown
     std::string mark;     // a sign that follows the text: after its bold in markdown, "x ⚠"
+    std::string link;     // page of a site that the cell leads to (report/site.h); elsewhere unused
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;

@@ -95,7 +95,7 @@ int cmd_report(const Args& args) {
   if (!command) return 0;
   const auto sql = find_report(command->name);
   Store store = Store::open(command->db, Store::Mode::read);
-  Table table = run_report(store, sql, store.find_run(command->run));
+  Table table = run_report(store, sql, {store.find_run(command->run)});
   keep_matching(table, *command);
   if (!command->sort.empty()) sort_by(table, command->sort);
   if (!command->columns.empty()) table = only_columns(table, command->columns);

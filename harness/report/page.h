@@ -18,6 +18,7 @@ struct Span {
   std::string text;
   bool code = false;
   bool bold = false;
+  std::string link;  // page of a site that it leads to (site.h); elsewhere unused
 };
 using Line = std::vector<Span>;
 
@@ -29,6 +30,9 @@ inline Span bold(std::string text) {
 }
 inline Span code(std::string text) {
   return {.text = std::move(text), .code = true};
+}
+inline Span linked(std::string text, std::string page) {
+  return {.text = std::move(text), .link = std::move(page)};
 }
 
 struct Heading {
@@ -57,7 +61,15 @@ struct Commands {
   std::vector<Command> all;
 };
 
-using Block = std::variant<Heading, Paragraph, List, Rows, Commands>;
+/// A table that is drawn where one can draw, and is a table elsewhere.
+struct Chart {
+  std::string file;   // its specification (chart_file.h)
+  std::string title;  // says what is better
+  Table table;
+  std::vector<std::pair<std::string, std::string>> signals;  // of the file, with their values
+};
+
+using Block = std::variant<Heading, Paragraph, List, Rows, Commands, Chart>;
 
 /// Blocks that stay or go together. Where the space is too short, the last rows or items of its
 /// first table or list go before the section does.

@@ -101,6 +101,9 @@ class Writer {
     }
     return text;
   }
+  std::string operator()(const Chart& chart) {
+    return markdown_escaped(chart.title) + "\n\n" + render(chart.table, Format::md);
+  }
 
  private:
   size_t take(size_t rows) {

@@ -38,11 +38,18 @@ Table::Cell cell(const Statement& q, int i) {
   return {fmt::format("{:.6g}", value), true};
 }
 
-Table rows_of(Statement& q, const fs::path& sql, int64_t run) {
+void bind(Statement& q, const ReportArgs& about) {
+  q.bind_named(":run", about.run);
+  if (about.op) q.bind_named(":op", *about.op);
+  if (about.key) q.bind_named(":case", *about.key);
+  if (about.variant) q.bind_named(":variant", *about.variant);
+}
+
+Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
   if (!q.readonly() || q.columns() == 0) {
     usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
   }
-  q.bind_named(":run", run);
+  bind(q, about);
   Table table;
   for (int i = 0; i < q.columns(); ++i) {
     table.columns.push_back(q.column_name(i));
@@ -78,14 +85,14 @@ fs::path find_report(const std::string& name) {
               did_you_mean(name, known), folder.string(), fmt::join(known, ", "));
 }
 
-Table run_report(Store& store, const fs::path& sql, int64_t run) {
+Table run_report(Store& store, const fs::path& sql, const ReportArgs& about) {
   const std::string text = read_file(sql, kLongestReport);
   add_sql_functions(store.database());
   sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
   const TimeLimit limit(store.database(), kLongestSeconds);
   try {
     Statement q(store.database(), text);
-    return rows_of(q, sql, run);
+    return rows_of(q, sql, about);
   } catch (const Error& e) {
     const auto* failed = dynamic_cast<const SqlError*>(&e);
     if (e.code() == Exit::usage || (failed && !failed->is_about_sql())) throw;
@@ -95,6 +102,13 @@ Table run_report(Store& store, const fs::path& sql, int64_t run) {
     }
     usage_error("{}: {}", sql.string(), e.what());
   }
+}
+
+std::string title_of_report(const fs::path& sql) {
+  constexpr std::string_view kMark = "-- title: ";
+  const std::string text = read_file(sql, kLongestReport);
+  if (!text.starts_with(kMark)) return "";
+  return text.substr(kMark.size(), text.find('\n') - kMark.size());
 }
 
 }  // namespace moegate

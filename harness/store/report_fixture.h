@@ -278,7 +278,7 @@ class ReportTest : public ::testing::Test {
 
   Table report(const std::string& name, int64_t run = 1) {
     Store store = Store::open(db_, Store::Mode::read);
-    return run_report(store, find_report(name), run);
+    return run_report(store, find_report(name), {run});
   }
   std::string at(const Table& table, size_t row, const std::string& column) {
     for (size_t i = 0; i < table.columns.size(); ++i) {

@@ -6,8 +6,10 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/store/query_report.h"
 #include "harness/values/occupancy.h"
@@ -152,6 +154,19 @@ void blocks_on_sm(sqlite3_context* context, int count, sqlite3_value** values) {
   sqlite3_result_int(context, *blocks);
 }
 
+/// A quantile of spans as the table sample holds them: little-endian f32, ns. NULL for none.
+void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+  std::vector<float> spans(bytes / sizeof(float));
+  if (spans.empty()) return sqlite3_result_null(context);
+  std::memcpy(spans.data(), sqlite3_value_blob(values[0]), spans.size() * sizeof(float));
+  const double share = std::clamp(sqlite3_value_double(values[1]), 0.0, 1.0);
+  const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(spans.size() - 1) + 0.5);
+  std::nth_element(spans.begin(), spans.begin() + at, spans.end());
+  answer(context, spans[static_cast<size_t>(at)]);
+}
+
 using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
 struct Scalar {
   const char* name;
@@ -167,6 +182,7 @@ constexpr std::array kScalars = {
     Scalar{"interval_text", 3, interval_text},
     Scalar{"extent_size", 1, size_of_extent},
     Scalar{"blocks_per_sm", 4, blocks_on_sm},
+    Scalar{"span_quantile", 2, span_quantile},
 };
 struct Aggregate {
   const char* name;

@@ -99,6 +99,13 @@ bool Statement::bind_named(const char* name, int64_t value) {
   return true;
 }
 
+bool Statement::bind_named(const char* name, std::string_view value) {
+  const int i = sqlite3_bind_parameter_index(statement_.get(), name);
+  if (i == 0) return false;
+  bind_one(i, value);
+  return true;
+}
+
 bool Statement::readonly() const {
   return sqlite3_stmt_readonly(statement_.get()) != 0;
 }

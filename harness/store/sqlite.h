@@ -50,6 +50,7 @@ class Statement {
   }
   /// Binds a parameter written :name; false when the statement has none of that name.
   bool bind_named(const char* name, int64_t value);
+  bool bind_named(const char* name, std::string_view value);
   bool readonly() const;
   bool step();  // true while there is a row
   void run();   // steps to the end and resets

@@ -50,7 +50,7 @@ void read_all(const std::string& path) {
   store.levels(info.id);
   store.done(info.id);
   static const auto report = find_report("latency");
-  render(run_report(store, report, info.id), Format::json);
+  render(run_report(store, report, {info.id}), Format::json);
 }
 
 }  // namespace

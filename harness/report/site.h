@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store as pages to look at: which there are, and what each says. site_files.h writes them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/report/page.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+
+struct SiteOptions {
+  std::string db;                    // as commands to repeat name it
+  std::string since;                 // UTC, ISO 8601: runs that began later; empty: all
+  std::vector<std::string> reports;  // further reports, as find_report() takes them
+};
+
+/// A page with its name, which is what links lead to: "start", "night=12",
+/// "operator=topk_sort&run=12", "case=KEY&variant=V", "report=speedup&run=12", "pull-requests".
+struct SitePage {
+  std::string id, title;
+  std::function<Page()> make;
+};
+
+/// Every page of the store's complete runs, the start first. They read the store when they are
+/// made, and may not outlive it. Throws Error(coverage) when no run is complete.
+std::vector<SitePage> site_pages(Store& store, const SiteOptions& options);
+
+}  // namespace moegate

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of a run, or of an A/B by its head: verdicts, waivers, machine, coverage.
+#include <fmt/format.h>
+
+#include "harness/judge/waivers.h"
+#include "harness/report/gate_report.h"
+#include "harness/report/site_parts.h"
+
+namespace moegate {
+namespace {
+
+std::string day_text(std::chrono::sys_days day) {
+  const std::chrono::year_month_day date = day;
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+Table waivers_table(const std::string& klass) {
+  Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
+  for (const Waiver& waiver : waivers_of_home()) {
+    if (waiver.klass != klass) continue;
+    table.rows.push_back({{waiver.id},
+                          {day_text(waiver.expires)},
+                          {waiver.owner},
+                          {waiver.reason},
+                          {waiver.issue}});
+  }
+  return table;
+}
+
+Table machine_table(Site& site, const SiteRun& run) {
+  const RunInfo& info = run.info;
+  const DeviceFacts& device = info.device;
+  Table table{{"what", "value"}, {}};
+  const auto add = [&](const char* what, const std::string& value) {
+    if (!value.empty()) table.rows.push_back({{what}, {value}});
+  };
+  add("device", device.name);
+  add("class", device.klass);
+  add("uuid", device.uuid);
+  add("driver", device.driver);
+  add("host", info.host);
+  add("commit", info.git_sha.empty() ? "unknown" : info.git_sha + (info.dirty ? " DIRTY" : ""));
+  add("build", info.build);
+  add("protocol", std::to_string(info.protocol));
+  add("timer", info.timer);
+  add("flush", info.flush);
+  add("rounds", std::to_string(info.rounds));
+  const std::string throttle = throttle_summary(site.store, info.id);
+  add("clocks throttled", throttle.empty() ? "not seen" : throttle);
+  add("started", info.started);
+  add("finished", info.finished);
+  return table;
+}
+
+}  // namespace
+
+Page night_page_of(Site& site, const SiteRun& run, bool whole) {
+  Page page;
+  Line line = health_of(run);
+  line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
+                                   commit_of(run.info), minute_of(run.info.started))));
+  page.sections.push_back({0, {Paragraph{{line}}}});
+  // An older night shows what was not well: the rest is the store's.
+  const std::string list = run.judged() ? (whole ? "night" : "older-night") : "run";
+  for (const std::string& report : reports_of(list))
+    add_report(page, site, report, {run.info.id});
+  Table waivers = waivers_table(run.info.device.klass);
+  if (!waivers.rows.empty())
+    page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
+  page.sections.push_back({0,
+                           {Heading{"Machine and program"}, Rows{machine_table(site, run)},
+                            Commands{{{"To repeat", run.info.command}}}}});
+  return page;
+}
+
+}  // namespace moegate

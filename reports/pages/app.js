@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which page is shown: the one that the address names after '#', with the state of its tables after '?'.
+// Pages that are not in the document are in data/N.js, loaded when they are opened.
+
+var site = JSON.parse(document.getElementById("data").textContent);
+var pages = new Map(Object.entries(site.pages));
+var loading = new Map();  // number of a file -> promise
+var main = document.getElementById("main");
+var drawn = 0;  // number of the newest call of show()
+
+window.moegatePart = function (number, part) {
+  Object.entries(part).forEach(function (entry) { pages.set(entry[0], entry[1]); });
+};
+
+// FNV-1a, as site_files.cc has it.
+function hashOf(id) {
+  var hash = 2166136261;
+  new TextEncoder().encode(id).forEach(function (byte) { hash = Math.imul(hash ^ byte, 16777619); });
+  return hash >>> 0;
+}
+
+function loadScript(address) {
+  return new Promise(function (resolve, reject) {
+    var script = document.createElement("script");
+    script.src = address;
+    script.onload = resolve;
+    script.onerror = function () { reject(new Error(address + " cannot be read")); };
+    document.head.append(script);
+  });
+}
+
+function load(id) {
+  if (pages.has(id) || site.files === 0) return Promise.resolve();
+  var number = hashOf(id) % site.files;
+  if (!loading.has(number)) loading.set(number, loadScript("data/" + number + ".js"));
+  return loading.get(number).catch(function () { loading.delete(number); });
+}
+
+function loadVega() {
+  if (window.moegateVega) return Promise.resolve(window.moegateVega);
+  if (site.vega) return Promise.reject(new Error("No charts: " + site.vega));
+  if (!loading.has("vega")) loading.set("vega", loadScript("vega.js"));
+  return loading.get("vega").then(function () { return window.moegateVega; });
+}
+
+function addressOf(id, state) {
+  var query = state ? state.toString() : "";
+  var name = encodeURIComponent(id).replace(/%3D/g, "=").replace(/%2C/g, ",").replace(/%2F/g, "/")
+    .replace(/%26/g, "&").replace(/%3A/g, ":");
+  return "#" + name + (query ? "?" + query : "");
+}
+
+// {id, state} of the address.
+function place() {
+  var text = location.hash.slice(1) || "start";
+  var at = text.indexOf("?");
+  var id = at < 0 ? text : text.slice(0, at);
+  try { id = decodeURIComponent(id); } catch (error) { /* it is shown as it is */ }
+  return {id: id, state: new URLSearchParams(at < 0 ? "" : text.slice(at + 1))};
+}
+
+// Keeps what a reader chose in the address, so that it can be sent to somebody.
+function remember(state) {
+  history.replaceState(null, "", addressOf(place().id, state));
+}
+
+function show(focus) {
+  var here = place(), call = ++drawn;
+  if (here.id === "main") return;  // the link to the content
+  return load(here.id).then(function () {
+    if (call !== drawn) return;
+    var page = pages.get(here.id);
+    main.replaceChildren();
+    if (page) {
+      document.title = page.title + " - moegate";
+      drawPage(main, page, here.state);
+    } else {
+      document.title = "Not here - moegate";
+      main.append(make("h1", {}, "Not here"),
+                  make("p", {}, "These pages have none called " + here.id + ". "));
+    }
+    main.dataset.page = here.id;
+    if (focus) { main.focus(); window.scrollTo(0, 0); }
+  });
+}
+
+window.addEventListener("hashchange", function () { show(true); });
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { show(false); });
+if (site.files === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
+show(false);

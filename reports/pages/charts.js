@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charts: Vega specifications whose data set "table" gets the rows of a block's table. The same functions draw a page
+// and, in svg.js, a file.
+
+// Rows as Vega takes them: an object for each, by the names of the columns.
+function chartRows(table) {
+  return table.rows.map(function (row, index) {
+    var datum = {index: index};
+    row.forEach(function (cell, i) {
+      var object = cell !== null && typeof cell === "object";
+      var text = object ? cell.t : cell;
+      var number = object && cell.n === 1 && text !== "" && isFinite(text);
+      datum[table.columns[i]] = number ? Number(text) : text;
+      if (object && cell.l) datum.page = cell.l;
+    });
+    return datum;
+  });
+}
+
+// How charts look, from a map of the colours that style.css names.
+function chartConfig(colour) {
+  var text = {labelColor: colour("quiet"), titleColor: colour("ink"), labelFontSize: 11, titleFontSize: 12,
+    titleFontWeight: 600, labelFont: "system-ui, sans-serif", titleFont: "system-ui, sans-serif"};
+  var categories = [0, 1, 2, 3, 4, 5, 6, 7].map(function (i) { return colour("c" + i); });
+  return {
+    background: null,
+    axis: Object.assign({gridColor: colour("grid"), domainColor: colour("line"), tickColor: colour("line"),
+      labelOverlap: true, labelLimit: 260}, text),
+    legend: Object.assign({symbolStrokeWidth: 2, orient: "top", columns: 4, labelLimit: 240}, text),
+    title: {color: colour("ink"), font: "system-ui, sans-serif", fontSize: 12, anchor: "start"},
+    text: {fill: colour("ink"), font: "system-ui, sans-serif", fontSize: 11},
+    symbol: {size: 50},
+    range: {category: categories, symbol: ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
+      "triangle-right", "triangle-left"]}
+  };
+}
+
+// The specification with its rows, signals and width.
+function chartSpec(spec, block, width, colour) {
+  var whole = JSON.parse(JSON.stringify(spec));
+  var values = Object.assign({ink: colour("ink"), quiet: colour("quiet"), accent: colour("c0"), second: colour("c1"),
+    third: colour("c2"), paper: colour("paper"), bad: colour("bad"), good: colour("good"), line: colour("line")},
+    block.signals);
+  whole.signals = (whole.signals || []).filter(function (signal) { return !(signal.name in values); });
+  Object.entries(values).forEach(function (entry) {
+    whole.signals.push({name: entry[0], value: entry[1]});
+  });
+  whole.signals.push({name: "at", value: -1});  // index of the row that the keyboard is at
+  whole.width = width;
+  whole.description = block.title;
+  whole.data = (whole.data || []).map(function (set) {
+    return set.name === "table" ? Object.assign({}, set, {values: chartRows(block.t)}) : set;
+  });
+  return whole;
+}
+
+function drawView(vega, block, element, width, renderer) {
+  var styles = getComputedStyle(document.documentElement);
+  var colour = function (name) { return styles.getPropertyValue("--" + name).trim(); };
+  var spec = chartSpec(site.charts[block.c], block, width, colour);
+  var view = new vega.View(vega.parse(spec, chartConfig(colour), {ast: true}),
+    {expr: vega.expressionInterpreter, renderer: renderer, container: element, hover: true});
+  return view.runAsync();
+}
+
+function describeRow(table, i) {
+  return table.columns.map(function (column, c) { return column + ": " + textOf(table.rows[i][c]); })
+    .filter(function (text) { return !text.endsWith(": "); }).join(", ");
+}
+
+// Arrow keys walk over the rows, Enter opens the page that a row leads to.
+function walkRows(figure, block, reads, view) {
+  var at = -1;
+  function go(i) {
+    at = Math.max(0, Math.min(block.t.rows.length - 1, i));
+    reads.textContent = describeRow(block.t, at);
+    view.signal("at", at).runAsync();
+  }
+  function open(i) {
+    var page = chartRows({columns: block.t.columns, rows: [block.t.rows[i]]})[0].page;
+    if (page) location.hash = addressOf(page);
+  }
+  figure.addEventListener("keydown", function (event) {
+    var step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (step) go(at + step);
+    else if (event.key === "Home") go(0);
+    else if (event.key === "End") go(block.t.rows.length - 1);
+    else if (event.key === "Enter" && at >= 0) open(at);
+    else return;
+    event.preventDefault();
+  });
+  view.addEventListener("mousemove", function (event, item) {
+    if (item && item.datum && item.datum.index >= 0) reads.textContent = describeRow(block.t, item.datum.index);
+  });
+  view.addEventListener("click", function (event, item) {
+    if (item && item.datum && item.datum.index >= 0) open(item.datum.index);
+  });
+}
+
+function drawChart(block, context) {
+  var box = make("div", {class: "chart", "data-chart": block.c});
+  var figure = make("figure", {});
+  var plot = make("div", {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
+    "aria-label": block.title + ". Arrow keys read the " + block.t.rows.length + " rows, Enter opens one."});
+  var reads = make("div", {class: "reads", "aria-live": "polite"});
+  figure.append(make("figcaption", {}, block.title), plot, reads);
+  var details = make("details", {});
+  details.append(make("summary", {}, "The table of this chart (" + block.t.rows.length + " rows)"),
+    drawTable(block.t, context));
+  box.append(figure, details);
+  loadVega().then(function (vega) {
+    if (!box.isConnected) return null;
+    return drawView(vega, block, plot, Math.max(280, plot.clientWidth - 4), "svg").then(function (view) {
+      walkRows(plot, block, reads, view);
+      box.dataset.drawn = "yes";
+    });
+  }).catch(function (error) {
+    plot.replaceChildren(make("p", {class: "note"}, String(error.message || error)));
+    details.open = true;
+    box.dataset.drawn = "no";
+    console.warn(error);
+  });
+  window.addEventListener("beforeprint", function () { details.open = true; });
+  return box;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// node svg.js VEGA JOB: draws {spec, title, table} of the file JOB as SVG on standard output, on white.
+"use strict";
+const fs = require("fs"), path = require("path");
+const read = (name) => fs.readFileSync(name, "utf8");
+const load = (text, what) => new Function(text + "\nreturn " + what + ";")();
+
+const vega = load(read(process.argv[2]), "moegateVega");
+const {chartSpec, chartConfig} = load(read(path.join(__dirname, "charts.js")), "{chartSpec, chartConfig}");
+const job = JSON.parse(read(process.argv[3]));
+
+const light = /:root \{([^}]*)\}/.exec(read(path.join(__dirname, "style.css")))[1];
+const colours = new Map(Array.from(light.matchAll(/--(\w+): *(#\w+)/g), (match) => [match[1], match[2]]));
+const colour = (name) => colours.get(name);
+
+const width = job.spec.width || 760;
+const block = {title: job.title, t: job.table, signals: {}};
+const spec = chartSpec(job.spec, block, width, colour);
+spec.padding = 12;
+spec.title = job.spec.title || job.title;
+const config = Object.assign(chartConfig(colour), {background: colour("paper")});
+new vega.View(vega.parse(spec, config, {ast: true}), {expr: vega.expressionInterpreter, renderer: "none"})
+  .toSVG().then((svg) => process.stdout.write(svg + "\n"), (error) => {
+    console.error(String(error));
+    process.exit(1);
+  });

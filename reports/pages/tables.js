@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that sort by a click on a column's name and show the rows that a reader asks for. What is chosen is in
+// the address: N.q text, N.s column to sort by ('-' in front: descending), N.f.COLUMN value, of table N.
+
+var shownRows = 200;    // at first
+var chosenColumns = ["outcome", "status", "operator", "model", "variant", "device"];
+
+function textOf(cell) {
+  if (cell === null || typeof cell !== "object") return String(cell);
+  return cell.m ? cell.t + " " + cell.m : cell.t;
+}
+
+function isNumber(cell) { return typeof cell === "number" || (typeof cell === "object" && cell.n === 1); }
+
+// What a cell is sorted by: "+1.2 %" by 1.2, nothing last.
+function sortKey(cell) {
+  if (typeof cell === "number") return cell;
+  return cell.n ? parseFloat(cell.t) : textOf(cell);
+}
+
+function compareCells(a, b) {
+  var x = sortKey(a), y = sortKey(b);
+  if (typeof x === "number" && typeof y === "number") {
+    if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
+    return x - y;
+  }
+  return textOf(a).localeCompare(textOf(b), "en", {numeric: true});
+}
+
+// A long name may go on in the next line after a comma or a slash.
+function breakable(element, text) {
+  text.split(/(?<=[,/])/).forEach(function (part) { element.append(part, make("wbr", {})); });
+  return element;
+}
+
+function drawCell(cell, column) {
+  var td = make("td", isNumber(cell) ? {class: "n"} : {});
+  var text = textOf(cell);
+  if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (cell.l) td.append(breakable(make("a", {href: addressOf(cell.l)}), text));
+  else if (cell.b) td.append(make("strong", {}, text));
+  else td.textContent = text;
+  return td;
+}
+
+// The values of a column that is worth a choice of its own.
+function choices(table, i) {
+  if (!chosenColumns.includes(table.columns[i])) return [];
+  var values = new Set(table.rows.map(function (row) { return textOf(row[i]); }));
+  return values.size > 1 && values.size <= 60 ? Array.from(values).sort() : [];
+}
+
+function drawTable(table, context) {
+  var n = context.tables++, state = context.state, name = context.heading;
+  var box = make("div", {class: "table"}), all = false;
+  var get = function (key) { return state.get(n + "." + key) || ""; };
+  var body = make("tbody", {}), headings = [];
+  var count = make("span", {class: "note", role: "status"});
+  var more = make("button", {type: "button"});
+
+  function chosen() {
+    var q = get("q").toLowerCase(), sort = get("s");
+    var filters = table.columns.map(function (column) { return get("f." + column); });
+    var rows = table.rows.filter(function (row) {
+      if (!filters.every(function (value, i) { return !value || textOf(row[i]) === value; })) return false;
+      return !q || row.some(function (cell) { return textOf(cell).toLowerCase().includes(q); });
+    });
+    if (sort === "") return rows;
+    var down = sort[0] === "-", i = table.columns.indexOf(down ? sort.slice(1) : sort);
+    if (i < 0) return rows;
+    return rows.slice().sort(function (a, b) { return compareCells(a[i], b[i]) * (down ? -1 : 1); });
+  }
+  function fill() {
+    var rows = chosen(), shown = all ? rows : rows.slice(0, shownRows);
+    body.replaceChildren.apply(body, shown.map(function (row) {
+      var tr = make("tr", {});
+      row.forEach(function (cell, i) { tr.append(drawCell(cell, table.columns[i])); });
+      return tr;
+    }));
+    count.textContent = rows.length === table.rows.length ? rows.length + " rows"
+      : rows.length + " of " + table.rows.length + " rows";
+    more.hidden = shown.length === rows.length;
+    more.textContent = "Show all " + rows.length + " rows";
+    var sort = get("s");
+    headings.forEach(function (th, i) {
+      var column = table.columns[i];
+      th.setAttribute("aria-sort", sort === column ? "ascending" : sort === "-" + column ? "descending" : "none");
+      th.querySelector("span").textContent = sort === column ? " \u25b2" : sort === "-" + column ? " \u25bc" : "";
+    });
+  }
+  function choose(key, value) {
+    if (value) state.set(n + "." + key, value);
+    else state.delete(n + "." + key);
+    remember(state);
+    fill();
+  }
+
+  if (table.rows.length > 8) box.append(drawTools(table, get, choose, count));
+  var head = make("tr", {});
+  table.columns.forEach(function (column, i) {
+    var th = make("th", {scope: "col"});
+    if (table.rows.some(function (row) { return isNumber(row[i]); })) th.className = "n";
+    var button = make("button", {type: "button"}, column);
+    button.append(make("span", {"aria-hidden": "true"}));
+    button.addEventListener("click", function () {
+      var sort = get("s");
+      choose("s", sort === column ? "-" + column : sort === "-" + column ? "" : column);
+    });
+    th.append(button);
+    headings.push(th);
+    head.append(th);
+  });
+  var element = make("table", {"aria-label": name});
+  var top = make("thead", {});
+  top.append(head);
+  element.append(top, body);
+  var scroll = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Table: " + name});
+  scroll.append(element);
+  more.addEventListener("click", function () { all = true; fill(); });
+  box.append(scroll, more);
+  window.addEventListener("beforeprint", function () { all = true; fill(); });
+  fill();
+  return box;
+}
+
+function drawTools(table, get, choose, count) {
+  var tools = make("div", {class: "tools"});
+  var label = make("label", {}, "Find");
+  var input = make("input", {type: "search", autocomplete: "off"});
+  input.value = get("q");
+  input.addEventListener("input", function () { choose("q", input.value); });
+  label.append(input);
+  tools.append(label);
+  table.columns.forEach(function (column, i) {
+    var values = choices(table, i);
+    if (values.length === 0) return;
+    var label = make("label", {}, column), select = make("select", {});
+    select.append(make("option", {value: ""}, "all"));
+    values.forEach(function (value) { select.append(make("option", {value: value}, value || "(none)")); });
+    select.value = get("f." + column);
+    select.addEventListener("change", function () { choose("f." + column, select.value); });
+    label.append(select);
+    tools.append(label);
+  });
+  tools.append(count);
+  return tools;
+}
