@@ -18,6 +18,8 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/report/site.h"
+#include "harness/report/site_files.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
@@ -26,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
+constexpr int kPagesDays = 90;
 constexpr size_t kKeptPrograms = 30;  // a baseline's own is built again when it is needed and gone
 
 struct NightlyCommand {
@@ -150,6 +153,18 @@ void print_night(const NightlyCommand& command, const Night& night) {
   if (night.verdict) publish(store, report_of(store, db, *night.verdict), command.publish);
 }
 
+/// For people to look at: whatever is wrong with them, the verdict stands.
+void write_pages(const NightlyCommand& command) {
+  try {
+    const std::string db = command.night.db();
+    Store store = Store::open(db, Store::Mode::read);
+    write_site(command.night.out + "/pages",
+               site_pages(store, {.db = db, .since = days_ago(kPagesDays)}));
+  } catch (const std::exception& e) {
+    say("moegate: no pages: {}\n", e.what());
+  }
+}
+
 }  // namespace
 
 int cmd_nightly(const Args& args) {
@@ -165,6 +180,7 @@ int cmd_nightly(const Args& args) {
   command->night.budget_s = std::max(kLeast, end.left());
   const Night result = night(command->night, calls_of(command->night), worker_processes());
   if (result.exits.gate) print_night(*command, result);
+  write_pages(*command);
   prune_programs(command->night.artifacts(), kKeptPrograms);
   return static_cast<int>(result.exit());
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate pages: a store as pages for a browser.
-#include <chrono>
-
 #include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -14,16 +12,14 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// "90d" -> the UTC date that many days ago. Throws Error(usage).
-std::string date_before(const std::string& text) {
+/// "90d" -> 90. Throws Error(usage).
+int parse_days(const std::string& text) {
   constexpr int kMostDays = 36500;
-  const auto days = text.ends_with('d') ? parse_number<int>(text.substr(0, text.size() - 1))
-                                        : std::nullopt;
+  const auto days =
+      text.ends_with('d') ? parse_number<int>(text.substr(0, text.size() - 1)) : std::nullopt;
   if (!days || *days < 1 || *days > kMostDays)
     usage_error("--since '{}': give a number of days, such as 90d", text);
-  const std::chrono::year_month_day date = today() - std::chrono::days(*days);
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return *days;
 }
 
 }  // namespace
@@ -38,7 +34,7 @@ int cmd_pages(const Args& args) {
        "folder of the pages; open its index.html")  //
       ("since",
        po::value<std::string>()
-           ->notifier([&](const std::string& text) { options.since = date_before(text); })
+           ->notifier([&](const std::string& text) { options.since = days_ago(parse_days(text)); })
            ->value_name("DAYS"),
        "only runs of the last days, such as 90d (default: all)")  //
       ("report", po::value(&options.reports)->value_name("NAME"),

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/pattern.h"
 #include "harness/base/table_view.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/report/chart_file.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
@@ -20,6 +22,7 @@ struct ReportCommand {
   std::string filter, kernel;  // regular expressions; empty: everything
   std::string columns, sort;
   Format format = Format::md;
+  std::optional<std::string> chart;
 };
 
 std::optional<ReportCommand> read_report(const Args& args) {
@@ -39,7 +42,11 @@ std::optional<ReportCommand> read_report(const Args& args) {
       ("columns", po::value(&command.columns)->value_name("C,C"),
        "only these columns, in this order")  //
       ("sort", po::value(&command.sort)->value_name("C"),
-       "by this column, shown or not; C:desc for the highest first");
+       "by this column, shown or not; C:desc for the highest first")  //
+      ("chart", output(command.chart)->value_name("FILE"),
+       "also draw the chart that lies beside the report (NAME.vg.json), as SVG; needs Debian's "
+       "nodejs "
+       "and libjs-vega");
   flags.add(format_flag(command.format));
   if (!parse("moegate report NAME [options]", flags, args, {"name"})) return std::nullopt;
   return command;
@@ -94,9 +101,16 @@ int cmd_report(const Args& args) {
   const auto command = read_report(args);
   if (!command) return 0;
   const auto sql = find_report(command->name);
+  if (command->chart && !has_chart(sql)) {
+    usage_error("--chart {}: {} has no chart; one is {}, a Vega specification (reports/README.md)",
+                *command->chart, sql.string(), chart_of(sql).string());
+  }
   Store store = Store::open(command->db, Store::Mode::read);
   Table table = run_report(store, sql, {store.find_run(command->run)});
   keep_matching(table, *command);
+  if (command->chart) {
+    write_output(*command->chart, chart_svg(chart_of(sql), title_of_report(sql), table));
+  }
   if (!command->sort.empty()) sort_by(table, command->sort);
   if (!command->columns.empty()) table = only_columns(table, command->columns);
   fmt::print("{}", render(table, command->format));

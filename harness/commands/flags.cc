@@ -291,7 +291,9 @@ po::options_description judging_flags(JudgingOptions& judging, const std::string
   flags.add(format_flag(publish.format, "md, csv or json on stdout"));
   flags.add_options()  //
       ("report", output(publish.report)->value_name("FILE"),
-       "also write the markdown report; - is standard output")                      //
+       "also write the markdown report; - is standard output")  //
+      ("page", output(publish.page)->value_name("FILE"),
+       "also write the report as one HTML file with charts; it needs no network")   //
       ("junit", output(publish.junit)->value_name("FILE"), "also write JUnit XML")  //
       ("github", po::bool_switch(&publish.github),
        "annotate the GitHub Actions job and append the report to its summary")  //

@@ -16,6 +16,7 @@
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
 #include "harness/report/page_markdown.h"
+#include "harness/report/verdict_html.h"
 
 namespace moegate {
 namespace {
@@ -108,6 +109,9 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
   failures.try_to([&] { print_verdict(report, page, json, options.format); });
   if (options.report) {
     failures.try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
+  }
+  if (options.page) {
+    failures.try_to([&] { write_output(*options.page, verdict_html(report)); });
   }
   if (options.junit) failures.try_to([&] { write_output(*options.junit, junit_xml(report)); });
   if (options.github) failures.try_to([&] { publish_to_github(report); });

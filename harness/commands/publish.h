@@ -15,7 +15,7 @@ namespace moegate {
 /// written.
 struct PublishOptions {
   Format format = Format::md;  // of standard output
-  std::optional<std::string> report, junit, verdict;
+  std::optional<std::string> report, page, junit, verdict;
   bool github = false;
 };
 
@@ -29,7 +29,7 @@ Store open_for_verdict(const std::string& path);
 /// The report of a stored run's verdict.
 GateReport report_of(Store& store, const std::string& db, const Verdict& verdict);
 
-/// Stores the verdict's rows, prints it, writes report, JUnit, GitHub's annotations and, as the
+/// Stores the verdict's rows, prints it, writes report, page, JUnit, GitHub's annotations and, as the
 /// last act, verdict.json. An output that cannot be written does not keep back the others; then
 /// throws why the first of them could not.
 void publish(Store& store, const GateReport& report, const PublishOptions& options);

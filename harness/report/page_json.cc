@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/escape.h"
 #include "harness/base/text.h"
 
 namespace moegate {
@@ -149,10 +150,12 @@ class BlockWriter {
 
 }  // namespace
 
+std::string shown_text(const std::string& text) {
+  return one_line(valid_utf8(text));
+}
+
 std::string json_string(const std::string& text) {
-  // A kernel's name or a crashed child's message may hold bytes that are not UTF-8.
-  const std::string dumped =
-      nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  const std::string dumped = nlohmann::json(shown_text(text)).dump(-1, ' ', true);
   std::string out;
   for (const char c : dumped) {
     const bool markup = c == '<' || c == '>' || c == '&';

@@ -9,7 +9,10 @@
 
 namespace moegate {
 
-/// A text as a JSON string of ASCII without '<', '>' and '&': it can stand in a script and in HTML.
+/// A text as pages show it: one line of valid UTF-8, without characters that show nothing but act.
+std::string shown_text(const std::string& text);
+
+/// That as a JSON string of ASCII without '<', '>' and '&': it can stand in a script and in HTML.
 std::string json_string(const std::string& text);
 
 /// {"columns": [...], "rows": [[...]]}. A cell is a number, a text, or an object where it has more:

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "harness/judge/waivers.h"
 #include "harness/report/site_parts.h"
 
 namespace moegate {
@@ -74,9 +75,8 @@ void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
                 std::vector<SitePage>& pages) {
   const int64_t id = run.info.id;
   for (const std::string& op : operators_of(site->store, id)) {
-    pages.push_back({operator_page(op, id), op, [site, op, &run] {
-                       return operator_page_of(*site, op, run);
-                     }});
+    pages.push_back(
+        {operator_page(op, id), op, [site, op, &run] { return operator_page_of(*site, op, run); }});
   }
   std::vector<std::string> reports = reports_of("reports");
   reports.insert(reports.end(), site->options.reports.begin(), site->options.reports.end());
@@ -89,9 +89,12 @@ void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
 
 }  // namespace
 
+std::string days_ago(int days) {
+  return day_text(today() - std::chrono::days(days));
+}
+
 std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
-  const auto site =
-      std::make_shared<Site>(Site{store, options, read_site(store, options.since)});
+  const auto site = std::make_shared<Site>(Site{store, options, read_site(store, options.since)});
   if (site->data.runs.empty()) {
     throw Error(Exit::coverage,
                 fmt::format("{}: no complete run{}; there is nothing to make pages of", options.db,
@@ -106,8 +109,7 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                      [site, &run = *run, whole] { return night_page_of(*site, run, whole); }});
   }
   for (const size_t i : newest_runs(site->data)) add_newest(site, site->data.runs[i], pages);
-  pages.push_back(
-      {"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
+  pages.push_back({"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
   for (const SiteRow& row : site->data.rows) {
     pages.push_back({case_page(row.key, row.variant), row.variant + " " + row.key,
                      [site, &row] { return row_page(*site, row); }});

@@ -17,6 +17,9 @@ struct SiteOptions {
   std::vector<std::string> reports;  // further reports, as find_report() takes them
 };
 
+/// The UTC date that many days ago, for SiteOptions::since.
+std::string days_ago(int days);
+
 /// A page with its name, which is what links lead to: "start", "night=12",
 /// "operator=topk_sort&run=12", "case=KEY&variant=V", "report=speedup&run=12", "pull-requests".
 struct SitePage {

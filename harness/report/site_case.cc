@@ -74,8 +74,7 @@ Table history_table_of(const Site& site, const Points& points) {
          {known ? (p.code == points[i - 1]->code ? "same" : "changed") : ""},
          {step == steps.end()
               ? ""
-              : fmt::format("{:.2f}",
-                            100 * std::expm1(step->second.after - step->second.before)),
+              : fmt::format("{:.2f}", 100 * std::expm1(step->second.after - step->second.before)),
           true}});
   }
   return table;
@@ -103,13 +102,13 @@ void add_history(Page& page, Site& site, const SiteRow& row) {
     const std::string where = run.host() ? run.info.device.klass : run.info.device.name;
     const auto base = base_of(site, row, conditions);
     Chart chart{page_chart("history"),
-                fmt::format("{} on {}; lower is better",
-                            run.host() ? "Ratio to the yardstick" : "Span in us", where),
+                fmt::format("History: {} on {}; lower is better",
+                            run.host() ? "ratio to the yardstick" : "span in us", where),
                 history_table_of(site, points),
                 {{"unit", run.host() ? "ratio" : "us"},
                  {"baseline", base ? fmt::format("{:.6g}", *base) : "0"},
                  {"margin", fmt::format("{:g}", limits.fail_at)}}};
-    page.sections.push_back({0, {Heading{"History"}, std::move(chart)}});
+    page.sections.push_back({0, {std::move(chart)}});
   }
 }
 
@@ -129,9 +128,10 @@ Page row_page(Site& site, const SiteRow& row) {
   const int64_t id = run.info.id;
   Page page;
   page.sections.push_back(
-      {0, {Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
-                      {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
-                       plain(fmt::format(" on {}", run.info.device.name))}}}}});
+      {0,
+       {Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
+                   {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
+                    plain(fmt::format(" on {}", run.info.device.name))}}}}});
   add_history(page, site, row);
   for (const std::string& report : reports_of("case"))
     add_report(page, site, report, {.run = id, .key = row.key, .variant = row.variant});

@@ -11,9 +11,10 @@ namespace moegate {
 namespace {
 
 std::vector<int64_t> run_ids(Store& store, const std::string& since) {
-  Statement q(store.database(),
-              "SELECT run_id FROM run WHERE status = 'complete' AND task = 'measure' AND started >= "
-              "?1 ORDER BY run_id");
+  Statement q(
+      store.database(),
+      "SELECT run_id FROM run WHERE status = 'complete' AND task = 'measure' AND started >= "
+      "?1 ORDER BY run_id");
   q.bind(since);
   std::vector<int64_t> ids;
   while (q.step()) ids.push_back(q.integer(0));
@@ -63,8 +64,22 @@ class LevelReader {
   }
 
  private:
-  enum Column { key, op, section, round, variant, status, judged, span, ratio, samples, invalid,
-                flags, timer, code };
+  enum Column {
+    key,
+    op,
+    section,
+    round,
+    variant,
+    status,
+    judged,
+    span,
+    ratio,
+    samples,
+    invalid,
+    flags,
+    timer,
+    code
+  };
 
   template <class E>
   void parse(Column column, E& value) {
@@ -75,8 +90,11 @@ class LevelReader {
     }
   }
   Level next() {
-    Level level{.key = q_.text(key), .op = q_.text(op), .section = q_.text(section),
-                .variant = q_.text(variant), .round = static_cast<int>(q_.integer(round))};
+    Level level{.key = q_.text(key),
+                .op = q_.text(op),
+                .section = q_.text(section),
+                .variant = q_.text(variant),
+                .round = static_cast<int>(q_.integer(round))};
     Result& r = level.result;
     r.variant = level.variant;
     parse(status, r.status);
@@ -105,7 +123,8 @@ class Reader {
     const auto [at, fresh] = rows_.try_emplace(name, data_.rows.size());
     if (fresh) data_.rows.push_back({first.key, first.op, first.section, first.variant, {}});
     SitePoint point{.run = static_cast<uint32_t>(data_.runs.size() - 1),
-                    .processes = static_cast<uint16_t>(side.level.n), .status = side.status};
+                    .processes = static_cast<uint16_t>(side.level.n),
+                    .status = side.status};
     point.level = side.measured() && !side.disturbed && side.judged != Judged::is_yardstick;
     point.mean_log = static_cast<float>(side.level.mean_log);
     point.sd_log = static_cast<float>(side.level.sd_log);

@@ -29,7 +29,8 @@ std::string part_of_page(const char* name) {
 
 /// What a policy names a script by that stands in the page.
 std::string base64_sha256(const std::string& text) {
-  constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const std::string hex = sha256(text);
   std::string out;
   uint32_t bits = 0;
@@ -100,7 +101,8 @@ Vega find_vega() {
 }
 
 /// The document: the template of reports/pages/ with style, scripts, policy and data.
-std::string document(const std::string& title, const std::string& data, const std::string& inlined) {
+std::string document(const std::string& title, const std::string& data,
+                     const std::string& inlined) {
   const std::string style = part_of_page("style.css");
   std::string app = "(function () {\n\"use strict\";\n";
   for (const char* file : {"charts.js", "tables.js", "blocks.js", "app.js"})
@@ -131,7 +133,7 @@ std::string document(const std::string& title, const std::string& data, const st
 /// FNV-1a; app.js has the same.
 uint32_t hash_of(const std::string& id) {
   uint32_t hash = 2166136261;
-  for (const char c : id) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
+  for (const char c : shown_text(id)) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
   return hash;
 }
 
@@ -142,12 +144,15 @@ void make_empty(const fs::path& folder) {
   if (error) usage_error("{}: {}", folder.string(), error.message());
 }
 
-/// The other pages, some to a file.
-void write_parts(const fs::path& folder, const std::vector<SitePage>& pages, uint32_t files,
-                 Charts& charts) {
+/// Writes the other pages, some to a file. Returns the numbers of the files, as JSON.
+std::string write_parts(const fs::path& folder, const std::vector<SitePage>& pages, uint32_t files,
+                        Charts& charts) {
   std::map<uint32_t, std::vector<const SitePage*>> parts;
-  for (size_t i = 1; i < pages.size(); ++i) parts[hash_of(pages[i].id) % files].push_back(&pages[i]);
+  for (size_t i = 1; i < pages.size(); ++i)
+    parts[hash_of(pages[i].id) % files].push_back(&pages[i]);
+  std::string numbers = "[";
   for (const auto& [number, all] : parts) {
+    numbers += fmt::format("{}{}", numbers.size() > 1 ? "," : "", number);
     std::string text = fmt::format("moegatePart({},{{", number);
     for (const SitePage* entry : all) {
       const Page page = entry->make();
@@ -157,6 +162,7 @@ void write_parts(const fs::path& folder, const std::vector<SitePage>& pages, uin
     }
     write_file_atomically(folder / fmt::format("{}.js", number), text + "});\n");
   }
+  return numbers + "]";
 }
 
 }  // namespace
@@ -168,13 +174,13 @@ void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
   Charts charts;
   const Page first = pages[0].make();
   charts.add(first);
-  write_parts(folder / "data", pages, files, charts);
+  const std::string parts = write_parts(folder / "data", pages, files, charts);
   const Vega vega = find_vega();
   if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
-  const std::string data = fmt::format(
-      "{{\"files\":{},\"vega\":{},\"charts\":{},\"pages\":{{{}:{}}}}}", files,
-      json_string(vega.missing), charts.json(), json_string(pages[0].id),
-      to_json(first, pages[0].title));
+  const std::string data =
+      fmt::format("{{\"files\":{},\"parts\":{},\"vega\":{},\"charts\":{},\"pages\":{{{}:{}}}}}",
+                  files, parts, json_string(vega.missing), charts.json(), json_string(pages[0].id),
+                  to_json(first, pages[0].title));
   write_file_atomically(folder / "index.html", document("moegate", data, ""));
 }
 

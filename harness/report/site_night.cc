@@ -9,21 +9,12 @@
 namespace moegate {
 namespace {
 
-std::string day_text(std::chrono::sys_days day) {
-  const std::chrono::year_month_day date = day;
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
-
 Table waivers_table(const std::string& klass) {
   Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
   for (const Waiver& waiver : waivers_of_home()) {
     if (waiver.klass != klass) continue;
-    table.rows.push_back({{waiver.id},
-                          {day_text(waiver.expires)},
-                          {waiver.owner},
-                          {waiver.reason},
-                          {waiver.issue}});
+    table.rows.push_back(
+        {{waiver.id}, {day_text(waiver.expires)}, {waiver.owner}, {waiver.reason}, {waiver.issue}});
   }
   return table;
 }
@@ -63,8 +54,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   page.sections.push_back({0, {Paragraph{{line}}}});
   // An older night shows what was not well: the rest is the store's.
   const std::string list = run.judged() ? (whole ? "night" : "older-night") : "run";
-  for (const std::string& report : reports_of(list))
-    add_report(page, site, report, {run.info.id});
+  for (const std::string& report : reports_of(list)) add_report(page, site, report, {run.info.id});
   Table waivers = waivers_table(run.info.device.klass);
   if (!waivers.rows.empty())
     page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});

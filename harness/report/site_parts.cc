@@ -72,6 +72,12 @@ std::string minute_of(const std::string& started) {
   return text;
 }
 
+std::string day_text(std::chrono::sys_days day) {
+  const std::chrono::year_month_day date = day;
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
 std::string commit_of(const RunInfo& run) {
   constexpr size_t kShort = 12;
   if (run.git_sha.empty()) return "unknown";
@@ -105,13 +111,12 @@ void add_report(Page& page, Site& site, const std::string& report, const ReportA
   if (table.rows.empty()) return;
   add_links(table);
   const std::string title = title_of_report(sql);
-  Section section{0, {Heading{title.empty() ? sql.stem().string() : title}}};
+  const std::string name = title.empty() ? sql.stem().string() : title;
   if (has_chart(sql)) {
-    section.blocks.push_back(Chart{chart_of(sql).string(), title, std::move(table), {}});
+    page.sections.push_back({0, {Chart{chart_of(sql).string(), name, std::move(table), {}}}});
   } else {
-    section.blocks.push_back(Rows{std::move(table)});
+    page.sections.push_back({0, {Heading{name}, Rows{std::move(table)}}});
   }
-  page.sections.push_back(std::move(section));
 }
 
 Line health_of(const SiteRun& run) {

@@ -2,6 +2,7 @@
 // Inside the site: the kinds of pages, and what they have in common.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ std::string report_page(const std::string& report, int64_t run);
 /// "12 nightly", "2026-11-22 03:10", "0c6e44be53fd+dirty"
 std::string name_of(const SiteRun& run);
 std::string minute_of(const std::string& started);
+std::string day_text(std::chrono::sys_days day);
 std::string commit_of(const RunInfo& run);
 
 /// The reports that a page shows: those that reports/pages/pages.json names for it. Throws

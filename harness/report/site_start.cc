@@ -55,19 +55,19 @@ Table sparklines(const SiteData& data, const SiteRun& newest) {
     const SiteRun& run = data.runs[i];
     const std::string page =
         i == static_cast<size_t>(&newest - data.runs.data()) ? operator_page(op, run.info.id) : "";
-    table.rows.push_back({{.text = op, .link = page},
-                          {.text = std::to_string(run.info.id), .number = true,
-                           .link = night_page(run.info.id)},
-                          {minute_of(run.info.started)},
-                          {commit_of(run.info)},
-                          {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
-                          {std::to_string(index.rows), true}});
+    table.rows.push_back(
+        {{.text = op, .link = page},
+         {.text = std::to_string(run.info.id), .number = true, .link = night_page(run.info.id)},
+         {minute_of(run.info.started)},
+         {commit_of(run.info)},
+         {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
+         {std::to_string(index.rows), true}});
   }
   return table;
 }
 
 Table runs_table(const SiteData& data, bool ab) {
-  const std::vector<const char*> shown = {"regressed", "wrong",    "missing",
+  const std::vector<const char*> shown = {"regressed",    "wrong",    "missing",
                                           "inconclusive", "improved", "pass"};
   Table table{{"run", "label", "started", "device", "commit"}, {}};
   table.columns.insert(table.columns.end(), shown.begin(), shown.end());
@@ -100,7 +100,7 @@ void add_table(Page& page, const char* title, Table table) {
 }
 
 void add_newest(Page& page, Site& site, const SiteRun& run) {
-  page.sections.push_back({0, {Paragraph{{title_of(run)}}}});
+  page.sections.push_back({0, {Heading{run.info.device.name}, Paragraph{{title_of(run)}}}});
   for (const std::string& report : reports_of("start"))
     add_report(page, site, report, {run.info.id});
   Table lines = sparklines(site.data, run);
@@ -111,12 +111,12 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
     if (row[0].link.empty() || !named.insert(row[0].text).second) continue;
     operators.items.push_back({linked(row[0].text, row[0].link)});
   }
-  page.sections.push_back(
-      {0,
-       {Heading{"Operators on " + run.info.device.name}, std::move(operators),
-        Chart{page_chart("operators"), "Level of each operator, 100 % is its mean; lower is better",
-              std::move(lines),
-              {}}}});
+  page.sections.push_back({0,
+                           {Heading{"Operators on " + run.info.device.name}, std::move(operators),
+                            Chart{page_chart("operators"),
+                                  "Level of each operator, 100 % is its mean; lower is better",
+                                  std::move(lines),
+                                  {}}}});
 }
 
 }  // namespace

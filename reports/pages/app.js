@@ -32,6 +32,7 @@ function loadScript(address) {
 function load(id) {
   if (pages.has(id) || site.files === 0) return Promise.resolve();
   var number = hashOf(id) % site.files;
+  if (!site.parts.includes(number)) return Promise.resolve();
   if (!loading.has(number)) loading.set(number, loadScript("data/" + number + ".js"));
   return loading.get(number).catch(function () { loading.delete(number); });
 }

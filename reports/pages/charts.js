@@ -26,7 +26,7 @@ function chartConfig(colour) {
     background: null,
     axis: Object.assign({gridColor: colour("grid"), domainColor: colour("line"), tickColor: colour("line"),
       labelOverlap: true, labelLimit: 260}, text),
-    legend: Object.assign({symbolStrokeWidth: 2, orient: "top", columns: 4, labelLimit: 240}, text),
+    legend: Object.assign({symbolStrokeWidth: 2, orient: "top", columns: 4, labelLimit: 150}, text),
     title: {color: colour("ink"), font: "system-ui, sans-serif", fontSize: 12, anchor: "start"},
     text: {fill: colour("ink"), font: "system-ui, sans-serif", fontSize: 11},
     symbol: {size: 50},
@@ -47,6 +47,7 @@ function chartSpec(spec, block, width, colour) {
   });
   whole.signals.push({name: "at", value: -1});  // index of the row that the keyboard is at
   whole.width = width;
+  whole.padding = whole.padding || 6;
   whole.description = block.title;
   whole.data = (whole.data || []).map(function (set) {
     return set.name === "table" ? Object.assign({}, set, {values: chartRows(block.t)}) : set;
@@ -60,7 +61,11 @@ function drawView(vega, block, element, width, renderer) {
   var spec = chartSpec(site.charts[block.c], block, width, colour);
   var view = new vega.View(vega.parse(spec, chartConfig(colour), {ast: true}),
     {expr: vega.expressionInterpreter, renderer: renderer, container: element, hover: true});
-  return view.runAsync();
+  return view.runAsync().then(function () {
+    // What lies outside a chart's own width, such as the axes of its parts, must not make the page scroll.
+    var over = element.querySelector("svg").width.baseVal.value - element.clientWidth;
+    return over > 0 ? view.width(view.width() - over).runAsync() : view;
+  });
 }
 
 function describeRow(table, i) {
@@ -103,7 +108,10 @@ function drawChart(block, context) {
   var plot = make("div", {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
     "aria-label": block.title + ". Arrow keys read the " + block.t.rows.length + " rows, Enter opens one."});
   var reads = make("div", {class: "reads", "aria-live": "polite"});
-  figure.append(make("figcaption", {}, block.title), plot, reads);
+  var caption = make("figcaption", {});
+  caption.append(make("h2", {}, block.title));
+  figure.append(caption, plot, reads);
+  context.heading = block.title;
   var details = make("details", {});
   details.append(make("summary", {}, "The table of this chart (" + block.t.rows.length + " rows)"),
     drawTable(block.t, context));

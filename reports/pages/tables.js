@@ -37,9 +37,11 @@ function drawCell(cell, column) {
   var td = make("td", isNumber(cell) ? {class: "n"} : {});
   var text = textOf(cell);
   if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (text.length > 60) td.classList.add("long");
+  if (text.length < 24) td.classList.add("short");
   if (cell.l) td.append(breakable(make("a", {href: addressOf(cell.l)}), text));
-  else if (cell.b) td.append(make("strong", {}, text));
-  else td.textContent = text;
+  else if (cell.b) td.append(breakable(make("strong", {}), text));
+  else breakable(td, text);
   return td;
 }
 

@@ -1,0 +1,299 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws pages of a made-up store in a headless Chromium: every kind of page, its charts, tables and links.
+
+browser_test.py MOEGATE [SCREENSHOTS]
+
+Exits 77, with the reason, where Debian's chromium, chromium-driver, python3-selenium or libjs-vega are missing.
+MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a serious violation.
+"""
+import functools
+import http.server
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.parse
+
+import make_store
+
+SKIPPED = 77
+VEGA = pathlib.Path("/usr/share/javascript/vega/vega-view.min.js")
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+except ImportError as error:
+    print(f"skipped: {error}; install Debian's python3-selenium")
+    sys.exit(SKIPPED)
+
+KEY = "moe_down/experts=256,hidden=7168,launch=graph,cache=cold,routing=uniform,tokens=1,topk=8"
+HOSTILE_KEY = KEY.replace("moe_down", "topk_sort")
+CASE = f"case={KEY}&variant=chain3"
+NEWEST, HOST = 32, 30  # runs of make_store.py: the newest of the GPU and of the host
+PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
+         "operator": f"operator=moe_down&run={NEWEST}", "operator-host": f"operator=moe_down&run={HOST}",
+         "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
+         "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
+         "pull-requests": "pull-requests"}
+OWN_SQL = ("-- title: Results by variant\n"
+           "SELECT variant, count(*) AS results FROM result JOIN process USING (process_id) "
+           "WHERE run_id = :run GROUP BY variant\n")
+OWN_CHART = """{"$schema": "https://vega.github.io/schema/vega/v5.json", "height": 100, "data": [{"name": "table"}],
+"scales": [{"name": "x", "domain": {"data": "table", "field": "results"}, "range": "width"},
+           {"name": "y", "type": "band", "domain": {"data": "table", "field": "variant"}, "range": "height"}],
+"marks": [{"type": "rect", "name": "rows", "from": {"data": "table"}, "encode": {"enter": {
+  "x": {"value": 0}, "x2": {"scale": "x", "field": "results"}, "y": {"scale": "y", "field": "variant"},
+  "height": {"scale": "y", "band": 0.8}, "fill": {"value": "steelblue"}}}}]}"""
+
+
+def open_browser():
+    options = webdriver.ChromeOptions()
+    for flag in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]:
+        options.add_argument(flag)
+    options.binary_location = shutil.which("chromium")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.chrome.service.Service(shutil.which("chromedriver"))
+    return webdriver.Chrome(service=service, options=options)
+
+
+class PagesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="moegate-pages-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.shots = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else cls.folder
+        cls.shots.mkdir(parents=True, exist_ok=True)
+        cls.db = cls.folder / "results.sqlite"
+        make_store.make(cls.db, 12, 24)
+        (cls.folder / "own.sql").write_text(OWN_SQL)
+        (cls.folder / "own.vg.json").write_text(OWN_CHART)
+        cls.moegate("pages", "--out", cls.folder / "site", "--report", cls.folder / "own.sql")
+        cls.moegate("compare", 1, 3, "--page", cls.folder / "verdict.html", exits=None)
+        cls.browser = open_browser()
+        cls.addClassCleanup(cls.browser.quit)
+
+    @classmethod
+    def moegate(cls, *args, exits=0):
+        done = subprocess.run([sys.argv[1], *map(str, args), "--db", str(cls.db)], capture_output=True, text=True)
+        assert exits is None or done.returncode == exits, done.stderr
+        return done
+
+    def tearDown(self):
+        # Chromium's log is emptied by reading it: what is left is this test's.
+        self.assertEqual([], [entry for entry in self.browser.get_log("browser")])
+
+    def js(self, script, *args):
+        return self.browser.execute_script(script, *args)
+
+    def open(self, address, page="start", width=1280, dark=False):
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.browser.get("about:blank")
+        self.browser.get(address)
+        wait = WebDriverWait(self.browser, 30)
+        wait.until(lambda b: self.js("return document.getElementById('main').dataset.page") == page)
+        wait.until(lambda b: self.js("return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)"))
+
+    def open_page(self, page, state="", **how):
+        index = (self.folder / "site" / "index.html").as_uri()
+        self.open(index + "#" + urllib.parse.quote(page, safe="=,/&:") + state, page, **how)
+
+    def texts(self, selector):
+        return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
+
+    def column(self, name):
+        """Cells of the first table's column, top to bottom."""
+        return self.js("""const t = document.querySelector('table');
+            const i = [...t.tHead.rows[0].cells].findIndex(c => c.querySelector('button').firstChild.data === arguments[0]);
+            return [...t.tBodies[0].rows].map(r => r.cells[i].textContent)""", name)
+
+    def shoot(self, name):
+        height = self.js("return document.body.scrollHeight")
+        width = self.js("return window.innerWidth")
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": min(height, 4000), "deviceScaleFactor": 1, "mobile": False})
+        self.browser.save_screenshot(str(self.shots / f"{name}.png"))
+
+    def check_page(self, name):
+        self.assertFalse(self.js("return document.title").startswith("Not here"), name)
+        self.assertIsNone(self.js("return window.hacked ?? null"), name)
+        self.assertEqual(0, self.js("return document.querySelectorAll('main script, main img, main style').length"), name)
+        self.assertLessEqual(self.js("return document.documentElement.scrollWidth - window.innerWidth"), 0,
+                             f"{name} scrolls sideways")
+        charts = self.js("""return [...document.querySelectorAll('.chart')].map(c => [c.dataset.chart, c.dataset.drawn,
+            c.querySelectorAll('g.rows > path').length, c.querySelector('summary').textContent])""")
+        for chart, drawn, marks, summary in charts:
+            self.assertEqual("yes", drawn, f"{name}: {chart}")
+            self.assertIn(f"({marks} rows)", summary, f"{name}: {chart} has as many marks as rows")
+        return [chart[0] for chart in charts]
+
+    def check_axe(self, name):
+        if "MOEGATE_AXE" not in os.environ:
+            return
+        # The page's policy lets no script in; the driver's own run outside it.
+        self.js(pathlib.Path(os.environ["MOEGATE_AXE"]).read_text() + "; window.axe = axe || window.axe")
+        found = self.browser.execute_async_script(
+            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations"
+            ".filter(v => ['serious', 'critical'].includes(v.impact))"
+            ".map(v => v.id + ': ' + v.nodes[0].html.slice(0, 300) + ' ' + v.nodes[0].failureSummary)))")
+        self.assertEqual([], found, name)
+
+    def test_every_page_in_both_schemes_and_on_a_phone(self):
+        for name, page in PAGES.items():
+            with self.subTest(page=name):
+                for dark in [False, True]:
+                    self.open_page(page, dark=dark)
+                    self.check_page(name)
+                    self.check_axe(name)
+                    self.shoot(name + ("-dark" if dark else ""))
+                self.open_page(page, width=390)
+                self.check_page(name)
+                self.shoot(name + "-phone")
+
+    def test_pages_have_their_charts(self):
+        expected = {"start": ["operators"] * 2, "night": ["night-change", "night-scatter"],
+                    "operator": ["speedup", "roofline"], "case": ["history", "case-spans", "case-kernels"],
+                    "own-report": ["own"]}
+        for name, charts in expected.items():
+            self.open_page(PAGES[name])
+            self.assertEqual(charts, self.check_page(name))
+
+    def test_hostile_text_is_shown_as_text(self):
+        self.open_page("start")
+        text = self.js("return document.body.innerText")
+        self.assertIn("<script>window.hacked=1</script>", text)
+        self.assertNotIn("\u202e", text)
+
+    def test_the_policy_allows_no_network(self):
+        self.open_page("start")
+        refused = self.browser.execute_async_script(
+            "const done = arguments[0]; document.addEventListener('securitypolicyviolation',"
+            " e => done(e.effectiveDirective)); fetch('http://127.0.0.1:9/').catch(() => 0)")
+        self.assertEqual("connect-src", refused)
+        self.browser.get_log("browser")
+
+    def test_the_first_page_is_small(self):
+        self.assertLess((self.folder / "site" / "index.html").stat().st_size, 1 << 20)
+
+    def test_tables_sort_by_number_and_remember_it(self):
+        self.open_page(PAGES["night"])
+        self.assertEqual(["regressed", "regressed", "wrong"], self.column("outcome")[:3])
+        button = next(b for b in self.browser.find_elements(By.CSS_SELECTOR, "th button") if b.text == "change (%)")
+        button.click()
+        rising = [float(text) for text in self.column("change (%)")]
+        self.assertEqual(sorted(rising), rising)
+        button.send_keys(Keys.ENTER)
+        self.assertEqual(sorted(rising, reverse=True), [float(text) for text in self.column("change (%)")])
+        address = self.browser.current_url
+        self.open(address, PAGES["night"])
+        self.assertEqual(sorted(rising, reverse=True), [float(text) for text in self.column("change (%)")])
+
+    def test_tables_filter_and_remember_it(self):
+        self.open_page(PAGES["night"])
+        self.browser.find_element(By.CSS_SELECTOR, ".tools input").send_keys("tokens=64")
+        self.assertEqual(6, len(self.column("case")))
+        select = self.browser.find_element(By.XPATH, "//label[starts-with(., 'operator')]/select")
+        select.send_keys("moe_down")
+        self.assertEqual(["moe_down"] * 2, self.column("operator"))
+        address = self.browser.current_url
+        self.open(address, PAGES["night"])
+        self.assertEqual(["moe_down"] * 2, self.column("operator"))
+        self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
+
+    def test_links_lead_to_cases_and_back(self):
+        self.open_page(PAGES["night"])
+        self.browser.find_element(By.CSS_SELECTOR, "td a").click()
+        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == CASE)
+        self.assertEqual("main", self.js("return document.activeElement.id"))
+        self.browser.back()
+        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == PAGES["night"])
+
+    def test_a_page_that_is_not_there_says_so(self):
+        self.open_page("night=999")
+        self.assertEqual(["Not here"], self.texts("h1"))
+
+    def test_the_history_draws_step_baseline_and_margin(self):
+        self.open_page(CASE)
+        history = "[data-chart=history] g."
+        for mark, count in {"step": 1, "baseline": 1, "margin": 1, "intervals": 24, "interval": 1}.items():
+            self.assertEqual(count, self.js("return document.querySelectorAll(arguments[0]).length",
+                                            f"{history}{mark} > line, {history}{mark} > path"), mark)
+
+    def test_the_keyboard_walks_over_a_chart(self):
+        self.open_page(CASE)
+        plot = self.browser.find_element(By.CSS_SELECTOR, "[data-chart=history] .plot")
+        plot.send_keys(Keys.END)
+        self.assertIn(f"run: {NEWEST}", self.texts("[data-chart=history] .reads")[0])
+        plot.send_keys(Keys.ARROW_LEFT, Keys.ENTER)
+        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == "night=31")
+
+    def test_the_keyboard_reaches_everything_that_acts(self):
+        self.open_page(PAGES["night"])
+        unreachable = self.js("return [...document.querySelectorAll('a, button, input, select, .plot, .scroll')]"
+                              ".filter(e => e.tabIndex < 0).length")
+        self.assertEqual(0, unreachable)
+        self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+        self.assertEqual("skip", self.js("return document.activeElement.className"))
+
+    def test_on_paper_tables_are_whole(self):
+        self.open_page(CASE)
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.js("window.dispatchEvent(new Event('beforeprint'))")
+        self.assertTrue(self.js("return [...document.querySelectorAll('details')].every(d => d.open)"))
+        self.assertEqual("none", self.js("return getComputedStyle(document.querySelector('header')).display"))
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+    def test_one_file_has_a_verdict_with_its_charts(self):
+        page = self.folder / "verdict.html"
+        self.open(page.as_uri())
+        self.assertEqual(["night-change", "night-scatter"], self.check_page("verdict"))
+        self.shoot("verdict")
+        self.assertNotRegex(page.read_text(), r"""(src|href)=["']?(https?:)?//""")
+
+    def test_a_web_server_serves_them_too(self):
+        handler = functools.partial(Quiet, directory=str(self.folder / "site"))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.open(f"http://127.0.0.1:{server.server_port}/index.html#{urllib.parse.quote(CASE, safe='=,/&:')}", CASE)
+            self.assertEqual(["history", "case-spans", "case-kernels"], self.check_page("served"))
+            server.shutdown()
+
+    def test_reports_are_drawn_as_svg(self):
+        for report, marks in {"speedup": 12, "roofline": 24, self.folder / "own.sql": 3}.items():
+            svg = self.folder / "chart.svg"
+            self.moegate("report", report, "--chart", svg)
+            self.browser.get(svg.as_uri())
+            self.assertEqual(marks, self.js("return document.querySelectorAll('g.rows > path').length"), report)
+        done = self.moegate("report", "runs", "--chart", self.folder / "none.svg", exits=2)
+        self.assertIn("has no chart", done.stderr)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def send_error(self, code, *args):  # Chromium asks for an icon
+        super().send_error(204 if self.path == "/favicon.ico" else code, *args)
+
+
+def missing():
+    for program, package in {"chromium": "chromium", "chromedriver": "chromium-driver", "node": "nodejs"}.items():
+        if not shutil.which(program):
+            return f"there is no {program}; install Debian's {package}"
+    return None if VEGA.exists() else f"there is no {VEGA}; install Debian's libjs-vega"
+
+
+if __name__ == "__main__":
+    reason = missing()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
