@@ -45,8 +45,7 @@ std::optional<ReportCommand> read_report(const Args& args) {
        "by this column, shown or not; C:desc for the highest first")  //
       ("chart", output(command.chart)->value_name("FILE"),
        "also draw the chart that lies beside the report (NAME.vg.json), as SVG; needs Debian's "
-       "nodejs "
-       "and libjs-vega");
+       "nodejs and libjs-vega");
   flags.add(format_flag(command.format));
   if (!parse("moegate report NAME [options]", flags, args, {"name"})) return std::nullopt;
   return command;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <boost/math/distributions/students_t.hpp>
+#include <chrono>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "harness/base/change_points.h"
@@ -15,12 +17,31 @@
 namespace moegate {
 namespace {
 
+/// Adds the time that it lives to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 double student_975(int df) {
   return boost::math::quantile(boost::math::students_t(df), 0.975);
 }
 
-/// A series longer than this has its newest points searched for steps: the search is quadratic.
-constexpr size_t kSearched = 100;
+/// Points of a series that are searched for steps, the newest: the search is quadratic and more.
+constexpr size_t kSearched = 60;
+constexpr double kSearchSeconds = 10;  // for all rows of a site
+/// No split of a series has means further apart than this many standard errors: it has no step. Of
+/// a hundred series without one, about three are searched for nothing.
+constexpr double kClearSplit = 3;
 
 using Points = std::vector<const SitePoint*>;
 
@@ -33,12 +54,32 @@ std::map<int, Points> series_of(const Site& site, const SiteRow& row) {
   return series;
 }
 
-/// The step at each of the newest points; an index below the searched ones has none.
-std::map<size_t, ChangePoint> steps_of(const Points& points) {
+/// Whether some split parts the values clearly; what costs little is asked before what costs much.
+bool may_have_step(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  const double all = std::accumulate(values.begin(), values.end(), 0.0);
+  double squares = 0, left = 0;
+  for (const double x : values) squares += (x - all / n) * (x - all / n);
+  for (size_t i = 1; i < values.size(); ++i) {
+    left += values[i - 1];
+    const auto k = static_cast<double>(i);
+    const double gap = left / k - (all - left) / (n - k);
+    const double between = gap * gap * k * (n - k) / n;  // of the sum of squares
+    const double within = (squares - between) / std::max(1.0, n - 2);
+    if (between > kClearSplit * kClearSplit * within) return true;
+  }
+  return false;
+}
+
+/// The step at each of the newest points; an index below the searched ones has none. Takes its time
+/// from the site's.
+std::map<size_t, ChangePoint> steps_of(Site& site, const Points& points) {
   const size_t first = points.size() - std::min(points.size(), kSearched);
   std::vector<double> logs;
   for (size_t i = first; i < points.size(); ++i) logs.push_back(points[i]->mean_log);
   std::map<size_t, ChangePoint> steps;
+  if (site.search_s > kSearchSeconds || !may_have_step(logs)) return steps;
+  const Stopwatch watch(site.search_s);
   for (const ChangePoint& change : change_points(logs)) steps[first + change.at] = change;
   return steps;
 }
@@ -47,12 +88,12 @@ std::string level_digits(double log) {
   return fmt::format("{:.5g}", std::exp(log));
 }
 
-Table history_table_of(const Site& site, const Points& points) {
+Table history_table_of(Site& site, const Points& points) {
   const SiteRun& any = site.data.runs[points[0]->run];
   const std::string unit = any.host() ? "ratio" : "us";
   Table table{{"run", "started", "commit", unit, "from", "to", "processes", "code", "step (%)"},
               {}};
-  const auto steps = steps_of(points);
+  const auto steps = steps_of(site, points);
   for (size_t i = 0; i < points.size(); ++i) {
     const SitePoint& p = *points[i];
     const SiteRun& run = site.data.runs[p.run];
@@ -133,6 +174,12 @@ Page row_page(Site& site, const SiteRow& row) {
                    {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
                     plain(fmt::format(" on {}", run.info.device.name))}}}}});
   add_history(page, site, row);
+  if (site.search_s > kSearchSeconds) {
+    page.sections.push_back(
+        {0,
+         {Paragraph{{{plain("Steps were not looked for here, for want of time; the command "
+                            "below finds them.")}}}}});
+  }
   for (const std::string& report : reports_of("case"))
     add_report(page, site, report, {.run = id, .key = row.key, .variant = row.variant});
   const std::string db = shell_word(site.options.db);

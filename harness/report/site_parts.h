@@ -19,6 +19,7 @@ struct Site {
   Store& store;
   SiteOptions options;
   SiteData data;
+  double search_s = 0;  // spent on steps in histories
 };
 
 /// Names of pages.

@@ -49,6 +49,31 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   EXPECT_GE(reports, 12);
 }
 
+TEST_F(ReportTest, ReportsAreNarrowedToAnOperator) {
+  add_run(Backend::cuda);
+  Store store = Store::open(db_, Store::Mode::read);
+  for (const char* name : {"speedup", "roofline", "accuracy"}) {
+    const auto sql = find_report(name);
+    EXPECT_EQ(run_report(store, sql, {.run = 1, .op = "topk_sort"}).rows.size(),
+              run_report(store, sql, {.run = 1}).rows.size())
+        << name;
+    EXPECT_EQ(run_report(store, sql, {.run = 1, .op = "other"}).rows.size(), 0u) << name;
+  }
+}
+
+TEST_F(ReportTest, QuantilesAreOfStoredSpans) {
+  add_run(Backend::cuda);
+  const auto sql = fs::path(db_).replace_extension(".sql");
+  std::ofstream(sql) << "SELECT span_quantile(s, 0) AS a, span_quantile(s, 0.5) AS b, "
+                        "span_quantile(s, 1) AS c, span_quantile(x'', 0.5) AS d "
+                        "FROM (SELECT x'000040400000803f00000040' AS s)";  // 3, 1, 2
+  const Table t = report(sql.string(), 1);
+  EXPECT_EQ(at(t, 0, "a"), "1");
+  EXPECT_EQ(at(t, 0, "b"), "2");
+  EXPECT_EQ(at(t, 0, "c"), "3");
+  EXPECT_EQ(at(t, 0, "d"), "");
+}
+
 TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
   add_run(Backend::cuda);
   const Table t = report("latency");

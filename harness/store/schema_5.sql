@@ -17,4 +17,7 @@ CREATE TABLE stall (                     -- instructions at which warps waited, 
   PRIMARY KEY (result_id, ordinal, offset, reason)
 ) STRICT, WITHOUT ROWID;
 
+-- The verdicts of a row in all runs, without reading all verdicts of all rows.
+CREATE INDEX verdict_series ON verdict (key, variant);
+
 ALTER TABLE verdict ADD COLUMN cause TEXT NOT NULL DEFAULT '';  -- why it differs, one sentence; '' for not asked

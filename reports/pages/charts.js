@@ -35,6 +35,12 @@ function chartConfig(colour) {
   };
 }
 
+// A chart has the rows that it is given: it reads no file and no address, and has no links and images of its own.
+function refusingLoader() {
+  var refuse = function (address) { return Promise.reject(new Error("a chart may not load " + address)); };
+  return {load: refuse, sanitize: refuse, http: refuse, file: refuse};
+}
+
 // The specification with its rows, signals and width.
 function chartSpec(spec, block, width, colour) {
   var whole = JSON.parse(JSON.stringify(spec));
@@ -55,13 +61,16 @@ function chartSpec(spec, block, width, colour) {
   return whole;
 }
 
-function drawView(vega, block, element, width, renderer) {
+function drawView(vega, block, element, width) {
   var styles = getComputedStyle(document.documentElement);
   var colour = function (name) { return styles.getPropertyValue("--" + name).trim(); };
   var spec = chartSpec(site.charts[block.c], block, width, colour);
   var view = new vega.View(vega.parse(spec, chartConfig(colour), {ast: true}),
-    {expr: vega.expressionInterpreter, renderer: renderer, container: element, hover: true});
+    {expr: vega.expressionInterpreter, renderer: "svg", container: element, hover: true,
+      loader: refusingLoader()});
   return view.runAsync().then(function () {
+    // The frame has the name, the keys read rows aloud, and the table has them all.
+    element.querySelector("svg").setAttribute("aria-hidden", "true");
     // What lies outside a chart's own width, such as the axes of its parts, must not make the page scroll.
     var over = element.querySelector("svg").width.baseVal.value - element.clientWidth;
     return over > 0 ? view.width(view.width() - over).runAsync() : view;
@@ -118,7 +127,7 @@ function drawChart(block, context) {
   box.append(figure, details);
   loadVega().then(function (vega) {
     if (!box.isConnected) return null;
-    return drawView(vega, block, plot, Math.max(280, plot.clientWidth - 4), "svg").then(function (view) {
+    return drawView(vega, block, plot, Math.max(280, plot.clientWidth - 4)).then(function (view) {
       walkRows(plot, block, reads, view);
       box.dataset.drawn = "yes";
     });

@@ -33,6 +33,7 @@ TEST_F(NightlyProgramTest, TwoSuitesOneVerdict) {
   for (const char* name : {"doctor.md", "report.md", "junit.xml", "verdict.json"}) {
     EXPECT_NE(read(std::string("an out/") + name), "") << name;
   }
+  EXPECT_NE(read("an out/pages/index.html").find("night=1"), std::string::npos);
   EXPECT_NE(read("an out/verdict.json").find("\"two\""), std::string::npos);
   EXPECT_EQ(shell("ls 'an out/artifacts' | wc -l").out, "1\n");
   EXPECT_EQ(

@@ -272,6 +272,10 @@ class PagesTest(unittest.TestCase):
             self.moegate("report", report, "--chart", svg)
             self.browser.get(svg.as_uri())
             self.assertEqual(marks, self.js("return document.querySelectorAll('g.rows > path').length"), report)
+        (self.folder / "greedy.sql").write_text(OWN_SQL)
+        (self.folder / "greedy.vg.json").write_text('{"data": [{"name": "table"}, {"name": "x", "url": "/etc/hostname"}]}')
+        done = self.moegate("report", self.folder / "greedy.sql", "--chart", self.folder / "none.svg", exits=None)
+        self.assertIn("may not load /etc/hostname", done.stderr)
         done = self.moegate("report", "runs", "--chart", self.folder / "none.svg", exits=2)
         self.assertIn("has no chart", done.stderr)
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pages a store has and what they say, on the store of the reports' tests.
+#include "harness/report/site.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "harness/base/files.h"
+#include "harness/report/page_markdown.h"
+#include "harness/report/site_files.h"
+#include "harness/store/report_fixture.h"
+
+namespace moegate {
+namespace {
+
+class SiteTest : public ReportTest {
+ protected:
+  std::string page(const std::string& id) {
+    Store store = Store::open(db_, Store::Mode::read);
+    for (const SitePage& page : site_pages(store, {.db = db_})) {
+      if (page.id == id) return to_markdown(page.make(), kAnyBytes);
+    }
+    return "";
+  }
+};
+
+TEST_F(SiteTest, EveryRunOperatorAndRowHasAPage) {
+  add_run(Backend::cuda);
+  Store store = Store::open(db_, Store::Mode::read);
+  const auto pages = site_pages(store, {.db = db_});
+  EXPECT_EQ(pages[0].id, "start");
+  const auto has = [&](const std::string& id) {
+    return std::ranges::count(pages, id, &SitePage::id) == 1;
+  };
+  EXPECT_TRUE(has("night=1"));
+  EXPECT_TRUE(has("operator=topk_sort&run=1"));
+  EXPECT_TRUE(has("report=latency&run=1"));
+  EXPECT_TRUE(has("pull-requests"));
+  const auto rows = std::ranges::count_if(
+      pages, [](const SitePage& page) { return page.id.starts_with("case="); });
+  EXPECT_EQ(rows, 8);
+}
+
+TEST_F(SiteTest, AStoreWithoutRunsHasNone) {
+  { Store::open(db_, Store::Mode::write); }
+  Store store = Store::open(db_, Store::Mode::read);
+  EXPECT_THROW(site_pages(store, {.db = db_}), Error);
+}
+
+TEST_F(SiteTest, TheNightShowsWhatDidNotRun) {
+  add_run(Backend::cuda);
+  EXPECT_NE(page("night=1").find("signal 11"), std::string::npos);
+}
+
+TEST_F(SiteTest, TheStartCountsOutcomesWorstFirst) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'b', 's', 'k', 'v', 'pass', 1, 1, 2, '', ''), "
+          "(1, 'b', 's', 'k', 'w', 'wrong', 1, 0, 2, '', 'because')");
+  const std::string start = page("start");
+  EXPECT_NE(start.find("**1 wrong, 1 pass, 1 blind** of 2 rows"), std::string::npos) << start;
+  EXPECT_NE(start.find("because"), std::string::npos);
+}
+
+TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
+  add_run(Backend::cuda);
+  Store store = Store::open(db_, Store::Mode::read);
+  const auto folder = std::filesystem::path(db_).parent_path() / "site";
+  std::filesystem::create_directories(folder / "data");
+  write_file_atomically(folder / "data" / "99999.js", "old");
+  write_site(folder, site_pages(store, {.db = db_}));
+  EXPECT_FALSE(is_file(folder / "data" / "99999.js"));
+  const std::string html = read_file(folder / "index.html");
+  EXPECT_NE(html.find("default-src 'none'; script-src 'self' 'sha256-"), std::string::npos);
+  EXPECT_EQ(html.find("unsafe"), std::string::npos);
+  EXPECT_EQ(html.find("{{"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegate
