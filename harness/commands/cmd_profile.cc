@@ -59,7 +59,7 @@ po::options_description profile_flags(ProfileCommand& command) {
            ->default_value("")
            ->value_name("L"),
        "name of the run");
-  flags.add(db_flag(run.db, kStoreMade));
+  flags.add(new_db_flag(run.db));
   flags.add(format_flag(command.format));
   return flags;
 }
@@ -93,7 +93,7 @@ int cmd_profile(const Args& args) {
   const Tally tally = run_suites(run, 0, worker_processes());
   Store store = Store::open(run.db, Store::Mode::read);
   const auto sql = find_report(name_of(run.worker.task));
-  fmt::print("{}", render(run_report(store, sql, tally.run), command->format));
+  fmt::print("{}", render(run_report(store, sql, {tally.run}), command->format));
   say("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));
   return static_cast<int>(tally.exit());
 }

@@ -24,7 +24,7 @@ std::string report_command(const char* name, const std::string& db, int64_t run)
 
 std::string run_table(const std::string& db, int64_t run) {
   Store store = Store::open(db, Store::Mode::read);
-  const Table all = run_report(store, find_report("summary"), run);
+  const Table all = run_report(store, find_report("summary"), {run});
   if (all.rows.empty()) return "";
   const auto status =
       static_cast<size_t>(std::ranges::find(all.columns, "status") - all.columns.begin());
