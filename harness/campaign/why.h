@@ -17,7 +17,7 @@ namespace moegate {
 enum class WhyMode {
   automatic,  // on a GPU, of rows that fail or improve
   off,
-  all  // of every row whose latency was judged
+  all  // of every row that both sides measured
 };
 /// "auto", "off" or "all". Throws Error(usage) naming them.
 WhyMode parse_why(const std::string& name);
