@@ -12,7 +12,7 @@ namespace moegate {
 
 /// In the order in which they are looked for: the first that applies is the sentence.
 enum class CauseKind {
-  launches,   // another path, set of kernels, instance or shape of one
+  launches,   // another path, set of kernels, or shape of one
   resources,  // spills, blocks per multiprocessor
   work,       // bytes, instructions, atomics
   rate,       // the same work in more cycles: which pipe fell, which stall rose

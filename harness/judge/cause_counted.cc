@@ -76,14 +76,17 @@ bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c,
   return q.explains(c.change() / cycles, 0);
 }
 
-void find_conflicts(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-                    std::vector<std::string>& texts, Finding& found) {
+/// The conflicts where they matter, else null.
+const PairedCounter* more_conflicts(const CauseQuestion& q,
+                                    const std::vector<PairedCounter>& counters) {
   for (const PairedCounter& c : counters) {
-    if (c.role.kind != RoleKind::conflict || !conflicts_matter(q, c, counters)) continue;
-    texts.push_back(fmt::format("{} {}", c.role.label, both_text(c.base, c.head, c.unit)));
-    found.names.push_back(c.name);
-    return;
+    if (c.role.kind == RoleKind::conflict && conflicts_matter(q, c, counters)) return &c;
   }
+  return nullptr;
+}
+
+std::string conflicts_text(const PairedCounter& c) {
+  return fmt::format("{} {}", c.role.label, both_text(c.base, c.head, c.unit));
 }
 
 /// The pipe that was the busiest of those that are less busy now, on the faster side.
@@ -154,11 +157,17 @@ std::optional<Finding> find_work(const CauseQuestion& q) {
   if (more.empty()) return std::nullopt;
   std::ranges::stable_sort(more, std::greater<>(), [](const auto& m) { return std::abs(m.first); });
   Finding found;
-  for (const auto& [share, c] : more) {
-    found.names.push_back(c->name);
-    if (found.names.size() > kMostNamed) continue;
-    found.sentence += (found.sentence.empty() ? "" : ", ") + work_text(*c);
+  std::vector<std::string> texts;
+  // What makes conflicts is instructions, too; and they are what takes the time.
+  if (const PairedCounter* conflicts = more_conflicts(q, counters)) {
+    texts.push_back(conflicts_text(*conflicts));
+    found.names.push_back(conflicts->name);
   }
+  for (const auto& [share, c] : more) {
+    if (texts.size() < kMostNamed) texts.push_back(work_text(*c));
+    found.names.push_back(c->name);
+  }
+  found.sentence = fmt::format("{}", fmt::join(texts, ", "));
   return found;
 }
 
@@ -168,7 +177,10 @@ std::optional<Finding> find_rate(const CauseQuestion& q) {
   if (!counted_work || !kernels_took_longer(q, counters)) return std::nullopt;
   Finding found;
   std::vector<std::string> texts;
-  find_conflicts(q, counters, texts, found);
+  if (const PairedCounter* conflicts = more_conflicts(q, counters)) {
+    texts.push_back(conflicts_text(*conflicts));
+    found.names.push_back(conflicts->name);
+  }
   find_pipe(q, counters, texts, found);
   find_stall(q, counters, texts, found);
   const PairedCounter* cycles = first_of(counters, RoleKind::cycles);

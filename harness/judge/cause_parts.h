@@ -64,7 +64,7 @@ std::vector<KernelPair> paired_kernels(const CauseQuestion& q);
 std::string kernel_name(const std::string& demangled);
 
 std::optional<Finding> find_launches(const CauseQuestion& q);
-/// Other names for launches of the same shape: a cause only where there is no other.
+/// Other names, or instances, for launches of the same shape: a cause only where there is no other.
 std::optional<Finding> find_renamed(const CauseQuestion& q);
 std::optional<Finding> find_resources(const CauseQuestion& q);
 std::optional<Finding> find_work(const CauseQuestion& q);

@@ -65,8 +65,10 @@ std::string changed_text(const std::string& what, const std::string& base,
   return fmt::format("{} {} -> {}", what, shown(base), shown(head));
 }
 
-/// How two launches of one name differ.
+/// How two launches of one name differ in shape. Another instance of a template is named beside it, and
+/// says nothing alone.
 void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
+  if (same_shape(base, head)) return;
   const std::string name = kernel_name(base.name);
   const auto add = [&](const char* what, const std::string& before, const std::string& after) {
     if (before != after) texts.push_back(changed_text(what + (" of " + name), before, after));
@@ -183,11 +185,18 @@ std::optional<Finding> find_launches(const CauseQuestion& q) {
 }
 
 std::optional<Finding> find_renamed(const CauseQuestion& q) {
-  const KernelRows *base = kernels_of(q.base), *head = kernels_of(q.head);
-  if (!base || !head || base->size() != head->size()) return std::nullopt;
-  const std::string text = differences(sorted_names(*base), sorted_names(*head));
-  if (text.empty()) return std::nullopt;
-  return Finding{"other kernels of the same shape: " + text, {}};
+  Texts texts;
+  for (const KernelPair& pair : paired_kernels(q)) {
+    const std::string base = kernel_name(pair.base->name), head = kernel_name(pair.head->name);
+    if (base != head) {
+      texts.push_back(fmt::format("{} -> {}", base, head));
+    } else if (instance_of(pair.base->name) != instance_of(pair.head->name)) {
+      texts.push_back(changed_text("instance of " + base, instance_of(pair.base->name),
+                                   instance_of(pair.head->name)));
+    }
+  }
+  if (texts.empty()) return std::nullopt;
+  return Finding{"other kernels of the same shape: " + some_of(texts), {}};
 }
 
 std::optional<Finding> find_resources(const CauseQuestion& q) {

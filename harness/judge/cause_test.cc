@@ -189,10 +189,28 @@ TEST_F(CauseTest, OtherLaunches) {
   EXPECT_EQ(cause(0.1).sentence, "launches 1 -> 2: with memset");
   head_ = row_profile();
   kernel().name = "moe::scatter(Args)";
-  EXPECT_EQ(cause(0.1).sentence, "other kernels of the same shape: without gather, with scatter");
+  EXPECT_EQ(cause(0.1).sentence, "other kernels of the same shape: gather -> scatter");
   counter(head_, "dram__bytes_read") *= 1.1;
   EXPECT_EQ(cause(0.1).sentence, "DRAM bytes read +10 % (16.8 -> 18.5 MB)")
       << "a name alone explains nothing";
+}
+
+TEST_F(CauseTest, AnotherInstanceOfTheSameShapeIsTheLastResort) {
+  slow_down(head_, 0.2);
+  kernel().name = "void moe::(anonymous namespace)::gather<128, 32>(Args)";
+  EXPECT_EQ(cause(0.2).kind, CauseKind::rate) << cause(0.2).sentence;
+  head_ = row_profile();
+  kernel().name = "void moe::(anonymous namespace)::gather<128, 32>(Args)";
+  EXPECT_EQ(cause(0.2).sentence,
+            "other kernels of the same shape: instance of gather <128, 64> -> <128, 32>");
+}
+
+TEST_F(CauseTest, ConflictsComeBeforeTheInstructionsThatMakeThem) {
+  slow_down(head_, 0.3);
+  counter(head_, "bank_conflicts") = 900e3;
+  counter(head_, "sm__inst_executed") *= 1.2;
+  EXPECT_EQ(cause(0.3).kind, CauseKind::work);
+  EXPECT_EQ(cause(0.3).sentence, "bank conflicts 1.2 -> 900 k, instructions +20 % (0.9 -> 1.08 M)");
 }
 
 TEST_F(CauseTest, KernelsInAnotherOrderAreTheSame) {
