@@ -141,12 +141,25 @@ void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counte
   found.names.push_back(most->name);
 }
 
+using Shares = std::vector<std::pair<double, const PairedCounter*>>;
+
+/// The largest first; but before them what reaches memory, where it grew at least half as much: reading
+/// twice is twice the instructions, too, and not because of them slow.
+void put_in_order(Shares& more) {
+  double largest = 0;
+  for (const auto& [share, c] : more) largest = std::max(largest, std::abs(share));
+  std::ranges::stable_sort(more, std::greater<>(), [&](const auto& m) {
+    const bool memory = m.second->role.group == RoleGroup::dram;
+    return std::pair(memory && std::abs(m.first) >= largest / 2, std::abs(m.first));
+  });
+}
+
 }  // namespace
 
 std::optional<Finding> find_work(const CauseQuestion& q) {
   const auto counters = paired_counters(q);
   const auto total = totals(counters);
-  std::vector<std::pair<double, const PairedCounter*>> more;  // as a share of all such work
+  Shares more;  // as a share of all such work
   for (const PairedCounter& c : counters) {
     if (c.role.kind != RoleKind::work || std::abs(c.change()) < c.role.floor) continue;
     const auto group = total.find(c.role.group);
@@ -155,7 +168,7 @@ std::optional<Finding> find_work(const CauseQuestion& q) {
     if (q.explains(share, c.role.least)) more.emplace_back(share, &c);
   }
   if (more.empty()) return std::nullopt;
-  std::ranges::stable_sort(more, std::greater<>(), [](const auto& m) { return std::abs(m.first); });
+  put_in_order(more);
   Finding found;
   std::vector<std::string> texts;
   // What makes conflicts is instructions, too; and they are what takes the time.

@@ -15,7 +15,9 @@ const std::vector<std::string>& default_counters() {
         "lts__t_sectors_op_red.sum",
         "l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum",
         "sm__inst_executed.sum",
-        "sm__inst_executed_pipe_tensor.sum",
+        // Not op_hmma: compilers load constants with HFMA2.MMA.
+        "sm__inst_executed_pipe_tensor_op_gmma.sum",
+        "sm__inst_executed_pipe_tensor_op_imma.sum",
         "smsp__inst_executed_op_local_ld.sum",
         "smsp__inst_executed_op_local_st.sum",
         "l1tex__data_bank_conflicts_pipe_lsu.sum",

@@ -33,7 +33,7 @@ TEST_F(WireTest, AResultArrivesAsItWas) {
   result.accuracy.resize(1);
   result.accuracy[0].rel_l2 = std::numeric_limits<double>::quiet_NaN();
   result.accuracy[0].max_abs = std::numeric_limits<double>::infinity();
-  result.kernels.push_back({"kernel<int>", "1x1x1", "32x1x1", "", 16, 0, 1024, 12.5, 0});
+  result.kernels.push_back({"kernel<int>", "1x1x1", "32x1x1", "", 16, 0, 1024, 24, 12.5, 0});
   result.spans_ns.assign(100000, 3.5f);  // more than a pipe holds
   std::thread writer([&] { EXPECT_TRUE(send(ends_[1], result)); });
   nlohmann::json message;
