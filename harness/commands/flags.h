@@ -20,7 +20,6 @@ namespace moegate {
 
 using Flag = boost::shared_ptr<boost::program_options::option_description>;
 
-
 /// The path of an output file. Throws Error(usage) when it could not be written now.
 boost::program_options::typed_value<std::string>* output(std::optional<std::string>& path);
 constexpr double kMostRounds = 1e6;

@@ -166,6 +166,35 @@ TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
   EXPECT_EQ(moegate("resources --check --baselines b").exit, 0);
 }
 
+TEST_F(GpuTest, WhyNamesThePlantedCause) {
+  const std::string suite = MOEGATE_SOURCE_DIR "/tests/saboteurs/slowed.suite";
+  const std::map<std::string, std::string> planted = {{"spills", "local memory 0 -> "},
+                                                      {"reads_twice", "DRAM bytes read +"},
+                                                      {"bank_conflicts", "bank conflicts "},
+                                                      {"half_the_blocks", "blocks per SM 2 -> 1"},
+                                                      {"waits", "stalls on sleeping +"}};
+  for (const auto& [variant, part] : planted) {
+    const Outcome ab =
+        shell(saboteurs() + " ab --variant plain --variant " + variant + " --suite " + suite +
+              " --device cuda --screen-rounds 2 --rounds 3 "
+              "--extra-rounds 0 --why all --db why.sqlite --verdict v.json");
+    const auto verdict = nlohmann::json::parse(read("v.json"), nullptr, false);
+    ASSERT_TRUE(verdict.is_object() && verdict["cases"].size() == 1u) << variant << ab.err;
+    const auto& row = verdict["cases"][0];
+    ASSERT_TRUE(row.contains("cause")) << variant << ab.out << ab.err;
+    const std::string sentence = row["cause"]["sentence"];
+    EXPECT_NE(sentence.find(part), std::string::npos) << variant << ": " << row.dump(1);
+  }
+  const Outcome itself =
+      shell(saboteurs() + " ab --base-program " + saboteurs() + " --suite " + suite +
+            " --kernel '^plain$' --device cuda "
+            "--measure-identical --screen-rounds 2 --rounds 3 --extra-rounds 0 "
+            "--why all --db why.sqlite --verdict v.json");
+  const auto verdict = nlohmann::json::parse(read("v.json"), nullptr, false);
+  ASSERT_TRUE(verdict.is_object()) << itself.err;
+  EXPECT_EQ(verdict["cases"][0]["cause"]["kind"], "nothing") << verdict["cases"][0].dump(1);
+}
+
 TEST_F(GpuTest, EventsAreAStatedFallback) {
   ASSERT_EQ(run("none", "--kernel fused_warp --timer event --rounds 1").exit, 0);
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "event");
