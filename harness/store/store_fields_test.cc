@@ -43,6 +43,7 @@ TEST_F(StoreFields, EveryFieldOfARunSurvives) {
   Store store = Store::open(path_, Store::Mode::write);
   auto run = Distinct().make<RunInfo>();
   run.flush = "write";
+  run.task = "energy";  // one of the names that there are
   run.id = store.begin_run(run);
   store.end_run(run.id, "interrupted");
   const RunInfo back = store.run_info(run.id);
