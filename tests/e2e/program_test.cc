@@ -78,8 +78,9 @@ ProgramTest::~ProgramTest() {
 
 Outcome ProgramTest::shell(const std::string& command) const {
   const std::string line = "cd '" + folder_.string() + "' && export MOEGATE_HOME='" +
-                           from_environment("MOEGATE_HOME", MOEGATE_SOURCE_DIR) + "' && unset MOEGATE_DB && { " +
-                           command + "; } >out.txt 2>err.txt </dev/null";
+                           from_environment("MOEGATE_HOME", MOEGATE_SOURCE_DIR) +
+                           "' && unset MOEGATE_DB && { " + command +
+                           "; } >out.txt 2>err.txt </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"),
           read("err.txt")};
