@@ -208,7 +208,8 @@ const char* name_of(CauseKind kind) {
   return "?";
 }
 
-Cause explain(const RowProfile& base, const RowProfile& head, double effect) {
+Cause explain(const RowProfile& given_base, const RowProfile& given_head, double effect) {
+  const RowProfile base = with_local_memory(given_base), head = with_local_memory(given_head);
   const CauseQuestion q{base, head, effect};
   Cause cause;
   std::vector<std::string> first;

@@ -67,6 +67,18 @@ TEST_F(CauseTest, AnOlderProgramsLocalMemoryIsUnknownAndNoSpill) {
   EXPECT_NE(cause(0.2).kind, CauseKind::resources) << cause(0.2).sentence;
 }
 
+TEST_F(CauseTest, LocalMemoryThatOnlyTheCountingProcessKnows) {
+  slow_down(head_, 0.2);
+  for (RowProfile* side : {&base_, &head_}) {
+    side->counted->kernels = side->measured->kernels;
+    side->measured->kernels[0].local_bytes = -1;
+  }
+  head_.counted->kernels[0].local_bytes = 24;
+  EXPECT_EQ(cause(0.2).sentence, "local memory 0 -> 24 B/thread (spills)");
+  head_.counted->kernels[0].name = "another";  // then it is of another launch
+  EXPECT_NE(cause(0.2).kind, CauseKind::resources);
+}
+
 TEST_F(CauseTest, OneThatReadsItsInputTwice) {
   slow_down(head_, 0.5);
   counter(head_, "dram__bytes_read") *= 1.5;

@@ -32,4 +32,15 @@ std::optional<Result> typical(std::span<const Result> processes) {
   return result;
 }
 
+RowProfile with_local_memory(RowProfile profile) {
+  if (!profile.measured || !profile.counted) return profile;
+  std::vector<KernelRow>& timed = profile.measured->kernels;
+  const std::vector<KernelRow>& counted = profile.counted->kernels;
+  if (!std::ranges::equal(timed, counted, {}, &KernelRow::name, &KernelRow::name)) return profile;
+  for (size_t i = 0; i < timed.size(); ++i) {
+    if (timed[i].local_bytes < 0) timed[i].local_bytes = counted[i].local_bytes;
+  }
+  return profile;
+}
+
 }  // namespace moegate

@@ -25,4 +25,8 @@ struct RowProfile {
 /// measured.
 std::optional<Result> typical(std::span<const Result> processes);
 
+/// The same, but that timed kernels whose local memory is unknown have that of the counted ones, which the
+/// driver states, where both are the same in the same order.
+RowProfile with_local_memory(RowProfile profile);
+
 }  // namespace moegate

@@ -157,7 +157,9 @@ TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
               std::max(kFewestRegisters, found->second.at("registers").get<int64_t>()))
         << found->first;
     EXPECT_EQ(launched.integer(2), found->second.at("static shared")) << found->first;
-    EXPECT_EQ(launched.integer(3), found->second.at("local bytes")) << found->first;
+    if (launched.integer(3) >= 0) {  // known
+      EXPECT_EQ(launched.integer(3), found->second.at("local bytes")) << found->first;
+    }
   }
   EXPECT_GT(compared, 5);
   const Outcome blessed =

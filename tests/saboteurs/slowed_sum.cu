@@ -65,7 +65,10 @@ __global__ void __launch_bounds__(kThreads)
   // The second pass begins when the first has read everything, so that nothing of it is in L2 any more.
   for (int pass = how == Slowed::reads_twice ? 0 : 1; pass < 2; ++pass) {
     for (int64_t token = blockIdx.x; token < shape.tokens; token += gridDim.x) {
-      if constexpr (how == Slowed::waits) __nanosleep(kWaitNs);
+      if constexpr (how == Slowed::waits) {
+        __nanosleep(kWaitNs);
+        __syncwarp();  // awake one by one, they would write in parts
+      }
       for (int column = threadIdx.x * kColumns; column < shape.hidden;
            column += kThreads * kColumns) {
         float sums[kColumns] = {};

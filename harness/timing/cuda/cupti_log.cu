@@ -176,7 +176,8 @@ void add_kernel(const CUpti_ActivityKernel10& k, CuptiBatch& batch, ShapeTable& 
   shape.registers = k.registersPerThread;
   shape.static_shared = k.staticSharedMemory;
   shape.dynamic_shared = k.dynamicSharedMemory;
-  shape.local_bytes = k.localMemoryPerThread;
+  // CUPTI states 0 of kernels with a stack, too (13.0): that is unknown.
+  shape.local_bytes = k.localMemoryPerThread > 0 ? int64_t{k.localMemoryPerThread} : -1;
   const uint64_t carveout =
       k.isSharedMemoryCarveoutRequested ? 1u + k.sharedMemoryCarveoutRequested : 0u;
   const uint64_t detail = detail_of(
