@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // moe_sum with a thread per token and eight columns: 16-byte loads of up to eight rows under way at
 // once, so one round trip to memory for k <= 8, and blocks over columns, too, so that one token has
-// work for several SMs. The order of additions is that of sum_per_token: their outputs agree bit
-// for bit.
+// work for several SMs. Where that makes too few blocks to fill the GPU (decode), a thread has two
+// columns: four times the blocks, each as soon done. The order of additions is that of sum_per_token:
+// their outputs agree bit for bit.
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
 // = 8, cold: 2.6 us at T = 32, 28.8 at 1024 (sum_per_token: 7.0, 41.6), which reads 4.1 TB/s.
@@ -16,55 +17,90 @@ namespace {
 using namespace cuda;
 
 constexpr int kThreads = 128;
-constexpr int kColumns = 8;  // of a thread: 16 bytes
-constexpr int kBatch = 8;    // rows under way
+constexpr int kWide = 8, kNarrow = 2;  // columns of a thread: 16 bytes, 4 bytes
+constexpr int kBatch = 8;              // rows under way
+/// Wide blocks per SM from which on narrow ones gain nothing.
+constexpr int kFullSm = 2;
 
-__device__ void add(const uint4& packed, float (&sums)[kColumns]) {
-  float values[kColumns];
-  widen(packed, values);
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) sums[i] += values[i];
-}
+/// As many bf16 values as fill `Packed`.
+template <int columns>
+struct Columns;
+template <>
+struct Columns<kWide> {
+  using Packed = uint4;
+  static __device__ void widen(const uint4& packed, float (&values)[kWide]) {
+    cuda::widen(packed, values);
+  }
+  static __device__ uint4 pack(const float (&values)[kWide]) {
+    return {pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3]),
+            pack_bf16(values[4], values[5]), pack_bf16(values[6], values[7])};
+  }
+};
+template <>
+struct Columns<kNarrow> {
+  using Packed = uint32_t;
+  static __device__ void widen(uint32_t packed, float (&values)[kNarrow]) {
+    values[0] = bits_float(packed << 16);
+    values[1] = bits_float(packed & 0xffff0000u);
+  }
+  static __device__ uint32_t pack(const float (&values)[kNarrow]) {
+    return pack_bf16(values[0], values[1]);
+  }
+};
 
 /// `chunks`: blocks per token.
+template <int columns>
 __global__ void __launch_bounds__(kThreads)
     sum_vectorised_kernel(const __grid_constant__ MoeSumArgs args, int chunks) {
+  using Packed = typename Columns<columns>::Packed;
   const MoeSumShape& shape = args.shape;
   const int64_t token = blockIdx.x / chunks;
-  const int column = (blockIdx.x % chunks * kThreads + threadIdx.x) * kColumns;
+  const int column = (blockIdx.x % chunks * kThreads + threadIdx.x) * columns;
   if (column >= shape.hidden) return;
   const uint16_t* from = args.y + token * shape.topk * shape.hidden + column;
-  float sums[kColumns] = {};
+  float sums[columns] = {};
   for (int first = 0; first < shape.topk; first += kBatch) {
-    uint4 rows[kBatch];
+    Packed rows[kBatch];
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
       if (first + j < shape.topk) {
-        rows[j] = __ldcs(reinterpret_cast<const uint4*>(from + int64_t{first + j} * shape.hidden));
+        rows[j] = __ldcs(reinterpret_cast<const Packed*>(from + int64_t{first + j} * shape.hidden));
       }
     }
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j)
-      if (first + j < shape.topk) add(rows[j], sums);
-  }
-  uint32_t packed[4];
+    for (int j = 0; j < kBatch; ++j) {
+      if (first + j >= shape.topk) break;
+      float values[columns];
+      Columns<columns>::widen(rows[j], values);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    packed[i] = float_to_bf16(shape.scale * sums[2 * i]) |
-                uint32_t{float_to_bf16(shape.scale * sums[2 * i + 1])} << 16;
+      for (int i = 0; i < columns; ++i) sums[i] += values[i];
+    }
   }
-  *reinterpret_cast<uint4*>(args.out + token * shape.hidden + column) = {packed[0], packed[1],
-                                                                         packed[2], packed[3]};
+#pragma unroll
+  for (int i = 0; i < columns; ++i) sums[i] *= shape.scale;
+  *reinterpret_cast<Packed*>(args.out + token * shape.hidden + column) =
+      Columns<columns>::pack(sums);
+}
+
+int chunks_of(const MoeSumArgs& args, int columns) {
+  const int chunk = kThreads * columns;
+  return (args.shape.hidden + chunk - 1) / chunk;
+}
+
+template <int columns>
+void launch_columns(const MoeSumArgs& args, const Launch& where) {
+  const int chunks = chunks_of(args, columns);
+  sum_vectorised_kernel<columns>
+      <<<args.shape.tokens * chunks, kThreads, 0, stream_of(where)>>>(args, chunks);
+  check_launch("sum_vectorised_kernel");
 }
 
 }  // namespace
 
 void launch_vectorised(const MoeSumArgs& args, const Launch& where) {
-  constexpr int kChunk = kThreads * kColumns;
-  const int chunks = (args.shape.hidden + kChunk - 1) / kChunk;
-  sum_vectorised_kernel<<<args.shape.tokens * chunks, kThreads, 0, stream_of(where)>>>(args,
-                                                                                       chunks);
-  check_launch("sum_vectorised_kernel");
+  const int wide_blocks = args.shape.tokens * chunks_of(args, kWide);
+  const bool few = wide_blocks < kFullSm * where.device.processors;
+  few ? launch_columns<kNarrow>(args, where) : launch_columns<kWide>(args, where);
 }
 
 namespace {
