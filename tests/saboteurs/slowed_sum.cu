@@ -24,7 +24,8 @@ constexpr int kColumns = 8;            // of a thread: 16 bytes
 constexpr int kTwoBlocks = 100 << 10;  // of shared memory: two such blocks fit on an SM,
 constexpr int kOneBlock = 120 << 10;   // and one of these
 constexpr int kWorstStride = 32;       // floats: every thread of a warp on one bank
-constexpr unsigned kWaitNs = 4000;
+constexpr unsigned kWaitNs = 3000;
+constexpr int kWaits = 12;
 
 /// Puts the sums through memory of the thread's own that no register can be: the index is not known.
 __device__ void spill(float (&sums)[kColumns], int somewhere) {
@@ -62,13 +63,14 @@ template <Slowed how>
 __global__ void __launch_bounds__(kThreads)
     slowed_kernel(const __grid_constant__ moe_sum::MoeSumArgs args) {
   const moe_sum::MoeSumShape& shape = args.shape;
+  // Before the work, not in it: threads that wake one by one would write in parts.
+  if constexpr (how == Slowed::waits) {
+    for (int i = 0; i < kWaits; ++i) __nanosleep(kWaitNs);
+    __syncthreads();
+  }
   // The second pass begins when the first has read everything, so that nothing of it is in L2 any more.
   for (int pass = how == Slowed::reads_twice ? 0 : 1; pass < 2; ++pass) {
     for (int64_t token = blockIdx.x; token < shape.tokens; token += gridDim.x) {
-      if constexpr (how == Slowed::waits) {
-        __nanosleep(kWaitNs);
-        __syncwarp();  // awake one by one, they would write in parts
-      }
       for (int column = threadIdx.x * kColumns; column < shape.hidden;
            column += kThreads * kColumns) {
         float sums[kColumns] = {};
@@ -125,7 +127,7 @@ const Kernel<SlowedSum> half({.name = "half_the_blocks",
                               .launch = launch<Slowed::plain, kOneBlock>});
 const Kernel<SlowedSum> waits({.name = "waits",
                                .backend = Backend::cuda,
-                               .help = "sleeps before every token",
+                               .help = "sleeps before its work",
                                .launch = launch<Slowed::waits, kTwoBlocks>});
 
 }  // namespace
