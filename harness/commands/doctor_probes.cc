@@ -25,7 +25,8 @@ Probe profiler(const char* name, Task task, const std::string& device, WorkerSou
 }  // namespace
 
 std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source) {
-  const Dynlib host({"libnvperf_host.so"});
+  // Never closed: it keeps memory for exceptions of its own, which nobody could find again.
+  static const Dynlib& host = *new Dynlib({"libnvperf_host.so"});
   return {{.name = "libnvperf_host",
            .value = host ? "found" : "missing",
            .note = host ? host.path() : "counters need it; it comes with CUPTI: " + host.why(),

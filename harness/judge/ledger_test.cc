@@ -181,6 +181,8 @@ TEST(CommittedBaselines, AreTheOnesThatTheLedgerStates) {
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".tsv" || entry.path().parent_path() == folder) continue;
+    if (entry.path().filename() == "resources.tsv")
+      continue;  // of machine code: `ctest -R resources`
     EXPECT_NO_THROW(check_recorded(entry.path(), folder / "blessings.tsv")) << entry.path();
     ++files;
   }

@@ -67,10 +67,11 @@ struct NamedTarget {
   Target run;
 };
 inline constexpr NamedTarget kTargets[] = {
-    {"baseline", baseline}, {"cubin", cubin},     {"flags", flags}, {"ledger", ledger},
-    {"npy", npy},           {"options", options}, {"reply", reply}, {"request", request},
-    {"store", store},       {"suite", suite},     {"text", text},   {"tiles", tiles},
-    {"waivers", waivers},
+    {"baseline", baseline}, {"cubin", cubin},     {"flags", flags},
+    {"ledger", ledger},     {"npy", npy},         {"options", options},
+    {"reply", reply},       {"request", request}, {"resources", resources},
+    {"store", store},       {"suite", suite},     {"text", text},
+    {"tiles", tiles},       {"waivers", waivers},
 };
 
 }  // namespace moegate::fuzz
