@@ -6,7 +6,9 @@
 // their outputs agree bit for bit.
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
-// = 8, cold: 2.6 us at T = 32, 28.8 at 1024 (sum_per_token: 7.0, 41.6), which reads 4.1 TB/s.
+// = 8, cold: 1.6 us at T = 1, 2.6 at 32, 28.7 at 1024 (sum_per_token: 7.0, 41.6 at the last two), which
+// reads 4.1 TB/s. Two columns a thread: 1.10x at T = 1 to 4, 1.03x at 8, equal from 16 on; k = 9: 1.17x
+// at 1, 1.05x at 32 (2026-11-23, commit 2f0f7b8; reports/gallery/nvidia-h200-why.md).
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/launches.h"
