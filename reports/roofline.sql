@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Ceilings are those that `moegate doctor --db` measured on the same device; without them the last columns are
 -- empty. floor us = max(bytes / bandwidth, operations / rate): no launch can be faster; writes that fit in
--- the cache need not reach memory in time and are left out of it.
+-- the cache need not reach memory in time and are left out of it. So % of bandwidth, which counts all bytes, may
+-- exceed 100 where the last writes stay in the cache.
 WITH roofline AS (
   SELECT cell.*, bandwidth, rate, flops, read_bytes, write_bytes, key,
          max(memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth), coalesce(products_ns(flops, rate), 0)) AS floor_ns
