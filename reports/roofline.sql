@@ -4,7 +4,18 @@
 -- empty. floor us = max(bytes / bandwidth, operations / rate): no launch can be faster; writes that fit in
 -- the cache need not reach memory in time and are left out of it. So % of bandwidth, which counts all bytes, may
 -- exceed 100 where the last writes stay in the cache.
-WITH roofline AS (
+-- DRAM MB is what the newest `moegate profile` of the same program counted, read and written; MB what the operator says
+-- that a launch must move.
+WITH counted AS (
+  SELECT c.run_id FROM run c JOIN run r ON r.run_id = :run
+  WHERE c.task = 'counters' AND c.status = 'complete' AND c.program = r.program AND r.program <> ''
+  ORDER BY c.run_id DESC LIMIT 1
+), dram AS (
+  SELECT case_id, variant, sum(value) AS dram_bytes
+  FROM counted JOIN process USING (run_id) JOIN result USING (process_id) JOIN metric USING (result_id)
+  WHERE ordinal = -1 AND name IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')
+  GROUP BY case_id, variant
+), roofline AS (
   SELECT cell.*, bandwidth, rate, flops, read_bytes, write_bytes, key,
          max(memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth), coalesce(products_ns(flops, rate), 0)) AS floor_ns
   FROM cell JOIN bench_case USING (case_id) JOIN ceilings USING (run_id)
@@ -15,11 +26,12 @@ SELECT section AS model,
        variant,
        round(ns / 1000, 3) AS us,
        round((read_bytes + write_bytes) / 1e6, 3) AS MB,
+       round(dram_bytes / 1e6, 3) AS "DRAM MB",
        round((read_bytes + write_bytes) / ns, 1) AS "GB/s",
        round(flops / ns / 1000, 3) AS "TFLOP/s",
        round(100e9 * (read_bytes + write_bytes) / ns / bandwidth, 1) AS "% of bandwidth",
        round(100e9 * flops / ns / rate, 1) AS "% of rate",
        round(floor_ns / 1000, 3) AS "floor us",
        round(100 * floor_ns / ns, 1) AS "% of roofline"
-FROM roofline
+FROM roofline LEFT JOIN dram USING (case_id, variant)
 ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant

@@ -5,6 +5,7 @@
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
+#include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -19,7 +20,7 @@ namespace po = boost::program_options;
 
 struct ProfileCommand {
   RunOptions run;
-  bool stalls = false, energy = false;
+  bool stalls = false, energy = false, nsys = false;
   Format format = Format::md;
 };
 
@@ -53,6 +54,8 @@ po::options_description profile_flags(ProfileCommand& command) {
        "sample where warps wait, and for what, instead of counting")  //
       ("energy", po::bool_switch(&command.energy),
        "measure energy per launch and mean power instead of counting")  //
+      ("nsys", po::bool_switch(&command.nsys),
+       "print the command that records these rows under Nsight Systems, and stop")  //
       ("label",
        po::value<std::string>()
            ->notifier([&](const std::string& label) { run.label = plain_name("--label", label); })
@@ -71,12 +74,14 @@ std::optional<ProfileCommand> read_profile(const Args& args) {
   flags.add(profile_flags(command));
   if (!parse("moegate profile --suite S [options]", flags, args)) return std::nullopt;
   require_suite(run);
-  if (command.stalls && command.energy) {
-    usage_error("--stalls and --energy are given together; each needs a run of its own, give one");
+  if (command.stalls + command.energy + command.nsys > 1) {
+    usage_error(
+        "--stalls, --energy and --nsys are given together; each is a run of its own, give one");
   }
-  const bool counts = !command.stalls && !command.energy;
+  const bool counts = !command.stalls && !command.energy && !command.nsys;
   if (!counts && (!run.worker.profiling.metrics.empty() || run.worker.profiling.per_kernel)) {
-    usage_error("--metrics and --per-kernel are of counters; leave out --stalls and --energy");
+    usage_error(
+        "--metrics and --per-kernel are of counters; leave out --stalls, --energy and --nsys");
   }
   run.worker.task = command.stalls ? Task::stalls : command.energy ? Task::energy : Task::counters;
   run.rounds = 1;
@@ -90,6 +95,10 @@ int cmd_profile(const Args& args) {
   const auto command = read_profile(args);
   if (!command) return 0;
   const RunOptions& run = command->run;
+  if (command->nsys) {
+    fmt::print("{}\n", nsys_command(run, "moegate"));
+    return 0;
+  }
   const Tally tally = run_suites(run, 0, worker_processes());
   Store store = Store::open(run.db, Store::Mode::read);
   const auto sql = find_report(name_of(run.worker.task));

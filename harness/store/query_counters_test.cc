@@ -34,5 +34,25 @@ TEST_F(QueryCountersTest, ColdnessSaysWhyALaunchDoesNotReadWhatItMust) {
   EXPECT_EQ(at(t, 3, "verdict"), "reads 2.0 times, and the inputs do not fit in L2");
 }
 
+TEST_F(QueryCountersTest, TheRooflineHasWhatWasCountedByTheSameProgram) {
+  add_run(Backend::cuda);
+  add_counter_run();
+  {
+    Store store = Store::open(db_, Store::Mode::update);
+    store.database().execute(
+        "UPDATE result SET variant = 'chain3', case_id = (SELECT min(case_id) FROM result) WHERE "
+        "variant = 'cold'; UPDATE run SET status = 'complete', program = 'p' WHERE run_id = 2");
+  }
+  EXPECT_EQ(at(report("roofline", 1), 0, "DRAM MB"), "") << "another program's";
+  {
+    Store store = Store::open(db_, Store::Mode::update);
+    store.database().execute("UPDATE run SET program = 'p'");
+  }
+  const Table t = report("roofline", 1);
+  int counted = 0;
+  for (size_t row = 0; row < t.rows.size(); ++row) counted += at(t, row, "DRAM MB") == "16.1";
+  EXPECT_EQ(counted, 1);
+}
+
 }  // namespace
 }  // namespace moegate

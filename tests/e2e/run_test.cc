@@ -251,6 +251,19 @@ TEST_F(RunTest, WarmAndColdAreDifferentCases) {
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT key) FROM bench_case"), "2");
 }
 
+TEST_F(RunTest, AHostHasNoCountersAndSaysSo) {
+  const Outcome outcome = moegate("profile --suite tiny --device host --db p.sqlite");
+  EXPECT_EQ(outcome.exit, 21) << outcome.err;
+  EXPECT_NE(outcome.err.find("needs a CUDA device"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "p.sqlite"));
+  const Outcome two = moegate("profile --suite tiny --stalls --energy");
+  EXPECT_EQ(two.exit, 2) << two.err;
+  const Outcome nsys = moegate("profile --suite tiny --filter '^topk_sort/' --nsys");
+  EXPECT_EQ(nsys.exit, 0) << nsys.err;
+  EXPECT_TRUE(nsys.out.starts_with("nsys profile ")) << nsys.out;
+  EXPECT_NE(nsys.out.find("--filter '^topk_sort/'"), std::string::npos) << nsys.out;
+}
+
 TEST_F(RunTest, ProfileLaunchesAndStoresNothing) {
   const Outcome outcome = moegate(run("--profile"));
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
