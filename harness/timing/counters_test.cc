@@ -8,7 +8,7 @@
 
 #ifdef MOEGATE_HAS_CUDA
 #include "harness/base/error.h"
-#include "harness/timing/cuda/cupti_counters.h"
+#include "harness/timing/cuda/counter_plan.h"
 #endif
 
 namespace moegate {
