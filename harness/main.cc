@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,7 @@
 namespace moegate {
 namespace {
 
-struct Command {
-  const char* name;
-  int (*run)(const std::vector<std::string>& args);
-  const char* help;  // null: not listed
-};
+std::span<const Command> commands();
 
 constexpr auto kCommands = std::to_array<Command>({
     {"run", cmd_run, "verify, measure and store every variant of a suite"},
@@ -52,10 +49,17 @@ constexpr auto kCommands = std::to_array<Command>({
      "does the gate stay silent when it should, and speak when it should"},
     {"doctor", cmd_doctor, "what this machine can measure, and how well"},
     {"repro", cmd_repro, "print or run the command that repeats a row"},
-    // Not for people, so without help: a step of `git bisect run`, and the process that measures.
+    // Not for people, so without help: a step of `git bisect run`, what shells and the installation
+    // ask for, and the process that measures.
     {"bisect-step", cmd_bisect_step, nullptr},
+    {"complete", [](const auto& words) { return cmd_complete(words, commands()); }, nullptr},
+    {"man", [](const auto& args) { return cmd_man(args, commands()); }, nullptr},
     {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }, nullptr},
 });
+
+std::span<const Command> commands() {
+  return kCommands;
+}
 
 std::string usage() {
   std::string text = "usage: moegate COMMAND [options]\n\n";

@@ -56,7 +56,7 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   po::options_description flags("Options");
   flags.add(suite_flag(night.suites));
   night.sample_seed = number_of(today());
-  flags.add(sample_seed_flag(night.sample_seed));
+  flags.add(sample_seed_flag(night.sample_seed, "date"));
   flags.add(device_flag(night.device));
   flags.add(kernels_flag(night.kernels));
   flags.add_options()  //

@@ -3,10 +3,18 @@
 // its result on stdout and returns an exit code; all throw Error.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 namespace moegate {
+
+/// A line of main.cc's table.
+struct Command {
+  const char* name;
+  int (*run)(const std::vector<std::string>& args);
+  const char* help;  // null: not for people, so not listed
+};
 
 int cmd_list(const std::vector<std::string>& args);
 int cmd_verify(const std::vector<std::string>& args);
@@ -33,5 +41,12 @@ int cmd_export(const std::vector<std::string>& args);
 int cmd_import(const std::vector<std::string>& args);
 int cmd_new(const std::vector<std::string>& args);
 int cmd_selftest(const std::vector<std::string>& args);
+
+/// For shells, not for people: prints what could stand in the place of the last of `words`, a line
+/// each, or the line ":files" for names of files. `words` are those of the command line behind the
+/// program, up to the cursor.
+int cmd_complete(const std::vector<std::string>& words, std::span<const Command> commands);
+/// For `cmake --install`: prints the man page.
+int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands);
 
 }  // namespace moegate

@@ -101,8 +101,8 @@ Flag suite_flag(std::vector<std::string>& suites) {
               "suite by name, or a path; may be repeated");
 }
 
-Flag sample_seed_flag(uint64_t& seed) {
-  return flag("sample-seed", bound(seed)->value_name("N"),
+Flag sample_seed_flag(uint64_t& seed, const std::string& shown) {
+  return flag("sample-seed", po::value(&seed)->default_value(seed, shown)->value_name("N"),
               "draws further rows that are compared with the truth, in verify also a problem set "
               "(0: none; a night draws by its date)");
 }
@@ -163,7 +163,7 @@ po::options_description selection_flags(RunOptions& run) {
                  set_axis(run, "--seed", "seed", {seed});
                })->value_name("N"),
        "seed of every input");
-  flags.add(sample_seed_flag(run.worker.sample_seed));
+  flags.add(sample_seed_flag(run.worker.sample_seed, std::to_string(run.worker.sample_seed)));
   flags.add(device_flag(run.worker.device));
   flags.add(kernels_flag(run.worker.kernels));
   flags.add_options()  //

@@ -35,7 +35,8 @@ Flag run_flag(std::string& run);
 Flag resume_flag(std::optional<std::string>& run, const char* about);
 Flag format_flag(Format& format, const char* about = "md, csv or json");
 Flag suite_flag(std::vector<std::string>& suites);
-Flag sample_seed_flag(uint64_t& seed);
+/// `shown`: what help calls the default.
+Flag sample_seed_flag(uint64_t& seed, const std::string& shown);
 Flag device_flag(std::string& device);
 /// Files of kernels, by absolute paths where they are there.
 boost::program_options::typed_value<std::vector<std::string>>* kernels_of(

@@ -20,15 +20,6 @@ constexpr int kLongestCell = 1 << 24;               // bytes
 constexpr double kLongestSeconds = 60;
 constexpr size_t kMostRows = 1000000;
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  std::error_code ignored;  // an unreadable folder has no reports
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".sql") names.insert(entry.path().stem().string());
-  }
-  return {names.begin(), names.end()};
-}
-
 Table::Cell cell(const Statement& q, int i) {
   if (q.is_null(i)) return {"", false};
   if (!q.is_number(i)) return {q.text(i), false};
@@ -70,6 +61,15 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
 
 }  // namespace
 
+std::vector<std::string> report_names() {
+  std::set<std::string> names;
+  std::error_code ignored;  // an unreadable folder has no reports
+  for (const auto& entry : fs::directory_iterator(home() / "reports", ignored)) {
+    if (entry.path().extension() == ".sql") names.insert(entry.path().stem().string());
+  }
+  return {names.begin(), names.end()};
+}
+
 fs::path find_report(const std::string& name) {
   std::error_code ignored;
   const bool is_path = name.find('/') != std::string::npos || fs::path(name).extension() == ".sql";
@@ -80,7 +80,7 @@ fs::path find_report(const std::string& name) {
   const fs::path folder = home() / "reports";
   const fs::path path = folder / (name + ".sql");
   if (!name.empty() && fs::is_regular_file(path, ignored)) return path;
-  const std::vector<std::string> known = names_in(folder);
+  const std::vector<std::string> known = report_names();
   usage_error("no report '{}'{} in {}; there are: {}; or give the path of a .sql file", name,
               did_you_mean(name, known), folder.string(), fmt::join(known, ", "));
 }

@@ -11,6 +11,9 @@
 
 namespace moegate {
 
+/// The names of reports/*.sql, sorted; none where there is no such folder.
+std::vector<std::string> report_names();
+
 /// A name of reports/*.sql, or a path. Throws Error(usage) listing what there is.
 std::filesystem::path find_report(const std::string& name);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people see in a terminal: the table that a run ends with, tables cut to what was asked for,
-// the nearest store, suggestions, widths, colours, completion.
+// the nearest store, suggestions, widths, colours.
 #include <algorithm>
 
 #include "harness/store/sqlite.h"

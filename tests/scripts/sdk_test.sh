@@ -13,6 +13,11 @@ cmake --install "$build" --prefix "$sdk" >"$scratch/installed"
 moegate=$sdk/bin/moegate
 export XDG_CACHE_HOME=$scratch/cache GIT_CONFIG_GLOBAL=/dev/null CCACHE_DISABLE=1
 
+expect "bash finds what completes it" 0 "$(code cmp "$root/harness/commands/moegate.bash" "$sdk/share/bash-completion/completions/moegate")"
+expect "there is a man page" 0 "$(code grep -q '^\.TH MOEGATE 1 ' "$sdk/share/man/man1/moegate.1")"
+expect "with every command" "" "$("$moegate" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' | while read -r command; do
+  grep -qx "\.SS moegate $command" "$sdk/share/man/man1/moegate.1" || echo "$command"; done)"
+
 cp -r "$root/examples/cpp" "$scratch/mine"
 cd "$scratch/mine"
 configure="cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH=$sdk"

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What could stand at the cursor of a command line, by the command's help alone. What there is of it
+// (suites, runs) is looked up by cmd_complete.cc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/commands/help_text.h"
+
+namespace moegate {
+
+using WordList = std::vector<std::string>;
+
+enum class Wanted { nothing, words, suites, operators, variants, runs, reports, files };
+
+struct Asked {
+  Wanted wanted = Wanted::nothing;
+  WordList words;      // for Wanted::words
+  std::string before;  // what every candidate begins with that is no part of its name
+  std::string typed;   // what its name begins with
+};
+
+/// Whether a line has a flag with a value: the last one.
+std::optional<std::string> value_of(const std::string& flag, const WordList& words);
+
+/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three.
+WordList joined_words(const WordList& words);
+
+/// What could stand in the place of the last word. `words` are those behind the command; the last one
+/// ends at the cursor and may be empty.
+Asked asked_for(const HelpText& help, const WordList& words);
+
+}  // namespace moegate

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shell offers at the cursor, and the man page: both from --help.
+#include <set>
+#include <sstream>
+
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+/// The script for bash: of the source tree, else of the installed folder.
+std::string bash_completion(const std::string& program) {
+  const std::filesystem::path source =
+      std::filesystem::path(MOEGATE_SOURCE_DIR) / "harness/commands/moegate.bash";
+  if (std::filesystem::exists(source)) return source.string();
+  return (std::filesystem::path(program).parent_path().parent_path() /
+          "share/bash-completion/completions/moegate")
+      .string();
+}
+
+class CompletionTest : public ProgramTest {
+ protected:
+  static std::set<std::string> lines_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    std::set<std::string> lines;
+    std::istringstream text(outcome.out);
+    for (std::string line; std::getline(text, line);) lines.insert(line);
+    return lines;
+  }
+  std::set<std::string> complete(const std::string& words) const {
+    return lines_of(moegate("complete " + words));
+  }
+  /// What bash offers for `words`, of which the last is at the cursor.
+  std::set<std::string> in_bash(const std::string& words) const {
+    write("ask.bash", "source '" + bash_completion(program()) + "'\nCOMP_WORDS=(\"$PROGRAM\" " +
+                          words +
+                          ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_moegate\n"
+                          "printf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    return lines_of(shell("PROGRAM=" + program() + " bash ask.bash"));
+  }
+  void make_store(const std::string& more) const {
+    write("quick.suite", "op = moe_sum\ntopk = 2\nhidden = 64\n[small]\ntokens = 3\n");
+    const Outcome run = moegate(
+        "run --suite ./quick.suite --device host --min-samples 10 --max-samples 20 --budget 100ms "
+        "--rounds 1 " +
+        more);
+    ASSERT_EQ(run.exit, 0) << run.err;
+  }
+};
+
+using Lines = std::set<std::string>;
+
+TEST_F(CompletionTest, CommandsAndTheirFlags) {
+  EXPECT_EQ(complete("ru"), (Lines{"run"}));
+  const Lines all = complete("''");
+  for (const char* command : {"run", "verify", "ab", "new", "explain", "--version"}) {
+    EXPECT_TRUE(all.contains(command)) << command;
+  }
+  EXPECT_FALSE(all.contains("worker")) << "not for people";
+  EXPECT_FALSE(all.contains("complete"));
+  EXPECT_EQ(complete("run --max"), (Lines{"--max-samples"}));
+  EXPECT_TRUE(complete("run --").contains("--resume"));
+  EXPECT_FALSE(complete("verify --").contains("--resume"));
+  EXPECT_TRUE(complete("verify --").contains("--controls"));
+  EXPECT_EQ(complete("frobnicate --"), Lines{});
+}
+
+TEST_F(CompletionTest, WhatThereIsToRunAndToLookAt) {
+  EXPECT_EQ(complete("run --suite tin"), (Lines{"tiny"}));
+  EXPECT_EQ(complete("tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
+  const Lines variants = complete("run --kernel ''");
+  EXPECT_TRUE(variants.contains("chain")) << "of the host's topk_sort";
+  for (const std::string& variant : variants) EXPECT_FALSE(variant.starts_with("tile/"));
+  EXPECT_EQ(complete("report late"), (Lines{"latency"}));
+  EXPECT_EQ(complete("report latency --format j"), (Lines{"json"}));
+  EXPECT_EQ(complete("list ''"),
+            (Lines{"suites", "kernels", "cases", "devices", "runs", "reports"}));
+  EXPECT_EQ(complete("new v"), (Lines{"variant"}));
+  EXPECT_EQ(complete("run --kernels ''"), (Lines{":files"}));
+}
+
+TEST_F(CompletionTest, RunsAreThoseOfTheStoreThatIsMeant) {
+  EXPECT_EQ(complete("gate --run ''"), Lines{}) << "no store, and not a word about it";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite")) << "none is made";
+  make_store("--label first");
+  make_store("--db other.sqlite --label second");
+  EXPECT_EQ(complete("gate --run ''"), (Lines{"latest", "1", "first"}));
+  EXPECT_EQ(complete("compare ''"), (Lines{"latest", "1", "first"}));
+  EXPECT_EQ(complete("compare 1 f"), (Lines{"first"}));
+  EXPECT_EQ(complete("compare --db other.sqlite 1 ''"), (Lines{"latest", "1", "second"}));
+  EXPECT_EQ(complete("gate --db nowhere.sqlite --run ''"), Lines{});
+  write("notes.txt", "these are my notes, not a database, and long enough to be looked at\n");
+  EXPECT_EQ(complete("gate --db notes.txt --run ''"), Lines{});
+}
+
+TEST_F(CompletionTest, BashOffersIt) {
+  EXPECT_EQ(in_bash("ru"), (Lines{"run"}));
+  EXPECT_EQ(in_bash("run --suite tin"), (Lines{"tiny"}));
+  EXPECT_EQ(in_bash("run --suite = tin"), (Lines{"tiny"})) << "as bash cuts --suite=tin";
+  EXPECT_EQ(in_bash("tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
+  EXPECT_TRUE(in_bash("run --suite =").contains("tiny"));
+  write("a file.py", "");
+  EXPECT_EQ(in_bash("run --kernels 'a f'"), (Lines{"a file.py"}));
+  EXPECT_TRUE(in_bash("run --kernels =").contains("a file.py"));
+  make_store("--label 'two words; one $HOME'");
+  EXPECT_EQ(in_bash("gate --run tw"), (Lines{R"(two\ words\;\ one\ \$HOME)"})) << "quoted";
+  const Outcome registered =
+      shell("bash -c 'source " + bash_completion(program()) + " && complete -p moegate'");
+  EXPECT_EQ(registered.out, "complete -F _moegate moegate\n") << registered.err;
+}
+
+TEST_F(CompletionTest, TheManPageHasEveryCommandAndFlag) {
+  const Outcome page = moegate("man");
+  ASSERT_EQ(page.exit, 0) << page.err;
+  EXPECT_TRUE(page.out.starts_with(".TH MOEGATE 1 ")) << page.out.substr(0, 100);
+  for (const std::string& command : complete("''")) {
+    if (command.starts_with("-")) continue;
+    EXPECT_NE(page.out.find("\n.SS moegate " + command + "\n"), std::string::npos) << command;
+  }
+  EXPECT_NE(page.out.find("\\-\\-case\\-timeout\\fR \\fIT\\fR\n"), std::string::npos);
+  EXPECT_EQ(moegate("man pages").exit, 2);
+}
+
+TEST_F(CompletionTest, TheManPageIsGoodRoff) {
+  if (shell("command -v groff").exit != 0) GTEST_SKIP() << "no groff on this machine";
+  const Outcome shown = shell(program() + " man | groff -man -Tutf8 -Kutf8 -ww -P-cbou");
+  EXPECT_EQ(shown.exit, 0);
+  EXPECT_EQ(shown.err, "") << "warnings";
+  EXPECT_NE(shown.out.find("--case-timeout T"), std::string::npos) << shown.out.substr(0, 2000);
+  EXPECT_NE(shown.out.find("moegate explain BASE HEAD [options]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegate
