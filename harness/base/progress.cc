@@ -2,27 +2,15 @@
 #include "harness/base/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
+#include "harness/base/terminal.h"
 
 namespace moegate {
-namespace {
-
-/// Characters in a line of the terminal; it may have changed since it was last asked.
-size_t terminal_width() {
-  constexpr size_t kUnknown = 80;
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUnknown;
-}
-
-}  // namespace
 
 std::string duration_text(double seconds) {
   const auto s = static_cast<long>(seconds + 0.5);
@@ -31,19 +19,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
 }
 
-std::string shortened(const std::string& text, size_t characters) {
-  std::vector<size_t> starts;  // of the characters
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xc0) != 0x80) starts.push_back(i);
-  }
-  if (starts.size() <= characters) return text;
-  if (characters == 0) return "";
-  const size_t back = (characters - 1) / 2, front = characters - 1 - back;
-  const size_t tail = back == 0 ? text.size() : starts[starts.size() - back];
-  return text.substr(0, starts[front]) + "…" + text.substr(tail);
-}
-
-Progress::Progress(size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(size_t total) : total_(total), terminal_(is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   clear_line();
@@ -71,7 +47,7 @@ void Progress::step(const std::string& current) {
   const std::string head = fmt::format("[{}/{}{}] ", done, total_, left);
   if (!terminal_) return say("{}{}\n", head, one_line(current));
   // A line that reaches the last column wraps in some terminals.
-  const size_t width = terminal_width() - 1;
+  const size_t width = screen_of(STDERR_FILENO).width - 1;
   say_raw(
       "\r\033[K" +
       shortened(head + shortened(one_line(current), width - std::min(width, head.size())), width));

@@ -9,10 +9,6 @@
 
 namespace moegate {
 
-/// At most `characters` of a valid text, which is cut in its middle: both ends of a case's name tell
-/// it from its neighbours.
-std::string shortened(const std::string& text, size_t characters);
-
 /// "45 s", "3:20 min", "2:05 h".
 std::string duration_text(double seconds);
 

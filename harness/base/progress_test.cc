@@ -14,15 +14,5 @@ TEST(Progress, DurationsHaveTheUnitTheyNeed) {
   EXPECT_EQ(duration_text(7500), "2:05 h");
 }
 
-TEST(Progress, ALineIsShortenedInItsMiddle) {
-  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 80), "topk_sort/tokens=8 chain");
-  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 11), "topk_…chain");
-  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 10), "topk_…hain");
-  EXPECT_EQ(shortened("µµµµµµ", 3), "µ…µ");
-  EXPECT_EQ(shortened("abc", 2), "a…");
-  EXPECT_EQ(shortened("abc", 1), "…");
-  EXPECT_EQ(shortened("abc", 0), "");
-}
-
 }  // namespace
 }  // namespace moegate

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/base/table_text.h"
+#include "harness/base/terminal.h"
 
 namespace moegate {
 namespace {
@@ -20,12 +24,6 @@ std::string markdown_cell(const Table::Cell& cell) {
   std::string text = markdown_escaped(cell.text);
   if (cell.bold && !text.empty()) text = "**" + text + "**";
   return cell.mark.empty() ? text : text + " " + markdown_escaped(cell.mark);
-}
-
-/// Characters, not bytes: µ and … must not shift a column.
-size_t display_width(const std::string& utf8) {
-  return static_cast<size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string markdown_row(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
@@ -117,10 +115,15 @@ std::string render_json(const Table& table) {
 }  // namespace
 
 Format parse_format(const std::string& name) {
+  if (name == "text") return Format::text;
   if (name == "md") return Format::md;
   if (name == "csv") return Format::csv;
   if (name == "json") return Format::json;
-  usage_error("format '{}' is unknown; use md, csv or json", name);
+  usage_error("format '{}' is unknown; use text, md, csv or json", name);
+}
+
+Format format_for_people() {
+  return is_terminal(STDOUT_FILENO) ? Format::text : Format::md;
 }
 
 std::string render(const Table& table, Format format) {
@@ -130,6 +133,8 @@ std::string render(const Table& table, Format format) {
                                             table.columns.size()));
   }
   switch (format) {
+    case Format::text:
+      return render_text(table, screen_of(STDOUT_FILENO));
     case Format::md:
       return render_markdown(table);
     case Format::csv:

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of text cells and its three spellings: aligned markdown, CSV (RFC 4180), JSON.
+// A table of text cells and its four spellings: text for a terminal, aligned markdown, CSV (RFC 4180),
+// JSON.
 #pragma once
 
 #include <string>
 #include <vector>
 
 namespace moegate {
+
+/// What a cell says of its row, by its colour where there are colours.
+enum class Tone { plain, good, bad, doubtful };
 
 struct Table {
   /// A text as it is; each spelling escapes it.
@@ -15,16 +19,19 @@ struct Table {
     bool bold = false;    // in markdown
     std::string mark;     // a sign that follows the text: after its bold in markdown, "x ⚠"
     std::string link;     // page of a site that the cell leads to (report/site.h); elsewhere unused
+    Tone tone = Tone::plain;
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
 };
 
-enum class Format { md, csv, json };
-/// "md", "csv", "json"; throws Error(usage) naming the choices.
+enum class Format { text, md, csv, json };
+/// "text", "md", "csv", "json"; throws Error(usage) naming the choices.
 Format parse_format(const std::string& name);
+/// For people: text where standard output is a terminal, else md, which scripts rely on.
+Format format_for_people();
 
-/// md shows every cell as it is (escape.h); json is an array of objects.
+/// What is drawn as text fits standard output (table_text.h). md shows every cell as it is (escape.h); json is an array of objects.
 std::string render(const Table& table, Format format);
 
 }  // namespace moegate

@@ -83,7 +83,7 @@ TEST(Table, ParsesFormats) {
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_STREQ(e.what(), "format 'xml' is unknown; use md, csv or json");
+    EXPECT_STREQ(e.what(), "format 'xml' is unknown; use text, md, csv or json");
   }
 }
 

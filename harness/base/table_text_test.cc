@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/table_text.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace moegate {
+namespace {
+
+Table wide_table() {
+  Table table{{"case", "variant", "us", "95 % interval", "launches", "status", "why"}, {}};
+  for (const char* tokens : {"8", "16", "1024"}) {
+    const bool wrong = std::string(tokens) == "16";
+    table.rows.push_back(
+        {{std::string("topk_sort/experts=256,hidden=7168,tokens=") + tokens + ",topk=8"},
+         {"fused_warp_per_token"},
+         {wrong ? "" : "12.25", true},
+         {"12.11–12.40"},
+         {"3", true},
+         {.text = wrong ? "wrong" : "ok", .tone = wrong ? Tone::bad : Tone::plain},
+         {wrong ? "output 'ids' differs from the truth in 12 of 128 elements" : ""}});
+  }
+  return table;
+}
+
+void expect_fitting(const std::string& text, size_t width) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width) << line;
+}
+
+TEST(TableText, ATableThatFitsIsAsItIs) {
+  const Table table{{"name", "us"},
+                    {{{"a"}, {"1.5", true}}, {{"b|\x1b"}, {"10", true, false, "⚠"}}}};
+  EXPECT_EQ(render_text(table, {80, false}),
+            "name    us\n────  ────\na      1.5\nb|\xef\xbf\xbd   10 ⚠\n");
+}
+
+TEST(TableText, WhatAllRowsShareIsSaidOnceAboveThem) {
+  EXPECT_EQ(render_text(wide_table(), {60, false}),
+            "all rows: variant fused_warp_per_token, 95 % interval\n"
+            "12.11–12.40, launches 3\n"
+            "case: topk_sort/experts=256,hidden=7168,tokens=…,topk=8\n\n"
+            "case              us  status  why\n"
+            "─────────────  ─────  ──────  ──────────────────────────────\n"
+            "…tokens=8…     12.25  ok\n"
+            "…tokens=16…           wrong   output 'ids' differs from the\n"
+            "                              truth in 12 of 128 elements\n"
+            "…tokens=1024…  12.25  ok\n");
+}
+
+TEST(TableText, LongKeysStandAboveTheirRows) {
+  Table table{{"case", "variant", "us"}, {}};
+  for (const char* key : {"sort/experts=256,hidden=7168", "sum/rows=1024,columns=4096"}) {
+    for (const char* us : {"1", "20"}) table.rows.push_back({{key}, {"fused"}, {us, true}});
+  }
+  EXPECT_EQ(render_text(table, {26, false}),
+            "all rows: variant fused\n\n"
+            "  us\n"
+            "  ──\n"
+            "sort/experts=256,\n"
+            "    hidden=7168\n"
+            "   1\n"
+            "  20\n"
+            "sum/rows=1024,columns=4096\n"
+            "   1\n"
+            "  20\n");
+}
+
+TEST(TableText, NoLineIsLongerThanTheScreen) {
+  for (size_t width = 20; width <= 160; ++width) {
+    expect_fitting(render_text(wide_table(), {width, false}), width);
+  }
+  Table numbers{{"variant"}, {{{"a"}}, {{"b"}}}};
+  for (int i = 0; i < 12; ++i) {
+    numbers.columns.push_back("column " + std::to_string(i));
+    for (auto& row : numbers.rows) row.push_back({std::to_string(1000 + i + row[0].text[0]), true});
+  }
+  for (size_t width = 20; width <= 160; ++width) {
+    expect_fitting(render_text(numbers, {width, false}), width);
+  }
+  const std::string text = render_text(numbers, {60, false});
+  EXPECT_NE(text.find("not shown for want of space: column 6, column 7, column 8,\ncolumn 9, "
+                      "column 10, column 11"),
+            std::string::npos)
+      << text;
+}
+
+TEST(TableText, OneRowThatIsTooWideStandsBelowEachOther) {
+  const Table table{{"case", "us", "why"}, {{{"a/b=1"}, {"2", true}, {"too long to stand here"}}}};
+  EXPECT_EQ(render_text(table, {22, false}),
+            "case  a/b=1\nus    2\nwhy   too long to\n      stand here\n");
+}
+
+TEST(TableText, ColoursSayWhatARowIs) {
+  const Table table{{"status"},
+                    {{{"ok"}},
+                     {{.text = "wrong", .tone = Tone::bad}},
+                     {{.text = "noisy", .tone = Tone::doubtful}},
+                     {{.text = "faster", .tone = Tone::good}}}};
+  EXPECT_EQ(render_text(table, {80, true}),
+            "\033[1mstatus\033[0m\n──────\nok\n\033[31mwrong\033[0m\n\033[33mnoisy\033[0m\n"
+            "\033[32mfaster\033[0m\n");
+  EXPECT_EQ(render_text(table, {80, false}).find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegate

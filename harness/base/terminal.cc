@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "harness/base/text.h"
+
+namespace moegate {
+namespace {
+
+bool begins_character(char c) {
+  return (c & 0xc0) != 0x80;
+}
+
+/// Where the text's characters start.
+std::vector<size_t> character_starts(std::string_view text) {
+  std::vector<size_t> starts;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (begins_character(text[i])) starts.push_back(i);
+  }
+  return starts;
+}
+
+bool is_set(const char* variable) {
+  return variable && *variable != '\0';
+}
+
+}  // namespace
+
+bool is_terminal(int fd) {
+  return isatty(fd) != 0;
+}
+
+size_t line_width(const char* columns, size_t terminal) {
+  constexpr size_t kUnknown = 80, kLeast = 20;
+  const auto set = columns ? parse_number<size_t>(columns) : std::nullopt;
+  const size_t width = set.value_or(0) > 0 ? *set : terminal > 0 ? terminal : kUnknown;
+  return std::max(width, kLeast);
+}
+
+bool allows_colour(const char* no_color, const char* force, const char* term, bool terminal) {
+  if (is_set(no_color)) return false;
+  if (is_set(force) && std::string_view(force) != "0") return true;
+  return terminal && !(term && std::string_view(term) == "dumb");
+}
+
+Screen screen_of(int fd) {
+  winsize size{};
+  const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0;
+  return {line_width(std::getenv("COLUMNS"), known ? size.ws_col : 0),
+          allows_colour(std::getenv("NO_COLOR"), std::getenv("CLICOLOR_FORCE"), std::getenv("TERM"),
+                        is_terminal(fd))};
+}
+
+size_t display_width(std::string_view utf8) {
+  return static_cast<size_t>(std::ranges::count_if(utf8, begins_character));
+}
+
+std::string shortened(const std::string& text, size_t characters) {
+  const std::vector<size_t> starts = character_starts(text);
+  if (starts.size() <= characters) return text;
+  if (characters == 0) return "";
+  const size_t back = (characters - 1) / 2, front = characters - 1 - back;
+  const size_t tail = back == 0 ? text.size() : starts[starts.size() - back];
+  return text.substr(0, starts[front]) + "…" + text.substr(tail);
+}
+
+std::vector<std::string> wrapped(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  bool open = false;  // a word may still be added to the last line
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    if (open && display_width(lines.back()) + 1 + display_width(word) <= width) {
+      lines.back().append(" ").append(word);
+      continue;
+    }
+    for (auto starts = character_starts(word); starts.size() > width;
+         starts = character_starts(word)) {
+      lines.emplace_back(word.substr(0, starts[width]));
+      word.remove_prefix(starts[width]);
+    }
+    lines.emplace_back(word);
+    open = true;
+  }
+  return lines;
+}
+
+}  // namespace moegate

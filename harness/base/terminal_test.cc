@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/base/terminal.h"
+
+#include <gtest/gtest.h>
+
+namespace moegate {
+namespace {
+
+TEST(Terminal, ItsWidthIsWhatIsSetElseItsOwnElse80) {
+  EXPECT_EQ(line_width("100", 120), 100u);
+  EXPECT_EQ(line_width(nullptr, 120), 120u);
+  EXPECT_EQ(line_width(nullptr, 0), 80u);
+  for (const char* none : {"", "0", "-5", "wide"}) EXPECT_EQ(line_width(none, 120), 120u) << none;
+  EXPECT_EQ(line_width("3", 120), 20u) << "room for something";
+}
+
+TEST(Terminal, ItAllowsColoursWhereNobodyForbidsThem) {
+  EXPECT_TRUE(allows_colour(nullptr, nullptr, "xterm", true));
+  EXPECT_FALSE(allows_colour(nullptr, nullptr, "xterm", false)) << "a pipe";
+  EXPECT_FALSE(allows_colour(nullptr, nullptr, "dumb", true));
+  EXPECT_TRUE(allows_colour(nullptr, "1", "xterm", false));
+  EXPECT_FALSE(allows_colour(nullptr, "0", "xterm", false));
+  EXPECT_FALSE(allows_colour("1", "1", "xterm", true)) << "NO_COLOR wins";
+  EXPECT_TRUE(allows_colour("", nullptr, "xterm", true)) << "empty is unset";
+}
+
+TEST(Terminal, CharactersCountNotBytes) {
+  EXPECT_EQ(display_width("µ…a"), 3u);
+}
+
+TEST(Terminal, ALineIsShortenedInItsMiddle) {
+  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 80), "topk_sort/tokens=8 chain");
+  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 11), "topk_…chain");
+  EXPECT_EQ(shortened("topk_sort/tokens=8 chain", 10), "topk_…hain");
+  EXPECT_EQ(shortened("µµµµµµ", 3), "µ…µ");
+  EXPECT_EQ(shortened("abc", 2), "a…");
+  EXPECT_EQ(shortened("abc", 1), "…");
+  EXPECT_EQ(shortened("abc", 0), "");
+}
+
+TEST(Terminal, LinesBreakAtSpacesAndInsideLongWords) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrapped("one two  three", 8), (Lines{"one two", "three"}));
+  EXPECT_EQ(wrapped("a µµµµµ b", 3), (Lines{"a", "µµµ", "µµ", "b"}));
+  EXPECT_EQ(wrapped("µµµ b", 2), (Lines{"µµ", "µ", "b"}));
+  EXPECT_EQ(wrapped("exactly", 7), (Lines{"exactly"}));
+  EXPECT_EQ(wrapped("  ", 7), Lines{});
+}
+
+}  // namespace
+}  // namespace moegate
