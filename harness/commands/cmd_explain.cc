@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate explain: why the rows of one stored run differ from those of another.
+#include <unistd.h>
+
 #include "harness/base/error.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/report/explain.h"
 #include "harness/report/page_markdown.h"
+#include "harness/report/page_text.h"
 
 namespace moegate {
 namespace {
@@ -31,7 +34,8 @@ std::optional<ExplainCommand> read_explain(const Args& args) {
       ("variant", po::value(&command.query.variant_pattern)->default_value("")->value_name("REGEX"),
        "variants by name");
   flags.add(db_flag(command.db));
-  flags.add(format_flag(command.format, "md; csv or json, a line for each number of each row"));
+  flags.add(
+      format_flag(command.format, "text or md; csv or json, a line for each number of each row"));
   if (!parse("moegate explain BASE HEAD [options]", flags, args, {"base", "head"})) {
     return std::nullopt;
   }
@@ -55,9 +59,13 @@ int cmd_explain(const Args& args) {
                 describe(store.run_info(command->query.base)));
   }
   const Explained explained = explain_runs(store, command->query);
-  fmt::print("{}", command->format == Format::md
-                       ? to_markdown(explain_page(explained), kAnyBytes)
-                       : render(cause_table(explained.rows), command->format));
+  if (command->format == Format::text) {
+    fmt::print("{}", to_text(explain_page(explained), screen_of(STDOUT_FILENO)));
+  } else if (command->format == Format::md) {
+    fmt::print("{}", to_markdown(explain_page(explained), kAnyBytes));
+  } else {
+    fmt::print("{}", render(cause_table(explained.rows), command->format));
+  }
   return 0;
 }
 

@@ -149,7 +149,8 @@ NightCalls calls_of(const NightOptions& night) {
 void print_night(const NightlyCommand& command, const Night& night) {
   const std::string db = command.night.db();
   Store store = open_for_verdict(db);
-  fmt::print("{}\n", render(run_report(store, find_report("speedup"), {night.run}), Format::md));
+  fmt::print("{}\n",
+             render(run_report(store, find_report("speedup"), {night.run}), format_for_people()));
   if (night.verdict) publish(store, report_of(store, db, *night.verdict), command.publish);
 }
 

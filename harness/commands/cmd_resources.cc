@@ -182,10 +182,11 @@ Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelectio
   Table table{{"file", "kernel", "variants", "registers", "local bytes", "static shared", "threads",
                "dynamic shared", "blocks per SM"},
               {}};
+  const bool for_people = format == Format::text || format == Format::md;
   for (const ResourceRow& row : rows) {
     const KernelResources& k = row.kernel;
     table.rows.push_back({{k.file},
-                          {format == Format::md ? short_kernel_name(k.kernel) : k.kernel},
+                          {for_people ? short_kernel_name(k.kernel) : k.kernel},
                           {fmt::format("{}", fmt::join(selection.variants_of(k), " "))},
                           {std::to_string(k.registers), true},
                           {std::to_string(k.local_bytes), true},

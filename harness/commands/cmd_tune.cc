@@ -54,7 +54,7 @@ void print(const Tuned& tuned, const std::string& db) {
   const Tally& tally = tuned.tally;
   fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   for (const TunedFile& file : tuned.files) {
-    fmt::print("{}\n{}\n", file.path.string(), render(tune_table(file.picks), Format::md));
+    fmt::print("{}\n{}\n", file.path.string(), render(tune_table(file.picks), format_for_people()));
   }
   for (const TileTask& task : tuned.missing) {
     say("no configuration for {} at {} tokens of {}\n", task.op, task.tokens, task.shape);

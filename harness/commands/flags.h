@@ -33,7 +33,8 @@ Flag own_db_flag(std::string& db, const char* about);
 /// Which stored run; default: latest.
 Flag run_flag(std::string& run);
 Flag resume_flag(std::optional<std::string>& run, const char* about);
-Flag format_flag(Format& format, const char* about = "md, csv or json");
+/// The default is text where standard output is a terminal, else md.
+Flag format_flag(Format& format, const char* about = "text, md, csv or json");
 Flag suite_flag(std::vector<std::string>& suites);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);

@@ -16,6 +16,7 @@
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
 #include "harness/report/page_markdown.h"
+#include "harness/report/page_text.h"
 #include "harness/report/verdict_html.h"
 
 namespace moegate {
@@ -59,6 +60,9 @@ class Failures {
 void print_verdict(const GateReport& report, const Page& page, const std::string& json,
                    Format format) {
   switch (format) {
+    case Format::text:
+      fmt::print("{}", to_text(page, screen_of(STDOUT_FILENO)));
+      break;
     case Format::md:
       fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
       break;
@@ -76,7 +80,8 @@ void print_verdict(const GateReport& report, const Page& page, const std::string
 
 std::string summary_of_check(const Tally& tally, Task task) {
   if (task != Task::controls) return summary(tally, "verified") + "\n";
-  return render(controls_table(tally), Format::md) + summary(tally, "negative controls") + "\n";
+  return render(controls_table(tally), format_for_people()) + summary(tally, "negative controls") +
+         "\n";
 }
 
 Store open_for_verdict(const std::string& path) {

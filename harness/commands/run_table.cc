@@ -34,7 +34,7 @@ std::string run_table(const std::string& db, int64_t run) {
   const std::string more =
       left_out > 0 ? fmt::format("{} more rows: {}", left_out, report_command("summary", db, run))
                    : fmt::format("more: {}", report_command("latency", db, run));
-  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), Format::md), more);
+  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), format_for_people()), more);
 }
 
 }  // namespace

@@ -30,6 +30,26 @@ std::string bounds_text(const CaseVerdict& v) {
   return fmt::format("{} … {}", percent(v.latency->low), percent(v.latency->high));
 }
 
+Tone tone_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::improved:
+      return Tone::good;
+    case Outcome::regressed:
+    case Outcome::wrong:
+    case Outcome::missing:
+      return Tone::bad;
+    case Outcome::inconclusive:
+    case Outcome::environment:
+    case Outcome::waived:
+      return Tone::doubtful;
+    case Outcome::pass:
+    case Outcome::fresh:
+    case Outcome::identical:
+      break;
+  }
+  return Tone::plain;
+}
+
 Table::Cell cell(const std::string& text) {
   return {clipped(one_line(text), kCellCharacters)};
 }
@@ -40,7 +60,7 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
   table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
                    "Now" + unit, "Change", "95 % bounds", "Why"};
   for (const CaseVerdict* v : rows) {
-    table.rows.push_back({{name_of(v->outcome)},
+    table.rows.push_back({{.text = name_of(v->outcome), .tone = tone_of(v->outcome)},
                           cell(v->id.key),
                           cell(v->id.variant),
                           {level_text(v->base) + unit_of(*v, host), true},

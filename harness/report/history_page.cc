@@ -2,13 +2,17 @@
 // A history as a page and as a table; the reading is in history.cc.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "harness/base/sparkline.h"
 #include "harness/report/history.h"
 
 namespace moegate {
 namespace {
+
+constexpr double kLeastSpan = 0.05;  // in logs: what is less is drawn nearly flat
 
 std::string short_uuid(const std::string& uuid) {
   constexpr size_t kShort = 12;  // "GPU-c869e42a"
@@ -92,6 +96,17 @@ Line title(const HistorySeries& series) {
   return line;
 }
 
+/// The levels as a line, in the order of the table.
+Line curve(const HistorySeries& series) {
+  std::vector<double> logs;
+  for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
+  const auto [low, high] = std::ranges::minmax_element(
+      series.points, {}, [](const HistoryPoint& p) { return p.level.mean_log; });
+  return {
+      plain(fmt::format("{} {:.5g} … {:.5g} {}, newest at the right", sparkline(logs, kLeastSpan),
+                        low->level.level(), high->level.level(), unit_of(series)))};
+}
+
 }  // namespace
 
 Page history_page(const std::vector<HistorySeries>& all) {
@@ -99,7 +114,8 @@ Page history_page(const std::vector<HistorySeries>& all) {
   for (const HistorySeries& series : all) {
     Table table{columns_of(unit_of(series)), {}};
     for (size_t i = 0; i < series.points.size(); ++i) table.rows.push_back(cells_of(series, i));
-    page.sections.push_back({0, {Paragraph{{title(series)}}, Rows{std::move(table)}}});
+    page.sections.push_back(
+        {0, {Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)}}});
     if (series.changes.empty()) {
       page.sections.push_back({0, {Paragraph{{{plain("No step found.")}}}}});
     } else {

@@ -9,6 +9,7 @@
 #include "harness/base/closest.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 namespace {
@@ -27,6 +28,14 @@ Table::Cell cell(const Statement& q, int i) {
   // Integers in full; other numbers with the digits a measurement has.
   if (value == static_cast<double>(q.integer(i))) return {std::to_string(q.integer(i)), true};
   return {fmt::format("{:.6g}", value), true};
+}
+
+/// Of a result's status; other texts are plain.
+Tone tone_of_status(const std::string& status) {
+  for (const Status bad : {Status::wrong, Status::crashed, Status::timeout, Status::bad_timer}) {
+    if (status == name_of(bad)) return Tone::bad;
+  }
+  return status == name_of(Status::noisy) ? Tone::doubtful : Tone::plain;
 }
 
 void bind(Statement& q, const ReportArgs& about) {
@@ -54,7 +63,10 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
                   sql.string(), kMostRows);
     }
     auto& row = table.rows.emplace_back();
-    for (int i = 0; i < q.columns(); ++i) row.push_back(cell(q, i));
+    for (int i = 0; i < q.columns(); ++i) {
+      row.push_back(cell(q, i));
+      if (q.column_name(i) == "status") row.back().tone = tone_of_status(row.back().text);
+    }
   }
   return table;
 }

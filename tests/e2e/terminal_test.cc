@@ -2,7 +2,9 @@
 // What people see in a terminal: the table that a run ends with, tables cut to what was asked for,
 // the nearest store, suggestions, widths, colours.
 #include <algorithm>
+#include <sstream>
 
+#include "harness/base/terminal.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
@@ -57,6 +59,53 @@ TEST_F(TerminalTest, ALongRunShowsFortyRowsAndWhereTheOthersAre) {
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "\n5 more rows: moegate report summary --run 1\n")) << outcome.out;
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2 + 40 + 3);
+}
+
+/// What the program prints on a terminal 80 characters wide, its line ends as in a file.
+std::string on_terminal(const Outcome& outcome) {
+  std::string text = outcome.out;
+  std::erase(text, '\r');
+  return text;
+}
+
+size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    longest = std::max(longest, display_width(line));
+  }
+  return longest;
+}
+
+TEST_F(TerminalTest, TablesFitTheTerminal) {
+  ASSERT_EQ(moegate(run("--axis tokens=3,20,100")).exit, 0);
+  const auto shown = [&](const std::string& environment, const std::string& arguments) {
+    return on_terminal(shell("env -u CLICOLOR_FORCE TERM=xterm COLUMNS=80 " + environment +
+                             " script -qec '" + program() + " " + arguments + "' /dev/null"));
+  };
+  for (const char* command :
+       {"report latency", "report summary", "report accuracy", "list runs", "list reports",
+        "list kernels", "history --case tokens=20", "list cases --suite ./quick.suite"}) {
+    const std::string text = shown("NO_COLOR=1", command);
+    EXPECT_TRUE(has(text, "──")) << command << "\n" << text;
+    EXPECT_LE(longest_line(text), 80u) << command << "\n" << text;
+    EXPECT_FALSE(has(text, "\033")) << command;
+    EXPECT_TRUE(has(shown("NO_COLOR=", command), "\033[")) << command;
+  }
+  const std::string latency = shown("NO_COLOR=1", "report latency");
+  EXPECT_TRUE(has(latency, "case: topk_sort/experts=16,hidden=64,tokens=…,topk=2")) << latency;
+  EXPECT_TRUE(has(latency, " …tokens=100… ")) << latency;
+  EXPECT_TRUE(has(shown("NO_COLOR=1", "report latency --format md"), "| case ")) << "asked for";
+}
+
+TEST_F(TerminalTest, APipeGetsMarkdownWithoutColours) {
+  ASSERT_EQ(moegate(run("--filter tokens=3,")).exit, 0);
+  const Outcome piped = shell("COLUMNS=80 " + program() + " report latency");
+  EXPECT_TRUE(has(piped.out, "| case ")) << piped.out;
+  EXPECT_FALSE(has(piped.out, "\033")) << piped.out;
+  const Outcome text = shell("COLUMNS=60 " + program() + " report latency --format text");
+  EXPECT_FALSE(has(text.out, "\033")) << text.out;
+  EXPECT_LE(longest_line(text.out), 60u) << text.out;
 }
 
 TEST_F(TerminalTest, AReportIsCutToWhatIsAskedFor) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page as text for a terminal.
+#pragma once
+
+#include <string>
+
+#include "harness/base/terminal.h"
+#include "harness/report/page.h"
+
+namespace moegate {
+
+/// All of the page, folded sections too: a terminal scrolls. No line is longer than the screen is
+/// wide but those of commands, which are there to be pasted.
+std::string to_text(const Page& page, const Screen& screen);
+
+}  // namespace moegate
