@@ -109,20 +109,13 @@ class Drawing {
     return lines_of(cells, widths_, right_, layout_.indent, false, paint);
   }
 
-  /// Keys break where their parts do.
   std::string key_line(const std::string& key) const {
-    std::string out, line;
-    for (size_t at = 0; at < key.size();) {
-      const size_t end = std::min(key.find(',', at), key.size() - 1) + 1;
-      const std::string part = key.substr(at, end - at);
-      if (!line.empty() && display_width(line) + display_width(part) > layout_.width) {
-        out += shortened(line, layout_.width) + "\n";
-        line = std::string(kBelowIndent, ' ');
-      }
-      line += part;
-      at = end;
+    const bool fits = display_width(key) <= layout_.width;
+    std::string out;
+    for (const auto& line : wrapped(key, layout_.width - (fits ? 0 : kBelowIndent))) {
+      out += std::string(out.empty() ? 0 : kBelowIndent, ' ') + line + "\n";
     }
-    return out + shortened(line, layout_.width) + "\n";
+    return out;
   }
 
   std::string aside(const std::string& text, size_t indent) const {

@@ -81,12 +81,14 @@ std::vector<std::string> wrapped(std::string_view text, size_t width) {
       lines.back().append(" ").append(word);
       continue;
     }
-    for (auto starts = character_starts(word); starts.size() > width;
-         starts = character_starts(word)) {
-      lines.emplace_back(word.substr(0, starts[width]));
-      word.remove_prefix(starts[width]);
+    while (display_width(word) > width) {
+      const size_t end_of_line = character_starts(word)[width];
+      const size_t comma = word.rfind(',', end_of_line - 1);
+      const size_t cut = comma == std::string_view::npos ? end_of_line : comma + 1;
+      lines.emplace_back(word.substr(0, cut));
+      word.remove_prefix(cut);
     }
-    lines.emplace_back(word);
+    if (!word.empty()) lines.emplace_back(word);
     open = true;
   }
   return lines;

@@ -34,7 +34,7 @@ size_t display_width(std::string_view utf8);
 std::string shortened(const std::string& text, size_t characters);
 
 /// Lines of at most `width` characters, broken at spaces, and inside a word that is longer than a
-/// line. No line where there is no word.
+/// line, there behind a comma where it has one. No line where there is no word.
 std::vector<std::string> wrapped(std::string_view text, size_t width);
 
 }  // namespace moegate

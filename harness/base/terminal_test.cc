@@ -44,6 +44,7 @@ TEST(Terminal, LinesBreakAtSpacesAndInsideLongWords) {
   EXPECT_EQ(wrapped("a µµµµµ b", 3), (Lines{"a", "µµµ", "µµ", "b"}));
   EXPECT_EQ(wrapped("µµµ b", 2), (Lines{"µµ", "µ", "b"}));
   EXPECT_EQ(wrapped("exactly", 7), (Lines{"exactly"}));
+  EXPECT_EQ(wrapped("op/a=1,b=2,c=3 x", 12), (Lines{"op/a=1,b=2,", "c=3 x"}));
   EXPECT_EQ(wrapped("  ", 7), Lines{});
 }
 

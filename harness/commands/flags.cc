@@ -94,7 +94,9 @@ Flag resume_flag(std::optional<std::string>& run, const char* about) {
 Flag format_flag(Format& format, const char* about) {
   const auto read = [&](const std::string& text) { format = parse_format(text); };
   const char* usual = format_for_people() == Format::text ? "text" : "md";
-  return flag("format", read_by(read)->default_value(usual)->value_name("F"), about);
+  return flag("format",
+              read_by(read)->default_value(usual, "text on a terminal, else md")->value_name("F"),
+              about);
 }
 
 Flag suite_flag(std::vector<std::string>& suites) {

@@ -38,6 +38,7 @@ TEST_F(HistoryTest, AStepIsReportedBetweenItsCommits) {
       says("**`topk_sort/tokens=8` `fused`** on nvidia-h200 GPU-1, timer cupti, flush "
            "read, protocol 1\n"))
       << out_;
+  EXPECT_TRUE(says("\n▁▁▁▁▁▁▇▇▇▇▇▇ 10 … 12.024 us, newest at the right\n")) << out_;
   EXPECT_TRUE(says("- step of +20.0 % between c6 (run 6) and c7 (run 7), p = 0.0")) << out_;
   EXPECT_EQ(out_.find("step of"), out_.rfind("step of")) << "one step only\n" << out_;
   EXPECT_TRUE(

@@ -83,9 +83,8 @@ TEST_F(TerminalTest, TablesFitTheTerminal) {
     return on_terminal(shell("env -u CLICOLOR_FORCE TERM=xterm COLUMNS=80 " + environment +
                              " script -qec '" + program() + " " + arguments + "' /dev/null"));
   };
-  for (const char* command :
-       {"report latency", "report summary", "report accuracy", "list runs", "list reports",
-        "list kernels", "history --case tokens=20", "list cases --suite ./quick.suite"}) {
+  for (const char* command : {"report latency", "report summary", "report accuracy", "list reports",
+                              "list kernels", "list cases --suite ./quick.suite"}) {
     const std::string text = shown("NO_COLOR=1", command);
     EXPECT_TRUE(has(text, "──")) << command << "\n" << text;
     EXPECT_LE(longest_line(text), 80u) << command << "\n" << text;
