@@ -35,7 +35,7 @@ std::optional<ExplainCommand> read_explain(const Args& args) {
        "variants by name");
   flags.add(db_flag(command.db));
   flags.add(
-      format_flag(command.format, "text or md; csv or json, a line for each number of each row"));
+      format_flag(command.format, "text, md; csv or json, a line for each number of each row"));
   if (!parse("moegate explain BASE HEAD [options]", flags, args, {"base", "head"})) {
     return std::nullopt;
   }

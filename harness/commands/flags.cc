@@ -92,11 +92,9 @@ Flag resume_flag(std::optional<std::string>& run, const char* about) {
 }
 
 Flag format_flag(Format& format, const char* about) {
+  format = format_for_people();
   const auto read = [&](const std::string& text) { format = parse_format(text); };
-  const char* usual = format_for_people() == Format::text ? "text" : "md";
-  return flag("format",
-              read_by(read)->default_value(usual, "text on a terminal, else md")->value_name("F"),
-              about);
+  return flag("format", read_by(read)->value_name("F"), about);
 }
 
 Flag suite_flag(std::vector<std::string>& suites) {
@@ -291,7 +289,8 @@ po::options_description judging_flags(JudgingOptions& judging, const std::string
           ->value_name("LIST"),
       "what fails, of latency, accuracy, coverage, environment, changed (inconclusive where the "
       "machine code changed), inconclusive; a wrong output always does");
-  flags.add(format_flag(publish.format, "text, md, csv or json on stdout"));
+  flags.add(format_flag(publish.format,
+                        "text, md, csv or json on stdout (default: text on a terminal, else md)"));
   flags.add_options()  //
       ("report", output(publish.report)->value_name("FILE"),
        "also write the markdown report; - is standard output")  //

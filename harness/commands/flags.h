@@ -34,7 +34,9 @@ Flag own_db_flag(std::string& db, const char* about);
 Flag run_flag(std::string& run);
 Flag resume_flag(std::optional<std::string>& run, const char* about);
 /// The default is text where standard output is a terminal, else md.
-Flag format_flag(Format& format, const char* about = "text, md, csv or json");
+Flag format_flag(
+    Format& format,
+    const char* about = "text, md, csv or json (default: text on a terminal, else md)");
 Flag suite_flag(std::vector<std::string>& suites);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);

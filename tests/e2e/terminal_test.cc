@@ -50,6 +50,9 @@ TEST_F(TerminalTest, ARunSaysOfEachRowWhyItIsNotOk) {
       query("results.sqlite", "SELECT min(why) FROM result WHERE status = 'crashed'");
   EXPECT_TRUE(has(outcome.out, why)) << why << "\n" << outcome.out;
   EXPECT_TRUE(has(moegate("run --resume 1").err, "complete"));
+  const Outcome red =
+      shell("CLICOLOR_FORCE=1 NO_COLOR= COLUMNS=80 " + program() + " report summary --format text");
+  EXPECT_TRUE(has(red.out, "\033[31mcrashed\033[0m")) << red.out;
 }
 
 TEST_F(TerminalTest, ALongRunShowsFortyRowsAndWhereTheOthersAre) {
