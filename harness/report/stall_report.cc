@@ -112,7 +112,8 @@ Page stall_page(Store& store, int64_t base, int64_t head, size_t most) {
   require_stalls(before);
   require_stalls(after);
   Page page;
-  page.sections = stall_sections(store.levels(base), store.levels(head), most);
+  page.sections =
+      stall_sections(store.levels_with_launches(base), store.levels_with_launches(head), most);
   if (page.sections.empty()) {
     usage_error("{} and {} have no case and variant in common", describe(before), describe(after));
   }

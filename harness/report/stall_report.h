@@ -13,7 +13,7 @@ namespace moegate {
 
 /// A section of rank 1 for every case and variant that both sides hold: how much was sampled, and a table
 /// of the `most` instructions that changed most (align_stalls()), shares in percent of the launch's
-/// samples. Sides are what Store::levels() gives; their processes are added up.
+/// samples. Sides are what Store::levels_with_launches() gives; their processes are added up.
 std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
                                     size_t most = 10);
 

@@ -40,7 +40,7 @@ RowProfiles read_row_profiles(Store& store, int64_t run) {
   const RunInfo info = store.run_info(run);
   RowProfiles rows;
   std::map<std::pair<std::string, std::string>, std::vector<Result>> processes;
-  for (Level& level : store.levels(run)) {
+  for (Level& level : store.levels_with_launches(run)) {
     processes[{level.key, level.variant}].push_back(std::move(level.result));
   }
   for (const auto& [name, results] : processes) {
@@ -48,7 +48,7 @@ RowProfiles read_row_profiles(Store& store, int64_t run) {
     rows[name].measured = typical(results);
   }
   for (const ProfilingRun& profiling : profiling_runs(store, info)) {
-    for (Level& level : store.levels(profiling.id)) {
+    for (Level& level : store.levels_with_launches(profiling.id)) {
       const auto row = rows.find({level.key, level.variant});
       if (row == rows.end() || level.result.status != Status::ok) continue;
       std::optional<Result>* part = part_of(row->second, profiling.task);

@@ -63,9 +63,12 @@ class Store {
   /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
   /// takes seconds per GiB; a store of more than `most` bytes is left unread.
   void check_intact(int64_t most = std::numeric_limits<int64_t>::max());
-  /// Every result of a run, ordered by key, variant, round, but for its samples. Throws
+  /// Every result of a run, ordered by key, variant, round, but for its launches
+  /// (kernels, stalls) and samples, which no verdict reads. Throws
   /// Error(store) for values that no run stores.
   std::vector<Level> levels(int64_t run);
+  /// The same with the launches.
+  std::vector<Level> levels_with_launches(int64_t run);
 
   /// Seconds that a result took in the quickest of the device's five newest complete runs, of
   /// those with twenty results or more; 0 where there is none.
@@ -78,6 +81,7 @@ class Store {
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
+  std::vector<Level> levels(int64_t run, bool launches);
   int64_t device_id(const DeviceFacts& device);
   std::vector<OperatorFacts> operators(int64_t run);
   Database db_;

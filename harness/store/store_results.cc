@@ -117,6 +117,14 @@ std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
 }
 
 std::vector<Level> Store::levels(int64_t run) {
+  return levels(run, false);
+}
+
+std::vector<Level> Store::levels_with_launches(int64_t run) {
+  return levels(run, true);
+}
+
+std::vector<Level> Store::levels(int64_t run, bool launches) {
   Transaction reading(db_, "BEGIN");  // the statements of one state, whoever writes
   Statement q(db_, fmt::format("SELECT result_id, key, op, suite, section, round, {} "
                                "FROM result r JOIN process USING (process_id) "
@@ -152,6 +160,7 @@ std::vector<Level> Store::levels(int64_t run) {
                         [&](int64_t id, SeedError s) { result(id).seeds.push_back(std::move(s)); });
   read_parts<Metric>(db_, run, "metric", "ordinal, name",
                      [&](int64_t id, Metric m) { result(id).metrics.push_back(std::move(m)); });
+  if (!launches) return levels;
   read_parts<KernelRow>(db_, run, "kernel", "ordinal", [&](int64_t id, KernelRow k) {
     result(id).kernels.push_back(std::move(k));
   });

@@ -43,7 +43,7 @@ struct RunInfo {
 struct Level {
   std::string key, op, suite, section, variant;
   int round = 0;
-  Result result;  // without samples and controls
+  Result result;  // without launches, samples, controls
 };
 
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.
