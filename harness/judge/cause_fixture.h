@@ -44,7 +44,7 @@ inline Result counted_row() {
   };
   add("dram__bytes_read.sum", "bytes", 16.8e6);
   add("dram__bytes_write.sum", "bytes", 1.1e6);
-  add("lts__t_sectors_op_read.sum", "sector", 540e3);
+  add("lts__t_sectors_srcunit_tex_op_read.sum", "sector", 540e3);
   add("lts__t_sectors_op_atom.sum", "sector", 2000);
   add("sm__inst_executed.sum", "inst", 900e3);
   add("smsp__inst_executed_op_local_ld.sum", "inst", 0);

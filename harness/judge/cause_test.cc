@@ -24,7 +24,8 @@ class CauseTest : public testing::Test {
 
 TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
   // As far as two readings of one program were seen apart.
-  for (const char* name : {"dram__bytes_read", "lts__t_sectors_op_read", "inst_executed.sum"}) {
+  for (const char* name :
+       {"dram__bytes_read", "lts__t_sectors_srcunit_tex_op_read", "inst_executed.sum"}) {
     counter(head_, name) *= 1.0001;
   }
   for (const char* name : {"long_scoreboard", "pipe_tensor", "warps_active", "cycles_active.max"}) {
@@ -82,7 +83,7 @@ TEST_F(CauseTest, LocalMemoryThatOnlyTheCountingProcessKnows) {
 TEST_F(CauseTest, OneThatReadsItsInputTwice) {
   slow_down(head_, 0.5);
   counter(head_, "dram__bytes_read") *= 1.5;
-  counter(head_, "lts__t_sectors_op_read") *= 2;
+  counter(head_, "lts__t_sectors_srcunit_tex_op_read") *= 2;
   counter(head_, "sm__inst_executed") *= 1.03;
   const Cause found = cause(0.5);
   EXPECT_EQ(found.kind, CauseKind::work);

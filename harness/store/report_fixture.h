@@ -116,7 +116,7 @@ class ReportTest : public ::testing::Test {
           {"dram__bytes_read.sum", "byte", read},
           {"dram__bytes_write.sum", "byte", 0},
           {"dram__bytes.sum.peak_sustained_elapsed.per_second", "byte/second", 4e12},
-          {"lts__t_sectors_op_read.sum", "l2_sector", l2 / 32},
+          {"lts__t_sectors_srcunit_tex_op_read.sum", "l2_sector", l2 / 32},
           {"lts__t_sectors.sum", "l2_sector", l2 / 32},
           {"lts__t_sectors.sum.peak_sustained", "l2_sector/fbp_cycle", 100},
           {"lts__cycles_elapsed.avg.per_second", "fbp_cycle/second", 2e9},

@@ -9,8 +9,8 @@ const std::vector<std::string>& default_counters() {
         // Work: what has to be moved and executed, whatever the clock.
         "dram__bytes_read.sum",
         "dram__bytes_write.sum",
-        "lts__t_sectors_op_read.sum",
-        "lts__t_sectors_op_write.sum",
+        "lts__t_sectors_srcunit_tex_op_read.sum",
+        "lts__t_sectors_srcunit_tex_op_write.sum",
         "lts__t_sectors_op_atom.sum",
         "lts__t_sectors_op_red.sum",
         "l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum",
