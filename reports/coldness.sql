@@ -1,11 +1,12 @@
 -- title: what cold launches read from DRAM against what they must, and why where the two differ by over 3 %
 -- SPDX-License-Identifier: Apache-2.0
+-- task: counters
 -- Of runs of `moegate profile`, rows with cache = cold. must read MB: the operator's compulsory bytes. A difference of
 -- up to 64 KiB is code, arguments, page tables and what the counting itself does.
 WITH counted AS (
   SELECT section, suite, op, key, params, variant, read_bytes, write_bytes, cache_bytes,
          max(iif(m.name = 'dram__bytes_read.sum', value, NULL)) AS dram_read,
-         32 * max(iif(m.name = 'lts__t_sectors_op_read.sum', value, NULL)) AS l2_read
+         32 * max(iif(m.name = 'lts__t_sectors_srcunit_tex_op_read.sum', value, NULL)) AS l2_read
   FROM metric m JOIN result r USING (result_id) JOIN process p USING (process_id)
   JOIN run USING (run_id) JOIN device USING (device_id)
   JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)

@@ -1,5 +1,6 @@
 -- title: hardware counters: bytes, hit rates, pipes, what warps wait for, what bounds the launch
 -- SPDX-License-Identifier: Apache-2.0
+-- task: counters
 -- Of runs of `moegate profile`. One row per launch, and one per kernel where each was counted (--per-kernel).
 -- busy us is the time in which the busiest SM had a warp: the kernels without the gaps between them, slower than
 -- where nobody counts. DRAM % and L2 % are bytes over that time and the chip's peak. A stall is a share of the warps'
@@ -10,7 +11,7 @@ WITH value AS (
          max(iif(name = 'dram__bytes_read.sum', value, NULL)) AS dram_read,
          max(iif(name = 'dram__bytes_write.sum', value, NULL)) AS dram_write,
          max(iif(name = 'dram__bytes.sum.peak_sustained_elapsed.per_second', value, NULL)) AS dram_peak,
-         32 * max(iif(name = 'lts__t_sectors_op_read.sum', value, NULL)) AS l2_read,
+         32 * max(iif(name = 'lts__t_sectors_srcunit_tex_op_read.sum', value, NULL)) AS l2_read,
          max(iif(name = 'lts__t_sectors.sum', value, NULL)) AS l2_sectors,
          max(iif(name = 'lts__t_sectors.sum.peak_sustained', value, NULL))
            * max(iif(name = 'lts__cycles_elapsed.avg.per_second', value, NULL)) AS l2_peak,

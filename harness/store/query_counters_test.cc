@@ -25,6 +25,8 @@ TEST_F(QueryCountersTest, CountersAreRatesOfTheChipsPeaks) {
 
 TEST_F(QueryCountersTest, ColdnessSaysWhyALaunchDoesNotReadWhatItMust) {
   add_counter_run();
+  EXPECT_EQ(task_of_report(find_report("coldness")), "counters");
+  EXPECT_EQ(task_of_report(find_report("latency")), "measure");
   const Table t = report("coldness");
   ASSERT_EQ(t.rows.size(), 4u);
   EXPECT_EQ(at(t, 0, "verdict"), "cold");

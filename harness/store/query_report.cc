@@ -123,4 +123,13 @@ std::string title_of_report(const fs::path& sql) {
   return text.substr(kMark.size(), text.find('\n') - kMark.size());
 }
 
+std::string task_of_report(const fs::path& sql) {
+  constexpr std::string_view kMark = "\n-- task: ";
+  const std::string text = read_file(sql, kLongestReport);
+  const size_t mark = text.find(kMark);
+  if (mark == std::string::npos) return "measure";
+  const size_t start = mark + kMark.size();
+  return text.substr(start, text.find('\n', start) - start);
+}
+
 }  // namespace moegate

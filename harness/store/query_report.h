@@ -34,6 +34,10 @@ Table run_report(Store& store, const std::filesystem::path& sql, const ReportArg
 /// What its first line says it shows ("-- title: ..."); empty where it does not. Throws Error(usage).
 std::string title_of_report(const std::filesystem::path& sql);
 
+/// The task of the runs that it is about ("-- task: counters" on a line of its own, before the SELECT);
+/// "measure" where it names none. Throws Error(usage).
+std::string task_of_report(const std::filesystem::path& sql);
+
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
 /// Not to the store: it may be open for reading only.
 void add_sql_functions(Database& db);

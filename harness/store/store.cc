@@ -136,13 +136,14 @@ int64_t Store::find_resumable(const std::string& which) {
   return id;
 }
 
-int64_t Store::find_run(const std::string& which) {
+int64_t Store::find_run(const std::string& which, const std::string& task) {
   if (which == "latest") {
     Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
-                                 "task = 'measure' AND {} ORDER BY run_id DESC LIMIT 1",
+                                 "task = ?1 AND {} ORDER BY run_id DESC LIMIT 1",
                                  kOfItsOwn));
-    if (q.step()) return q.integer(0);
-    usage_error("{}: no finished run; its runs: {}", db_.path(), list_runs(db_));
+    if (q.bind(task).step()) return q.integer(0);
+    usage_error("{}: no finished run whose task is {}; its runs: {}", db_.path(), task,
+                list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
   const bool number =

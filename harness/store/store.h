@@ -53,9 +53,9 @@ class Store {
   /// (round, key, variant) that have a row: what --resume leaves out.
   std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
 
-  /// "latest" (but no side of an A/B and no repeat of a row), a number, or a label (its newest run). Throws Error(usage)
-  /// naming what there is.
-  int64_t find_run(const std::string& which);
+  /// "latest" (the newest finished run of this task, but no side of an A/B and no repeat of a row), a
+  /// number, or a label (its newest run). Throws Error(usage) naming what there is.
+  int64_t find_run(const std::string& which, const std::string& task = "measure");
   /// The same for --resume, whose latest is the newest run that is not complete. Throws Error(usage)
   /// for a complete run and for a side of an A/B, which cannot be resumed.
   int64_t find_resumable(const std::string& which);

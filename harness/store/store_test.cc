@@ -175,6 +175,12 @@ TEST_F(StoreTest, FindsRuns) {
   store.end_run(d, "interrupted");
   EXPECT_EQ(store.find_run("latest"), b) << "d repeats a row of a";
   EXPECT_EQ(store.find_run("again"), d);
+  RunInfo counted = some_run("counted");
+  counted.task = "counters";
+  const int64_t e = store.begin_run(counted);
+  store.end_run(e, "complete");
+  EXPECT_EQ(store.find_run("latest"), b) << "e measured no time";
+  EXPECT_EQ(store.find_run("latest", "counters"), e);
   EXPECT_EQ(store.find_resumable("latest"), c);
   EXPECT_EQ(store.find_resumable("again"), d);
   EXPECT_EQ(store.find_run("a"), b);
