@@ -330,7 +330,8 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
   const Replayed replayed =
       replay(store, input, suspects, program_of, rules, time, source, compared);
   Verdict verdict = conclude(input, replayed, rules);
-  add_causes(store, compared, rules.why, time.until, verdict.result, source);
+  add_causes(store, compared, rules.why, verdict.run.device.backend, time.until, verdict.result,
+             source);
   return verdict;
 }
 

@@ -134,10 +134,19 @@ void explain_rows(Store& store, const Compared& compared, const std::vector<Case
   }
 }
 
-bool on_a_gpu(const std::vector<Compared>& compared) {
-  return std::ranges::any_of(compared, [](const Compared& c) {
-    return c.head.plan.hello.device.backend == Backend::cuda;
+/// Rows that differ by stored numbers alone: there is no program of the base to count with.
+void note_not_compared(const std::vector<Compared>& compared, GateResult& result) {
+  const auto is_compared = [&](const CaseVerdict& v) {
+    return std::ranges::any_of(compared, [&](const Compared& one) {
+      return one.rows.contains({v.id.key, v.id.variant});
+    });
+  };
+  const auto rows = std::ranges::count_if(result.cases, [&](const CaseVerdict& v) {
+    return is_asked(v, WhyMode::automatic) && !is_compared(v);
   });
+  if (rows == 0) return;
+  result.notes.push_back(fmt::format(
+      "Why {} rows differ was not asked: they were judged by stored numbers, not replayed.", rows));
 }
 
 }  // namespace
@@ -165,10 +174,10 @@ void complete_for_why(Compared& compared, const Comparison& comparison) {
   }
 }
 
-void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode,
+void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode, Backend backend,
                 const Deadline& deadline, GateResult& result, WorkerSource& source) {
   if (mode == WhyMode::off) return;
-  const bool gpu = on_a_gpu(compared);
+  const bool gpu = backend == Backend::cuda;
   if (mode == WhyMode::automatic && !gpu) return;
   const InterruptGuard guard;
   const Deadline until = mode == WhyMode::all ? deadline : deadline.within(kWhySeconds);
@@ -185,6 +194,7 @@ void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mod
     }
     explain_rows(store, one, rows, mode == WhyMode::all || unable.empty());
   }
+  note_not_compared(compared, result);
 }
 
 }  // namespace moegate

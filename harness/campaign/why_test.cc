@@ -46,7 +46,8 @@ class WhyTest : public CampaignTest {
     GateReport report = report_of(kept, options_.db, result, limits);
     complete_for_why(compared, result);
     fake_.journal.clear();
-    add_causes(kept, {compared}, mode, deadline, report.result, fake_);
+    add_causes(kept, {compared}, mode, compared.head.plan.hello.device.backend, deadline,
+               report.result, fake_);
     return report;
   }
   static std::string cause(const GateReport& report, int rows, const std::string& variant) {
@@ -208,6 +209,18 @@ TEST_F(NightTest, AReplayedRegressionSaysWhy) {
     EXPECT_EQ(v.cause->sentence, "DRAM bytes read +50 % (16 -> 24 MB)");
   }
   EXPECT_EQ(caused, 3);
+}
+
+TEST_F(NightTest, RowsThatWereNotReplayedHaveNobodyToAsk) {
+  bless_now();
+  program("").spans["fused"] = 2000;
+  const Verdict verdict = gate_now([](const BaselineHeader&) { return std::string(); });
+  EXPECT_EQ(verdict.result.counts.at(Outcome::regressed), 3);
+  EXPECT_EQ(
+      std::ranges::count(verdict.result.notes,
+                         "Why 3 rows differ was not asked: they were judged by stored numbers, "
+                         "not replayed."),
+      1);
 }
 
 }  // namespace

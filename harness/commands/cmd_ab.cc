@@ -195,7 +195,8 @@ int cmd_ab(const Args& args) {
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   complete_for_why(compared, result);
-  add_causes(store, {compared}, command->why, {}, report.result, worker_processes());
+  add_causes(store, {compared}, command->why, compared.head.plan.hello.device.backend, {},
+             report.result, worker_processes());
   publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }
