@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+
+#include "harness/kernel/routing.h"
 
 namespace moegate::moe_gemm::tiles {
 namespace {
@@ -139,9 +142,17 @@ TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
 
 constexpr const char* kTunedBlock = "tuned";
 
-int usual_block(const MoeGemmShape& s) {
-  const double rows = static_cast<double>(s.rows()) / s.experts;
-  return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 128 ? 64 : 128;
+/// Rows that every expert gets, as one drawing of `routing` has it: of so many tokens at most, the
+/// counts of more being in proportion.
+std::vector<double> drawn_rows(const MoeGemmShape& s, const std::string& routing) {
+  constexpr int kMostTokens = 2048;
+  constexpr uint64_t kSeed = 1;
+  const int tokens = std::min(s.tokens, kMostTokens);
+  std::vector<double> rows(s.experts);
+  for (const int32_t expert : routed_experts(routing, {tokens, s.experts, s.topk}, kSeed)) {
+    rows[expert] += static_cast<double>(s.tokens) / tokens;
+  }
+  return rows;
 }
 
 }  // namespace
@@ -199,19 +210,30 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
   return where_supported(std::move(choice), shape);
 }
 
+int usual_block(std::span<const double> rows_of_experts) {
+  constexpr double kRowsOfAPass = 600;
+  const auto cost = [&](int block) {
+    double blocks = 0;
+    for (const double rows : rows_of_experts) blocks += std::ceil(rows / block);
+    return blocks * (1 + block / kRowsOfAPass);
+  };
+  constexpr int kBlocks[] = {16, 32, 64, 128};
+  return std::ranges::min(kBlocks, {}, cost);
+}
+
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  const char* usual = shape.block < 64                      ? "swap_ab"
-                      : shape.down && shape.k_groups() <= 2 ? "resident_rows"
-                                                            : "wide_tiles";
+  const bool resident = shape.down && shape.k_groups() <= 4 && shape.block <= 64;
+  const char* usual = resident ? "resident_rows" : shape.block < 64 ? "swap_ab" : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);
   return choice.kernel ? choice : usual_tile("gather", shape, device);
 }
 
-TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
+TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
+                     const DeviceFacts& device) {
   TileChoice tuned = tuned_choice(shape, device);
   if (tuned.kernel) return where_supported(std::move(tuned), shape);
   MoeGemmShape usual = shape;
-  usual.block = usual_block(shape);
+  usual.block = usual_block(drawn_rows(shape, routing));
   return default_tile(usual, device);
 }
 
@@ -236,7 +258,7 @@ void resolve_tuned_block(Case& c, const DeviceFacts& device,
                          MoeGemmShape (*shape_of)(const Case&)) {
   if (c.get("block") != kTunedBlock) return;
   const MoeGemmShape shape = shape_of(without_tuned_block(c));
-  c.params["block"] = std::to_string(best_tile(shape, device).config.block);
+  c.params["block"] = std::to_string(best_tile(shape, c.get("routing"), device).config.block);
 }
 
 }  // namespace moegate::moe_gemm::tiles

@@ -28,7 +28,8 @@ class TileTest : public testing::Test {
     std::ofstream(folder_ / device_->facts().klass / (std::string(shape) + ".ini")) << text;
   }
   TileChoice best(const Params& params) const {
-    return best_tile(MoeGateUp::shape_of(moe_gemm_case<MoeGateUp>(params)), device_->facts());
+    const Case c = moe_gemm_case<MoeGateUp>(params);
+    return best_tile(MoeGateUp::shape_of(c), c.get("routing"), device_->facts());
   }
   void expect_refused(const std::string& text, const std::vector<std::string>& parts) const {
     write(text);
@@ -67,24 +68,39 @@ TEST_F(TileTest, TheFilesNearestTokenCountDecides) {
   EXPECT_EQ(best({{"tokens", "99"}}).path, "tuned: split_k2_fp32/block=64 for 100 tokens");
   EXPECT_EQ(best({{"topk", "2"}}).path, "default: gather/block=16");  // another shape, no file
   const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
-  EXPECT_EQ(best_tile(down, device_->facts()).path, "tuned: gather/block=5 for 8 tokens");
+  EXPECT_EQ(best_tile(down, "uniform", device_->facts()).path,
+            "tuned: gather/block=5 for 8 tokens");
 }
 
 TEST_F(TileTest, AnOperatorThatTheFileLacksGetsTheDefault) {
   write("[moe_gate_up.8]\nkernel = sorted_rows\nblock = 5\n");
   const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
-  EXPECT_EQ(best_tile(down, device_->facts()).path, "default: gather/block=16");
+  EXPECT_EQ(best_tile(down, "uniform", device_->facts()).path, "default: gather/block=16");
 }
 
-TEST_F(TileTest, TheDefaultBlockIsByRowsPerExpert) {
-  const auto block = [&](int tokens) {  // 3 rows each over 8 experts
-    return best({{"tokens", std::to_string(tokens)}}).config.block;
+TEST(UsualBlock, IsTheSmallestThatTakesMostExpertsRowsInOnePass) {
+  using Rows = std::vector<double>;
+  EXPECT_EQ(usual_block(Rows(8, 1)), 16);
+  EXPECT_EQ(usual_block(Rows(8, 16)), 16);
+  EXPECT_EQ(usual_block(Rows(8, 17)), 32);
+  Rows one_in_fifty(50, 1);
+  one_in_fifty[7] = 17;
+  EXPECT_EQ(usual_block(one_in_fifty), 16) << "which may pass twice";
+  EXPECT_EQ(usual_block({{1, 17}}), 32);
+  EXPECT_EQ(usual_block(Rows(8, 64)), 64);
+  EXPECT_EQ(usual_block(Rows(8, 4000)), 128);
+  EXPECT_EQ(usual_block({{0, 0, 0, 65}}), 128) << "an expert without rows has no block";
+  EXPECT_EQ(usual_block({}), 16);
+}
+
+TEST_F(TileTest, TheDefaultBlockIsByTheRowsThatARoutingGives) {
+  const auto block = [&](const char* tokens, const char* routing) {
+    return best({{"tokens", tokens}, {"topk", "1"}, {"routing", routing}}).config.block;
   };
-  EXPECT_EQ(block(1), 16);
-  EXPECT_EQ(block(42), 16);
-  EXPECT_EQ(block(43), 32);
-  EXPECT_EQ(block(86), 64);
-  EXPECT_EQ(block(342), 128);
+  EXPECT_EQ(block("128", "balanced"), 16) << "16 rows each over 8 experts";
+  EXPECT_EQ(block("128", "uniform"), 32) << "half of them get more";
+  EXPECT_EQ(block("128", "hot:1:1"), 128) << "one gets all";
+  EXPECT_EQ(block("8192", "balanced"), 128);
 }
 
 TEST_F(TileTest, BlockTunedBecomesTheFilesBlock) {
@@ -196,15 +212,15 @@ class CudaTileDefaults : public check::CudaVariants {
                                              {"hidden", "7168"},
                                              {"inter", "256"},
                                              {"dtype", dtype}});
-    return best_tile(MoeGateUp::shape_of(c), device).config;
+    return best_tile(MoeGateUp::shape_of(c), c.get("routing"), device).config;
   }
 };
 
 TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
-  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
-  EXPECT_EQ(choice("4096", "bf16"), (TileConfig{"gather", 64, {}}));
+  EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
+  EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"gather", 64, {}}));
 }
 
 }  // namespace
