@@ -15,21 +15,8 @@ WITH results AS (
          group_concat(DISTINCT status) AS status, max(CASE WHEN status <> 'ok' THEN why END) AS why,
          max(suspect_warm) AS suspect_warm, max(impossible) AS impossible
   FROM results GROUP BY case_id, variant
-), measured AS (
-  SELECT case_id, op, variant, round, judged FROM level WHERE run_id = :run AND judged > 0
-), stated AS (
-  SELECT op, rank, variant AS before, after FROM before WHERE run_id = :run
-), compared AS (  -- before is that of the lowest rank
-  SELECT a.case_id, a.variant, before, min(rank)
-  FROM measured a JOIN stated s ON s.op = a.op AND a.variant GLOB after
-  JOIN measured b ON b.case_id = a.case_id AND b.variant = before
-  WHERE NOT EXISTS (SELECT 1 FROM stated s WHERE s.op = a.op AND s.before = a.variant)
-  GROUP BY a.case_id, a.variant
-), gain AS (
-  SELECT a.case_id, a.variant, before, avg(ln(b.judged / a.judged)) AS x, reach95(ln(b.judged / a.judged)) AS reach
-  FROM compared CROSS JOIN measured a USING (case_id, variant)  -- CROSS: in this order, not quadratic in cases
-  CROSS JOIN measured b ON b.case_id = a.case_id AND b.round = a.round AND b.variant = before
-  GROUP BY a.case_id, a.variant
+), gains AS (
+  SELECT case_id, variant, before, x, reach FROM gain WHERE run_id = :run
 )
 SELECT result_id AS "row",
        key AS "case",
@@ -40,7 +27,7 @@ SELECT result_id AS "row",
        speedup_text(x, reach, 2) AS Speedup,
        status || iif(suspect_warm, ' suspect_warm', '') || iif(impossible, ' impossible', '') AS status,
        why
-FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gain USING (case_id, variant)
+FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gains USING (case_id, variant)
 WHERE rc.run_id = :run
 ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
          CAST(params ->> 'tokens' AS INTEGER), key, variant

@@ -223,6 +223,25 @@ FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
 CREATE TEMP VIEW IF NOT EXISTS varying AS
 SELECT run_id, section, j.key AS name FROM run_case JOIN bench_case USING (case_id), json_each(params) j
 GROUP BY run_id, section, j.key HAVING count(DISTINCT j.value) > 1;
+
+-- One row per case and variant that has a before: of the lines its operator states whose pattern fits the variant
+-- and whose before was measured in the same case, that of the lowest rank; a before has none. x: the mean of the
+-- log ratios before / after, one per process, and reach, half of its 95 % interval. One SELECT, so that a report's
+-- run_id = :run reaches the tables: in a subquery it would be asked of every run.
+CREATE TEMP VIEW IF NOT EXISTS gain AS
+SELECT a.run_id, a.op, a.case_id, a.variant, b.variant AS before, exp(avg(ln(b.span_ns))) AS before_ns,
+       exp(avg(ln(a.span_ns))) AS after_ns, avg(ln(b.judged / a.judged)) AS x,
+       reach95(ln(b.judged / a.judged)) AS reach, max(a.path) AS path
+FROM level a CROSS JOIN level b  -- CROSS: in this order, not quadratic in cases
+ON b.run_id = a.run_id AND b.case_id = a.case_id AND b.round = a.round
+WHERE a.judged > 0 AND b.judged > 0
+  AND NOT EXISTS (SELECT 1 FROM before own WHERE own.run_id = a.run_id AND own.op = a.op AND own.variant = a.variant)
+  AND b.variant = (SELECT s.variant FROM before s
+                   WHERE s.run_id = a.run_id AND s.op = a.op AND a.variant GLOB s.after
+                     AND EXISTS (SELECT 1 FROM level m WHERE m.run_id = a.run_id AND m.case_id = a.case_id
+                                 AND m.variant = s.variant AND m.judged > 0)
+                   ORDER BY rank LIMIT 1)
+GROUP BY a.run_id, a.op, a.case_id, a.variant;
 )sql";
 
 }  // namespace
