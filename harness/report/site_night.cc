@@ -51,10 +51,14 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Line line = health_of(run);
   line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
                                    commit_of(run.info), minute_of(run.info.started))));
-  page.sections.push_back({0, {Paragraph{{line}}}});
   // An older night shows what was not well: the rest is the store's.
+  const bool open = run.judged() && !whole;
+  Paragraph health{{line}};
+  if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
+  page.sections.push_back({0, {std::move(health)}});
   const std::string list = run.judged() ? (whole ? "night" : "older-night") : "run";
-  for (const std::string& report : reports_of(list)) add_report(page, site, report, {run.info.id});
+  for (const std::string& report : reports_of(list))
+    add_report(page, site, report, {.run = run.info.id, .open = open});
   Table waivers = waivers_table(run.info.device.klass);
   if (!waivers.rows.empty())
     page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});

@@ -64,6 +64,22 @@ TEST_F(SiteTest, TheStartCountsOutcomesWorstFirst) {
   EXPECT_NE(start.find("because"), std::string::npos);
 }
 
+TEST_F(SiteTest, AnOlderNightLeavesOutWhatPassed) {
+  for (int i = 0; i < 8; ++i) add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) SELECT run_id, 'b', 's', 'k', 'good', 'pass', 1, 0, 2, '', '' "
+          "FROM run UNION ALL SELECT run_id, 'b', 's', 'k', 'bad', 'wrong', 1, 0, 2, '', '' "
+          "FROM run");
+  const std::string older = page("night=1"), newest = page("night=8");
+  EXPECT_NE(older.find("bad"), std::string::npos);
+  EXPECT_EQ(older.find("good"), std::string::npos) << older;
+  EXPECT_NE(older.find("left out"), std::string::npos);
+  EXPECT_NE(newest.find("good"), std::string::npos) << newest;
+  EXPECT_EQ(newest.find("left out"), std::string::npos);
+}
+
 TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
   add_run(Backend::cuda);
   Store store = Store::open(db_, Store::Mode::read);

@@ -43,6 +43,7 @@ void bind(Statement& q, const ReportArgs& about) {
   if (about.op) q.bind_named(":op", *about.op);
   if (about.key) q.bind_named(":case", *about.key);
   if (about.variant) q.bind_named(":variant", *about.variant);
+  if (about.open) q.bind_named(":open", 1);
 }
 
 Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {

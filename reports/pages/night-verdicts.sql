@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Failures first, regressions by their lower bound. change: of the level, positive is slower; from and to are one-sided
 -- 95 % bounds; before and now are microseconds, on a host ratios to the yardstick. mde: the smallest slow-down that would
--- have been seen.
+-- have been seen. :open leaves out what passed.
 SELECT outcome,
        coalesce(op, substr(key, 1, instr(key, '/') - 1)) AS operator,
        section AS model,
@@ -21,7 +21,7 @@ SELECT outcome,
        against
 FROM verdict v LEFT JOIN bench_case USING (key)
 LEFT JOIN run_case rc ON rc.run_id = v.run_id AND rc.case_id = bench_case.case_id
-WHERE v.run_id = :run
+WHERE v.run_id = :run AND (:open IS NULL OR outcome NOT IN ('pass', 'identical', 'improved'))
 ORDER BY CASE outcome WHEN 'regressed' THEN 0 WHEN 'wrong' THEN 1 WHEN 'missing' THEN 2 WHEN 'environment' THEN 3
          WHEN 'waived' THEN 4 WHEN 'inconclusive' THEN 5 WHEN 'new' THEN 6 WHEN 'improved' THEN 7 WHEN 'pass' THEN 8 ELSE 9 END,
          low DESC, key, variant
