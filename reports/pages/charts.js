@@ -41,6 +41,25 @@ function refusingLoader() {
   return {load: refuse, sanitize: refuse, http: refuse, file: refuse};
 }
 
+// Ticks of a logarithmic axis: 1, 2 and 5 of each decade, or even steps where that would be too few. Vega's own have no
+// labels but at the first of a decade.
+function logTicks(domain) {
+  var low = domain[0], high = domain[1], ticks = [], add = function (tick) {
+    if (tick >= low && tick <= high) ticks.push(Number(tick.toPrecision(6)));
+  };
+  if (!(low > 0 && high > low)) return ticks;
+  if (high / low >= 8) {
+    for (var decade = Math.pow(10, Math.floor(Math.log10(low))); decade <= high; decade *= 10) {
+      [1, 2, 5].forEach(function (n) { add(n * decade); });
+    }
+    return ticks;
+  }
+  var step = Math.pow(10, Math.floor(Math.log10(high - low)));
+  step /= high - low < 2 * step ? 5 : high - low < 5 * step ? 2 : 1;
+  for (var i = Math.ceil(low / step); i * step <= high; i++) add(i * step);
+  return ticks;
+}
+
 // The specification with its rows, signals and width.
 function chartSpec(spec, block, width, colour) {
   var whole = JSON.parse(JSON.stringify(spec));
@@ -65,6 +84,7 @@ function drawView(vega, block, element, width) {
   var styles = getComputedStyle(document.documentElement);
   var colour = function (name) { return styles.getPropertyValue("--" + name).trim(); };
   var spec = chartSpec(site.charts[block.c], block, width, colour);
+  vega.expressionFunction("logTicks", logTicks);
   var view = new vega.View(vega.parse(spec, chartConfig(colour), {ast: true}),
     {expr: vega.expressionInterpreter, renderer: "svg", container: element, hover: true,
       loader: refusingLoader()});
