@@ -56,7 +56,7 @@ function drawBlock(parent, block, context) {
 }
 
 function drawPage(parent, page, state) {
-  var context = {state: state, tables: 0, heading: page.title};
+  var context = {state: state, tables: 0, names: new Map(), heading: page.title};
   parent.append(make("h1", {}, page.title));
   page.blocks.forEach(function (block) { drawBlock(parent, block, context); });
 }

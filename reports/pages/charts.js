@@ -85,7 +85,9 @@ function drawView(vega, block, element, width) {
   var colour = function (name) { return styles.getPropertyValue("--" + name).trim(); };
   var spec = chartSpec(site.charts[block.c], block, width, colour);
   vega.expressionFunction("logTicks", logTicks);
-  var view = new vega.View(vega.parse(spec, chartConfig(colour), {ast: true}),
+  var config = chartConfig(colour);
+  config.legend.columns = Math.max(1, Math.min(4, Math.floor(width / 170)));
+  var view = new vega.View(vega.parse(spec, config, {ast: true}),
     {expr: vega.expressionInterpreter, renderer: "svg", container: element, hover: true,
       loader: refusingLoader()});
   return view.runAsync().then(function () {

@@ -52,13 +52,21 @@ function choices(table, i) {
   return values.size > 1 && values.size <= 60 ? Array.from(values).sort() : [];
 }
 
+// Two tables under one heading, of two devices, say, have names of their own.
+function nameOfTable(context) {
+  var earlier = context.names.get(context.heading) || 0;
+  context.names.set(context.heading, earlier + 1);
+  return context.heading + (earlier > 0 ? ", " + (earlier + 1) : "");
+}
+
 function drawTable(table, context) {
-  var n = context.tables++, state = context.state, name = context.heading;
+  var n = context.tables++, state = context.state, name = nameOfTable(context);
   var box = make("div", {class: "table"}), all = false;
   var get = function (key) { return state.get(n + "." + key) || ""; };
   var body = make("tbody", {}), headings = [];
   var count = make("span", {class: "note", role: "status"});
   var more = make("button", {type: "button"});
+  var folded = [], opened = false, wide = false, room = 0, foldTools = make("span", {});
 
   function chosen() {
     var q = get("q").toLowerCase(), sort = get("s");
@@ -79,6 +87,7 @@ function drawTable(table, context) {
       row.forEach(function (cell, i) { tr.append(drawCell(cell, table.columns[i])); });
       return tr;
     }));
+    Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened); });
     count.textContent = rows.length === table.rows.length ? rows.length + " rows"
       : rows.length + " of " + table.rows.length + " rows";
     more.hidden = shown.length === rows.length;
@@ -88,7 +97,29 @@ function drawTable(table, context) {
       var column = table.columns[i];
       th.setAttribute("aria-sort", sort === column ? "ascending" : sort === "-" + column ? "descending" : "none");
       th.querySelector("span").textContent = sort === column ? " \u25b2" : sort === "-" + column ? " \u25bc" : "";
+      th.hidden = folded.includes(i);
     });
+    var byFolded = foldTools.querySelector("select");
+    if (byFolded) byFolded.value = Array.from(byFolded.options).some(function (o) { return o.value === sort; }) ? sort : "";
+  }
+  // Leaves columns out until the others fit.
+  function fit(paper) {
+    if (folded.length > 0) { folded = []; fill(); }
+    room = scroll.clientWidth;
+    if (room === 0) return;
+    if (!wide) {
+      element.style.width = "0";  // every column as narrow as it can be
+      var widths = headings.map(function (th) { return th.offsetWidth; });
+      element.style.width = "";
+      folded = columnsToFold(table.columns, widths, Math.min(room, paper || room));
+    }
+    head.querySelectorAll(".opens").forEach(function (th) { th.remove(); });
+    if (folded.length > 0) head.append(drawOpenAll(opened, function (open) { opened = open; fill(); }));
+    foldTools.replaceChildren(drawFoldTools(table, folded, wide, {
+      sort: function (column) { choose("s", column); },
+      wide: function (all) { wide = all; fit(); foldTools.querySelector("button").focus(); }}));
+    if (folded.length > 0) fill();
+    scroll.dataset.fitted = "yes";
   }
   function choose(key, value) {
     if (value) state.set(n + "." + key, value);
@@ -97,7 +128,7 @@ function drawTable(table, context) {
     fill();
   }
 
-  if (table.rows.length > 8) box.append(drawTools(table, get, choose, count));
+  if (table.rows.length > 8) box.append(drawTools(table, get, choose, foldTools, count));
   var head = make("tr", {});
   table.columns.forEach(function (column, i) {
     var th = make("th", {scope: "col"});
@@ -120,12 +151,17 @@ function drawTable(table, context) {
   scroll.append(element);
   more.addEventListener("click", function () { all = true; fill(); });
   box.append(scroll, more);
-  window.addEventListener("beforeprint", function () { all = true; fill(); });
+  window.addEventListener("beforeprint", function () { all = opened = true; wide = false; fill(); fit(paperWidth); });
+  window.addEventListener("afterprint", function () { fit(); });
   fill();
+  // In the next frame: what the observer changes it would see again.
+  new ResizeObserver(function () {
+    if (scroll.clientWidth !== room) requestAnimationFrame(function () { fit(); });
+  }).observe(scroll);
   return box;
 }
 
-function drawTools(table, get, choose, count) {
+function drawTools(table, get, choose, foldTools, count) {
   var tools = make("div", {class: "tools"});
   var label = make("label", {}, "Find");
   var input = make("input", {type: "search", autocomplete: "off"});
@@ -144,6 +180,6 @@ function drawTools(table, get, choose, count) {
     label.append(select);
     tools.append(label);
   });
-  tools.append(count);
+  tools.append(foldTools, count);
   return tools;
 }

@@ -5,7 +5,7 @@
 browser_test.py MOEGATE [SCREENSHOTS]
 
 Exits 77, with the reason, where Debian's chromium, chromium-driver, python3-selenium or libjs-vega are missing.
-MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a serious violation.
+MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a violation that is worse than minor.
 """
 import functools
 import http.server
@@ -19,6 +19,7 @@ import threading
 import unittest
 import urllib.parse
 
+import gallery_test
 import make_store
 
 SKIPPED = 77
@@ -41,6 +42,9 @@ PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
          "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
          "pull-requests": "pull-requests"}
+# Their reports of runs that the store has not: with the rows of the gallery's pages.
+PULL_REQUESTS = ["aphrodite-1603", "onnxruntime-29167", "sglang-10567", "tensorrt-llm-12686"]
+PAGES |= {f"pr-{name}": f"report=nvidia-h200-pr-{name}&run={NEWEST}" for name in PULL_REQUESTS}
 OWN_SQL = ("-- title: Results by variant\n"
            "SELECT variant, count(*) AS results FROM result JOIN process USING (process_id) "
            "WHERE run_id = :run GROUP BY variant\n")
@@ -73,7 +77,10 @@ class PagesTest(unittest.TestCase):
         make_store.make(cls.db, 12, 24)
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
-        cls.moegate("pages", "--out", cls.folder / "site", "--report", cls.folder / "own.sql")
+        draw = gallery_test.load_draw()
+        reports = [draw.of_page(f"nvidia-h200-pr-{name}", cls.folder)[0] for name in PULL_REQUESTS]
+        flags = [flag for report in [cls.folder / "own.sql", *reports] for flag in ["--report", report]]
+        cls.moegate("pages", "--out", cls.folder / "site", *flags)
         cls.moegate("compare", 1, 3, "--page", cls.folder / "verdict.html", exits=None)
         cls.browser = open_browser()
         cls.addClassCleanup(cls.browser.quit)
@@ -106,6 +113,11 @@ class PagesTest(unittest.TestCase):
         index = (self.folder / "site" / "index.html").as_uri()
         self.open(index + "#" + urllib.parse.quote(page, safe="=,/&:") + state, page, **how)
 
+    def scrolling(self):
+        """Tables that are seen and wider than their place."""
+        return self.js("""return [...document.querySelectorAll('.scroll')].filter(s => s.checkVisibility()
+            && s.scrollWidth > s.clientWidth).map(s => s.ariaLabel)""")
+
     def texts(self, selector):
         return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
 
@@ -128,6 +140,9 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(0, self.js("return document.querySelectorAll('main script, main img, main style').length"), name)
         self.assertLessEqual(self.js("return document.documentElement.scrollWidth - window.innerWidth"), 0,
                              f"{name} scrolls sideways")
+        WebDriverWait(self.browser, 30).until(lambda b: self.js(
+            "return [...document.querySelectorAll('.scroll')].every(s => !s.checkVisibility() || s.dataset.fitted)"))
+        self.assertEqual([], self.scrolling(), name)
         charts = self.js("""return [...document.querySelectorAll('.chart')].map(c => [c.dataset.chart, c.dataset.drawn,
             c.querySelectorAll('g.rows > path').length, c.querySelector('summary').textContent])""")
         for chart, drawn, marks, summary in charts:
@@ -142,7 +157,7 @@ class PagesTest(unittest.TestCase):
         self.js(pathlib.Path(os.environ["MOEGATE_AXE"]).read_text() + "; window.axe = axe || window.axe")
         found = self.browser.execute_async_script(
             "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations"
-            ".filter(v => ['serious', 'critical'].includes(v.impact))"
+            ".filter(v => v.impact !== 'minor')"
             ".map(v => v.id + ': ' + v.nodes[0].html.slice(0, 300) + ' ' + v.nodes[0].failureSummary)))")
         self.assertEqual([], found, name)
 
@@ -156,12 +171,13 @@ class PagesTest(unittest.TestCase):
                     self.shoot(name + ("-dark" if dark else ""))
                 self.open_page(page, width=390)
                 self.check_page(name)
+                self.check_axe(name + " on a phone")
                 self.shoot(name + "-phone")
 
     def test_pages_have_their_charts(self):
         expected = {"start": ["operators"] * 2, "night": ["night-change", "night-scatter"],
                     "operator": ["speedup", "roofline"], "case": ["history", "case-spans", "case-kernels"],
-                    "own-report": ["own"]}
+                    "own-report": ["own"]} | {f"pr-{name}": [f"nvidia-h200-pr-{name}"] for name in PULL_REQUESTS}
         for name, charts in expected.items():
             self.open_page(PAGES[name])
             self.assertEqual(charts, self.check_page(name))
@@ -208,6 +224,32 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(["moe_down"] * 2, self.column("operator"))
         self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
 
+    def test_what_a_row_has_no_space_for_opens(self):
+        self.open_page(PAGES["night"])
+        self.check_page("night")
+        seen = self.js("return [...document.querySelectorAll('table')[0].tHead.rows[0].cells]"
+                       ".filter(c => !c.hidden).map(c => c.textContent)")
+        self.assertLess({"outcome", "case", "variant", "change (%)", "why"}, set(seen))
+        self.assertNotIn("against", seen)
+        self.assertEqual([], self.texts("tr.folded"))
+        button = self.browser.find_element(By.CSS_SELECTOR, "td.opens button")
+        button.send_keys(Keys.ENTER)
+        self.assertEqual("true", button.get_attribute("aria-expanded"))
+        self.assertIn("againstbaselines/", self.texts("tr.folded")[0])
+        button.send_keys(Keys.ENTER)
+        self.assertEqual([], self.texts("tr.folded"))
+        self.browser.find_element(By.XPATH, "//label[starts-with(., 'Sort by')]/select").send_keys("mde (%), desc")
+        self.assertIn("s=-mde", urllib.parse.unquote(self.browser.current_url))
+        self.browser.find_element(By.XPATH, "//button[starts-with(., 'All 16')]").click()
+        self.assertEqual([], self.texts("td.opens"))
+        self.assertEqual(1, len(self.scrolling()), "all columns, by choice")
+
+    def test_a_phone_tells_rows_apart(self):
+        self.open_page(PAGES["night"], width=390)
+        self.check_page("night")
+        self.assertIn("chain3", self.js("return document.querySelector('tbody tr .under').textContent"))
+        self.assertRegex(self.texts("tbody tr .under")[0], r"change \(%\) ")
+
     def test_links_lead_to_cases_and_back(self):
         self.open_page(PAGES["night"])
         self.browser.find_element(By.CSS_SELECTOR, "td a").click()
@@ -249,12 +291,16 @@ class PagesTest(unittest.TestCase):
         self.js("window.dispatchEvent(new Event('beforeprint'))")
         self.assertTrue(self.js("return [...document.querySelectorAll('details')].every(d => d.open)"))
         self.assertEqual("none", self.js("return getComputedStyle(document.querySelector('header')).display"))
+        rows, folded = self.js("""const t = [...document.querySelectorAll('table')].find(t => t.querySelector('tr.folded'));
+            return [t.querySelectorAll('tbody tr:not(.folded)').length, t.querySelectorAll('tr.folded').length]""")
+        self.assertEqual(rows, folded, "every row is open")
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
     def test_one_file_has_a_verdict_with_its_charts(self):
         page = self.folder / "verdict.html"
         self.open(page.as_uri())
         self.assertEqual(["night-change", "night-scatter"], self.check_page("verdict"))
+        self.check_axe("verdict")
         self.shoot("verdict")
         self.assertNotRegex(page.read_text(), r"""(src|href)=["']?(https?:)?//""")
 
