@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/base/natural_less.h"
 #include "harness/campaign/suite.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/completion.h"
@@ -63,6 +65,70 @@ WordList run_names(const std::string& db) {
   return names;
 }
 
+using Values = std::set<std::string, NaturalLess>;
+
+/// What the cases have that a line is about: those of its suites, else those of its store.
+struct CaseWords {
+  Values operators;
+  std::map<std::string, Values> parameters;
+};
+
+void add_suites(CaseWords& found, const WordList& suites, bool in_key) {
+  std::vector<OpDescription> operators;
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    for (const OpDescription& op : describe_operators(own_registry(), backend))
+      operators.push_back(op);
+  }
+  for (const std::string& suite : suites) {
+    for (const Case& c : load_suite(suite, {}, operators)) {
+      found.operators.insert(c.op);
+      for (const auto& [name, value] : c.params) {
+        const auto usual = c.defaults.find(name);
+        const bool left_out = usual != c.defaults.end() && usual->second == value;
+        if (!(in_key && left_out)) found.parameters[name].insert(value);
+      }
+    }
+  }
+}
+
+void add_store(CaseWords& found, const std::string& db, bool in_key) {
+  Store store = Store::open(db, Store::Mode::read);
+  // A default is in a case's parameters and not in its key.
+  Statement rows(store.database(),
+                 "SELECT DISTINCT op, j.key, j.value FROM bench_case b, json_each(params) j "
+                 "WHERE NOT ?1 OR instr(b.key || ',', j.key || '=' || j.value || ',') > 0");
+  rows.bind(static_cast<int64_t>(in_key));
+  while (rows.step()) {
+    found.operators.insert(rows.text(0));
+    found.parameters[rows.text(1)].insert(rows.text(2));
+  }
+}
+
+/// None where nothing can be read, as with runs. A report and a history are about a store.
+WordList case_words(const Asked& asked, const WordList& words) {
+  const bool in_key = asked.wanted == Wanted::case_part;
+  CaseWords found;
+  try {
+    const WordList suites = values_of("--suite", words);
+    if (suites.empty()) {
+      add_store(found, value_of("--db", words).value_or(nearest_store().path), in_key);
+    } else {
+      add_suites(found, suites, in_key);
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  const auto& named = found.parameters[asked.of];
+  WordList names(named.begin(), named.end());
+  if (!asked.of.empty()) return names;
+  for (const auto& [name, values] : found.parameters) {
+    if (!name.empty()) names.push_back(name + "=");
+  }
+  if (!in_key) return names;
+  for (const std::string& op : found.operators) names.push_back(op + "/");
+  return names;
+}
+
 WordList candidates(const Asked& asked, const WordList& words) {
   switch (asked.wanted) {
     case Wanted::nothing:
@@ -79,15 +145,19 @@ WordList candidates(const Asked& asked, const WordList& words) {
       return run_names(value_of("--db", words).value_or(nearest_store().path));
     case Wanted::reports:
       return report_names();
+    case Wanted::axis:
+    case Wanted::case_part:
+      return case_words(asked, words);
     case Wanted::files:
       return {};
   }
   return {};
 }
 
-void print_matching(const WordList& names, const Asked& asked) {
+/// `cut`: how many bytes of a candidate the shell has in a word before its last.
+void print_matching(const WordList& names, const Asked& asked, size_t cut = 0) {
   for (const std::string& name : names) {
-    if (name.starts_with(asked.typed)) fmt::print("{}{}\n", asked.before, name);
+    if (name.starts_with(asked.typed)) fmt::print("{}\n", (asked.before + name).substr(cut));
   }
 }
 
@@ -102,12 +172,12 @@ int cmd_complete(const WordList& words, std::span<const Command> commands) {
   const auto command = std::ranges::find_if(
       commands, [&](const Command& c) { return c.help != nullptr && words[0] == c.name; });
   if (command == commands.end()) return 0;
-  const WordList rest = joined_words({words.begin() + 1, words.end()});
+  const auto [rest, cut] = joined_words({words.begin() + 1, words.end()});
   const Asked asked = asked_for(help_of(*command), rest);
   if (asked.wanted == Wanted::files) {
     fmt::print(":files\n");
   } else {
-    print_matching(candidates(asked, rest), asked);
+    print_matching(candidates(asked, rest), asked, cut);
   }
   return 0;
 }

@@ -36,6 +36,8 @@ Asked value_asked(const HelpFlag& flag) {
   if (flag.name == "--suite") return {Wanted::suites};
   if (flag.name == "--op") return {Wanted::operators};
   if (flag.name == "--kernel" || flag.name == "--variant") return {Wanted::variants};
+  if (flag.name == "--axis") return {Wanted::axis};
+  if (flag.name == "--filter" || flag.name == "--case") return {Wanted::case_part};
   if (flag.name == "--run" || flag.value == "RUN") return {Wanted::runs};
   if (flag.value == "NAME" && flag.about.starts_with("a report")) return {Wanted::reports};
   if (kFiles.contains(flag.value)) return {Wanted::files};
@@ -103,8 +105,37 @@ Asked with_typed(Asked asked, const std::string& before, const std::string& type
   return asked;
 }
 
+/// Where the word of a key begins that ends a regular expression.
+size_t last_word(const std::string& pattern) {
+  const auto is_of_word = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-=:.").find(static_cast<char>(c)) < 5;
+  };
+  size_t begin = pattern.size();
+  while (begin > 0 && is_of_word(pattern[begin - 1])) --begin;
+  return begin;
+}
+
+/// A parameter's name, or, behind it and '=', one of its values: the last one of --axis tokens=1,8.
+Asked typed_parameter(Wanted wanted, const std::string& before, const std::string& typed) {
+  const size_t name = wanted == Wanted::axis ? 0 : last_word(typed);
+  const size_t equals = typed.find('=', name);
+  if (equals == std::string::npos)
+    return {wanted, {}, before + typed.substr(0, name), typed.substr(name), ""};
+  const size_t comma = typed.rfind(',');
+  const bool list = wanted == Wanted::axis && comma != std::string::npos && comma > equals;
+  const size_t value = (list ? comma : equals) + 1;
+  return {wanted,
+          {},
+          before + typed.substr(0, value),
+          typed.substr(value),
+          typed.substr(name, equals - name)};
+}
+
 /// The value of a flag; of a list, its last part.
 Asked typed_value(const HelpFlag& flag, const std::string& before, const std::string& typed) {
+  const Wanted wanted = value_asked(flag).wanted;
+  if (wanted == Wanted::axis || wanted == Wanted::case_part)
+    return typed_parameter(wanted, before, typed);
   const size_t comma = flag.value.find(',') == std::string::npos ? std::string::npos  //
                                                                  : typed.rfind(',');
   const size_t part = comma == std::string::npos ? 0 : comma + 1;
@@ -122,14 +153,34 @@ std::optional<std::string> value_of(const std::string& flag, const WordList& wor
   return value;
 }
 
-WordList joined_words(const WordList& words) {
-  WordList joined;
+WordList values_of(const std::string& flag, const WordList& words) {
+  WordList values;
   for (size_t i = 0; i < words.size(); ++i) {
-    const bool of_flag = words[i] == "=" && !joined.empty() && joined.back().starts_with("--");
-    if (!of_flag) {
-      joined.push_back(words[i]);
-    } else if (i + 1 == words.size()) {
-      joined.emplace_back();
+    if (words[i] == flag && i + 1 < words.size()) values.push_back(words[i + 1]);
+    if (words[i].starts_with(flag + "=")) values.push_back(words[i].substr(flag.size() + 1));
+  }
+  return values;
+}
+
+Joined joined_words(const WordList& words) {
+  Joined joined;
+  WordList& out = joined.words;
+  bool within = false;  // the next word goes on with the last one
+  for (const std::string& word : words) {
+    const bool cuts = (word == "=" || word == ":") && !out.empty();
+    if (cuts && word == "=" && out.back().starts_with("--") &&
+        out.back().find('=') == std::string::npos) {
+      out.emplace_back();  // the flag's value, as if behind a blank
+      joined.cut = 0;
+      within = true;
+    } else if (cuts || within) {
+      if (!cuts) joined.cut = out.back().size();
+      out.back() += word;
+      if (cuts) joined.cut = out.back().size();
+      within = cuts;
+    } else {
+      out.push_back(word);
+      joined.cut = 0;
     }
   }
   return joined;

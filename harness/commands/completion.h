@@ -13,20 +13,42 @@ namespace moegate {
 
 using WordList = std::vector<std::string>;
 
-enum class Wanted { nothing, words, suites, operators, variants, runs, reports, files };
+/// axis: a parameter and its values; case_part: what a key may have, an operator or a parameter.
+enum class Wanted {
+  nothing,
+  words,
+  suites,
+  operators,
+  variants,
+  runs,
+  reports,
+  files,
+  axis,
+  case_part
+};
 
 struct Asked {
   Wanted wanted = Wanted::nothing;
   WordList words;      // for Wanted::words
   std::string before;  // what every candidate begins with that is no part of its name
   std::string typed;   // what its name begins with
+  std::string
+      of;  // for Wanted::axis and case_part: the parameter whose value is typed; empty: none yet
 };
 
 /// Whether a line has a flag with a value: the last one.
 std::optional<std::string> value_of(const std::string& flag, const WordList& words);
 
-/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three.
-WordList joined_words(const WordList& words);
+/// All values that a line gives a flag.
+WordList values_of(const std::string& flag, const WordList& words);
+
+/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three, and zipf:0.67.
+struct Joined {
+  WordList words;
+  size_t cut =
+      0;  // bytes of the last word that are no part of bash's, so that no candidate has them
+};
+Joined joined_words(const WordList& words);
 
 /// What could stand in the place of the last word. `words` are those behind the command; the last one
 /// ends at the cursor and may be empty.

@@ -15,6 +15,7 @@ HelpText completed_help() {
           {{"What",
             {completed_flag("--suite", "S", "suite by name, or a path"),
              completed_flag("--op", "OP,OP", "operators"),
+             completed_flag("--axis", "P=V,V", "axis"), completed_flag("--filter", "RE", "cases"),
              completed_flag("--kernel", "RE", "only variants"),
              completed_flag("--head", "RUN", "the run after"),
              completed_flag("--base", "REF", "commit, branch or tag before"),
@@ -61,9 +62,34 @@ TEST(Completion, AFlagWithItsValueIsOneWordOrThree) {
   EXPECT_EQ(asked.wanted, Wanted::suites);
   EXPECT_EQ(asked.before, "--suite=");
   EXPECT_EQ(asked.typed, "ti");
-  EXPECT_EQ(joined_words({"--suite", "=", "ti"}), (WordList{"--suite", "ti"}));
-  EXPECT_EQ(joined_words({"--suite", "="}), (WordList{"--suite", ""}));
-  EXPECT_EQ(joined_words({"--axis", "a", "=", "1"}), (WordList{"--axis", "a", "=", "1"}));
+  EXPECT_EQ(joined_words({"--suite", "=", "ti"}).words, (WordList{"--suite", "ti"}));
+  EXPECT_EQ(joined_words({"--suite", "="}).words, (WordList{"--suite", ""}));
+}
+
+TEST(Completion, AValueThatBashCutsIsOneWordOfWhichBashHasTheBeginning) {
+  const auto cut = [](const WordList& words) {
+    const auto [joined, bytes] = joined_words(words);
+    return joined.back().substr(0, bytes) + "|" + joined.back().substr(bytes);
+  };
+  EXPECT_EQ(cut({"--axis", "a", "=", "1"}), "a=|1");
+  EXPECT_EQ(cut({"--axis", "a", "="}), "a=|");
+  EXPECT_EQ(cut({"--axis", "=", "a", "=", "1,2"}), "a=|1,2");
+  EXPECT_EQ(cut({"--axis", "routing", "=", "zipf", ":", "0.6"}), "routing=zipf:|0.6");
+  EXPECT_EQ(cut({"--axis", "a", "=", "1", "--to"}), "|--to");
+}
+
+TEST(Completion, ParametersAndTheirValues) {
+  const auto typed = [](const WordList& words) {
+    const Asked asked = asked_of(words);
+    return asked.before + "|" + asked.typed + "|" + asked.of;
+  };
+  EXPECT_EQ(asked_of({"--axis", "to"}).wanted, Wanted::axis);
+  EXPECT_EQ(typed({"--axis", "to"}), "|to|");
+  EXPECT_EQ(typed({"--axis", "tokens="}), "tokens=||tokens");
+  EXPECT_EQ(typed({"--axis=tokens=1,6"}), "--axis=tokens=1,|6|tokens");
+  EXPECT_EQ(asked_of({"--filter", ""}).wanted, Wanted::case_part);
+  EXPECT_EQ(typed({"--filter", "^moe_sum/.*(hid"}), "^moe_sum/.*(|hid|");
+  EXPECT_EQ(typed({"--filter", "tokens=8,topk=1"}), "tokens=8,topk=|1|topk");
 }
 
 TEST(Completion, PlacesAreThoseOfTheUsage) {
@@ -71,7 +97,7 @@ TEST(Completion, PlacesAreThoseOfTheUsage) {
   EXPECT_EQ(asked_of({"--suite", "tiny", "--run", "one", ""}).wanted, Wanted::reports);
   EXPECT_EQ(asked_of({"one", "latency", ""}).wanted, Wanted::files);
   const Asked flags = asked_of({"one", "latency", "file", ""});
-  EXPECT_EQ(flags.words.size(), 12u) << "the flags of every group";
+  EXPECT_EQ(flags.words.size(), 14u) << "the flags of every group";
   EXPECT_EQ(asked_of({"--r"}).typed, "--r");
   EXPECT_EQ(asked_of({"--r"}).words, flags.words);
   EXPECT_EQ(asked_of({"--run", ""}).words, (WordList{"one", "two"})) << "a switch has no value";

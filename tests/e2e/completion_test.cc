@@ -94,6 +94,30 @@ TEST_F(CompletionTest, RunsAreThoseOfTheStoreThatIsMeant) {
   EXPECT_EQ(complete("gate --db notes.txt --run ''"), Lines{});
 }
 
+TEST_F(CompletionTest, ParametersOfTheCasesThatAreMeant) {
+  write("own.suite",
+        "op = moe_sum\ntopk = 2\nhidden = 64, 128\n[small]\ntokens = 3, 12\nlaunch = graph\n");
+  const std::string suite = "run --suite ./own.suite ";
+  EXPECT_EQ(complete(suite + "--axis tok"), (Lines{"tokens="}));
+  EXPECT_EQ(complete(suite + "--axis tokens="), (Lines{"tokens=3", "tokens=12"}));
+  EXPECT_EQ(complete(suite + "--axis hidden=64,1"), (Lines{"hidden=64,128"}));
+  EXPECT_TRUE(complete(suite + "--axis ''").contains("cache=")) << "a default can be replaced";
+  EXPECT_EQ(complete(suite + "--filter ''"),
+            (Lines{"hidden=", "launch=", "moe_sum/", "tokens=", "topk="}))
+      << "what keys have";
+  EXPECT_EQ(complete(suite + "--filter '^moe_sum/.*tokens=1'"), (Lines{"^moe_sum/.*tokens=12"}));
+  EXPECT_EQ(complete("history --case tok"), Lines{}) << "no store, and not a word about it";
+  make_store("--label first");
+  EXPECT_EQ(complete("history --case tok"), (Lines{"tokens="}));
+  EXPECT_EQ(complete("report latency --filter tokens="), (Lines{"tokens=3"}));
+  EXPECT_EQ(complete("history --db nowhere.sqlite --case tok"), Lines{});
+  EXPECT_EQ(complete("run --suite nowhere --axis tok"), Lines{});
+  EXPECT_EQ(in_bash(suite + "--axis tokens = 1"), (Lines{"12"})) << "as bash cuts tokens=1";
+  EXPECT_EQ(in_bash(suite + "--axis tokens ="), (Lines{"3", "12"}));
+  EXPECT_EQ(in_bash(suite + R"(--filter "'moe_sum/tok")"), (Lines{"moe_sum/tokens="}))
+      << "in quotes";
+}
+
 TEST_F(CompletionTest, BashOffersIt) {
   EXPECT_EQ(in_bash("ru"), (Lines{"run"}));
   EXPECT_EQ(in_bash("run --suite tin"), (Lines{"tiny"}));
