@@ -73,7 +73,9 @@ std::vector<std::string> wrapped(std::string_view text, size_t width) {
   std::vector<std::string> lines;
   bool open = false;  // a word may still be added to the last line
   while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
+    size_t end = std::min(text.find(' '), text.size());
+    // A number stays with its per cent sign.
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size());
     std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (word.empty()) continue;

@@ -45,6 +45,7 @@ TEST(Terminal, LinesBreakAtSpacesAndInsideLongWords) {
   EXPECT_EQ(wrapped("µµµ b", 2), (Lines{"µµ", "µ", "b"}));
   EXPECT_EQ(wrapped("exactly", 7), (Lines{"exactly"}));
   EXPECT_EQ(wrapped("op/a=1,b=2,c=3 x", 12), (Lines{"op/a=1,b=2,", "c=3 x"}));
+  EXPECT_EQ(wrapped("more by 16.6 %, or 2 %", 12), (Lines{"more by", "16.6 %, or", "2 %"}));
   EXPECT_EQ(wrapped("  ", 7), Lines{});
 }
 

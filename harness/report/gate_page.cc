@@ -11,7 +11,7 @@
 namespace moegate {
 namespace {
 
-constexpr size_t kCellCharacters = 240;  // so that one child's last words do not fill the page
+constexpr size_t kCellCharacters = 400;  // so that one child's last words do not fill the page
 
 // Ranks of sections; the verdict's is 0.
 constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4, kNumbers = 5;

@@ -114,7 +114,7 @@ std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool
           number(bits_text(row))};
 }
 
-/// A row per case, and their geomean, which stays when rows go.
+/// A row per case, and their geomean, which stays when rows go; none of no rows.
 Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
   const std::string rate = rate_column(rows);
   Table table;
@@ -122,6 +122,7 @@ Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
                    "95 % CI", rate,          "% of ceiling", "accuracy change (bits)"};
   for (const PrRow& row : rows) table.rows.push_back(cells_of(row, tables, rate == "rate"));
   const PrGeomean g = geomean_of(rows);
+  if (g.n == 0) return {std::move(table), /*kept_at_end=*/0};
   Table::Cell name = number(fmt::format("geomean ({})", g.n));
   name.bold = true;
   table.rows.push_back({name, number(""), number(""), speedup_cell(g), number(text_of(g.interval)),
