@@ -127,9 +127,12 @@ void Lanes::open() {
 
 void Lanes::each(const std::function<void(size_t lane)>& work) {
   if (!several()) return work(0);
-  std::vector<std::future<void>> ends;
+  std::vector<size_t> live;  // asked before one is at work, which may lose itself
   for (size_t lane = 0; lane < size(); ++lane) {
-    if (dealer_->is_lost(lane)) continue;
+    if (!dealer_->is_lost(lane)) live.push_back(lane);
+  }
+  std::vector<std::future<void>> ends;
+  for (const size_t lane : live) {
     ends.push_back(threads_[lane]->start([this, lane, &work] {
       const Turn::Mine mine(turning_->turn());
       try {
