@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/interrupt.h"
 
+#include <atomic>
+
 namespace moegate {
 namespace {
 
-volatile std::sig_atomic_t came = 0;
+std::atomic<bool> came = false;  // lanes ask from threads of their own
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 int guards = 0;
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
   if (guards++ > 0) return;
-  came = 0;
+  came = false;
   struct sigaction action {};
-  action.sa_handler = [](int) { came = 1; };
+  action.sa_handler = [](int) { came = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
@@ -32,7 +35,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 bool InterruptGuard::interrupted() {
-  return came != 0;
+  return came;
 }
 
 }  // namespace moegate

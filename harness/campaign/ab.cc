@@ -193,7 +193,8 @@ int AbSession::measure(int first, int rounds, const std::set<RowName>& rows) {
       const auto base = result_.base.find(id);
       if (rows.count({id.key, id.variant}) == 0 || base == result_.base.end()) continue;
       const Quantity quantity = compared(base->second, head);
-      all.push_back({base->second.rounds(quantity), head.rounds(quantity)});
+      all.push_back(
+          {base->second.rounds(quantity), head.rounds(quantity), base_.dealer().lane_of(id.key)});
     }
     return all;
   };
@@ -377,9 +378,13 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
   RunOptions base = options_of(options, options.base, "base");
   RunOptions head = options_of(options, options.head, "head");
-  WorkerSeat base_seat(source, base.worker), head_seat(source, head.worker);
-  const Hello base_hello = base_seat.worker().hello();
-  const Hello head_hello = head_seat.worker().hello();
+  Lanes base_lanes(source, base.worker);
+  Lanes head_lanes(source, head.worker, base_lanes.shared_dealer());
+  base_lanes.open();
+  head_lanes.open();
+  Worker &base_worker = base_lanes.seat(0).worker(), &head_worker = head_lanes.seat(0).worker();
+  const Hello base_hello = base_worker.hello();
+  const Hello head_hello = head_worker.hello();
   Hello both = head_hello;
   both.operators = merged(head_hello.operators, base_hello.operators);
   const std::vector<Case> cases = load_cases(options.run, both);
@@ -392,12 +397,12 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   std::vector<Case> heads, bases_only;
   std::ranges::partition_copy(cases, std::back_inserter(heads), std::back_inserter(bases_only),
                               known_to(head_hello));
-  check_cases(heads, head_seat.worker());
-  check_cases(bases_only, base_seat.worker());
+  check_cases(heads, head_worker);
+  check_cases(bases_only, base_worker);
   Plan base_plan = select_rows(base, cases, base_hello);
   Plan head_plan = select_rows(head, cases, head_hello);
   // Not the base's: what an older program cannot resolve is unsupported there.
-  check_on_device(head_plan, head_seat.worker());
+  check_on_device(head_plan, head_worker);
   note_timer(base_hello);
   note_timer(head_hello);
   if (InterruptGuard::interrupted()) {
@@ -405,8 +410,8 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   }
   Changes changes = changes_of(options, {base_hello, base_plan}, {head_hello, head_plan});
   return {options,
-          {std::move(base), std::move(base_seat), std::move(base_plan)},
-          {std::move(head), std::move(head_seat), std::move(head_plan)},
+          {std::move(base), std::move(base_lanes), std::move(base_plan)},
+          {std::move(head), std::move(head_lanes), std::move(head_plan)},
           std::move(changes)};
 }
 

@@ -11,10 +11,12 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,9 +35,13 @@ struct FakeProgram {
   double noise = 0;                          // standard deviation of a process's log span
   std::map<std::pair<std::string, int>, Status> statuses;  // by variant and process
   std::function<void(const Request&, Result&)> touch;      // the last word on a result
-  std::function<CaseAnswer(const CaseQuestion&)> answer;   // absent: every case is all right
-  std::optional<std::string> dies_at_start;                // Error(environment) with this text
-  std::map<std::string, std::vector<Metric>> counters;     // of Task::counters, by variant
+  /// The same for several devices, which may call it at the same time.
+  std::function<void(const std::string& device, const Request&, Result&)> on_device;
+  std::function<void(const std::string& device)> start;   // whenever a worker does; may throw
+  std::map<std::string, std::string> uuids, classes;      // by device, where they are not hello's
+  std::function<CaseAnswer(const CaseQuestion&)> answer;  // absent: every case is all right
+  std::optional<std::string> dies_at_start;               // Error(environment) with this text
+  std::map<std::string, std::vector<Metric>> counters;    // of Task::counters, by variant
   std::optional<std::string> cannot_count;  // Error(environment) with this text, of Task::counters
   int processes = 0;                        // started so far
 
@@ -68,17 +74,41 @@ inline Hello fake_hello() {
   return hello;
 }
 
+/// What was asked of all of them, in order; several may be asked at once.
+class FakeJournal {
+ public:
+  void add(const std::string& entry, const std::string& device) {
+    const std::lock_guard lock(mutex_);
+    entries.push_back(entry);
+    by_device[device].push_back(entry);
+  }
+  std::vector<std::string> entries;
+  std::map<std::string, std::vector<std::string>> by_device;
+
+ private:
+  std::mutex mutex_;
+};
+
 class FakeWorker : public Worker {
  public:
-  FakeWorker(FakeProgram& program, const WorkerOptions& options, std::vector<std::string>& journal)
+  /// `process`: of its program, counted from 0.
+  FakeWorker(const FakeProgram& program, const WorkerOptions& options, int process,
+             FakeJournal& journal)
       : program_(program),
+        hello_(program.hello),
         name_(options.program),
+        device_(options.device),
         task_(options.task),
         journal_(journal),
-        process_(program.processes++),
-        pid_(next_pid()) {}
+        process_(process),
+        pid_(next_pid()) {
+    const auto uuid = program.uuids.find(device_);
+    if (uuid != program.uuids.end()) hello_.device.uuid = uuid->second;
+    const auto klass = program.classes.find(device_);
+    if (klass != program.classes.end()) hello_.device.klass = klass->second;
+  }
 
-  const Hello& hello() const override { return program_.hello; }
+  const Hello& hello() const override { return hello_; }
   pid_t pid() const override { return pid_; }
   bool alive() const override { return alive_; }
 
@@ -91,14 +121,16 @@ class FakeWorker : public Worker {
   }
 
   Result run(const Request& request, double, CaseData& data) override {
-    journal_.push_back(fmt::format("{}{} {} {}", name_.empty() ? "" : name_ + ": ",
-                                   task_ == Task::counters ? "count" : "run", request.spec.key(),
-                                   request.variant));
+    journal_.add(
+        fmt::format("{}{} {} {}", name_.empty() ? "" : name_ + ": ",
+                    task_ == Task::counters ? "count" : "run", request.spec.key(), request.variant),
+        device_);
     data.cost = {.flops = 1e6, .read_bytes = 1e3, .write_bytes = 1e3};
     Result result = task_ == Task::counters ? counted(request) : measured(request);
     const auto scripted = program_.statuses.find({request.variant, process_});
     if (scripted != program_.statuses.end()) result = ended(request, scripted->second);
     if (program_.touch) program_.touch(request, result);
+    if (program_.on_device) program_.on_device(device_, request, result);
     alive_ = result.status != Status::crashed && result.status != Status::timeout;
     return result;
   }
@@ -107,7 +139,7 @@ class FakeWorker : public Worker {
 
  private:
   static pid_t next_pid() {
-    static pid_t last = 0;
+    static std::atomic<pid_t> last = 0;
     return ++last;
   }
 
@@ -170,16 +202,19 @@ class FakeWorker : public Worker {
     return sum - 6;
   }
 
-  FakeProgram& program_;
-  const std::string name_;
+  const FakeProgram& program_;
+  Hello hello_;
+  const std::string name_, device_;
   const Task task_;
-  std::vector<std::string>& journal_;
+  FakeJournal& journal_;
   const int process_;
   const pid_t pid_;
   bool alive_ = true;
 };
 
 class FakePrograms : public WorkerSource {
+  FakeJournal log_;  // first: what is public refers to it
+
  public:
   /// The script of a program, by the path that options name; "" is this program.
   FakeProgram& program(const std::string& path) {
@@ -187,20 +222,25 @@ class FakePrograms : public WorkerSource {
   }
 
   std::unique_ptr<Worker> start(const WorkerOptions& options) override {
+    const std::lock_guard lock(mutex_);
     FakeProgram& started = program(options.program);
-    journal.push_back(options.program.empty() ? "start" : options.program + ": start");
+    log_.add(options.program.empty() ? "start" : options.program + ": start", options.device);
+    if (started.start) started.start(options.device);
     if (started.dies_at_start) throw Error(Exit::environment, *started.dies_at_start);
     if (options.task == Task::counters && started.cannot_count) {
       throw Error(Exit::environment, *started.cannot_count);
     }
-    return std::make_unique<FakeWorker>(started, options, journal);
+    return std::make_unique<FakeWorker>(started, options, started.processes++, log_);
   }
 
   /// What was asked, in order: "start", "run fake/rows=1 plain"; another program than "" comes
   /// first: "base.out: start".
-  std::vector<std::string> journal;
+  std::vector<std::string>& journal = log_.entries;
+  /// The same by the device that was asked.
+  std::map<std::string, std::vector<std::string>>& by_device = log_.by_device;
 
  private:
+  std::mutex mutex_;
   std::map<std::string, FakeProgram> programs_;
 };
 

@@ -14,6 +14,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/campaign/devices.h"
 #include "harness/campaign/runner.h"
 #include "harness/judge/creep.h"
 
@@ -58,10 +59,11 @@ std::string own_hash(const RunInfo& run) {
   return program_hash(own_program(), measured.worker.kernels);
 }
 
-AbOptions replay_options(const GateInput& input, const std::string& program,
+AbOptions replay_options(const GateInput& input, const GateRules& rules, const std::string& program,
                          const std::vector<RowName>& suspects) {
   AbOptions ab;
   ab.run.from_json(input.run.options);
+  if (!rules.device.empty()) ab.run.worker.device = rules.device;
   ab.run.order_seed = 0;
   ab.run.db = input.db;
   ab.run.command = input.run.command;
@@ -225,6 +227,7 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
   try {
     WorkerOptions worker = verify_options(options, Task::verify).worker;
     worker.program = program;
+    worker.device = devices_of(worker.device)[0];
     worker.kernels = kernels_kept_with(program);
     source.start(worker);
     return true;
@@ -290,7 +293,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   size_t left = replays.size();
   for (const auto& [program, rows] : replays) {
     say("replaying {} of {} rows against {}\n", rows.size(), input.sides.size(), program);
-    AbOptions options = replay_options(input, program, rows);
+    AbOptions options = replay_options(input, rules, program, rows);
     options.seconds_per_row = time.seconds_per_row;
     options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
     PreparedAb prepared = prepare_ab(std::move(options), source);

@@ -30,6 +30,7 @@ struct GateRules {
   FailOn fail_on;
   bool require_baseline = false;
   WhyMode why = WhyMode::automatic;
+  std::string device;  // that suspects are replayed on; empty: the run's
 };
 
 /// The program that a suite's baseline was measured with: its path, or nothing where there is none
@@ -88,7 +89,7 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
 
 struct NightOptions {
   std::vector<std::string> suites;   // empty: `nightly` on a GPU, `smoke` on a host
-  std::string device;                // host, cuda or cuda:N
+  std::string device;                // as devices_of() reads it, not auto
   std::vector<std::string> kernels;  // WorkerOptions
   Backend backend = Backend::host;   // of the device
   int rounds = 0;                    // 0: 5 on a GPU, where they decide what can be seen; else 3

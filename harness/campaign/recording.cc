@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/natural_less.h"
 #include "harness/base/notes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/campaign/devices.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
 #include "harness/values/roofline.h"
@@ -22,7 +24,7 @@ bool is_failure(Status s) {
          s == Status::bad_timer;
 }
 
-RunInfo describe(const RunOptions& options, const Hello& hello) {
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   RunInfo info;
@@ -48,6 +50,7 @@ RunInfo describe(const RunOptions& options, const Hello& hello) {
   }
   info.tags = options.tags;
   if (options.worker.sets > 0) info.tags[kSetsTag] = std::to_string(options.worker.sets);
+  if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
   if (!options.worker.kernels.empty()) {
     info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
   }
@@ -61,7 +64,7 @@ void check_same_setting(const RunInfo& before, const RunInfo& now) {
                   a, b);
     }
   };
-  same("device", before.device.uuid, now.device.uuid);
+  same("device", uuids_of(before), uuids_of(now));
   same("timer", before.timer, now.timer);
   same("commit", before.git_sha, now.git_sha);
 }
@@ -80,7 +83,8 @@ Exit Tally::exit() const {
   if (interrupted) return Exit::interrupted;
   const auto any = [&](Status s) { return counts.count(s) > 0; };
   if (any(Status::wrong)) return Exit::accuracy;
-  if (any(Status::crashed) || any(Status::timeout) || any(Status::bad_timer)) return Exit::coverage;
+  const bool failed = any(Status::crashed) || any(Status::timeout) || any(Status::bad_timer);
+  if (failed || lost > 0) return Exit::coverage;
   return Exit::ok;
 }
 
@@ -91,6 +95,13 @@ void Tally::count(const std::string& key, const Result& result, Progress& progre
   failures.push_back({key, result.variant, result.why, result.status});
   progress.note(
       fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
+}
+
+void sort_failures(Tally& tally) {
+  if (tally.gpus < 2) return;
+  std::ranges::stable_sort(tally.failures, NaturalLess(), [](const Failure& failure) {
+    return std::pair(failure.key, failure.variant);
+  });
 }
 
 size_t canary_slot(const RowName& row, size_t slots) {
@@ -113,17 +124,18 @@ void note_timer(const Hello& hello) {
 
 Prepared prepare(const RunOptions& options, WorkerSource& source) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  WorkerSeat seat(source, options.worker);
-  Plan plan = make_plan(options, seat.worker());
+  Lanes lanes(source, options.worker);
+  lanes.open();
+  Plan plan = make_plan(options, lanes.seat(0).worker());
   note_timer(plan.hello);
   if (InterruptGuard::interrupted()) {
     throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
-  return {options, std::move(seat), std::move(plan)};
+  return {options, std::move(lanes), std::move(plan)};
 }
 
 void Recording::begin(int64_t resume) {
-  const RunInfo info = describe(options_, plan_.hello);
+  const RunInfo info = describe(options_, lanes_, plan_.hello);
   if (resume > 0) {
     lock_ = RunLock(options_.db, resume);
     check_same_setting(store_.run_info(resume), info);
@@ -137,72 +149,131 @@ void Recording::begin(int64_t resume) {
   tally_.device = plan_.hello.device;
   ceilings_ = store_.ceilings(tally_.device);
   done_ = store_.done(tally_.run);
+  tally_.gpus = lanes_.size();
+  if (resume > 0 && lanes_.several()) settle_as_stored();
+}
+
+/// What is finished goes on where it was begun.
+void Recording::settle_as_stored() {
+  const std::map<std::string, int> gpus = store_.gpus_of_cases(tally_.run);
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const int gpu = gpu_number(lanes_.seat(lane).device());
+    for (const auto& [key, number] : gpus) {
+      if (number == gpu) lanes_.dealer().settle(key, lane);
+    }
+  }
 }
 
 void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
-  process_ = 0;
-  for (const PlannedCase& planned : in_order(plan_.cases, options_.order_seed, round)) {
-    const std::string key = planned.spec.key();
-    for (const std::string& variant : planned.variants) {
-      if (InterruptGuard::interrupted()) break;
-      cut_ = cut_ || time_is_up();
-      if (cut_) break;
-      if (only && only->count({key, variant}) == 0) continue;
-      progress.step(key + " " + variant);
-      if (done_.count({round, key, variant}) == 0) {
-        unless_interrupted([&] { one(round, planned.spec, variant, progress); });
-      }
+  std::vector<PlannedCase> cases = in_order(plan_.cases, options_.order_seed, round);
+  if (only) {
+    std::erase_if(cases, [&](const PlannedCase& planned) {
+      const std::string key = planned.spec.key();
+      return std::ranges::none_of(planned.variants, [&](const std::string& variant) {
+        return only->contains({key, variant});
+      });
+    });
+  }
+  Dealer& dealer = lanes_.dealer();
+  dealer.begin(std::move(cases));
+  do {  // once more where a lane was lost: what it had not begun is the others'
+    lanes_.each([&](size_t lane) { play(lane, round, only, progress); });
+  } while (dealer.any() && lanes_.going_on() && !cut_);
+  behind_ = behind_ || (tally_.lost > 0 && dealer.leaves_some());
+}
+
+/// A lane's part of a round.
+void Recording::play(size_t lane, int round, const std::optional<std::set<RowName>>& only,
+                     Progress& progress) {
+  Place& place = at_[lane];
+  place.process = 0;
+  while (lanes_.going_on() && !cut_) {
+    const std::optional<PlannedCase> planned = lanes_.dealer().next(lane);
+    if (!planned) break;
+    try {
+      play_case(lane, round, *planned, only, progress);
+    } catch (const Error& error) {
+      const bool others = lanes_.dealer().left() > 1;
+      if (!others || error.code() != Exit::environment) throw;
+      lanes_.dealer().put_back(*planned, lane);
+      return lose(lane, error, progress);
     }
   }
-  if (process_ == 0) return;  // the store had it all
-  store_.end_process(process_, seat_.throttle());
-  seat_.retire();
+  if (place.process == 0) return;  // the store had it all
+  store_.end_process(place.process, lanes_.seat(lane).throttle());
+  lanes_.seat(lane).retire();
+}
+
+void Recording::play_case(size_t lane, int round, const PlannedCase& planned,
+                          const std::optional<std::set<RowName>>& only, Progress& progress) {
+  const std::string key = planned.spec.key();
+  for (const std::string& variant : planned.variants) {
+    if (!lanes_.going_on()) break;
+    cut_ = cut_ || time_is_up();
+    if (cut_) break;
+    if (only && only->count({key, variant}) == 0) continue;
+    progress.step(key + " " + variant);
+    if (done_.count({round, key, variant}) > 0) continue;
+    unless_interrupted([&] { one({lane, round, planned.spec, variant}, progress); });
+  }
+}
+
+/// Its device does not open any more.
+void Recording::lose(size_t lane, const Error& why, Progress& progress) {
+  lanes_.dealer().lose(lane);
+  ++tally_.lost;
+  tally_.notes.push_back(fmt::format(
+      "{} was lost ({}): the other devices measured what it had not begun, and what it had begun "
+      "lacks rounds.",
+      lanes_.seat(lane).device(), why.what()));
+  progress.note(tally_.notes.back());
 }
 
 /// Has the process at hand run it, or a fresh one where there is none.
-Result Recording::ask(int round, const Case& c, const std::string& variant, CaseData& data) {
-  Worker& worker = seat_.worker();
-  if (process_ == 0 || worker.pid() != pid_) {
-    pid_ = worker.pid();
-    process_ = store_.begin_process(tally_.run, round, pid_);
-    before_.reset();
+Result Recording::ask(const Row& row, CaseData& data) {
+  Worker& worker = lanes_.seat(row.lane).worker();
+  Place& place = at_[row.lane];
+  if (place.process == 0 || worker.pid() != place.pid) {
+    place.pid = worker.pid();
+    place.process = store_.begin_process(tally_.run, row.round, place.pid);
+    place.before.reset();
   }
-  const Request request{c, variant, canary_of(options_, {c.key(), variant})};
+  const Request request{row.spec, row.variant, canary_of(options_, {row.spec.key(), row.variant})};
   return worker.run(request, options_.case_timeout_s, data);
 }
 
 /// A process that dies while one row runs may die of another that ran there before (an alarm, a
 /// thread, memory that it spoilt), so a fresh process says whether the row dies of itself.
-Result Recording::ask_again(int round, const Case& c, const std::string& variant, Result died,
-                            CaseData& data, Progress& progress) {
-  const Ran before = *before_;
-  Result alone = ask(round, c, variant, data);
+Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progress& progress) {
+  const Ran before = *at_[row.lane].before;
+  Result alone = ask(row, data);
   if (alone.status == Status::crashed || InterruptGuard::interrupted()) return alone;
-  const std::string row = c.key() + " " + variant;
-  if (dies_after(before, c, variant)) {
+  const std::string name = row.spec.key() + " " + row.variant;
+  if (dies_after(before, row)) {
     blame(before,
-          fmt::format("its process died after it, while {} ran, which alone does not: {}", row,
+          fmt::format("its process died after it, while {} ran, which alone does not: {}", name,
                       died.why),
           progress);
   } else {
     tally_.notes.push_back(fmt::format(
         "A process died while {} ran ({}); alone and after {} {} it does not: nobody is blamed.",
-        row, died.why, before.spec.key(), before.variant));
+        name, died.why, before.spec.key(), before.variant));
     progress.note(tally_.notes.back());
   }
   return alone;
 }
 
-bool Recording::dies_after(const Ran& before, const Case& c, const std::string& variant) {
-  seat_.retire();
+bool Recording::dies_after(const Ran& before, const Row& row) {
+  WorkerSeat& seat = lanes_.seat(row.lane);
+  seat.retire();
   CaseData data;
   bool dies = false;
   for (const Request& request :
-       {Request{before.spec, before.variant, {}}, Request{c, variant, {}}}) {
+       {Request{before.spec, before.variant, {}}, Request{row.spec, row.variant, {}}}) {
     if (dies) break;
-    dies = seat_.worker().run(request, options_.case_timeout_s, data).status == Status::crashed;
+    dies = seat.worker().run(request, options_.case_timeout_s, data).status == Status::crashed;
   }
-  seat_.retire();
+  seat.retire();
   return dies;
 }
 
@@ -216,31 +287,35 @@ void Recording::blame(const Ran& before, const std::string& why, Progress& progr
   tally_.count(before.spec.key(), result, progress);
 }
 
-void Recording::one(int round, const Case& c, const std::string& variant, Progress& progress) {
+void Recording::one(const Row& row, Progress& progress) {
   const double start = options_.deadline.now();
   CaseData data;
-  Result result = ask(round, c, variant, data);
-  if (result.status == Status::crashed && before_) {
-    result = ask_again(round, c, variant, std::move(result), data, progress);
+  Place& place = at_[row.lane];
+  Result result = ask(row, data);
+  if (result.status == Status::crashed && place.before) {
+    result = ask_again(row, std::move(result), data, progress);
   }
-  const bool cold = result.measured() && cache_of(c) == Cache::cold;
+  const bool cold = result.measured() && cache_of(row.spec) == Cache::cold;
   result.impossible =
       cold && !result.timer.empty() &&
       is_impossible(result.span_ns, data.cost, ceilings_, tally_.device.cache_bytes);
   result.suspect_warm = cold && came_from_cache(result, data.cost);
-  store(c, data, result);
-  done_.insert({round, c.key(), variant});
-  tally_.count(c.key(), result, progress);
-  before_ = Ran{c, variant, process_, result.judged_status()};
-  note_cache_pair(c, result, data);
+  store(row, data, result);
+  lanes_.dealer().settle(row.spec.key(), row.lane);
+  done_.insert({row.round, row.spec.key(), row.variant});
+  tally_.count(row.spec.key(), result, progress);
+  place.before = Ran{row.spec, row.variant, place.process, result.judged_status()};
+  note_cache_pair(row.spec, result, data);
   seconds_ += options_.deadline.now() - start;
-  tally_.seconds_per_row = seconds_ / ++rows_;
+  tally_.seconds_per_row = seconds_ / ++rows_ / static_cast<double>(lanes_.dealer().left());
 }
 
 /// What a worker answers may be nothing that a store takes: a NaN, an output twice. It costs its row.
-void Recording::store(const Case& c, const CaseData& data, Result& result) {
+void Recording::store(const Row& row, const CaseData& data, Result& result) {
+  const int64_t process = at_[row.lane].process;
+  say_which_gpu(row.lane, result);
   try {
-    store_.add_result(process_, c, data.cost, data.facts, result);
+    store_.add_result(process, row.spec, data.cost, data.facts, result);
   } catch (const SqlError& e) {
     if (!e.is_about_sql()) throw;
     Result nonsense;
@@ -248,8 +323,17 @@ void Recording::store(const Case& c, const CaseData& data, Result& result) {
     nonsense.status = Status::crashed;
     nonsense.why = fmt::format("answered with nonsense: {}", e.what());
     result = std::move(nonsense);
-    store_.add_result(process_, c, {}, {}, result);
+    say_which_gpu(row.lane, result);
+    store_.add_result(process, row.spec, {}, {}, result);
   }
+}
+
+/// Where it could be one of several. A worker has no say in it.
+void Recording::say_which_gpu(size_t lane, Result& result) {
+  if (!lanes_.several()) return;
+  std::erase_if(result.metrics, [](const Metric& metric) { return metric.name == kGpuMetric; });
+  const int gpu = gpu_number(lanes_.seat(lane).device());
+  result.metrics.push_back({.name = kGpuMetric, .unit = "", .value = static_cast<double>(gpu)});
 }
 
 /// Remembers spans of the same case cold and warm, and marks pairs that are suspiciously alike.
@@ -280,8 +364,10 @@ std::set<CaseId, CaseIdLess> Recording::left_out() const {
 
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
-  store_.end_run(tally_.run, interrupted || cut_ ? "interrupted" : "complete");
-  if (cut_) tally_.left_out = left_out();
+  const bool all = !interrupted && !cut_ && !behind_;
+  store_.end_run(tally_.run, all ? "complete" : "interrupted");
+  if (cut_ || behind_) tally_.left_out = left_out();
+  sort_failures(tally_);
   finished_ = true;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/base/progress.h"
+#include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"
 #include "harness/judge/evidence.h"
 #include "harness/store/run_lock.h"
@@ -36,7 +37,9 @@ struct Tally {
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   std::vector<std::string> notes;  // a sentence each: what a reader of the verdict should know
   std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result
-  double seconds_per_row = 0;             // that a process took for a row; 0: none was measured
+  size_t gpus = 1;                        // that worked at the same time
+  size_t lost = 0;                        // of them, those that could not be opened any more
+  double seconds_per_row = 0;             // of wall time, of one round; 0: none was measured
   bool interrupted = false;
   std::string resume;  // the command that finishes it; empty where there is none
 
@@ -44,42 +47,22 @@ struct Tally {
   void count(const std::string& key, const Result& result, Progress& progress);
 };
 
-/// A worker that is started when it is needed: at first, after it died, and after it was retired.
-class WorkerSeat {
- public:
-  WorkerSeat(WorkerSource& source, const WorkerOptions& options)
-      : source_(&source), options_(options) {}
-  Worker& worker() {
-    if (!worker_ || !worker_->alive()) {
-      worker_.reset();  // frees the device before the next one opens it
-      worker_ = source_->start(options_);
-    }
-    return *worker_;
-  }
-  /// The next use gets a fresh process.
-  void retire() { worker_.reset(); }
-  /// Clock-throttle reasons, when there is a worker to ask.
-  std::string throttle() { return worker_ ? worker_->throttle() : ""; }
-
- private:
-  WorkerSource* source_;
-  WorkerOptions options_;
-  std::unique_ptr<Worker> worker_;
-};
-
 /// A program that has answered, and what it is to measure. No store is needed for it, so that a bad
 /// suite leaves none behind.
 struct Prepared {
   RunOptions options;
-  WorkerSeat seat;
+  Lanes lanes;
   Plan plan;
 };
 
-/// Starts a worker, plans with what it says, and says on stderr why its timer is not the one asked
+/// Starts a worker on every device, plans with what it says, and says on stderr why its timer is not the one asked
 /// for. Throws Error(usage, coverage, environment, interrupted).
 Prepared prepare(const RunOptions& options, WorkerSource& source);
 /// Says on stderr why the timer is not the one asked for.
 void note_timer(const Hello& hello);
+
+/// Several devices report in any order; one in that of its cases, which stays.
+void sort_failures(Tally& tally);
 
 /// Which of `slots` canaries a row gets.
 size_t canary_slot(const RowName& row, size_t slots);
@@ -95,7 +78,8 @@ class Recording {
   Recording(Store& store, Prepared prepared, std::string resumed_by = "")
       : store_(store),
         options_(std::move(prepared.options)),
-        seat_(std::move(prepared.seat)),
+        lanes_(std::move(prepared.lanes)),
+        at_(lanes_.size()),
         plan_(std::move(prepared.plan)),
         resumed_by_(std::move(resumed_by)) {}
   /// A run that was begun and not finished is stored as interrupted.
@@ -109,10 +93,12 @@ class Recording {
 
   int64_t run() const { return tally_.run; }
   const Plan& plan() const { return plan_; }
+  const Dealer& dealer() const { return lanes_.dealer(); }
   const Tally& tally() const { return tally_; }
 
-  /// Measures one round in a fresh process: every row, or those in `only`. What the store has of
-  /// this round already is left out, and so is the row at hand when the run is interrupted.
+  /// Measures one round in a fresh process on each device: every row, or those in `only`. What the
+  /// store has of this round already is left out, and so is the row at hand when the run is
+  /// interrupted.
   void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
   /// Rows without a result in any round.
   std::set<CaseId, CaseIdLess> left_out() const;
@@ -129,32 +115,51 @@ class Recording {
     Status status = Status::ok;
   };
 
-  void one(int round, const Case& c, const std::string& variant, Progress& progress);
-  Result ask(int round, const Case& c, const std::string& variant, CaseData& data);
-  Result ask_again(int round, const Case& c, const std::string& variant, Result died,
-                   CaseData& data, Progress& progress);
+  /// What is measured now.
+  struct Row {
+    size_t lane;
+    int round;
+    const Case& spec;
+    const std::string& variant;
+  };
+  /// Where a lane is.
+  struct Place {
+    int64_t process = 0;
+    pid_t pid = -1;
+    std::optional<Ran> before;  // the last one in that process
+  };
+
+  void play(size_t lane, int round, const std::optional<std::set<RowName>>& only,
+            Progress& progress);
+  void play_case(size_t lane, int round, const PlannedCase& planned,
+                 const std::optional<std::set<RowName>>& only, Progress& progress);
+  void settle_as_stored();
+  void say_which_gpu(size_t lane, Result& result);
+  void lose(size_t lane, const Error& why, Progress& progress);
+  void one(const Row& row, Progress& progress);
+  Result ask(const Row& row, CaseData& data);
+  Result ask_again(const Row& row, Result died, CaseData& data, Progress& progress);
   bool time_is_up() const { return options_.deadline.passed() && rows_ > 0; }
-  bool dies_after(const Ran& before, const Case& c, const std::string& variant);
+  bool dies_after(const Ran& before, const Row& row);
   void blame(const Ran& before, const std::string& why, Progress& progress);
-  void store(const Case& c, const CaseData& data, Result& result);
+  void store(const Row& row, const CaseData& data, Result& result);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);
 
   Store& store_;
   const RunOptions options_;
-  WorkerSeat seat_;
+  Lanes lanes_;
+  std::vector<Place> at_;  // by lane
   const Plan plan_;
   const std::string resumed_by_;
   RunLock lock_;
   Tally tally_;
   bool finished_ = false;
-  double seconds_ = 0;  // that the rows took
-  int rows_ = 0;        // measured by this object
-  bool cut_ = false;    // the time was up in a round
+  double seconds_ = 0;   // that the rows took
+  int rows_ = 0;         // measured by this object
+  bool cut_ = false;     // the time was up in a round
+  bool behind_ = false;  // a lost device had begun what nobody finished
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;
-  int64_t process_ = 0;
-  pid_t pid_ = -1;
-  std::optional<Ran> before_;                                 // the last one in that process
   std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
 };
 

@@ -17,6 +17,17 @@ std::string how_it_ended(const Tally& tally) {
   return fmt::format(" (interrupted; `{}` finishes it)", tally.resume);
 }
 
+void count_check(const Request& request, const Result& result, Tally& tally, Progress& progress) {
+  if (request.canary.asked()) {
+    ++tally.counts[result.status];  // a failure is what was asked for
+  } else {
+    tally.count(request.spec.key(), result, progress);
+  }
+  for (const Control& control : result.controls) {
+    ++tally.controls[control.name][control.outcome];
+  }
+}
+
 }  // namespace
 
 std::string summary(const Tally& tally, const std::string& what) {
@@ -24,7 +35,8 @@ std::string summary(const Tally& tally, const std::string& what) {
   for (const auto& [status, n] : tally.counts) {
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(status));
   }
-  return fmt::format("{} on {}: {}{}", what, one_line(tally.device.name),
+  const std::string several = tally.gpus > 1 ? fmt::format("{} x ", tally.gpus) : "";
+  return fmt::format("{} on {}{}: {}{}", what, several, one_line(tally.device.name),
                      counts.empty() ? "nothing" : counts, how_it_ended(tally));
 }
 
@@ -33,43 +45,39 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
   Prepared prepared = prepare(options, source);
   Plan plan = std::move(prepared.plan);
   if (options.worker.task == Task::controls) {
-    plan = one_per_tolerance(std::move(plan), prepared.seat.worker());
+    plan = one_per_tolerance(std::move(plan), prepared.lanes.seat(0).worker());
   }
-  Tally tally;
-  tally.device = plan.hello.device;
   // With little time it is not always the same ones that are left out.
   if (options.deadline.is_set()) plan.cases = in_order(plan.cases, options.order_seed, 0);
   Progress progress(plan.rows().size());
+  Lanes& lanes = prepared.lanes;
+  Tally tally;
+  tally.device = plan.hello.device;
+  tally.gpus = lanes.size();
   size_t checked = 0;
-  for (const PlannedCase& c : plan.cases) {
-    const std::string key = c.spec.key();
-    for (const std::string& variant : c.variants) {
-      if (InterruptGuard::interrupted()) break;
-      if (options.deadline.passed() && checked > 0) {
-        tally.left_out.insert({c.spec.suite, key, variant});
-        continue;
-      }
-      ++checked;
-      progress.step(key + " " + variant);
-      CaseData data;
-      const Request request{c.spec, variant, canary_of(options, {key, variant})};
-      Result result;
-      try {
-        result = prepared.seat.worker().run(request, options.case_timeout_s, data);
-      } catch (const Error& e) {
-        if (e.code() == Exit::interrupted) break;
-        throw;
-      }
-      if (request.canary.asked()) {
-        ++tally.counts[result.status];  // a failure is what was asked for
-      } else {
-        tally.count(key, result, progress);
-      }
-      for (const Control& control : result.controls) {
-        ++tally.controls[control.name][control.outcome];
+  lanes.dealer().begin(std::move(plan.cases));
+  lanes.each([&](size_t lane) {
+    while (const auto c = lanes.dealer().next(lane)) {
+      const std::string key = c->spec.key();
+      for (const std::string& variant : c->variants) {
+        if (!lanes.going_on()) return;
+        if (options.deadline.passed() && checked > 0) {
+          tally.left_out.insert({c->spec.suite, key, variant});
+          continue;
+        }
+        ++checked;
+        progress.step(key + " " + variant);
+        const Request request{c->spec, variant, canary_of(options, {key, variant})};
+        unless_interrupted([&] {
+          CaseData data;
+          const Result result =
+              lanes.seat(lane).worker().run(request, options.case_timeout_s, data);
+          count_check(request, result, tally, progress);
+        });
       }
     }
-  }
+  });
+  sort_failures(tally);
   tally.interrupted = InterruptGuard::interrupted();
   return tally;
 }
@@ -89,7 +97,8 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
                            .results = all - std::min(all, store.done(recording.run()).size()),
                            .seconds_each = store.seconds_per_result(recording.tally().device),
                            .budget_s = options.worker.sampling.budget_s,
-                           .case_timeout_s = options.case_timeout_s}));
+                           .case_timeout_s = options.case_timeout_s,
+                           .devices = recording.tally().gpus}));
   }
   Progress progress(all);
   try {

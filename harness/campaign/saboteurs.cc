@@ -60,10 +60,10 @@ std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSo
     for (const std::string& variant : c.variants) {
       const VariantDescription& described = describe(plan.hello, c.spec.op, variant);
       progress.step(c.spec.key() + " " + variant);
-      prepared.seat.retire();  // what one left behind is not the next one's
+      prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
       CaseData data;
       Result result =
-          prepared.seat.worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
+          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
       if (result.status == Status::unsupported) continue;
       all.push_back({.key = c.spec.key(),
                      .variant = variant,

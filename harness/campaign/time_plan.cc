@@ -12,7 +12,8 @@ std::string time_text(const TimePlan& plan) {
   constexpr double kBudgets = 2;
   const bool known = plan.seconds_each > 0;
   const double each = known ? plan.seconds_each : kBudgets * plan.budget_s;
-  const std::string total = duration_text(each * static_cast<double>(plan.results));
+  const std::string total =
+      duration_text(each * static_cast<double>(plan.results) / static_cast<double>(plan.devices));
   const std::string why =
       known ? fmt::format("about {} ({:.2g} s each, as in an earlier run here)", total, each)
             : fmt::format("likely {} or less (sampling {:g} s each at most, and as long to verify)",

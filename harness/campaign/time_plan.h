@@ -14,6 +14,7 @@ struct TimePlan {
   double seconds_each = 0;  // that earlier runs on this device took; 0: there are none
   double budget_s = 0;      // Sampling::budget_s
   double case_timeout_s = 0;
+  size_t devices = 1;  // that work at the same time
 };
 
 /// One line: the number of results, the likely time, where it comes from, and when a row that hangs

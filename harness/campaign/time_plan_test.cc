@@ -65,5 +65,14 @@ TEST_F(TimePlanStoreTest, TheQuickestOfTheLastRunsOfTheDeviceCounts) {
   EXPECT_EQ(store_.seconds_per_result(gpu_), 3);
 }
 
+TEST_F(TimePlanStoreTest, GpusThatShareARunHalveItsTimeAndNotThatOfAResult) {
+  add(gpu_, 40, 20);
+  store_.database().execute("INSERT INTO tag VALUES (1, 'gpus', '0=GPU-1 1=GPU-2')");
+  EXPECT_EQ(store_.seconds_per_result(gpu_), 4);
+  TimePlan plan{.rows = 10, .rounds = 2, .results = 20, .seconds_each = 4};
+  plan.devices = 2;
+  EXPECT_NE(time_text(plan).find("about 40 s (4 s each"), std::string::npos) << time_text(plan);
+}
+
 }  // namespace
 }  // namespace moegate

@@ -9,6 +9,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
+#include "harness/campaign/devices.h"
 #include "harness/store/row_profiles.h"
 
 namespace moegate {
@@ -45,11 +46,13 @@ void count_rows(Store& store, const WhySide& side, const CountedRows& rows,
   options.case_timeout_s = std::max(kLeast, std::min(options.case_timeout_s, deadline.left()));
   options.label = fmt::format("why of run {}", side.run);
   options.tags[kWhyTag] = std::to_string(side.run);
-  WorkerSeat seat(source, options.worker);
-  Plan plan{seat.worker().hello(), only_these(side.plan, rows)};
+  // One GPU counts for both sides: a profiler beside another is nothing to rely on.
+  options.worker.device = devices_of(options.worker.device)[0];
+  Lanes lanes(source, options.worker);
+  Plan plan{lanes.seat(0).worker().hello(), only_these(side.plan, rows)};
   if (plan.cases.empty()) return;
   Progress progress(plan.rows().size());
-  Recording recording(store, {std::move(options), std::move(seat), std::move(plan)});
+  Recording recording(store, {std::move(options), std::move(lanes), std::move(plan)});
   recording.begin(0);
   recording.round(0, std::nullopt, progress);
   recording.finish(InterruptGuard::interrupted());

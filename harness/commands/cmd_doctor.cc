@@ -79,7 +79,7 @@ int cmd_doctor(const Args& args) {
   Format format = Format::md;
   std::optional<std::string> db;
   po::options_description flags("Options");
-  flags.add(device_flag(device));
+  flags.add(one_device_flag(device));
   flags.add(format_flag(format));
   flags.add_options()("db", into(db)->value_name("PATH"),
                       "store the measured ceilings here, for percent of peak");

@@ -45,6 +45,8 @@ std::optional<GateCommand> read_gate(const Args& args) {
       ("replay-budget", po::value<std::string>()->notifier(replay_budget)->value_name("T"),
        "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
        "are named (default: as long as it takes)")  //
+      ("device", device_of(rules.device)->value_name("D"),
+       "where to replay: as cuda:1, cuda:0,1 or cuda:all (default: as the run was measured)")  //
       ("waivers", into(waivers)->value_name("FILE"),
        "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
       ("require-baseline", po::bool_switch(&rules.require_baseline),

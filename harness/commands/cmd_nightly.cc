@@ -13,6 +13,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/campaign/devices.h"
 #include "harness/campaign/night.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
@@ -110,12 +111,13 @@ void remove_verdict(const NightlyCommand& command) {
   if (error) usage_error("{}: {}", *command.publish.verdict, error.message());
 }
 
-/// In a process of its own, because opening a device pins the one that does. Returns its exit code, but
+/// Of the first device: its ceilings are the run's. In a process of its own, because opening a device pins the one that does. Returns its exit code, but
 /// 0 for a machine whose timer is not the default one: the rows of the night say so.
 int write_doctor(const NightOptions& night) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const Finished doctor = run_program(
-      {self, "doctor", "--device", night.device, "--db", night.db()}, Output::capture_stdout);
+  const Finished doctor =
+      run_program({self, "doctor", "--device", devices_of(night.device)[0], "--db", night.db()},
+                  Output::capture_stdout);
   write_output(night.out + "/doctor.md", doctor.out);
   const bool looked = doctor.exit == static_cast<int>(Exit::environment) && !doctor.out.empty();
   return looked ? 0 : doctor.exit;

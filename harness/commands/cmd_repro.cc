@@ -21,7 +21,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct Row {
-  std::string suite, key, variant, device;
+  std::string suite, key, variant, backend, device;
   Cache cache;
   int protocol;
   std::string git_sha;
@@ -32,11 +32,13 @@ Row find_row(Store& store, int64_t id) {
   Statement query(
       store.database(),
       "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend, "
-      "params ->> 'cache' = 'warm' AS warm "
+      "params ->> 'cache' = 'warm' AS warm, "
+      "ifnull(':' || CAST(metric.value AS INTEGER), '') AS which_gpu "
       "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
       "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "
-      "JOIN device USING (device_id) WHERE result_id = ?1");
-  query.bind(id);
+      "JOIN device USING (device_id) LEFT JOIN metric ON metric.result_id = result.result_id AND "
+      "ordinal = -1 AND metric.name = ?2 WHERE result.result_id = ?1");
+  query.bind(id, kGpuMetric);
   if (!query.step()) {
     usage_error("row {} is not in {}; the latency report shows row numbers", id,
                 store.database().path());
@@ -45,7 +47,8 @@ Row find_row(Store& store, int64_t id) {
   Row row{.suite = columns.text("suite"),
           .key = columns.text("key"),
           .variant = columns.text("variant"),
-          .device = columns.text("backend"),
+          .backend = columns.text("backend"),
+          .device = columns.text("backend") + columns.text("which_gpu"),
           .cache = columns.integer("warm") != 0 ? Cache::warm : Cache::cold,
           .protocol = static_cast<int>(columns.integer("protocol")),
           .git_sha = columns.text("git_sha"),
@@ -73,9 +76,9 @@ void narrow(Row& row, const std::string& db) {
 /// The command that has one of NVIDIA's profilers record the row.
 std::string recording_command(const Row& row, int64_t id, bool compute) {
   const char* tool = compute ? "ncu" : "nsys";
-  if (row.device != name_of(Backend::cuda)) {
+  if (row.backend != name_of(Backend::cuda)) {
     usage_error("--{}: row {} was measured on the {}; NVIDIA's profilers see GPUs only", tool, id,
-                row.device);
+                row.backend);
   }
   const std::string report = fmt::format("row-{}", id);
   return compute ? ncu_command(row.options, row.cache, report) : nsys_command(row.options, report);

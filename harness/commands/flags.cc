@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/campaign/devices.h"
 #include "harness/commands/cli.h"
 #include "harness/device/open.h"
 
@@ -61,6 +62,21 @@ void read_timer(const std::string& text, RunOptions& run) {
   }
 }
 
+bool is_all(const std::string& device) {
+  return device == "all" || device == "cuda:all";
+}
+
+std::string visible_devices(const std::string& typed) {
+  if (!is_all(typed)) return device_list(devices_of(typed));
+  std::string why;
+  std::vector<std::string> gpus;
+  for (size_t i = 0; i < cuda_devices(&why).size(); ++i) gpus.push_back(fmt::format("cuda:{}", i));
+  if (!gpus.empty()) return device_list(gpus);
+  throw Error(Exit::environment,
+              fmt::format("--device {}: there is no GPU to be used: {}; give host to measure there",
+                          typed, why));
+}
+
 }  // namespace
 
 po::typed_value<std::string>* output(std::optional<std::string>& path) {
@@ -108,8 +124,24 @@ Flag sample_seed_flag(uint64_t& seed, const std::string& shown) {
               "(0: none; a night draws by its date)");
 }
 
+po::typed_value<std::string>* device_of(std::string& device) {
+  return read_by([&](const std::string& typed) { device = visible_devices(typed); });
+}
+
 Flag device_flag(std::string& device) {
-  return flag("device", bound(device)->value_name("D"), "auto, host, cuda or cuda:N");
+  return flag("device", device_of(device)->default_value(device)->value_name("D"),
+              "auto, host, cuda, all or cuda:N; GPUs share the work as cuda:0,1 or cuda:all");
+}
+
+Flag one_device_flag(std::string& device) {
+  const auto read = [&](const std::string& typed) {
+    device = typed;
+    if (is_all(typed) || devices_of(typed).size() > 1) {
+      usage_error("--device {}: names several; give one, as in cuda:0", typed);
+    }
+  };
+  return flag("device", read_by(read)->default_value(device)->value_name("D"),
+              "auto, host, cuda or cuda:N");
 }
 
 po::typed_value<std::vector<std::string>>* kernels_of(std::vector<std::string>& files) {
@@ -130,7 +162,7 @@ Flag kernels_flag(std::vector<std::string>& files) {
 }
 
 Backend backend_of(const std::string& device) {
-  const bool host = means_host(device) || cuda_devices(nullptr).empty();
+  const bool host = means_host(devices_of(device)[0]) || cuda_devices(nullptr).empty();
   return host ? Backend::host : Backend::cuda;
 }
 

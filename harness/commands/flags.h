@@ -40,12 +40,18 @@ Flag format_flag(
 Flag suite_flag(std::vector<std::string>& suites);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);
+/// One device, or several GPUs of this host: "all" and "cuda:all" become those that are visible, a list
+/// its shortest spelling. Throws Error(usage) as devices_of() does, Error(environment) for all of none.
 Flag device_flag(std::string& device);
+/// The value of such a flag.
+boost::program_options::typed_value<std::string>* device_of(std::string& device);
+/// One device. Throws Error(usage) for several.
+Flag one_device_flag(std::string& device);
 /// Files of kernels, by absolute paths where they are there.
 boost::program_options::typed_value<std::vector<std::string>>* kernels_of(
     std::vector<std::string>& files);
 Flag kernels_flag(std::vector<std::string>& files);
-/// Of the device that a --device names, without opening it: that pins this process, and with it the
+/// Of the devices that a --device names, without opening it: that pins this process, and with it the
 /// workers.
 Backend backend_of(const std::string& device);
 Flag rounds_flag(int& rounds, const char* about);

@@ -2,6 +2,7 @@
 #include "harness/commands/planning.h"
 
 #include "harness/base/notes.h"
+#include "harness/campaign/devices.h"
 #include "harness/device/open.h"
 #include "harness/kernel/registry.h"
 #include "harness/plugin/plugin.h"
@@ -10,7 +11,9 @@ namespace moegate {
 
 Planner planner_of(RunOptions options) {
   options.worker.task = Task::verify;  // a plan needs no timer
-  const std::string device = options.worker.device;
+  // Those of one run are alike.
+  const std::string device = devices_of(options.worker.device)[0];
+  options.worker.device = device;
   std::string why_none;
   const bool means_gpu = device != "auto" && cuda_ordinal(device) >= 0;
   Planner planner;

@@ -243,7 +243,7 @@ BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
           .protocol = run.protocol,
           .timer = run.timer,
           .flush = run.flush + fewer,
-          .gpu = host ? "-" : run.device.uuid,
+          .gpu = host ? "-" : uuids_of(run),
           .program = run.program,
           .git_sha = run.dirty ? "" : run.git_sha};
 }

@@ -26,8 +26,14 @@ Baseline read_comparable(const fs::path& path, const RunInfo& run, const std::st
 Expectation expectation(const Baseline& baseline, const fs::path& path, const RunInfo& run) {
   Expectation e;
   e.against = path.string();
-  e.other_device = !baseline.ratios() && baseline.header.gpu != run.device.uuid;
-  if (e.other_device) e.note = "recorded on another device: " + baseline.header.gpu;
+  const bool same = baseline.header.gpu == uuids_of(run);
+  const bool several = gpus_of(run).size() > 1;
+  e.other_device = !baseline.ratios() && (!same || several);
+  if (e.other_device && same) {
+    e.note = "recorded on the same GPUs, but a case perhaps on another of them";
+  } else if (e.other_device) {
+    e.note = "recorded on another device: " + baseline.header.gpu;
+  }
   e.sides = collect(baseline);
   return e;
 }

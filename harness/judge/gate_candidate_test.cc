@@ -101,6 +101,21 @@ TEST_F(CandidateTest, AnotherGpuAddsNothing) {
   EXPECT_EQ(read_file(candidate()), first);
 }
 
+TEST_F(CandidateTest, OnTheSameTwoGpusACaseMayHaveChangedItsGpu) {
+  info_.device.backend = Backend::cuda;
+  info_.tags[kGpusTag] = "0=GPU-1 1=GPU-2";
+  add_run();
+  gate_candidate();
+  EXPECT_NE(read_file(candidate()).find("gpu GPU-1,GPU-2  "), std::string::npos);
+  add_run();
+  gate_candidate();
+  EXPECT_TRUE(says("recorded on the same GPUs, but a case perhaps on another of them")) << out_;
+  info_.tags.clear();
+  add_run();
+  gate_candidate();
+  EXPECT_TRUE(says("recorded on another device: GPU-1,GPU-2")) << out_;
+}
+
 TEST_F(CandidateTest, TheSameRunAgainHasNoBaseline) {
   add_run();
   for (int i = 0; i < 2; ++i) {

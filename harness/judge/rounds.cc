@@ -17,10 +17,10 @@ constexpr size_t kFewestRowsOff = 6;
 constexpr double kNearlyAll = 0.9;
 constexpr int kShareOfRounds = 3;  // a third of them
 
-/// By round: how far each row was from its median, as logs.
-std::map<int, std::vector<double>> offs(std::span<const RoundsOfRow> rows, bool head, int first,
-                                        int last) {
-  std::map<int, std::vector<double>> by_round;
+/// By lane and round: how far each row was from its median, as logs.
+std::map<std::pair<size_t, int>, std::vector<double>> offs(std::span<const RoundsOfRow> rows,
+                                                           bool head, int first, int last) {
+  std::map<std::pair<size_t, int>, std::vector<double>> by_process;
   for (const RoundsOfRow& row : rows) {
     const auto& levels = head ? row.head : row.base;
     std::map<int, double> logs;
@@ -31,9 +31,9 @@ std::map<int, std::vector<double>> offs(std::span<const RoundsOfRow> rows, bool 
     }
     if (all.size() < kFewestRounds) continue;
     const double middle = median(all);
-    for (const auto& [round, level] : logs) by_round[round].push_back(level - middle);
+    for (const auto& [round, level] : logs) by_process[{row.lane, round}].push_back(level - middle);
   }
-  return by_round;
+  return by_process;
 }
 
 long count_side(std::span<const WildProcess> processes, bool head) {
@@ -62,14 +62,14 @@ std::vector<WildProcess> wild_processes(std::span<const RoundsOfRow> rows, int f
   std::vector<WildProcess> wild;
   if (last - first < kFewestRounds) return wild;
   for (const bool head : {false, true}) {
-    for (const auto& [round, off] : offs(rows, head, first, last)) {
+    for (const auto& [process, off] : offs(rows, head, first, last)) {
       const auto slower = std::ranges::count_if(off, [&](double x) { return x >= far; });
       const auto faster = std::ranges::count_if(off, [&](double x) { return x <= -far; });
       const auto n = static_cast<size_t>(std::max(slower, faster));
       if (n < kFewestRowsOff ||
           static_cast<double>(n) < kNearlyAll * static_cast<double>(off.size()))
         continue;
-      wild.push_back({round, head, std::expm1(median(off)), n, off.size()});
+      wild.push_back({process.second, head, std::expm1(median(off)), n, off.size()});
     }
   }
   return wild;

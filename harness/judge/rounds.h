@@ -23,6 +23,7 @@ bool base_leads(uint32_t seed, int round);
 /// One row's levels by round, of each side.
 struct RoundsOfRow {
   std::map<int, double> base, head;
+  size_t lane = 0;  // of the devices that worked at the same time: a round has a process on each
 };
 
 /// A process in which nearly all rows were off together: that was the machine.

@@ -52,6 +52,18 @@ TEST(Rounds, AProcessIsWildWhereNearlyAllRowsAreOffTogether) {
   EXPECT_TRUE(wild_processes(rows, 4, 12, far()).empty()) << "of the rounds that are asked about";
 }
 
+TEST(Rounds, OfSeveralDevicesEachHasAProcessOfItsOwn) {
+  auto rows = calm(20);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].lane = i % 2;
+    if (rows[i].lane == 1) rows[i].head[3] *= 1.5;
+  }
+  const auto wild = wild_processes(rows, 0, 12, far());
+  ASSERT_EQ(wild.size(), 1u) << "half of the round, and all of its process";
+  EXPECT_EQ(wild[0].all, 10u);
+  EXPECT_EQ(wild[0].round, 3);
+}
+
 TEST(Rounds, WhatOnlySomeRowsDoIsTheirOwn) {
   auto rows = calm(20);
   for (size_t i = 0; i < 15; ++i) rows[i].head[3] *= 1.5;

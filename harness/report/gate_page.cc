@@ -135,7 +135,7 @@ std::string on_device(const DeviceFacts& device) {
 Paragraph provenance(const GateReport& report) {
   const RunInfo& run = report.run;
   Line line = {plain(fmt::format("{} of {}, {}, {} ({}), {}, commit {}", describe(run), report.db,
-                                 run.started, run.device.name, run.device.uuid, run.device.driver,
+                                 run.started, run.device.name, uuids_of(run), run.device.driver,
                                  run.git_sha.empty() ? "unknown" : run.git_sha))};
   if (run.dirty) line.insert(line.end(), {plain(" "), bold("DIRTY")});
   line.push_back(plain(fmt::format(", {}, protocol {}, timer {}, flush {}, {} rounds", run.build,

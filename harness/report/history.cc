@@ -56,22 +56,27 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
 struct RunLevels {
   std::vector<Level> levels;
   std::string facts;  // of the case's data
+  int gpu = -1;       // kGpuMetric
 };
 std::map<int64_t, RunLevels> read_levels(Store& store, const Name& name) {
-  Statement q(store.database(),
-              fmt::format("SELECT run_id, round, suite, facts, {} "
-                          "FROM result r JOIN process USING (process_id) "
-                          "JOIN run USING (run_id) JOIN run_case USING (run_id, case_id) "
-                          "WHERE case_id = ?1 AND variant = ?2 AND run.task = 'measure' "
-                          "AND run.status = 'complete' "
-                          "AND {} ORDER BY run_id, round, result_id",
-                          columns_of<Result>("r"), kOfItsOwn));
-  q.bind(name.case_id, name.variant);
+  Statement q(
+      store.database(),
+      fmt::format("SELECT run_id, round, suite, facts, ifnull((SELECT m.value FROM metric m WHERE "
+                  "m.result_id = r.result_id AND ordinal = -1 AND m.name = ?3), -1) AS "
+                  "which_gpu, {} "
+                  "FROM result r JOIN process USING (process_id) "
+                  "JOIN run USING (run_id) JOIN run_case USING (run_id, case_id) "
+                  "WHERE case_id = ?1 AND variant = ?2 AND run.task = 'measure' "
+                  "AND run.status = 'complete' "
+                  "AND {} ORDER BY run_id, round, result_id",
+                  columns_of<Result>("r"), kOfItsOwn));
+  q.bind(name.case_id, name.variant, kGpuMetric);
   const Columns columns(q);
   std::map<int64_t, RunLevels> runs;
   while (q.step()) {
     RunLevels& run = runs[columns.integer("run_id")];
     run.facts = columns.text("facts");
+    run.gpu = static_cast<int>(columns.real("which_gpu"));
     run.levels.push_back({.key = name.key,
                           .suite = columns.text("suite"),
                           .variant = name.variant,
@@ -96,7 +101,7 @@ StepPoint recorded(const RunInfo& run, const RunLevels& row, const Side& side) {
           .facts = row.facts == "{}" ? "" : row.facts,
           .sets = sets == run.tags.end() ? "" : sets->second,
           .yardstick = side.yardstick,
-          .device = run.device.uuid,
+          .device = uuid_of(run, row.gpu),
           .driver = run.device.driver,
           .sm_mhz = clocks.empty() ? 0 : median(clocks)};
 }
@@ -114,13 +119,14 @@ void add_series(Store& store, const Name& name, const std::string& klass,
     const Sides sides = collect(levels);
     const Side& side = sides.begin()->second;
     if (!side.measured() || side.disturbed || side.judged == Judged::is_yardstick) continue;
-    const std::string uuid = host ? "" : run.device.uuid;
+    const std::string measured_on = uuid_of(run, found_levels.gpu);
+    const std::string uuid = host ? "" : measured_on;
     HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
     if (series.points.empty()) {
       series = {name.key,  name.variant, run.device.klass,   uuid, side.timer,
                 run.flush, run.protocol, run.device.backend, {},   {}};
     }
-    series.points.push_back({id, run.started, run.label, run.device.uuid, run.git_sha, run.dirty,
+    series.points.push_back({id, run.started, run.label, measured_on, run.git_sha, run.dirty,
                              side.level, side.code, recorded(run, found_levels, side)});
   }
   for (auto& [conditions, series] : found) all.push_back(std::move(series));

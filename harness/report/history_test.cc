@@ -134,6 +134,20 @@ TEST_F(HistoryTest, WhatDoesNotCompareIsAnotherSeries) {
   EXPECT_EQ(read({"tokens=8", "fused", "nvidia-b200", 0}).size(), 1u);
 }
 
+TEST_F(HistoryTest, OfARunOnSeveralGpusARowCountsWhereItWasMeasured) {
+  info_.tags[kGpusTag] = "0=GPU-1 1=GPU-2";
+  for (const double gpu : {0, 1, 1}) {
+    add_run([gpu](Row& row, int) {
+      row.result.metrics.push_back({.name = kGpuMetric, .unit = "", .value = gpu});
+      return true;
+    });
+  }
+  const auto all = read({.case_pattern = "tokens=8", .variant_pattern = "^fused$"});
+  std::map<std::string, size_t> points;
+  for (const HistorySeries& series : all) points[series.uuid] = series.points.size();
+  EXPECT_EQ(points, (std::map<std::string, size_t>{{"GPU-1", 1}, {"GPU-2", 2}}));
+}
+
 TEST_F(HistoryTest, HostsOfOneClassAreOneSeriesOfRatios) {
   info_.device.backend = Backend::host;
   info_.timer = "clock";

@@ -137,8 +137,8 @@ class Reader {
 
   int conditions_of(const SiteRun& run) {
     const RunInfo& info = run.info;
-    const Conditions conditions = {info.device.klass, run.host() ? "" : info.device.uuid,
-                                   info.timer, info.flush, info.protocol};
+    const Conditions conditions = {info.device.klass, run.host() ? "" : uuids_of(info), info.timer,
+                                   info.flush, info.protocol};
     return conditions_.try_emplace(conditions, static_cast<int>(conditions_.size())).first->second;
   }
 

@@ -221,9 +221,12 @@ double Store::seconds_per_result(const DeviceFacts& device) {
       "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
       "AND task = 'measure' ORDER BY run_id DESC LIMIT 5), counted AS (SELECT *, (SELECT "
       "count(*) FROM process CROSS JOIN result USING (process_id) WHERE process.run_id = "
-      "newest.run_id) AS n FROM newest) SELECT ifnull(min((julianday(finished) - "
-      "julianday(started)) * 86400 / n), 0) FROM counted WHERE n >= 20");
-  q.bind(device.uuid, device.klass, device.driver).step();
+      "newest.run_id) AS n, ifnull((SELECT length(value) - length(replace(value, '=', '')) FROM "
+      "tag "
+      "WHERE tag.run_id = newest.run_id AND tag.name = ?4), 1) AS gpus FROM newest) SELECT "
+      "ifnull(min((julianday(finished) - "
+      "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
+  q.bind(device.uuid, device.klass, device.driver, kGpusTag).step();
   return std::round(q.real(0) * 1000) / 1000;
 }
 

@@ -53,6 +53,9 @@ class Store {
   /// (round, key, variant) that have a row: what --resume leaves out.
   std::set<std::tuple<int, std::string, std::string>> done(int64_t run);
 
+  /// By key, the number of the GPU that measured a case, in a run on several.
+  std::map<std::string, int> gpus_of_cases(int64_t run);
+
   /// "latest" (the newest finished run of this task, but no side of an A/B and no repeat of a row), a
   /// number, or a label (its newest run). Throws Error(usage) naming what there is.
   int64_t find_run(const std::string& which, const std::string& task = "measure");
@@ -70,7 +73,7 @@ class Store {
   /// The same with the launches.
   std::vector<Level> levels_with_launches(int64_t run);
 
-  /// Seconds that a result took in the quickest of the device's five newest complete runs, of
+  /// Seconds of one device that a result took in the quickest of the device's five newest complete runs, of
   /// those with twenty results or more; 0 where there is none.
   double seconds_per_result(const DeviceFacts& device);
 

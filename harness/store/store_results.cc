@@ -116,6 +116,18 @@ std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
   return rows;
 }
 
+std::map<std::string, int> Store::gpus_of_cases(int64_t run) {
+  Statement q(
+      db_,
+      "SELECT DISTINCT key, CAST(value AS INTEGER) FROM process "
+      "CROSS JOIN result USING (process_id) JOIN bench_case USING (case_id) "
+      "JOIN metric USING (result_id) WHERE run_id = ?1 AND metric.name = ?2 AND ordinal = -1");
+  q.bind(run, kGpuMetric);
+  std::map<std::string, int> gpus;
+  while (q.step()) gpus[q.text(0)] = static_cast<int>(q.integer(1));
+  return gpus;
+}
+
 std::vector<Level> Store::levels(int64_t run) {
   return levels(run, false);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace moegate {
 
@@ -11,6 +12,38 @@ bool is_partial(const RunInfo& run) {
   if (run.status != "complete") return true;
   const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
   return options.is_object() && options.value("filtered", false);
+}
+
+std::map<int, std::string> gpus_of(const RunInfo& run) {
+  std::map<int, std::string> uuids;
+  const auto tag = run.tags.find(kGpusTag);
+  std::istringstream text(tag == run.tags.end() ? "" : tag->second);
+  int number = 0;
+  char equals = 0;
+  for (std::string uuid; text >> number >> equals >> uuid && equals == '=';) {
+    uuids[number] = uuid;
+  }
+  return uuids;
+}
+
+std::string gpus_text(const std::map<int, std::string>& uuids) {
+  std::string text;
+  for (const auto& [number, uuid] : uuids) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", number, uuid);
+  }
+  return text;
+}
+
+std::string uuids_of(const RunInfo& run) {
+  std::string all;
+  for (const auto& [number, uuid] : gpus_of(run)) all += (all.empty() ? "" : ",") + uuid;
+  return all.empty() ? run.device.uuid : all;
+}
+
+std::string uuid_of(const RunInfo& run, int gpu) {
+  const std::map<int, std::string> uuids = gpus_of(run);
+  const auto at = uuids.find(gpu);
+  return at == uuids.end() ? run.device.uuid : at->second;
 }
 
 std::string describe(const RunInfo& run) {

@@ -16,6 +16,11 @@ namespace moegate {
 /// such runs only.
 constexpr const char* kSetsTag = "sets";
 
+/// Tag of a run whose cases were dealt out to several GPUs, each with a worker at the same time:
+/// "0=GPU-… 1=GPU-…", by number. Its rows say in this metric which of them measured them.
+constexpr const char* kGpusTag = "gpus";
+constexpr const char* kGpuMetric = "gpu";
+
 /// Everything a run states about itself before the first sample. Each field is listed in
 /// run_fields.h, which is all that the store needs.
 struct RunInfo {
@@ -48,6 +53,14 @@ struct Level {
 
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.
 bool is_partial(const RunInfo& run);
+/// Of kGpusTag: uuids by number; empty for a run on one device.
+std::map<int, std::string> gpus_of(const RunInfo& run);
+/// What kGpusTag says of them.
+std::string gpus_text(const std::map<int, std::string>& uuids);
+/// Of the run's device, or of all of its GPUs: "GPU-…,GPU-…".
+std::string uuids_of(const RunInfo& run);
+/// Of the device that measured a row, whose kGpuMetric is `gpu`; negative: it has none.
+std::string uuid_of(const RunInfo& run, int gpu);
 /// "run 3 'nightly'"
 std::string describe(const RunInfo& run);
 

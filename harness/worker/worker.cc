@@ -2,6 +2,7 @@
 #include "harness/worker/worker.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <set>
 
 #include "harness/base/descendants.h"
@@ -24,6 +26,13 @@ using nlohmann::json;
 constexpr double kStartSeconds = 60;  // a cold driver takes seconds; this is a hang
 constexpr int kBuryTries = 500, kBuryMicroseconds = 10000;  // then it is killed
 constexpr int kNoProgram = 127;  // exit code of a child that could not become the program
+
+/// Lanes start and bury workers from threads of their own. Held from the look at the children to the
+/// new worker's entry, and while the children that are nobody's are ended.
+std::mutex& family() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 /// The workers that are alive.
 std::set<pid_t>& workers() {
@@ -40,8 +49,9 @@ void detach_from_terminal() {
 }
 
 /// Turns the forked child into the program. Never returns into the parent's code.
-[[noreturn]] void become(const char* program, int in, int out) {
+[[noreturn]] void become(const char* program, const cpu_set_t* cpus, int in, int out) {
   setpgid(0, 0);
+  if (cpus) sched_setaffinity(0, sizeof *cpus, cpus);  // a CPU that is gone is no reason to die
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Ctrl-C, a terminal that goes away and `timeout` signal the whole group; the parent decides what
   // becomes of the worker.
@@ -97,16 +107,22 @@ Process::Process(const WorkerOptions& options) : program_(options.program) {
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const int cpu : options.cpus) CPU_SET(cpu, &cpus);
   adopt_orphans();
-  before_ = children();
   fflush(nullptr);
-  pid_ = fork();
+  {
+    const std::lock_guard lock(family());
+    before_ = children();
+    pid_ = fork();
+    if (pid_ == 0) become(program.c_str(), options.cpus.empty() ? nullptr : &cpus, down[0], up[1]);
+    if (pid_ > 0) workers().insert(pid_);
+  }
   if (pid_ < 0) {
     throw Error(Exit::environment, fmt::format("cannot fork: {}", std::strerror(errno)));
   }
-  if (pid_ == 0) become(program.c_str(), down[0], up[1]);
   setpgid(pid_, pid_);  // whoever of the two comes first
-  workers().insert(pid_);
   close(down[0]);
   close(up[1]);
   to_ = down[1];
@@ -274,11 +290,14 @@ std::string Process::bury(bool kill_first) {
   kill(-pid_, SIGKILL);  // before it is waited for: the number of its group is its own until then
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  workers().erase(pid_);
+  {
+    const std::lock_guard lock(family());
+    workers().erase(pid_);
+    std::set<pid_t> spared = before_;
+    spared.insert(workers().begin(), workers().end());
+    end_children_but(spared);
+  }
   pid_ = -1;
-  std::set<pid_t> spared = before_;
-  spared.insert(workers().begin(), workers().end());
-  end_children_but(spared);
   if (WIFSIGNALED(status)) {
     return fmt::format("the process died of signal {} ({})", WTERMSIG(status),
                        strsignal(WTERMSIG(status)));

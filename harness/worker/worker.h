@@ -29,8 +29,9 @@ std::string own_program();
 
 /// Everything a worker is told once.
 struct WorkerOptions {
-  std::string program;  // what to start; empty: own_program(). Not told to the worker
-  std::string device = "auto";
+  std::string program;          // what to start; empty: own_program(). Not told to the worker
+  std::string device = "auto";  // of the campaign also several GPUs (campaign/devices.h)
+  std::vector<int> cpus;        // that the process is bound to; none: all. Not told to the worker
   std::vector<std::string> kernels;  // files of further ones (plugin/plugin.h), by absolute paths
   std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock

@@ -4,11 +4,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "harness/base/scratch_fixture.h"
 #include "harness/worker/protocol.h"
@@ -34,14 +37,17 @@ class WorkerTest : public testing::Test {
   /// Starts a program that sends these bytes, and then does the rest: it waits. Without bytes it
   /// ends.
   std::unique_ptr<Worker> start(const std::string& replies,
-                                const std::string& rest = "exec cat <&3 >/dev/null") {
+                                const std::string& rest = "exec cat <&3 >/dev/null",
+                                const std::vector<int>& cpus = {}) {
     const fs::path script = folder_ / "program";
     std::ofstream(folder_ / "replies", std::ios::binary) << replies;
     std::ofstream(script) << fmt::format(
         "#!/bin/sh\ncd '{}'\n[ -s replies ] || exit 3\ncat replies >&4\n{}\n",
         folder_.path().string(), rest);
     fs::permissions(script, fs::perms::owner_all);
-    return worker_processes().start({.program = script.string()});
+    WorkerOptions options{.program = script.string()};
+    options.cpus = cpus;
+    return worker_processes().start(options);
   }
 
   static Hello hello() {
@@ -191,6 +197,41 @@ TEST_F(WorkerTest, ItsNeighbourIsLeftAlone) {
   Request request;
   request.variant = "fast";
   EXPECT_EQ(neighbour->run(request, 20, data).status, Status::ok);
+}
+
+TEST_F(WorkerTest, ItKeepsToTheCpusThatItIsBoundTo) {
+  cpu_set_t usable;
+  ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
+  int last = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &usable)) last = cpu;
+  }
+  const std::string look =
+      "sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status >cpus.tmp; mv cpus.tmp cpus\n"
+      "exec cat <&3 >/dev/null";
+  const auto worker = start(bytes_of(encode(hello())), look, {last});
+  EXPECT_EQ(std::stoi(read("cpus")), last);
+  EXPECT_EQ(read("cpus").find_first_of(",-"), std::string::npos) << "no other one";
+}
+
+TEST_F(WorkerTest, SeveralThreadsStartAndBuryTheirOwn) {
+  const std::string replies = bytes_of(encode(hello())) + bytes_of(encode(measured()));
+  start(replies);  // writes the program
+  std::vector<std::jthread> lanes;
+  std::atomic<int> ok = 0;
+  for (int lane = 0; lane < 3; ++lane) {
+    lanes.emplace_back([&] {
+      for (int i = 0; i < 5; ++i) {
+        const auto worker = worker_processes().start({.program = (folder_ / "program").string()});
+        CaseData data;
+        Request request;
+        request.variant = "fast";
+        ok += worker->run(request, 20, data).status == Status::ok;
+      }
+    });
+  }
+  lanes.clear();
+  EXPECT_EQ(ok, 15) << "none was taken for what another left behind";
 }
 
 TEST_F(WorkerTest, WhatItPrintsIsNoOutputOfThisProgram) {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/lanes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/base/cpus.h"
+#include "harness/base/interrupt.h"
+#include "harness/campaign/devices.h"
+
+namespace moegate {
+namespace {
+
+/// Lets the others go on whenever it is waited for, its end included.
+class TurningWorker : public Worker {
+ public:
+  TurningWorker(std::unique_ptr<Worker> worker, Turn& turn)
+      : worker_(std::move(worker)), turn_(turn) {}
+  ~TurningWorker() override {
+    const Turn::Others others(turn_);
+    worker_.reset();
+  }
+  TurningWorker(const TurningWorker&) = delete;
+  TurningWorker& operator=(const TurningWorker&) = delete;
+
+  const Hello& hello() const override { return worker_->hello(); }
+  pid_t pid() const override { return worker_->pid(); }
+  bool alive() const override { return worker_->alive(); }
+  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override {
+    const Turn::Others others(turn_);
+    return worker_->check(questions);
+  }
+  Result run(const Request& request, double timeout_s, CaseData& data) override {
+    const Turn::Others others(turn_);
+    return worker_->run(request, timeout_s, data);
+  }
+  std::string throttle() override {
+    const Turn::Others others(turn_);
+    return worker_->throttle();
+  }
+
+ private:
+  std::unique_ptr<Worker> worker_;
+  Turn& turn_;
+};
+
+void check_alike(const std::vector<std::pair<std::string, const Hello*>>& opened) {
+  const auto& [first, one] = opened.front();
+  for (const auto& [device, other] : opened) {
+    if (other->device.klass != one->device.klass) {
+      usage_error(
+          "--device {}: is of class {}, {} of {}: their times do not compare; measure on each by "
+          "itself",
+          device, other->device.klass, first, one->device.klass);
+    }
+    if (other->timer != one->timer) {
+      throw Error(Exit::environment,
+                  fmt::format("--device {}: is timed by {}, {} by {}{}; give --timer event, or "
+                              "measure on one of them",
+                              device, other->timer, first, one->timer,
+                              other->timer_note.empty() ? "" : ": " + other->timer_note));
+    }
+  }
+}
+
+}  // namespace
+
+void Turn::take() {
+  mutex_.lock();
+  holder_ = std::this_thread::get_id();
+}
+
+void Turn::give() {
+  holder_ = std::thread::id();
+  mutex_.unlock();
+}
+
+std::unique_ptr<Worker> TurningSource::start(const WorkerOptions& options) {
+  const Turn::Others others(turn_);
+  return std::make_unique<TurningWorker>(source_.start(options), turn_);
+}
+
+std::future<void> LaneThread::start(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  work_ = std::packaged_task<void()>(std::move(work));
+  std::future<void> end = work_.get_future();
+  given_.notify_one();
+  return end;
+}
+
+void LaneThread::serve(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (given_.wait(lock, stop, [this] { return work_.valid(); })) {
+    std::packaged_task<void()> work = std::exchange(work_, {});
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+Lanes::Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr<Dealer> dealer)
+    : dealer_(std::move(dealer)) {
+  const std::vector<std::string> devices = devices_of(options.device);
+  if (!dealer_) dealer_ = std::make_shared<Dealer>(devices.size());
+  if (devices.size() > 1) turning_ = std::make_unique<TurningSource>(source);
+  const std::vector<Cpus> shares = cpu_shares(usable_cores(), devices.size());
+  for (size_t lane = 0; lane < devices.size(); ++lane) {
+    WorkerOptions own = options;
+    own.device = devices[lane];
+    own.cpus = shares[lane];
+    seats_.emplace_back(turning_ ? static_cast<WorkerSource&>(*turning_) : source, own);
+    if (turning_) threads_.push_back(std::make_unique<LaneThread>());
+  }
+}
+
+void Lanes::open() {
+  each([this](size_t lane) { seats_[lane].worker(); });
+  if (!several()) return;
+  std::vector<std::pair<std::string, const Hello*>> opened;
+  for (WorkerSeat& seat : seats_) {
+    const Hello& hello = seat.worker().hello();
+    opened.emplace_back(seat.device(), &hello);
+    uuids_[gpu_number(seat.device())] = hello.device.uuid;
+  }
+  check_alike(opened);
+}
+
+void Lanes::each(const std::function<void(size_t lane)>& work) {
+  if (!several()) return work(0);
+  std::vector<size_t> live;  // asked before one is at work, which may lose itself
+  for (size_t lane = 0; lane < size(); ++lane) {
+    if (!dealer_->is_lost(lane)) live.push_back(lane);
+  }
+  std::vector<std::future<void>> ends;
+  for (const size_t lane : live) {
+    ends.push_back(threads_[lane]->start([this, lane, &work] {
+      const Turn::Mine mine(turning_->turn());
+      try {
+        work(lane);
+      } catch (...) {
+        *failed_ = true;
+        throw;
+      }
+    }));
+  }
+  for (const std::future<void>& end : ends) end.wait();  // all of them, before one throws
+  for (std::future<void>& end : ends) end.get();
+}
+
+bool Lanes::going_on() const {
+  return !*failed_ && !InterruptGuard::interrupted();
+}
+
+}  // namespace moegate

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices of a run and the workers on them. Each device is a lane. With one device nothing here
+// makes a thread. With several, each lane has a thread that talks to its worker; only while it waits
+// for it do the others get their turn, so that what they share, the store above all, needs no other
+// care: there is one writer at a time.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/campaign/dealer.h"
+#include "harness/worker/worker.h"
+
+namespace moegate {
+
+/// A worker that is started when it is needed: at first, after it died, and after it was retired.
+class WorkerSeat {
+ public:
+  WorkerSeat(WorkerSource& source, const WorkerOptions& options)
+      : source_(&source), options_(options) {}
+  Worker& worker() {
+    if (!worker_ || !worker_->alive()) {
+      worker_.reset();  // frees the device before the next one opens it
+      worker_ = source_->start(options_);
+    }
+    return *worker_;
+  }
+  /// The next use gets a fresh process.
+  void retire() { worker_.reset(); }
+  /// Clock-throttle reasons, when there is a worker to ask.
+  std::string throttle() { return worker_ ? worker_->throttle() : ""; }
+  const std::string& device() const { return options_.device; }
+
+ private:
+  WorkerSource* source_;
+  WorkerOptions options_;
+  std::unique_ptr<Worker> worker_;
+};
+
+/// Who of several threads goes on.
+class Turn {
+ public:
+  /// While it lives, it is this thread's turn.
+  class Mine {
+   public:
+    explicit Mine(Turn& turn) : turn_(turn) { turn_.take(); }
+    ~Mine() { turn_.give(); }
+    Mine(const Mine&) = delete;
+    Mine& operator=(const Mine&) = delete;
+
+   private:
+    Turn& turn_;
+  };
+  /// While it lives, it is the others' turn, if it was this thread's.
+  class Others {
+   public:
+    explicit Others(Turn& turn) : turn_(turn), mine_(turn.is_mine()) {
+      if (mine_) turn_.give();
+    }
+    ~Others() {
+      if (mine_) turn_.take();
+    }
+    Others(const Others&) = delete;
+    Others& operator=(const Others&) = delete;
+
+   private:
+    Turn& turn_;
+    const bool mine_;
+  };
+
+ private:
+  void take();
+  void give();
+  bool is_mine() const { return holder_ == std::this_thread::get_id(); }
+
+  std::mutex mutex_;
+  std::atomic<std::thread::id> holder_{};
+};
+
+/// A source whose workers leave the turn to others while they are waited for.
+class TurningSource : public WorkerSource {
+ public:
+  explicit TurningSource(WorkerSource& source) : source_(source) {}
+  std::unique_ptr<Worker> start(const WorkerOptions& options) override;
+  Turn& turn() { return turn_; }
+
+ private:
+  WorkerSource& source_;
+  Turn turn_;
+};
+
+/// A thread that waits for something to do. A worker dies with the thread that started it
+/// (PR_SET_PDEATHSIG), so a lane's has to last as long as the lane.
+class LaneThread {
+ public:
+  LaneThread() : thread_([this](const std::stop_token& stop) { serve(stop); }) {}
+  /// Of a thread that is idle. What the work throws, the future does.
+  std::future<void> start(std::function<void()> work);
+
+ private:
+  void serve(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any given_;
+  std::packaged_task<void()> work_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+class Lanes {
+ public:
+  /// Both sides of a comparison share a dealer. Throws Error(usage) as devices_of() does.
+  Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr<Dealer> dealer = {});
+
+  /// Starts a worker on every device. Throws what one of them died of, and Error(usage, environment)
+  /// for devices that do not compare: another class, or another timer.
+  void open();
+
+  size_t size() const { return seats_.size(); }
+  bool several() const { return size() > 1; }
+  WorkerSeat& seat(size_t lane) { return seats_[lane]; }
+  Dealer& dealer() { return *dealer_; }
+  const Dealer& dealer() const { return *dealer_; }
+  const std::shared_ptr<Dealer>& shared_dealer() const { return dealer_; }
+  /// By number; empty for one device, which needs none.
+  const std::map<int, std::string>& uuids() const { return uuids_; }
+
+  /// Has every lane that is not lost do its work, all at once. An Error of one ends it when the
+  /// others have seen that going_on() is false.
+  void each(const std::function<void(size_t lane)>& work);
+  /// False once a lane has failed or the user interrupted.
+  bool going_on() const;
+
+ private:
+  std::shared_ptr<Dealer> dealer_;
+  std::map<int, std::string> uuids_;
+  std::unique_ptr<std::atomic<bool>> failed_ = std::make_unique<std::atomic<bool>>(false);
+  // Of several lanes; the workers in the seats end before them.
+  std::unique_ptr<TurningSource> turning_;
+  std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::vector<WorkerSeat> seats_;
+};
+
+}  // namespace moegate
