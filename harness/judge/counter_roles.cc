@@ -16,13 +16,13 @@ struct RolePattern {
 };
 
 // Bytes of an H200 repeat to 0.01 %, percentages and stalls to 1 %: each threshold is several times that.
-// A count has a floor, because small ones are the driver's as much as the kernel's: 16 KiB take the memory
-// 3 ns; one launch counted twice differed by up to 700 sectors written (H200, 2026-11-22, 18 rows). What
-// of a launch's output leaves L2 while it is counted differed by up to 25 KB (2026-11-23, 28 rows).
-// Sectors are those that SMs ask for: of all that L2 counts, a half is traffic between its halves, and a
-// launch that only waits has twice as much of it.
+// A count has a floor, because small ones are the driver's as much as the kernel's: code, arguments and page
+// tables are up to 64 KiB, which take the memory 15 ns. One launch counted twice differed by up to 700
+// sectors written (H200, 2026-11-22, 18 rows), by 19 KB read and by 25 KB of output that left L2 while it
+// was counted (2026-11-23, 52 rows). Sectors are those that SMs ask for: what L2 counts in all is half as
+// much again, traffic between its halves.
 constexpr double kBytes = 0.01, kCount = 0.02, kPercent = 0.03, kStall = 0.02, kTime = 0.01;
-constexpr double kFewBytes = 16384, kFewWritten = 131072, kFewSectors = 4096,
+constexpr double kFewBytes = 65536, kFewWritten = 131072, kFewSectors = 4096,
                  kFewInstructions = 1000, kFewAtomics = 100;
 constexpr double kHalfPoint = 0.5, kTenth = 0.1;
 

@@ -63,7 +63,6 @@ template <Slowed how>
 __global__ void __launch_bounds__(kThreads)
     slowed_kernel(const __grid_constant__ moe_sum::MoeSumArgs args) {
   const moe_sum::MoeSumShape& shape = args.shape;
-  // Before the work, not in it: threads that wake one by one would write in parts.
   if constexpr (how == Slowed::waits) {
     for (int i = 0; i < kWaits; ++i) __nanosleep(kWaitNs);
     __syncthreads();
@@ -80,8 +79,9 @@ __global__ void __launch_bounds__(kThreads)
           packed[i] = float_to_bf16(shape.scale * sums[2 * i]) |
                       uint32_t{float_to_bf16(shape.scale * sums[2 * i + 1])} << 16;
         }
-        *reinterpret_cast<uint4*>(args.out + token * shape.hidden + column) = {
-            packed[0], packed[1], packed[2], packed[3]};
+        // One store: whether L1 merges four of them depends on when they come.
+        __stwb(reinterpret_cast<uint4*>(args.out + token * shape.hidden + column),
+               make_uint4(packed[0], packed[1], packed[2], packed[3]));
       }
     }
   }
