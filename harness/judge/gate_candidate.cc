@@ -26,7 +26,7 @@ Baseline read_comparable(const fs::path& path, const RunInfo& run, const std::st
 Expectation expectation(const Baseline& baseline, const fs::path& path, const RunInfo& run) {
   Expectation e;
   e.against = path.string();
-  e.other_device = !baseline.ratios() && baseline.header.gpu != run.device.uuid;
+  e.other_device = !baseline.ratios() && !same_device(baseline.header.gpu, run.device.uuid);
   if (e.other_device) e.note = "recorded on another device: " + baseline.header.gpu;
   e.sides = collect(baseline);
   return e;
