@@ -41,6 +41,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"pages", cmd_pages, "a store as pages for a browser, with charts"},
     {"export", cmd_export, "a run's results as traces of FlashInfer-Bench"},
     {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
+    {"merge", cmd_merge,
+     "stores of several machines into one, and the shards of a campaign into one run"},
     {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
     {"bisect", cmd_bisect, "the commit that made a case slower"},
     {"new", cmd_new, "a starting point of an operator, a variant or a suite"},

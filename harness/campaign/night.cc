@@ -15,6 +15,7 @@
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
+#include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/judge/creep.h"
 
@@ -240,12 +241,21 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
 
 }  // namespace
 
+std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
+  std::vector<AbsentShard> absent;
+  for (const int shard : store.absent_shards(run)) {
+    absent.push_back({shard, run.shards, shard_command(run.command, shard, run.shards)});
+  }
+  return absent;
+}
+
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
   constexpr int64_t kQuicklyRead = int64_t{1} << 30;  // bytes; a gate is no place to wait for more
   store.check_intact(kQuicklyRead);
   GateInput input;
   input.run = store.run_info(run);
   input.db = db;
+  input.absent_shards = absent_shards(store, input.run);
   const Backend backend = input.run.device.backend;
   input.sides = collect(store.levels(run));
   input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
@@ -316,6 +326,7 @@ Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRul
   const bool full = !input.setting.partial;
   Verdict verdict{run, input.setting.limits, {}, Exit::ok};
   verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
+  verdict.result.absent_shards = input.absent_shards;
   apply_creep(verdict.result, input.expected.suites,
               CreepLimits::of(run.device.backend, verdict.limits));
   apply_waivers(verdict.result, rules.waivers, run.device.klass, today(), full);

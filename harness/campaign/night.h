@@ -53,6 +53,7 @@ struct GateInput {
   Sides sides;
   Expected expected;
   Setting setting;
+  std::vector<AbsentShard> absent_shards;
 };
 
 /// A run's verdict.
@@ -62,6 +63,9 @@ struct Verdict {
   GateResult result;
   Exit exit = Exit::ok;
 };
+
+/// The shards that a merged run lacks, and how to run them.
+std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run);
 
 /// Find: the run's rows and the baselines that its suites meet. Throws Error when one does not
 /// compare.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/base/closest.h"
+#include "harness/base/hash.h"
 #include "harness/base/pattern.h"
 #include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
@@ -40,7 +41,8 @@ std::string RunOptions::to_json() const {
                             {"canary_slow_by", canary_slow_by},
                             {"canary_scale", canary_scale},
                             {"order_seed", order_seed},
-                            {"filtered", filtered()}};
+                            {"filtered", filtered()},
+                            {"narrowed", narrowed()}};
   // A path may be any bytes.
   return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -167,14 +169,18 @@ std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::ve
   return planned;
 }
 
+int shard_of(const Case& c, int shards) {
+  Case cold = c;
+  cold.params["cache"] = "cold";
+  const std::string key = cold.key();
+  return static_cast<int>(hash_bytes(key.data(), key.size()) % static_cast<uint64_t>(shards));
+}
+
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options) {
-  std::vector<PlannedCase> part;
-  for (size_t i = 0; i < planned.size(); ++i) {
-    if (static_cast<int>(i % static_cast<size_t>(options.shards)) == options.shard) {
-      part.push_back(std::move(planned[i]));
-    }
-  }
-  return part;
+  std::erase_if(planned, [&](const PlannedCase& p) {
+    return shard_of(p.spec, options.shards) != options.shard;
+  });
+  return planned;
 }
 
 namespace {
@@ -201,10 +207,11 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
                             hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
                             options.filter, options.kernel, meant_variant(options.kernel, hello)));
   }
+  const size_t all = planned.size();
   Plan mine{hello, part_of(std::move(planned), options)};
-  if (mine.cases.empty()) {
+  if (mine.cases.empty() && options.campaign.empty()) {
     throw Error(Exit::coverage, fmt::format("nothing to run: --shard {}/{} of {} cases is empty",
-                                            options.shard + 1, options.shards, planned.size()));
+                                            options.shard + 1, options.shards, all));
   }
   return mine;
 }

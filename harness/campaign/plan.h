@@ -33,6 +33,9 @@ struct RunOptions {
   std::string kernel;
   /// This part, from 0, of so many parts of the cases. Default: all of them in one.
   int shard = 0, shards = 1;
+  /// Name in every store of what this is a shard of: 32 hex digits. Empty: it stands alone. Stored as
+  /// the run's campaign, not with its options.
+  std::string campaign;
   /// Worker processes that measure every row: the unit of evidence.
   int rounds = 3;
   /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
@@ -59,8 +62,10 @@ struct RunOptions {
   Deadline deadline;
 
   /// Whether less than the whole of the suites is run, so that absence means nothing.
-  bool filtered() const {
-    return !ops.empty() || !filter.empty() || !kernel.empty() || !axes.empty() || shards > 1;
+  bool filtered() const { return narrowed() || shards > 1; }
+  /// The same of all shards together.
+  bool narrowed() const {
+    return !ops.empty() || !filter.empty() || !kernel.empty() || !axes.empty();
   }
   std::string to_json() const;
   /// Throws Error(store) for a text that to_json() has not written.
@@ -96,10 +101,14 @@ void check_cases(const std::vector<Case>& cases, Worker& worker);
 /// --kernel leaves: perhaps none.
 std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::vector<Case>& cases,
                                         const Hello& hello);
+/// The shard of a case, from 0: a hash of its key, so that a suite with one case more deals out the
+/// others as before. Cold and warm of a case, which are compared with each other, are in one.
+int shard_of(const Case& c, int shards);
 /// Those of --shard.
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options);
 /// Which of the cases and of a program's variants run: filter, kernel and shard applied, equal keys
-/// once. Throws Error(coverage) when nothing is left, naming what matched nothing.
+/// once. Throws Error(coverage) when nothing is left, naming what matched nothing; but a campaign's
+/// shard may be empty.
 Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello);
 /// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
 /// Throws Error(usage) for the first that cannot be there.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/recording.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "harness/base/interrupt.h"
@@ -11,10 +9,8 @@
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
-#include "harness/campaign/git.h"
-#include "harness/campaign/program.h"
+#include "harness/campaign/setting.h"
 #include "harness/values/roofline.h"
-#include "harness/worker/protocol.h"
 
 namespace moegate {
 namespace {
@@ -22,51 +18,6 @@ namespace {
 bool is_failure(Status s) {
   return s == Status::wrong || s == Status::crashed || s == Status::timeout ||
          s == Status::bad_timer;
-}
-
-RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello) {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  RunInfo info;
-  info.label = options.label;
-  info.device = hello.device;
-  info.protocol = kProtocol;
-  info.task = name_of(options.worker.task);
-  info.timer = hello.timer;
-  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
-  info.flush = host ? "lines" : name_of(options.worker.flush);
-  info.rounds = options.rounds;
-  info.git_sha = hello.git_sha;
-  info.dirty = hello.dirty;
-  info.build = hello.build;
-  info.program =
-      program_hash(options.worker.program.empty() ? own_program() : options.worker.program,
-                   options.worker.kernels);
-  info.host = name;
-  info.command = options.command;
-  info.options = options.to_json();
-  for (const OpDescription& op : hello.operators) {
-    info.operators.push_back(facts_of(op, hello.device.backend));
-  }
-  info.tags = options.tags;
-  if (options.worker.sets > 0) info.tags[kSetsTag] = std::to_string(options.worker.sets);
-  if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
-  if (!options.worker.kernels.empty()) {
-    info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
-  }
-  return info;
-}
-
-void check_same_setting(const RunInfo& before, const RunInfo& now) {
-  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
-    if (a != b) {
-      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what,
-                  a, b);
-    }
-  };
-  same("device", uuids_of(before), uuids_of(now));
-  same("timer", before.timer, now.timer);
-  same("commit", before.git_sha, now.git_sha);
 }
 
 }  // namespace
@@ -134,8 +85,36 @@ Prepared prepare(const RunOptions& options, WorkerSource& source) {
   return {options, std::move(lanes), std::move(plan)};
 }
 
+/// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0: none,
+/// or none that can be finished here.
+int64_t Recording::begun_before(const RunInfo& now) {
+  const int64_t run = now.shard == 0 ? 0 : store_.find_shard(now.campaign, now.shard);
+  if (run == 0) return 0;
+  const RunInfo before = store_.run_info(run);
+  if (before.options != now.options || before.program != now.program ||
+      before.shards != now.shards) {
+    usage_error(
+        "{}: run {} is this shard of the campaign, with other options or of another program; give "
+        "another --campaign or another --db",
+        options_.db, run);
+  }
+  whole_ = before.status == "complete";
+  if (whole_ || uuids_of(before) == uuids_of(now)) return run;
+  say("run {} of this shard was on {}: it begins anew on {}\n", run, uuids_of(before),
+      uuids_of(now));
+  return 0;
+}
+
 void Recording::begin(int64_t resume) {
   const RunInfo info = describe(options_, lanes_, plan_.hello);
+  if (resume == 0) resume = begun_before(info);
+  if (whole_) {
+    tally_.run = resume;
+    tally_.device = plan_.hello.device;
+    finished_ = true;
+    say("shard {} of {} is complete: run {}\n", info.shard, info.shards, resume);
+    return;
+  }
   if (resume > 0) {
     lock_ = RunLock(options_.db, resume);
     check_same_setting(store_.run_info(resume), info);

@@ -87,9 +87,12 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Begins a run; with `resume` > 0 continues that one. Once, before everything else. Throws
+  /// Begins a run; with `resume` > 0 continues that one. So it does with what the store has of this
+  /// shard of a campaign, unless that was on another device. Once, before everything else. Throws
   /// Error(usage) when that run was measured in another setting, or another process measures it.
   void begin(int64_t resume);
+  /// The store has this shard, complete: nothing is left to be done.
+  bool whole() const { return whole_; }
 
   int64_t run() const { return tally_.run; }
   const Plan& plan() const { return plan_; }
@@ -129,6 +132,7 @@ class Recording {
     std::optional<Ran> before;  // the last one in that process
   };
 
+  int64_t begun_before(const RunInfo& now);
   void play(size_t lane, int round, const std::optional<std::set<RowName>>& only,
             Progress& progress);
   void play_case(size_t lane, int round, const PlannedCase& planned,
@@ -154,6 +158,7 @@ class Recording {
   RunLock lock_;
   Tally tally_;
   bool finished_ = false;
+  bool whole_ = false;
   double seconds_ = 0;   // that the rows took
   int rows_ = 0;         // measured by this object
   bool cut_ = false;     // the time was up in a round

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "harness/base/text.h"
 #include "harness/worker/nvtx.h"
 
@@ -27,7 +29,31 @@ std::string selecting(const RunOptions& o) {
   return command + " --device " + shell_word(o.worker.device);
 }
 
+/// Where the word that begins there ends: at a blank that no quotes hold.
+size_t end_of_word(const std::string& text, size_t at) {
+  bool quoted = false;
+  for (; at < text.size() && (quoted || text[at] != ' '); ++at)
+    quoted = quoted != (text[at] == '\'');
+  return at;
+}
+
+/// A command line with another value of a flag, or with the flag.
+std::string with_flag(std::string command, const std::string& flag, const std::string& value) {
+  const size_t at = command.find(" " + flag);
+  const size_t behind = at + 1 + flag.size();
+  const bool there =
+      at != std::string::npos && behind < command.size() && std::strchr(" =", command[behind]);
+  if (!there) return fmt::format("{} {} {}", command, flag, value);
+  command.replace(behind, end_of_word(command, behind + 1) - behind, " " + value);
+  return command;
+}
+
 }  // namespace
+
+std::string shard_command(const std::string& typed, int shard, int shards) {
+  return with_flag(with_flag(typed, "--shard", fmt::format("{}/{}", shard, shards)), "--db",
+                   "FILE");
+}
 
 std::string run_command(const RunOptions& o) {
   return selecting(o) + fmt::format(

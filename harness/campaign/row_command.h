@@ -13,6 +13,9 @@ namespace moegate {
 /// `moegate run` with all that shapes the measurement.
 std::string run_command(const RunOptions& options);
 
+/// A command that somebody typed for another shard of the campaign, for this one, whose store is still to be named.
+std::string shard_command(const std::string& typed, int shard, int shards);
+
 /// What records the launches of the options' rows under Nsight Systems, into `report`.nsys-rep. Its
 /// timeline has a range "key variant" for each row; what is outside of them is verification.
 std::string nsys_command(const RunOptions& options, const std::string& report);

@@ -30,6 +30,14 @@ TEST(RowCommand, ARunStatesWhatShapesTheMeasurement) {
       "--db results.sqlite");
 }
 
+TEST(RowCommand, AShardIsRunLikeTheOthers) {
+  EXPECT_EQ(
+      shard_command("moegate run --suite a --shard slurm --campaign c --db 'my files/1.db'", 3, 8),
+      "moegate run --suite a --shard 3/8 --campaign c --db FILE");
+  EXPECT_EQ(shard_command("moegate run --shard=1/8 --suite a", 3, 8),
+            "moegate run --shard 3/8 --suite a --db FILE");
+}
+
 TEST(RowCommand, OptionsThatAreUnsetAreNotNamed) {
   RunOptions options;
   options.suites = {"a", "b"};

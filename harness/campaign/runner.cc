@@ -89,6 +89,7 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   const bool resumable = options.worker.task == Task::measure;
   Recording recording(store, std::move(prepared), resumable ? "moegate run" : "");
   recording.begin(resume);
+  if (recording.whole()) return recording.tally();
   const size_t rows = recording.plan().rows().size();
   const size_t all = rows * static_cast<size_t>(options.rounds);
   if (options.worker.task == Task::measure) {  // a profiler's results take as long as they take

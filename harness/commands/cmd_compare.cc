@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate compare: judge one run against another.
+#include "harness/campaign/night.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -11,7 +12,7 @@ namespace po = boost::program_options;
 
 std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
                                                 const Sides& sides, const Sides& head_sides) {
-  const bool other_device = base.device.uuid != head.device.uuid;
+  const bool other_device = !same_device(base.device.uuid, head.device.uuid);
   const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
   std::map<std::string, Expectation> expected;
   for (const auto& [id, side] : head_sides)
@@ -75,6 +76,7 @@ int cmd_compare(const Args& args) {
   setting.trust_code = false;  // the numbers are what was asked about
   report.result =
       judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
+  report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;
   report.db = command->db;

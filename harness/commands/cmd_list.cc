@@ -95,10 +95,13 @@ Table list_runs_table(const std::string& db) {
   Store store = Store::open(db, Store::Mode::read);
   Statement rows(
       store.database(),
-      "SELECT run_id, label, started, status, device.name, timer, rounds, git_sha, dirty, "
+      "SELECT run_id, run.label, started, CASE WHEN shards IS NULL THEN status WHEN shard > 0 THEN "
+      "status || ', shard ' || shard || ' of ' || shards ELSE status || ', ' || (SELECT count(*) "
+      "FROM shard s WHERE s.run_id = run.run_id) || ' of ' || shards || ' shards' END AS status, "
+      "device.name, timer, rounds, git_sha, dirty, "
       "(SELECT count(*) FROM result JOIN process USING (process_id) "
       " WHERE process.run_id = run.run_id) AS results FROM run JOIN device USING (device_id) "
-      "ORDER BY run_id");
+      "LEFT JOIN campaign ON campaign.uuid = run.campaign ORDER BY run_id");
   const Columns run(rows);
   Table table{
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"}, {}};

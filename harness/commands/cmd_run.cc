@@ -12,6 +12,7 @@
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
 #include "harness/commands/run_table.h"
+#include "harness/commands/shard_flag.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
@@ -45,6 +46,13 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
            ->default_value("")
            ->value_name("L"),
        "name of the run")  //
+      ("campaign",
+       po::value<std::string>()
+           ->notifier(
+               [&](const std::string& id) { run.campaign = parse_campaign(id, environment); })
+           ->value_name("UUID"),
+       "what this is a --shard of: `moegate merge` makes one run of all that name the same; slurm: "
+       "the job array. Once more in the same store it finishes what it began")  //
       ("tag", po::value<std::vector<std::string>>()->notifier(tags)->value_name("K=V"),
        "may be repeated");
   flags.add(resume_flag(

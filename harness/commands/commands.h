@@ -32,6 +32,7 @@ int cmd_bisect(const std::vector<std::string>& args);
 int cmd_bisect_step(const std::vector<std::string>& args);  // for git bisect run, not for people
 int cmd_pages(const std::vector<std::string>& args);
 int cmd_history(const std::vector<std::string>& args);
+int cmd_merge(const std::vector<std::string>& args);
 int cmd_prune(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -66,7 +67,10 @@ WordList places_of(const HelpText& help) {
   return places;
 }
 
-Asked place_asked(const HelpText& help, const std::string& place) {
+constexpr const char* kRepeated = "...";
+
+Asked place_asked(const HelpText& help, std::string place) {
+  if (place.ends_with(kRepeated)) place.erase(place.size() - std::strlen(kRepeated));
   if (std::ranges::none_of(place, [](unsigned char c) { return std::isupper(c); })) {
     Asked asked{Wanted::words};
     std::istringstream values(place);
@@ -201,7 +205,11 @@ Asked asked_for(const HelpText& help, const WordList& words) {
   if (word.starts_with("-")) return with_typed({Wanted::words, flag_names(help)}, "", word);
   const WordList places = places_of(help);
   const size_t taken = places_taken(help, words);
-  if (taken < places.size()) return with_typed(place_asked(help, places[taken]), "", word);
+  const bool repeated = !places.empty() && places.back().ends_with(kRepeated);
+  if (taken < places.size() || repeated) {
+    const std::string& place = places[std::min(taken, places.size() - 1)];
+    return with_typed(place_asked(help, place), "", word);
+  }
   return with_typed({Wanted::words, flag_names(help)}, "", word);
 }
 

@@ -50,6 +50,19 @@ TEST(Completion, AValueIsOneOfThoseThatItsDescriptionBeginsWith) {
   EXPECT_EQ(asked_of({"--rounds", ""}).words, WordList{});
 }
 
+TEST(Completion, ThePlaceOfSeveralTakesAnyNumber) {
+  const HelpText help = {
+      {"moegate put OUT IN... [options]"},
+      {{"What",
+        {completed_flag("--out", "FILE", "where"), completed_flag("--in", "FILE", "what"),
+         completed_flag("--all", "", "of them")}}}};
+  for (const WordList& words : {WordList{"a"}, WordList{"a", "b"}, WordList{"a", "b", "--all", "c"},
+                                WordList{"a", "b", "c", "d"}}) {
+    EXPECT_EQ(asked_for(help, words).wanted, Wanted::files) << words.size();
+  }
+  EXPECT_EQ(asked_for(help, {"a", "--a"}).wanted, Wanted::words);
+}
+
 TEST(Completion, OfAListTheLastPartIsCompleted) {
   const Asked asked = asked_of({"--op", "moe_sum,to"});
   EXPECT_EQ(asked.wanted, Wanted::operators);

@@ -3,7 +3,6 @@
 
 #include <boost/make_shared.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/campaign/devices.h"
 #include "harness/commands/cli.h"
+#include "harness/commands/shard_flag.h"
 #include "harness/device/open.h"
 
 namespace moegate {
@@ -47,12 +47,7 @@ po::typed_value<std::string>* store_or(WhichStore (*choose)(), std::string& db) 
 }
 
 void read_shard(const std::string& text, RunOptions& run) {
-  char rest = 0;
-  const int read = std::sscanf(text.c_str(), "%d/%d%c", &run.shard, &run.shards, &rest);
-  if (read != 2 || run.shard < 1 || run.shards < run.shard) {
-    usage_error("--shard '{}' is not I/N with 1 <= I <= N", text);
-  }
-  --run.shard;
+  std::tie(run.shard, run.shards) = parse_shard(text, environment);
 }
 
 void read_timer(const std::string& text, RunOptions& run) {
@@ -209,8 +204,8 @@ po::options_description selection_flags(RunOptions& run) {
            ->default_value("120s")
            ->value_name("T"),
        "a row that takes longer is recorded as a timeout")  //
-      ("shard", read_by([&](const std::string& text) { read_shard(text, run); })->value_name("I/N"),
-       "every N-th case, starting with the I-th (I from 1)");
+      ("shard", read_by([&](const std::string& text) { read_shard(text, run); })->value_name("K/N"),
+       "this part of the cases, dealt out by their keys; slurm: that of the job array's task");
   return flags;
 }
 

@@ -71,8 +71,15 @@ struct CaseVerdict {
   std::optional<Cause> cause = {};  // why it differs, where that was asked
 };
 
+/// A part of the run's campaign that it lacks: it did not run, did not end, or was not merged.
+struct AbsentShard {
+  int shard = 0, shards = 0;  // from 1, of so many
+  std::string command;        // runs it
+};
+
 struct GateResult {
   std::vector<CaseVerdict> cases;
+  std::vector<AbsentShard> absent_shards;  // any is Exit::coverage
   /// A sentence each: what was removed, renamed, loosened or edited, so that this judges less or
   /// otherwise than the base's would.
   std::vector<std::string> changed;

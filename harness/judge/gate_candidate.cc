@@ -28,7 +28,8 @@ Expectation expectation(const Baseline& baseline, const fs::path& path, const Ru
   e.against = path.string();
   const bool same = baseline.header.gpu == uuids_of(run);
   const bool several = gpus_of(run).size() > 1;
-  e.other_device = !baseline.ratios() && (!same || several);
+  e.other_device =
+      !baseline.ratios() && (several || !same_device(baseline.header.gpu, uuids_of(run)));
   if (e.other_device && same) {
     e.note = "recorded on the same GPUs, but a case perhaps on another of them";
   } else if (e.other_device) {

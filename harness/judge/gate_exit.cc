@@ -91,7 +91,8 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   for (const CaseVerdict& v : result.cases) {
     wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
   }
-  const bool uncovered = result.cases.empty() || count(Outcome::missing) > 0;
+  const bool uncovered =
+      result.cases.empty() || count(Outcome::missing) > 0 || !result.absent_shards.empty();
   const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
   const bool changed = std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
     return v.outcome == Outcome::inconclusive && !v.same_code;
@@ -132,6 +133,9 @@ std::string sentence(const GateResult& result, Exit exit) {
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
   if (!result.left_out.empty()) {
     text += fmt::format("; {} left out for want of time", result.left_out.size());
+  }
+  for (const AbsentShard& absent : result.absent_shards) {
+    text += fmt::format("; shard {} of {} absent", absent.shard, absent.shards);
   }
   if (result.unsupported > 0) text += fmt::format("; {} unsupported", result.unsupported);
   return text;

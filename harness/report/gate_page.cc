@@ -165,6 +165,12 @@ List changed(const GateResult& result) {
 List context(const GateResult& result) {
   List list;
   for (const std::string& problem : result.waiver_problems) list.items.push_back({bold(problem)});
+  for (const AbsentShard& absent : result.absent_shards) {
+    list.items.push_back(
+        {bold(fmt::format("Shard {} of {} is absent:", absent.shard, absent.shards)),
+         plain(" it did not run, did not end or was not merged. To run it: "),
+         code(absent.command)});
+  }
   if (!result.left_out.empty()) list.items.push_back({plain(left_out_text(result))});
   for (const std::string& note : result.notes) list.items.push_back({plain(note)});
   for (const std::string& note : result.waiver_notes) list.items.push_back({plain(note)});

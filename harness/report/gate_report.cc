@@ -97,6 +97,11 @@ std::string verdict_json(const GateReport& report) {
     const auto it = result.counts.find(outcome);
     j["counts"][name_of(outcome)] = it == result.counts.end() ? 0 : it->second;
   }
+  j["absent_shards"] = Json::array();
+  for (const AbsentShard& absent : result.absent_shards) {
+    j["absent_shards"].push_back(
+        {{"shard", absent.shard}, {"of", absent.shards}, {"command", absent.command}});
+  }
   j["suites"] = Json::array();
   for (const auto& [suite, e] : result.suites) {
     j["suites"].push_back({{"suite", suite}, {"against", e.against}, {"note", e.note}});

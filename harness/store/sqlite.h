@@ -48,6 +48,10 @@ class Statement {
   void bind_at(int i, const Arg& arg) {
     bind_one(i, arg);
   }
+  /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another store's.
+  void bind_from(int i, const Statement& row, int column);
+  /// Resets and forgets what is bound.
+  void again();
   /// Binds a parameter written :name; false when the statement has none of that name.
   bool bind_named(const char* name, int64_t value);
   bool bind_named(const char* name, std::string_view value);
@@ -105,6 +109,16 @@ class Database {
   std::unique_ptr<Waiting> waiting_;  // before the connection, which refers to it
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
+
+inline void Statement::bind_from(int i, const Statement& row, int column) {
+  sqlite3_value* value = sqlite3_column_value(row.statement_.get(), column);
+  if (sqlite3_bind_value(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
+}
+
+inline void Statement::again() {
+  sqlite3_reset(statement_.get());
+  sqlite3_clear_bindings(statement_.get());
+}
 
 /// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
 /// journal. Throws Error(store) where the file cannot be read.

@@ -65,6 +65,13 @@ int64_t Store::begin_run(RunInfo info) {
   if (info.campaign.empty()) info.campaign = info.uuid;
   insert_row(db_, "run", info, std::pair("device_id", device_id(info.device)));
   const int64_t run = db_.last_id();
+  if (info.shards > 0) {
+    Statement(db_,
+              "INSERT INTO campaign (uuid, created, label, shards) VALUES (?1, ?2, ?3, ?4) "
+              "ON CONFLICT DO NOTHING")
+        .bind(info.campaign, info.started, info.label, info.shards)
+        .run();
+  }
   for (const auto& [name, value] : info.tags) {
     Statement(db_, "INSERT INTO tag (run_id, name, value) VALUES (?1, ?2, ?3)")
         .bind(run, name, value)
@@ -82,8 +89,10 @@ int64_t Store::begin_run(RunInfo info) {
 }
 
 int64_t Store::begin_process(int64_t run, int round, int pid) {
-  Statement(db_, "INSERT INTO process (run_id, round, pid, started) VALUES (?1, ?2, ?3, ?4)")
-      .bind(run, round, pid, now_utc())
+  Statement(db_,
+            "INSERT INTO process (run_id, round, pid, started, uuid, shard) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, (SELECT shard FROM run WHERE run_id = ?1))")
+      .bind(run, round, pid, now_utc(), random_id(db_))
       .run();
   return db_.last_id();
 }
@@ -111,7 +120,7 @@ int64_t Store::find_resumable(const std::string& which) {
     Statement q(
         db_,
         fmt::format("SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND {} "
-                    "ORDER BY run_id DESC LIMIT 1",
+                    "AND run_id NOT IN (SELECT run_id FROM shard) ORDER BY run_id DESC LIMIT 1",
                     kOfItsOwn));
     if (q.step()) return q.integer(0);
     usage_error("--resume latest: {} has no run that is not complete; its runs: {}", db_.path(),
@@ -130,6 +139,10 @@ int64_t Store::find_resumable(const std::string& which) {
         "--resume {}: run {} is a profiler's (task {}), which is not resumed; profile again", which,
         id, run.task);
   }
+  if (is_merged(run)) {
+    usage_error("--resume {}: run {} was merged; the shards that it lacks are run by themselves",
+                which, id);
+  }
   if (run.status == "complete") {
     usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
   }
@@ -139,7 +152,7 @@ int64_t Store::find_resumable(const std::string& which) {
 int64_t Store::find_run(const std::string& which, const std::string& task) {
   if (which == "latest") {
     Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
-                                 "task = ?1 AND {} ORDER BY run_id DESC LIMIT 1",
+                                 "task = ?1 AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
                                  kOfItsOwn));
     if (q.bind(task).step()) return q.integer(0);
     usage_error("{}: no finished run whose task is {}; its runs: {}", db_.path(), task,
@@ -157,6 +170,27 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
   if (q.bind(which).step()) return q.integer(0);
   usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
               meant_label(db_, which), list_runs(db_));
+}
+
+int64_t Store::find_shard(const std::string& campaign, int shard) {
+  Statement q(db_,
+              "SELECT run_id FROM run WHERE campaign = ?1 AND shard = ?2 "
+              "ORDER BY status = 'complete' DESC, run_id DESC LIMIT 1");
+  return q.bind(campaign, shard).step() ? q.integer(0) : 0;
+}
+
+std::vector<int> Store::absent_shards(const RunInfo& run) {
+  std::vector<int> absent;
+  if (!is_merged(run)) return absent;
+  Statement q(db_, "SELECT shard FROM shard WHERE run_id = ?1 ORDER BY shard");
+  q.bind(run.id);
+  int next = 1;
+  while (q.step()) {
+    for (; next < q.integer(0); ++next) absent.push_back(next);
+    ++next;
+  }
+  for (; next <= run.shards; ++next) absent.push_back(next);
+  return absent;
 }
 
 std::vector<OperatorFacts> Store::operators(int64_t run) {
@@ -194,6 +228,8 @@ RunInfo Store::run_info(int64_t run) {
   if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
   info.device = Columns(device).row<DeviceFacts>();
   info.operators = operators(run);
+  Statement campaign(db_, "SELECT shards FROM campaign WHERE uuid = ?1");
+  if (campaign.bind(info.campaign).step()) info.shards = static_cast<int>(campaign.integer(0));
   Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
   tags.bind(run);
   while (tags.step()) info.tags[tags.text(0)] = tags.text(1);

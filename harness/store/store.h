@@ -62,6 +62,11 @@ class Store {
   /// The same for --resume, whose latest is the newest run that is not complete. Throws Error(usage)
   /// for a complete run and for a side of an A/B, which cannot be resumed.
   int64_t find_resumable(const std::string& which);
+  /// The run that is this shard of a campaign: a complete one, else the newest; 0: none.
+  int64_t find_shard(const std::string& campaign, int shard);
+  /// Shards, from 1, that a run which was merged lacks: they did not run, did not end, or were not merged.
+  /// None of any other run.
+  std::vector<int> absent_shards(const RunInfo& run);
   RunInfo run_info(int64_t run);
   /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
   /// takes seconds per GiB; a store of more than `most` bytes is left unread.

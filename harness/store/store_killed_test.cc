@@ -2,8 +2,10 @@
 // What is left of a store after its writer died.
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "harness/store/crash_fixture.h"
+#include "harness/store/merge.h"
 #include "harness/store/store_fixture.h"
 
 namespace moegate {
@@ -15,11 +17,12 @@ class StoreKilledTest : public StoreFixture {
  protected:
   /// Ends `work` before each of its changes of a file, on a store that `prepare` makes, and checks
   /// what is left each time.
-  void kill_at_every_change(const std::function<void()>& prepare,
-                            const std::function<void()>& work);
-  void check_remains();
+  void kill_at_every_change(const std::function<void()>& prepare, const std::function<void()>& work,
+                            const std::function<void(Store&)>& look = nullptr);
+  void check_remains(const std::function<void(Store&)>& look);
   void check_remains_read_only();
 
+  const ScratchFolder other_;  // which no kill touches
   CrashVfs vfs_;
   int died_ = 0;  // times that a store which may not be written said that its writer died
 };
@@ -31,12 +34,13 @@ bool is_unfinished(const std::string& refusal) {
          contains(refusal, "is a store of an older version");
 }
 
-void StoreKilledTest::check_remains() {
+void StoreKilledTest::check_remains(const std::function<void(Store&)>& look) {
   for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
     const std::string path = copy();
     try {
       Store store = Store::open(path, mode);
       expect_whole(store);
+      if (look) look(store);
       if (mode != Store::Mode::read) store.begin_run(host_run());
     } catch (const Error& e) {
       EXPECT_TRUE(mode != Store::Mode::write && is_unfinished(e.what()))
@@ -60,7 +64,8 @@ void StoreKilledTest::check_remains_read_only() {
 }
 
 void StoreKilledTest::kill_at_every_change(const std::function<void()>& prepare,
-                                           const std::function<void()>& work) {
+                                           const std::function<void()>& work,
+                                           const std::function<void(Store&)>& look) {
   for (int k = 0;; ++k) {
     SCOPED_TRACE("killed before change " + std::to_string(k));
     fs::remove_all(dir_.path());
@@ -70,7 +75,7 @@ void StoreKilledTest::kill_at_every_change(const std::function<void()>& prepare,
       EXPECT_GT(k, 10) << "changes of a file";
       return;
     }
-    check_remains();
+    check_remains(look);
     check_remains_read_only();
     if (HasFailure()) return;
   }
@@ -87,6 +92,29 @@ TEST_F(StoreKilledTest, OpensWhereverAMigrationDied) {
                          [&] { Store::open(path_, Store::Mode::update); });
   }
   EXPECT_GT(died_, 0);
+}
+
+TEST_F(StoreKilledTest, AMergeThatDiedHasAddedEverythingOrNothing) {
+  const std::string in = (other_ / "in.db").string();
+  write_run(in);
+  RunInfo shard = host_run();
+  shard.campaign = std::string(32, 'c');
+  shard.shard = shard.shards = 1;
+  {
+    Store store = Store::open(in, Store::Mode::update);
+    store.end_run(store.begin_run(shard), "complete");
+  }
+  std::set<int64_t> runs;
+  kill_at_every_change(
+      [&] { write_run(path_); },
+      [&] {
+        Store out = Store::open(path_, Store::Mode::update);
+        merge_stores(out, {in}, {});
+      },
+      [&](Store& store) { runs.insert(store.database().integer("SELECT count(*) FROM run")); });
+  EXPECT_EQ(runs, (std::set<int64_t>{1})) << "until its last change";
+  Store merged = Store::open(path_, Store::Mode::read);
+  EXPECT_EQ(merged.database().integer("SELECT count(*) FROM run"), 3) << "and behind it";
 }
 
 TEST_F(StoreKilledTest, AJournalOfGarbageLocksNothingOut) {

@@ -2,6 +2,7 @@
 // A store of an older version after its migration.
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "harness/store/store_fixture.h"
 
@@ -119,6 +120,25 @@ TEST_F(StoreMigrationTest, AMigrationStatesWhatRatiosAreTo) {
   }
   EXPECT_EQ(yardsticks, (std::map<std::string, std::string>{
                             {"chain", "chain@c4a1"}, {"fused", "chain@c4a1"}, {"span", "@"}}));
+}
+
+TEST_F(StoreMigrationTest, CopiesOfAnOldStoreNameARunAndItsProcessesAlike) {
+  write_old_store(path_, 5);
+  Database(path_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "UPDATE run SET uuid = 'a', campaign = 'a';"
+          "INSERT INTO process VALUES (7, 1, 1, 4712, '2026-01-01T00:00:00Z', '')");
+  std::set<std::string> names;
+  for (const char* name : {"one.db", "two.db"}) {
+    const std::string path = (dir_ / name).string();
+    fs::copy(path_, path);
+    Store store = Store::open(path, Store::Mode::update);
+    EXPECT_EQ(store.run_info(1).shard, 0);
+    EXPECT_EQ(store.run_info(1).shards, 0) << "no campaign";
+    Statement q(store.database(), "SELECT uuid FROM process");
+    while (q.step()) names.insert(q.text(0));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"a-1", "a-7"}));
 }
 
 }  // namespace

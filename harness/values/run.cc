@@ -8,6 +8,10 @@
 
 namespace moegate {
 
+bool same_device(const std::string& a, const std::string& b) {
+  return a == b && !a.starts_with(kSeveralDevices);
+}
+
 bool is_partial(const RunInfo& run) {
   if (run.status != "complete") return true;
   const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);

@@ -21,12 +21,18 @@ constexpr const char* kSetsTag = "sets";
 constexpr const char* kGpusTag = "gpus";
 constexpr const char* kGpuMetric = "gpu";
 
+/// What the uuid of a device begins with that stands for several of one class, on which the shards of a campaign were
+/// measured: "several:GPU-1,GPU-2".
+constexpr const char* kSeveralDevices = "several:";
+
 /// Everything a run states about itself before the first sample. Each field is listed in
 /// run_fields.h, which is all that the store needs.
 struct RunInfo {
   int64_t id = 0;        // in its store
   std::string uuid;      // in every store; empty: the store makes one
   std::string campaign;  // uuid of what it is one run of; empty: its own
+  int shard = 0;         // of the campaign, from 1; 0: all that there is of it
+  int shards = 0;        // that the campaign has; 0: it is no campaign
   std::string label;
   std::string started, finished, status;  // filled in by the store
   DeviceFacts device;
@@ -51,6 +57,12 @@ struct Level {
   Result result;  // without launches, samples, controls
 };
 
+/// Whether `moegate merge` made it of the shards of a campaign.
+inline bool is_merged(const RunInfo& run) {
+  return run.shard == 0 && run.shards > 0;
+}
+/// Whether two runs, by the uuids of their devices, are known to have measured a row on the same one.
+bool same_device(const std::string& a, const std::string& b);
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.
 bool is_partial(const RunInfo& run);
 /// Of kGpusTag: uuids by number; empty for a run on one device.

@@ -18,18 +18,19 @@ inline constexpr auto kFields<DeviceFacts> = std::tuple(
 static_assert(count_fields(kFields<DeviceFacts>) == count_members<DeviceFacts>());
 
 template <>
-inline constexpr auto kFields<RunInfo> =
-    std::tuple(Field("uuid", &RunInfo::uuid), Field("campaign", &RunInfo::campaign),
-               Field("label", &RunInfo::label), Field("started", &RunInfo::started),
-               Field("finished", &RunInfo::finished), Field("status", &RunInfo::status),
-               Field("protocol", &RunInfo::protocol), Field("task", &RunInfo::task),
-               Field("timer", &RunInfo::timer), Field("flush", &RunInfo::flush),
-               Field("rounds", &RunInfo::rounds), Field("git_sha", &RunInfo::git_sha),
-               Field("dirty", &RunInfo::dirty), Field("build", &RunInfo::build),
-               Field("host", &RunInfo::host), Field("command", &RunInfo::command),
-               Field("program", &RunInfo::program), Field("options", &RunInfo::options));
+inline constexpr auto kFields<RunInfo> = std::tuple(
+    Field("uuid", &RunInfo::uuid), Field("campaign", &RunInfo::campaign),
+    Field("shard", &RunInfo::shard), Field("label", &RunInfo::label),
+    Field("started", &RunInfo::started), Field("finished", &RunInfo::finished),
+    Field("status", &RunInfo::status), Field("protocol", &RunInfo::protocol),
+    Field("task", &RunInfo::task), Field("timer", &RunInfo::timer), Field("flush", &RunInfo::flush),
+    Field("rounds", &RunInfo::rounds), Field("git_sha", &RunInfo::git_sha),
+    Field("dirty", &RunInfo::dirty), Field("build", &RunInfo::build), Field("host", &RunInfo::host),
+    Field("command", &RunInfo::command), Field("program", &RunInfo::program),
+    Field("options", &RunInfo::options));
 template <>
-inline constexpr auto kParts<RunInfo> = std::tuple(Field("device", &RunInfo::device),
+inline constexpr auto kParts<RunInfo> = std::tuple(Field("shards", &RunInfo::shards),
+                                                   Field("device", &RunInfo::device),
                                                    Field("operators", &RunInfo::operators),
                                                    Field("tags", &RunInfo::tags));
 /// The id is the row's own.

@@ -38,7 +38,8 @@ TEST_F(WhyRowsDifferTest, OfTwoRunsOfAHost) {
         "dirty, build, host, command, options, '', 'u" +
         std::string(of) + "', '', 'counters' FROM run WHERE run_id = " + of +
         ";INSERT INTO tag SELECT max(run_id), 'why_of', '" + of + "' FROM run" +
-        ";INSERT INTO process (run_id, round, pid, started) SELECT max(run_id), 0, 1, '' FROM run" +
+        ";INSERT INTO process (run_id, round, pid, started, uuid) SELECT max(run_id), 0, 1, '', "
+        "uuid FROM run" +
         ";INSERT INTO run_case SELECT (SELECT max(run_id) FROM run), case_id, suite, section, "
         "facts FROM run_case WHERE run_id = 1"
         ";CREATE TEMP TABLE copied AS SELECT * FROM result WHERE variant LIKE 'fused%' LIMIT 1"

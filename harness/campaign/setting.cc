@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/setting.h"
+
+#include <unistd.h>
+
+#include "harness/base/error.h"
+#include "harness/campaign/git.h"
+#include "harness/campaign/program.h"
+#include "harness/worker/protocol.h"
+
+namespace moegate {
+
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello) {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  RunInfo info;
+  info.label = options.label;
+  if (!options.campaign.empty()) {
+    info.campaign = options.campaign;
+    info.shard = options.shard + 1;
+    info.shards = options.shards;
+  }
+  info.device = hello.device;
+  info.protocol = kProtocol;
+  info.task = name_of(options.worker.task);
+  info.timer = hello.timer;
+  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
+  info.flush = host ? "lines" : name_of(options.worker.flush);
+  info.rounds = options.rounds;
+  info.git_sha = hello.git_sha;
+  info.dirty = hello.dirty;
+  info.build = hello.build;
+  info.program =
+      program_hash(options.worker.program.empty() ? own_program() : options.worker.program,
+                   options.worker.kernels);
+  info.host = name;
+  info.command = options.command;
+  info.options = options.to_json();
+  for (const OpDescription& op : hello.operators) {
+    info.operators.push_back(facts_of(op, hello.device.backend));
+  }
+  info.tags = options.tags;
+  if (options.worker.sets > 0) info.tags[kSetsTag] = std::to_string(options.worker.sets);
+  if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
+  if (!options.worker.kernels.empty()) {
+    info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
+  }
+  return info;
+}
+
+void check_same_setting(const RunInfo& before, const RunInfo& now) {
+  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b) {
+      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what,
+                  a, b);
+    }
+  };
+  same("device", uuids_of(before), uuids_of(now));
+  same("timer", before.timer, now.timer);
+  same("commit", before.git_sha, now.git_sha);
+}
+
+}  // namespace moegate

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/merge.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "harness/store/content_fixture.h"
+#include "harness/store/store_fixture.h"
+#include "harness/values/fields_fixture.h"
+
+namespace moegate {
+namespace {
+
+const std::string kCampaign(32, 'c');
+
+using Paths = std::vector<std::string>;
+
+class MergeTest : public StoreFixture {
+ protected:
+  std::string at(const std::string& name) const { return (dir_ / (name + ".db")).string(); }
+
+  static RunInfo shard_run(int shard, int shards) {
+    RunInfo info = host_run();
+    info.campaign = kCampaign;
+    info.shard = shard;
+    info.shards = shards;
+    info.options = fmt::format(
+        R"({{"filtered":true,"narrowed":false,"shard":{},"shards":{},"suites":["tiny"]}})",
+        shard - 1, shards);
+    info.device.uuid = fmt::format("GPU-{}", shard);
+    info.host = fmt::format("node{}", shard);
+    info.command = fmt::format("moegate run --shard {}/{}", shard, shards);
+    info.tags = {{"of", "all"}, {"node", info.host}};
+    info.operators = {{.name = "topk_sort", .yardstick = "chain", .before = {{"chain", "*"}}}};
+    return info;
+  }
+
+  /// One case, whose number is the run's shard, in two rounds. Returns the file.
+  std::string write(const std::string& name, const RunInfo& info,
+                    const std::string& status = "complete", int case_number = 0) const {
+    Store store = Store::open(at(name), Store::Mode::write);
+    const int64_t run = store.begin_run(info);
+    const std::string tokens = std::to_string(case_number > 0 ? case_number : info.shard);
+    for (int round = 0; round < 2; ++round) {
+      const int64_t process = store.begin_process(run, round, 1);
+      store.add_result(process, {"tiny", "gpt", "topk_sort", {{"tokens", tokens}}, {}}, {1, 2, 3},
+                       {{"active_experts", 57}}, whole_result());
+    }
+    if (status != "running") store.end_run(run, status);
+    return at(name);
+  }
+
+  Paths write_shards(int shards) const {
+    Paths paths;
+    for (int k = 1; k <= shards; ++k) {
+      paths.push_back(write(fmt::format("shard{}", k), shard_run(k, shards)));
+    }
+    return paths;
+  }
+
+  Merged merge(const std::string& out, const Paths& in, bool leave_unfinished = false) const {
+    Store store = Store::open(at(out), Store::Mode::write);
+    return merge_stores(store, in, {leave_unfinished});
+  }
+  std::string content(const std::string& name) const {
+    Database db(at(name), SQLITE_OPEN_READWRITE);
+    return content_of(db);
+  }
+  void alter(const std::string& path, const std::string& sql) const {
+    Database(path, SQLITE_OPEN_READWRITE).execute(sql);
+  }
+  /// What merging them says; empty where it does.
+  std::string refused(const std::string& out, const Paths& in, Exit exit = Exit::usage) const {
+    try {
+      merge(out, in);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), exit) << e.what();
+      return e.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(MergeTest, EverythingOfARunComesAlong) {
+  {
+    Store store = Store::open(at("in"), Store::Mode::write);
+    auto info = Distinct().make<RunInfo>();
+    info.uuid = info.campaign = std::string(32, 'a');
+    info.shard = info.shards = info.protocol = 0;
+    info.flush = "read";
+    info.task = "measure";
+    const int64_t run = store.begin_run(info);
+    auto result = Distinct().make<Result>();
+    result.status = Status::noisy;
+    store.add_result(store.begin_process(run, 0, 1), {"tiny", "", "op", {{"n", "1"}}, {}},
+                     {1, 2, 3}, {{"fact", 1}}, result);
+    store.set_ceilings(info.device, {{"read_bytes_per_s", 5}});
+    store.end_run(run, "complete");
+  }
+  alter(at("in"),
+        "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, family, "
+        "waiver, why) VALUES (1, 'b', 's', 'k', 'v', 'pass', 1, 0, 1, '', '');"
+        "INSERT INTO calibration VALUES (1, 0.02, 5, 9, 3, 1, 0.02, 0.01, 1, 0.01, 0)");
+  write("out", host_run(), "complete", 7);  // so that rows get other numbers
+  const Merged merged = merge("out", {at("in")});
+  EXPECT_EQ(merged.added, 1);
+  EXPECT_EQ(merge("out", {at("in")}).known, 1);
+  Database in(at("in"), SQLITE_OPEN_READWRITE);
+  const std::string out = content("out");
+  std::istringstream lines(content_of(in));
+  size_t found = 0;
+  for (std::string line; std::getline(lines, line); ++found) {
+    EXPECT_NE(out.find(line + "\n"), std::string::npos) << line;
+  }
+  EXPECT_GT(found, 20u);
+  for (const auto& [name, table] : shapes_of(in)) {
+    if (name == "campaign" || name == "shard") continue;
+    EXPECT_GT(in.integer("SELECT count(*) FROM " + name), 0) << name << " is not in this test";
+  }
+}
+
+TEST_F(MergeTest, TheShardsOfACampaignBecomeOneRun) {
+  const Merged merged = merge("out", write_shards(3));
+  EXPECT_EQ(merged.added, 3);
+  ASSERT_EQ(merged.campaigns.size(), 1u);
+  Store store = Store::open(at("out"), Store::Mode::read);
+  const int64_t run = merged.campaigns[0];
+  EXPECT_EQ(store.find_run("latest"), run);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM run"), 1);
+  const RunInfo info = store.run_info(run);
+  EXPECT_EQ(info.uuid, kCampaign);
+  EXPECT_EQ(info.status, "complete");
+  EXPECT_EQ(info.rounds, 2);
+  EXPECT_EQ(info.device.uuid, "several:GPU-1,GPU-2,GPU-3");
+  EXPECT_FALSE(same_device(info.device.uuid, info.device.uuid));
+  EXPECT_EQ(info.host, "node1, node2, node3");
+  EXPECT_EQ(info.tags, (std::map<std::string, std::string>{{"of", "all"}})) << "what all say";
+  EXPECT_FALSE(is_partial(info));
+  EXPECT_TRUE(store.absent_shards(info).empty());
+  EXPECT_EQ(store.levels_with_launches(run).size(), 6u);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM shard JOIN device USING (device_id) "
+                                     "JOIN process USING (run_id, shard) WHERE device.uuid = "
+                                     "'GPU-' || shard"),
+            6)
+      << "every process has its device";
+}
+
+TEST_F(MergeTest, NeitherOrderNorRepetitionMakesADifference) {
+  Paths paths = write_shards(3);
+  paths.push_back(write("night", host_run(), "complete", 9));
+  alter(paths[0], "UPDATE bench_case SET flops = 7");
+  merge("all", paths);
+  const std::string wanted = content("all");
+  std::ranges::sort(paths);
+  int n = 0;
+  do {
+    const std::string out = fmt::format("out{}", ++n);
+    for (const std::string& path : paths) merge(out, {path});
+    EXPECT_EQ(content(out), wanted) << fmt::format("{}", n);
+  } while (std::ranges::next_permutation(paths).found);
+  EXPECT_EQ(n, 24);
+  const Merged again = merge("all", paths);
+  EXPECT_EQ(again.added, 0);
+  EXPECT_EQ(again.known, 4);
+  EXPECT_EQ(content("all"), wanted) << "once more";
+  // Merges of merges, and a shard in both.
+  merge("a", {at("shard1"), at("shard2")});
+  merge("b", {at("night"), at("shard2"), at("shard3")});
+  merge("ab", {at("b"), at("a")});
+  EXPECT_EQ(content("ab"), wanted);
+}
+
+TEST_F(MergeTest, OfTwoVerdictsOneStaysWhateverComesFirst) {
+  write("a", host_run(), "complete", 1);
+  std::filesystem::copy(at("a"), at("b"));
+  const auto judge = [&](const char* name, const char* outcome, const char* mde) {
+    alter(
+        at(name),
+        fmt::format("INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, "
+                    "mde, blind, family, waiver, why) VALUES (1, 'b', 's', 'k', 'v', '{}', 1, {}, "
+                    "0, 1, '', '')",
+                    outcome, mde));
+  };
+  judge("a", "pass", "NULL");
+  judge("b", "pass", "0.01");
+  merge("ab", {at("a")});
+  merge("ab", {at("b")});
+  merge("ba", {at("b")});
+  merge("ba", {at("a")});
+  EXPECT_EQ(content("ab"), content("ba"));
+}
+
+TEST_F(MergeTest, AnAbsentShardIsKnownAndMayComeLater) {
+  const Paths paths = write_shards(3);
+  merge("all", paths);
+  const Merged merged = merge("out", {paths[2]});
+  {
+    Store store = Store::open(at("out"), Store::Mode::read);
+    const RunInfo info = store.run_info(merged.campaigns.at(0));
+    EXPECT_EQ(info.status, "interrupted");
+    EXPECT_TRUE(is_partial(info));
+    EXPECT_EQ(store.absent_shards(info), (std::vector<int>{1, 2}));
+    EXPECT_THROW(store.find_resumable("latest"), Error) << "its shards are";
+    EXPECT_THROW(store.find_resumable(std::to_string(info.id)), Error);
+  }
+  merge("out", {paths[0]});
+  merge("out", {paths[1]});
+  EXPECT_EQ(content("out"), content("all"));
+}
+
+TEST_F(MergeTest, RunsThatHaveNotEndedAreRefusedOrLeftOut) {
+  const std::string half = write("half", shard_run(2, 2), "interrupted");
+  const std::string whole = write("whole", shard_run(1, 2));
+  const std::string why = refused("out", {whole, half});
+  for (const std::string& part : {half + ": run 1 'nightly' (shard 2 of 2) is interrupted",
+                                  "`moegate run --resume 1 --db " + half + "` finishes it",
+                                  std::string("--leave-unfinished")}) {
+    EXPECT_NE(why.find(part), std::string::npos) << why;
+  }
+  EXPECT_EQ(content("out"), "") << "nothing of the other either";
+  const Merged merged = merge("out", {whole, half}, true);
+  ASSERT_EQ(merged.notes.size(), 1u);
+  EXPECT_NE(merged.notes[0].find(half), std::string::npos) << merged.notes[0];
+  // A shard that began anew elsewhere is no reason to refuse what it had begun with.
+  const std::string anew = write("anew", shard_run(2, 2));
+  EXPECT_EQ(merge("out", {half, anew}).notes.size(), 1u);
+  Store store = Store::open(at("out"), Store::Mode::read);
+  EXPECT_EQ(store.run_info(1).status, "complete");
+  EXPECT_NE(refused("other", {}, Exit::coverage), "");
+}
+
+TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
+  RunInfo other = host_run();
+  other.protocol = 2;
+  const std::string first = write("first", shard_run(1, 2));
+  const std::string of_other_protocol = write("protocol", other, "complete", 1);
+  merge("out", {first});
+  const std::string before = content("out");
+  EXPECT_NE(refused("out", {of_other_protocol})
+                .find(of_other_protocol + ": run 1 'nightly' is of protocol 2, run 1 of"),
+            std::string::npos);
+  EXPECT_NE(refused("new", {first, of_other_protocol}), "");
+  EXPECT_NE(refused("out", {write("twice", shard_run(1, 2))}).find("measured twice"),
+            std::string::npos);
+  RunInfo filtered = shard_run(2, 2);
+  filtered.options.replace(filtered.options.find("tiny"), 4, "huge");
+  EXPECT_NE(refused("out", {write("options", filtered)}).find("set of options"), std::string::npos);
+  EXPECT_NE(refused("out", {write("three", shard_run(2, 3))}).find("number of shards is '3'"),
+            std::string::npos);
+  EXPECT_NE(refused("out", {at("out")}).find("both"), std::string::npos);
+  EXPECT_EQ(content("out"), before);
+}
+
+TEST_F(MergeTest, ARunThatWasFinishedInTwoCopiesIsRefused) {
+  const std::string one = write("one", shard_run(1, 1), "interrupted");
+  const std::string two = at("two");
+  std::filesystem::copy(one, two);
+  for (const std::string& path : {one, two}) {
+    Store store = Store::open(path, Store::Mode::update);
+    store.begin_process(1, 2, 1);
+    store.end_run(1, "complete");
+  }
+  merge("out", {one});
+  EXPECT_NE(refused("out", {two}).find("finished apart"), std::string::npos);
+}
+
+TEST_F(MergeTest, TheNewestMeasurementSaysWhatACaseIs) {
+  const auto at_time = [&](const char* name, const char* started, int flops) {
+    write(name, host_run(), "complete", 1);
+    alter(at(name),
+          fmt::format("UPDATE process SET started = '{}'; UPDATE bench_case SET flops = {}",
+                      started, flops));
+  };
+  at_time("old", "2026-01-01T00:00:00Z", 9);
+  at_time("new", "2026-02-01T00:00:00Z", 5);
+  merge("a", {at("old")});
+  merge("a", {at("new")});
+  merge("b", {at("new")});
+  merge("b", {at("old")});
+  for (const char* out : {"a", "b"}) {
+    Store store = Store::open(at(out), Store::Mode::read);
+    EXPECT_EQ(store.database().integer("SELECT flops FROM bench_case"), 5) << out;
+  }
+}
+
+}  // namespace
+}  // namespace moegate
