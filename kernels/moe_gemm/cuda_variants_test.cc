@@ -64,23 +64,30 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
 // rows that stay and turns of warpgroups go around many times.
 TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
   for (const char* block : {"16", "32", "64", "128"}) {
-    const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
-    for (const Case& c :
-         {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
-      Bench bench(*device_, c);
-      for (const char* name : {"resident_rows", "wide_tiles"}) {
-        const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
-        EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
-            << c.key() << " " << name << ": " << result.why;
+    for (const char* dtype : {"fp8", "bf16"}) {
+      const Params params = {
+          {"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}, {"dtype", dtype}};
+      for (const Case& c :
+           {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
+        Bench bench(*device_, c);
+        for (const char* name : {"resident_rows", "wide_tiles", "swap_ab"}) {
+          const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
+          EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
+              << c.key() << " " << name << ": " << result.why;
+        }
       }
     }
   }
 }
 
+// K: 16 bytes, a slice of 64 and 8 more, whole slices, a last one of 40. N: below a tile, its width,
+// a tail of 64 as that of 2880.
 TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   for (const char* block : {"16", "32", "64", "128"}) {
     for (const int k : {8, 72, 512, 1000}) {
-      expect_both_right({{"tokens", "40"}, {"block", block}, {"dtype", "bf16"}}, k, 200);
+      for (const int n : {200, 256, 832}) {
+        expect_both_right({{"tokens", "40"}, {"block", block}, {"dtype", "bf16"}}, k, n);
+      }
     }
   }
 }
@@ -112,13 +119,17 @@ class CudaSwapAb : public CudaMoeGemm {
   }
 };
 
-// As many groups of K as splits, one more, uneven shares, both orders of tiles.
+// As many slices of K as splits, one more, uneven shares, both orders of tiles; bf16 has twice as
+// many.
 TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
-  for (const char* block : {"16", "32", "64", "128"}) {
-    for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
-      for (const int n : {48, 136, 320}) {
-        expect_every_cut_right<MoeGateUp>({{"tokens", "7"}, {"block", block}}, k, n);
-        expect_every_cut_right<MoeDown>({{"tokens", "7"}, {"block", block}}, k, n);
+  for (const char* dtype : {"fp8", "bf16"}) {
+    for (const char* block : {"16", "32", "64", "128"}) {
+      const Params params = {{"tokens", "7"}, {"block", block}, {"dtype", dtype}};
+      for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
+        for (const int n : {48, 136, 320}) {
+          expect_every_cut_right<MoeGateUp>(params, k, n);
+          expect_every_cut_right<MoeDown>(params, k, n);
+        }
       }
     }
   }
@@ -146,6 +157,9 @@ TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
       const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
       expect_every_cut_right<MoeGateUp>(params, k, 1800);
       expect_every_cut_right<MoeDown>(params, k, 1800);
+      Params bf16 = params;
+      bf16["dtype"] = "bf16";
+      expect_every_cut_right<MoeDown>(bf16, k + 8, 1800);
     }
   }
 }
@@ -205,6 +219,12 @@ TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("swap_ab", {{"block", "48"}}, 256, 264).find("block = 48"),
             std::string::npos);
+  const Params bf16 = {{"tokens", "4"}, {"dtype", "bf16"}};
+  EXPECT_EQ(refusal<MoeDown>("swap_ab", bf16, 264, 8), "");
+  EXPECT_EQ(refusal<MoeDown>("swap_ab_split_k", bf16, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("swap_ab_split_k", bf16, 192, 264).find("below 256"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("swap_ab", bf16, 260, 264).find("multiple of 8"), std::string::npos);
 }
 
 TEST(GatherEligibility, NamesWhatDoesNotFit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cut of a grouped GEMM suits a shape. The unit of cost is what an SM takes for one group of
+// Which cut of a grouped GEMM suits a shape. The unit of cost is what an SM takes for one slice of
 // K of a tile of 128 columns for each of the two blocks it holds: SMs that have work share the
-// memory's bandwidth evenly, so that the one with the most groups is the last.
+// memory's bandwidth evenly, so that the one with the most slices is the last.
 #include <algorithm>
 #include <cmath>
 
@@ -22,10 +22,10 @@ double cost(const MoeGemmShape& s, const SwapAbTile& tile, int processors, int r
   const double tiles =
       std::ceil(expected_row_blocks(s)) * ((s.n + tile.columns - 1) / tile.columns);
   const double rounds = std::ceil(tiles / std::max(resident, 1));
-  const int groups = (s.k_groups() + tile.splits - 1) / tile.splits;
+  const int slices = (s.k_slices() + tile.splits - 1) / tile.splits;
   const bool alone = tiles * tile.splits <= processors;  // blocks go to idle SMs first
-  const double group = (tile.columns == 128 ? 1 : 0.5 * kNarrow) * (alone ? 0.5 : 1);
-  return rounds * (groups * group + (tile.splits > 1 ? kExchange * tile.splits : 0));
+  const double slice = (tile.columns == 128 ? 1 : 0.5 * kNarrow) * (alone ? 0.5 : 1);
+  return rounds * (slices * slice + (tile.splits > 1 ? kExchange * tile.splits : 0));
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ std::vector<SwapAbTile> swap_ab_tiles(const MoeGemmShape& shape) {
   std::vector<SwapAbTile> tiles;
   for (const int splits : {1, 2, 4, 8}) {
     for (const int columns : {128, 64}) {
-      // Every block of a cluster has a group, and 16 columns of the sums to add up.
-      if (splits > shape.k_groups() || columns / splits < 16) continue;
+      // Every block of a cluster has a slice, and 16 columns of the sums to add up.
+      if (splits > shape.k_slices() || columns / splits < 16) continue;
       tiles.push_back({columns, splits});
     }
   }

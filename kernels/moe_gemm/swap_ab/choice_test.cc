@@ -36,6 +36,7 @@ TEST(SwapAbTiles, FitTheShape) {
   EXPECT_EQ(most_splits(deepseek("1")), 8);
   EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "896"}})), 4);  // seven groups of K
   EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "128"}})), 1);
+  EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "448"}, {"dtype", "bf16"}})), 4);  // of 64
   for (const SwapAbTile& tile : swap_ab_tiles(deepseek("1"))) {
     EXPECT_GE(tile.columns / tile.splits, 16) << text(tile);
   }
