@@ -23,6 +23,16 @@
 //     Triton            13.6 42.3 92.0 102
 //   Qwen3-30B down      6.6 22.9 44.2 53.5
 //     Triton            8.7 26.1 51.5 58.1
+// gpt-oss-120b in bf16 (E 128, top-4, 2880 x 2880), one process, on two H200s, 2026-11-23, T = 1, 8,
+// 32, 128, 512, and below it a Triton kernel of the public one's structure, the best of one or two
+// tiles, and the weights at 4.2 TB/s:
+//   gate-up      34.5 208 587 964 995
+//     Triton     34.0 214 609 1000 1017
+//     weights    31.6 213 608 1003 1011
+//   down         18.7 108 300 494 511
+//     Triton     19.6 110 313 509 523
+//     weights    15.8 107 304 502 506
+// From T = 8 on nothing but the memory is left; at T = 1 the first tiles' way from it, and its end.
 // Without cuts R1 gate-up takes 19 us at T = 1. At T = 8 no cut is faster than whole tiles, though
 // they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256 for resident_rows.
 #include <algorithm>
@@ -63,7 +73,8 @@ auto with_config(const MoeGemmShape& s, const SwapAbTile& tile, F f) {
 
 /// Clusters that an idle GPU holds at once.
 int resident(const MoeGemmShape& s, const SwapAbTile& tile, const DeviceFacts& device) {
-  const int blocks = device.processors * blocks_per_sm(s.block);
+  const int blocks =
+      device.processors * blocks_per_sm(s.dtype, s.block, tile.columns, tile.splits > 1);
   if (tile.splits == 1 || device.backend != Backend::cuda) return blocks / tile.splits;
   return with_config(s, tile, [&]<class C>(C) {
     return resident_clusters(swap_ab_kernel<C>, tile.splits, C::kThreads, C::kSharedBytes, device);

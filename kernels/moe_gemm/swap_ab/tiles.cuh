@@ -10,8 +10,10 @@ namespace moegate::moe_gemm::swap_ab {
 
 using namespace cuda;
 
-/// Thread blocks that share an SM.
-constexpr int blocks_per_sm(int tokens) {
+/// Thread blocks that share an SM. Narrow tiles of bf16: three, so that all of one token's are there
+/// at once.
+constexpr int blocks_per_sm(DType dtype, int tokens, int columns, bool split) {
+  if (dtype == DType::bf16 && tokens <= 32 && columns == 64 && !split) return 3;
   return tokens == 128 ? 1 : 2;
 }
 
@@ -24,7 +26,7 @@ struct Config {
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of the output in a tile: rows of weights
   static constexpr bool kSplit = Split;     // K over the blocks of a cluster
-  static constexpr int kBlocksPerSm = blocks_per_sm(Tokens);
+  static constexpr int kBlocksPerSm = blocks_per_sm(kDtype, Tokens, Columns, Split);
   // Few rows: sums leave by warps, not by way of shared memory, and weights have a warp of their
   // own to copy them, so that they need not wait for the rows' addresses.
   static constexpr bool kFewRows = Tokens <= 32;
