@@ -34,6 +34,38 @@ TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
   EXPECT_NE(refusal<MoeDown>("swap_ab", bf16, 260, 264).find("multiple of 8"), std::string::npos);
 }
 
+TEST(WideTilesEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const char* dtype : {"fp8", "bf16"}) {
+    const Params many = {{"tokens", "400"}, {"block", "64"}, {"dtype", dtype}};
+    EXPECT_EQ(refusal<MoeDown>("wide_tiles", many, 256, 264), "") << dtype;
+    EXPECT_NE(refusal<MoeDown>("wide_tiles", {{"block", "32"}, {"dtype", dtype}}, 256, 264)
+                  .find("block = 32"),
+              std::string::npos);
+  }
+  const Params bf16 = {{"tokens", "400"}, {"block", "64"}, {"dtype", "bf16"}};
+  EXPECT_NE(refusal<MoeGateUp>("wide_tiles", bf16, 260, 264).find("K = 260"), std::string::npos);
+}
+
+// 8 experts, each with as many rows as a block has, and one more.
+TEST(WideTilesPath, PairsBlocksOfBf16WhereExpertsHaveTwo) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const auto path = [](const char* dtype, const char* tokens, const char* block) {
+    const Params params = {
+        {"tokens", tokens}, {"experts", "8"}, {"topk", "1"}, {"block", block}, {"dtype", dtype}};
+    const Case c = product_case<MoeDown>(params, 256, 264);
+    return find_variant(c.op, Backend::cuda, "wide_tiles").path(c, DeviceFacts{});
+  };
+  EXPECT_EQ(path("bf16", "1025", "128"), "pairs of blocks");
+  EXPECT_EQ(path("bf16", "1024", "128"), "");
+  EXPECT_EQ(path("bf16", "1025", "64"), "");
+  EXPECT_EQ(path("fp8", "1025", "128"), "");
+}
+
 TEST(GatherEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";

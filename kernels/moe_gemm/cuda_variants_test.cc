@@ -70,6 +70,22 @@ TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
   }
 }
 
+// Clusters of two in bf16: experts with one, two and three blocks of 128, and so pairs of blocks and
+// single ones, whose columns are an even and an odd number of tiles, and many rounds.
+TEST_F(CudaMoeGemm, PairsOfBlocksAgreeInBf16) {
+  for (const int n : {200, 512, 6152}) {
+    for (const char* routing : {"uniform", "zipf:0.67"}) {
+      expect_both_right({{"tokens", "1024"},
+                         {"experts", "12"},
+                         {"topk", "2"},
+                         {"block", "128"},
+                         {"routing", routing},
+                         {"dtype", "bf16"}},
+                        264, n);
+    }
+  }
+}
+
 // K: 16 bytes, a slice of 64 and 8 more, whole slices, a last one of 40. N: below a tile, its width,
 // a tail of 64 as that of 2880.
 TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {

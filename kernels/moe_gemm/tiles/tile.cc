@@ -200,9 +200,9 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  const char* usual = shape.block < 64                      ? "swap_ab"
-                      : shape.down && shape.k_groups() <= 2 ? "resident_rows"
-                                                            : "wide_tiles";
+  const char* usual = shape.block < 64                                        ? "swap_ab"
+                      : shape.scaled() && shape.down && shape.k_groups() <= 2 ? "resident_rows"
+                                                                              : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);
   return choice.kernel ? choice : usual_tile("gather", shape, device);
 }

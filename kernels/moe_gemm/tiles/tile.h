@@ -118,7 +118,8 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);
 /// Without a file: swap_ab, cut by its own rule, for blocks below 64; else resident_rows for down
-/// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
+/// in fp8 where K is at most 256, wide_tiles for all others; gather where that does not take the
+/// shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()
