@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warpgroup products of fp8 on Hopper's tensor cores (sm_90a): both operands in shared memory,
-// K-major, in rows of 128 bytes with the 128-byte swizzle.
+// Warpgroup products of fp8 and bf16 on Hopper's tensor cores (sm_90a): both operands in shared
+// memory, K-major, in rows of 128 bytes with the 128-byte swizzle.
 #pragma once
 
 #include <cstdint>
+
+#include "harness/kernel/dtype.h"
 
 namespace moegate::cuda {
 
@@ -40,10 +42,10 @@ __device__ inline void leave_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-/// acc (+)= a[64, 32] * b[Tokens, 32]^T of e4m3; `add` false: starts anew. Of warp w (of 4) and
-/// lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of every four) and 8 more (2, 3), columns
-/// 8 * j + 2 * (l % 4) and the next of element 4 * j.
-template <int Tokens>
+/// acc (+)= a[64, K] * b[Tokens, K]^T, where K is 32 bytes: 32 of e4m3, 16 of bf16; `add` false:
+/// starts anew. Of warp w (of 4) and lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of every
+/// four) and 8 more (2, 3), columns 8 * j + 2 * (l % 4) and the next of element 4 * j.
+template <int Tokens, DType kDtype = DType::e4m3>
 __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add);
 
 // Its operands in the order that asm counts them: the sums, then a, b, whether to add, and the half
@@ -55,6 +57,7 @@ __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool 
 #define MOEGATE_SUMS_32(i) MOEGATE_SUMS_16(i), MOEGATE_SUMS_16(i + 16)
 #define MOEGATE_SUMS_64(i) MOEGATE_SUMS_32(i), MOEGATE_SUMS_32(i + 32)
 #define MOEGATE_SUMS_96(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_32(i + 64)
+#define MOEGATE_SUMS_128(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_64(i + 64)
 #define MOEGATE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define MOEGATE_NAMES_16 MOEGATE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define MOEGATE_NAMES_32 \
@@ -67,40 +70,55 @@ __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool 
   MOEGATE_NAMES_64                                                   \
   ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
   ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define MOEGATE_MULTIPLY(tokens, sums, a_at, b_at, add_at, high_at)                              \
-  template <>                                                                                    \
-  __device__ inline void multiply<tokens>(float(&acc)[sums], uint32_t a, uint32_t b, bool add) { \
-    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #add_at                   \
-                 ", 0;\nmov.b64 a, {%" #a_at ", %" #high_at "};\nmov.b64 b, {%" #b_at            \
-                 ", %" #high_at "};\nwgmma.mma_async.sync.aligned.m64n" #tokens                  \
-                 "k32.f32.e4m3.e4m3 {" MOEGATE_NAMES_##sums "}, a, b, p, 1, 1;\n}\n"             \
-                 : MOEGATE_SUMS_##sums(0)                                                        \
-                 : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));               \
+#define MOEGATE_NAMES_128                                                   \
+  MOEGATE_NAMES_96                                                          \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110" \
+  ",%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124"  \
+  ",%125,%126,%127"
+// bf16 could also come with K as the slower axis: "0, 0" says that neither operand does.
+#define MOEGATE_MULTIPLY(tokens, ...)                    \
+  MOEGATE_MULTIPLY_OF(e4m3, 32, "", tokens, __VA_ARGS__) \
+  MOEGATE_MULTIPLY_OF(bf16, 16, ", 0, 0", tokens, __VA_ARGS__)
+#define MOEGATE_MULTIPLY_OF(dtype, k, axes, tokens, sums, a_at, b_at, add_at, high_at)             \
+  template <>                                                                                      \
+  __device__ inline void multiply<tokens, DType::dtype>(float(&acc)[sums], uint32_t a, uint32_t b, \
+                                                        bool add) {                                \
+    asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #add_at                     \
+                 ", 0;\nmov.b64 a, {%" #a_at ", %" #high_at "};\nmov.b64 b, {%" #b_at              \
+                 ", %" #high_at "};\nwgmma.mma_async.sync.aligned.m64n" #tokens "k" #k             \
+                 ".f32." #dtype "." #dtype " {" MOEGATE_NAMES_##sums "}, a, b, p, 1, 1" axes       \
+                                                                     ";\n}\n"                      \
+                 : MOEGATE_SUMS_##sums(0)                                                          \
+                 : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));                 \
   }
 MOEGATE_MULTIPLY(16, 8, 8, 9, 10, 11)
 MOEGATE_MULTIPLY(32, 16, 16, 17, 18, 19)
 MOEGATE_MULTIPLY(64, 32, 32, 33, 34, 35)
 MOEGATE_MULTIPLY(128, 64, 64, 65, 66, 67)
 MOEGATE_MULTIPLY(192, 96, 96, 97, 98, 99)
+MOEGATE_MULTIPLY(256, 128, 128, 129, 130, 131)
+#undef MOEGATE_MULTIPLY_OF
 #undef MOEGATE_MULTIPLY
+#undef MOEGATE_NAMES_128
 #undef MOEGATE_NAMES_96
 #undef MOEGATE_NAMES_64
 #undef MOEGATE_NAMES_32
 #undef MOEGATE_NAMES_16
 #undef MOEGATE_NAMES_8
+#undef MOEGATE_SUMS_128
 #undef MOEGATE_SUMS_96
 #undef MOEGATE_SUMS_64
 #undef MOEGATE_SUMS_32
 #undef MOEGATE_SUMS_16
 #undef MOEGATE_SUMS_8
 
-/// acc = a[64, 128] * b[Tokens, 128]^T, under way until wait_products(): a stage, a group of scale
-/// factors.
-template <int Tokens>
-__device__ void start_group(float (&acc)[Tokens / 2], uint32_t a, uint32_t b) {
+/// acc (+)= a[64, K] * b[Tokens, K]^T, where K is the 128 bytes of a stage's rows (of e4m3 a group of
+/// scale factors), under way until wait_products().
+template <int Tokens, DType kDtype = DType::e4m3>
+__device__ void start_group(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add = false) {
   begin_products();
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply<Tokens>(acc, a + 2 * k, b + 2 * k, k > 0);
+  for (int k = 0; k < 4; ++k) multiply<Tokens, kDtype>(acc, a + 2 * k, b + 2 * k, add || k > 0);
   commit_products();
 }
 

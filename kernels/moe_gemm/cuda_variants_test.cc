@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA variants against the truth on a real GPU; which cases they take, wherever they are
-// built.
+// The CUDA variants against the truth on a real GPU.
 #include <gtest/gtest.h>
 
 #include "harness/worker/measure.h"
@@ -9,15 +8,6 @@
 
 namespace moegate::moe_gemm {
 namespace {
-
-/// K = hidden in gate_up, inter in down; N = 2 * inter or hidden.
-template <class P>
-Case product_case(Params params, int k, int n) {
-  const bool down = std::is_same_v<P, MoeDown>;
-  params[down ? "inter" : "hidden"] = std::to_string(k);
-  params[down ? "hidden" : "inter"] = std::to_string(down ? n : n / 2);
-  return moe_gemm_case<P>(params);
-}
 
 class CudaMoeGemm : public check::CudaVariants {
  protected:
@@ -64,23 +54,46 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
 // rows that stay and turns of warpgroups go around many times.
 TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
   for (const char* block : {"16", "32", "64", "128"}) {
-    const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
-    for (const Case& c :
-         {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
-      Bench bench(*device_, c);
-      for (const char* name : {"resident_rows", "wide_tiles"}) {
-        const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
-        EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
-            << c.key() << " " << name << ": " << result.why;
+    for (const char* dtype : {"fp8", "bf16"}) {
+      const Params params = {
+          {"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}, {"dtype", dtype}};
+      for (const Case& c :
+           {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
+        Bench bench(*device_, c);
+        for (const char* name : {"resident_rows", "wide_tiles", "swap_ab"}) {
+          const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
+          EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
+              << c.key() << " " << name << ": " << result.why;
+        }
       }
     }
   }
 }
 
+// Clusters of two in bf16: experts with one, two and three blocks of 128, and so pairs of blocks and
+// single ones, whose columns are an even and an odd number of tiles, and many rounds.
+TEST_F(CudaMoeGemm, PairsOfBlocksAgreeInBf16) {
+  for (const int n : {200, 512, 6152}) {
+    for (const char* routing : {"uniform", "zipf:0.67"}) {
+      expect_both_right({{"tokens", "1024"},
+                         {"experts", "12"},
+                         {"topk", "2"},
+                         {"block", "128"},
+                         {"routing", routing},
+                         {"dtype", "bf16"}},
+                        264, n);
+    }
+  }
+}
+
+// K: 16 bytes, a slice of 64 and 8 more, whole slices, a last one of 40. N: below a tile, its width,
+// a tail of 64 as that of 2880.
 TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   for (const char* block : {"16", "32", "64", "128"}) {
     for (const int k : {8, 72, 512, 1000}) {
-      expect_both_right({{"tokens", "40"}, {"block", block}, {"dtype", "bf16"}}, k, 200);
+      for (const int n : {200, 256, 832}) {
+        expect_both_right({{"tokens", "40"}, {"block", block}, {"dtype", "bf16"}}, k, n);
+      }
     }
   }
 }
@@ -112,13 +125,17 @@ class CudaSwapAb : public CudaMoeGemm {
   }
 };
 
-// As many groups of K as splits, one more, uneven shares, both orders of tiles.
+// As many slices of K as splits, one more, uneven shares, both orders of tiles; bf16 has twice as
+// many.
 TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
-  for (const char* block : {"16", "32", "64", "128"}) {
-    for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
-      for (const int n : {48, 136, 320}) {
-        expect_every_cut_right<MoeGateUp>({{"tokens", "7"}, {"block", block}}, k, n);
-        expect_every_cut_right<MoeDown>({{"tokens", "7"}, {"block", block}}, k, n);
+  for (const char* dtype : {"fp8", "bf16"}) {
+    for (const char* block : {"16", "32", "64", "128"}) {
+      const Params params = {{"tokens", "7"}, {"block", block}, {"dtype", dtype}};
+      for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
+        for (const int n : {48, 136, 320}) {
+          expect_every_cut_right<MoeGateUp>(params, k, n);
+          expect_every_cut_right<MoeDown>(params, k, n);
+        }
       }
     }
   }
@@ -146,6 +163,9 @@ TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
       const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
       expect_every_cut_right<MoeGateUp>(params, k, 1800);
       expect_every_cut_right<MoeDown>(params, k, 1800);
+      Params bf16 = params;
+      bf16["dtype"] = "bf16";
+      expect_every_cut_right<MoeDown>(bf16, k + 8, 1800);
     }
   }
 }
@@ -184,51 +204,6 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
     const Params bf16 = {{"block", block}, {"dtype", "bf16"}};
     expect_same_bits<MoeGateUp>("gather", "sorted_rows", bf16, 200, 264);
   }
-}
-
-/// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
-template <class P>
-std::string refusal(const std::string& variant, const Params& params, int k, int n) {
-  const Case c = product_case<P>(params, k, n);
-  return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
-}
-
-TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
-#ifndef MOEGATE_HAS_CUDA
-  GTEST_SKIP() << "built without CUDA";
-#endif
-  const Params few = {{"tokens", "4"}};
-  EXPECT_EQ(refusal<MoeDown>("swap_ab", few, 128, 264), "");
-  EXPECT_EQ(refusal<MoeDown>("swap_ab_split_k", few, 512, 264), "");
-  EXPECT_NE(refusal<MoeDown>("swap_ab_split_k", few, 384, 264).find("K = 384"), std::string::npos);
-  EXPECT_NE(refusal<MoeGateUp>("swap_ab_split_k", few, 256, 264).find("below 512"),
-            std::string::npos);
-  EXPECT_NE(refusal<MoeGateUp>("swap_ab", {{"block", "48"}}, 256, 264).find("block = 48"),
-            std::string::npos);
-}
-
-TEST(GatherEligibility, NamesWhatDoesNotFit) {
-#ifndef MOEGATE_HAS_CUDA
-  GTEST_SKIP() << "built without CUDA";
-#endif
-  const Params few = {{"tokens", "4"}}, bf16 = {{"tokens", "4"}, {"dtype", "bf16"}};
-  EXPECT_EQ(refusal<MoeGateUp>("gather", few, 256, 264), "");
-  EXPECT_EQ(refusal<MoeDown>("gather", bf16, 264, 8), "");
-  EXPECT_EQ(refusal<MoeDown>("scalar_b_scale", few, 256, 264), "");
-  EXPECT_EQ(refusal<MoeGateUp>("split_k8", few, 128, 264), "");
-  EXPECT_NE(refusal<MoeGateUp>("gather", {{"block", "48"}}, 256, 264).find("block = 48"),
-            std::string::npos);
-  EXPECT_NE(refusal<MoeDown>("gather", few, 256, 260).find("N = 260"), std::string::npos);
-  EXPECT_NE(refusal<MoeGateUp>("gather", bf16, 260, 264).find("K = 260"), std::string::npos);
-  EXPECT_NE(refusal<MoeGateUp>("scalar_b_scale", bf16, 256, 264).find("bf16"), std::string::npos);
-  EXPECT_EQ(refusal<MoeGateUp>("sorted_rows", bf16, 256, 264), "");
-  EXPECT_EQ(refusal<MoeDown>("tma_down", few, 256, 264), "");
-  EXPECT_NE(refusal<MoeDown>("tma_down", bf16, 256, 264).find("fp8 only"), std::string::npos);
-  EXPECT_NE(refusal<MoeDown>("tma_down", few, 256, 260).find("N = 260"), std::string::npos);
-  const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
-  EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
-  EXPECT_NE(refusal<MoeGateUp>("split_k2", many, 256, 512).find("tiles exceed 65535"),
-            std::string::npos);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ namespace moegate::moe_gemm {
 
 /// Elements that share a scale factor: along K in x and weights, along N in weights.
 constexpr int kMoeGroup = 128;
+/// What the CUDA kernels copy and multiply at a time of a row of x and weights, the width of the
+/// swizzle: in fp8 a group of scale factors.
+constexpr int kSliceBytes = 128;
 
 namespace tiles {
 struct TileChoice;  // tiles/tile.h
@@ -48,11 +51,22 @@ struct MoeGemmShape {
   MOEGATE_HD int source(int r) const { return down ? r : r / topk; }
   MOEGATE_HD int64_t expert_elements() const { return int64_t{n} * k; }
   bool scaled() const { return dtype == DType::e4m3; }
+  int row_bytes() const { return k * static_cast<int>(size_of(dtype)); }  // of x and weights
+  /// Slices of K, as stages hold them: kSliceBytes of each row.
+  int k_slices() const { return (row_bytes() + kSliceBytes - 1) / kSliceBytes; }
   int64_t capacity() const { return aligned_capacity(rows(), experts, block); }
 };
 
 /// BM as vLLM chooses it where no tuned configuration is found.
 int default_block(DType dtype, int tokens);
+
+template <DType kDtype>
+constexpr int kSliceElements = kSliceBytes / static_cast<int>(size_of(kDtype));
+/// k_slices() where the type is known when a kernel is compiled.
+template <DType kDtype>
+MOEGATE_HD int slices_of(const MoeGemmShape& shape) {
+  return (shape.k + kSliceElements<kDtype> - 1) / kSliceElements<kDtype>;
+}
 
 /// Everything a launch needs, by value; pointers are device pointers. In sorted order down's x and
 /// x_scales, and gate_up's out, have a row per place instead: [capacity, ...].

@@ -18,4 +18,13 @@ Case moe_gemm_case(const Params& params) {
       {{"tokens", "7"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "256"}, {"inter", "128"}});
 }
 
+/// K = hidden in gate_up, inter in down; N = 2 * inter or hidden.
+template <class P>
+Case product_case(Params params, int k, int n) {
+  const bool down = std::is_same_v<P, MoeDown>;
+  params[down ? "inter" : "hidden"] = std::to_string(k);
+  params[down ? "hidden" : "inter"] = std::to_string(down ? n : n / 2);
+  return moe_gemm_case<P>(params);
+}
+
 }  // namespace moegate::moe_gemm

@@ -7,10 +7,10 @@
 
 namespace moegate::moe_gemm::fp8 {
 
-/// All experts' weights as one [E*N, K] matrix of e4m3, in tiles of `rows` x 128.
+/// All experts' weights as one [E*N, K] matrix, in tiles of `rows` x kSliceBytes.
 inline CUtensorMap weights_map(const MoeGemmArgs& args, int rows) {
   const MoeGemmShape& s = args.shape;
-  return cuda::matrix_map(args.weights, int64_t{s.experts} * s.n, s.k, rows);
+  return cuda::matrix_map(args.weights, int64_t{s.experts} * s.n, s.row_bytes(), rows);
 }
 
 /// Activations in sorted order, a [capacity, K] matrix of e4m3, likewise in tiles of BM x 128.

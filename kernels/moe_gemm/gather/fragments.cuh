@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of K in shared memory, as operands of mma.sync: rows of 128 bytes of e4m3 or bf16, the
-// products of a warp's rows and columns. Knows nothing of routed rows.
+// Slices of K in shared memory, as operands of mma.sync: rows of kSliceBytes of e4m3 or bf16, the
+// products of a warp's rows and columns. No row is a routed one here.
 //
 // e4m3 is widened to fp16, which is exact, and multiplied as such: mma.sync of e4m3 exists in PTX
 // for sm_90, but there it is emulated by this very conversion (NVIDIA/cutlass issue 1986), for
@@ -9,11 +9,10 @@
 
 #include <cstdint>
 
-#include "harness/kernel/dtype.h"
+#include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate::moe_gemm::gather {
 
-constexpr int kSliceBytes = 128;  // of K: a group of e4m3, 64 elements of bf16
 constexpr int kPieceBytes = 16;
 constexpr int kPieces = kSliceBytes / kPieceBytes;
 

@@ -49,12 +49,6 @@ struct Place {
   int first_slice = 0, slice_step = 1;
 };
 
-template <DType kDtype>
-MOEGATE_HD int slices_of(const MoeGemmShape& shape) {
-  constexpr int kElements = kSliceBytes / (kDtype == DType::bf16 ? 2 : 1);
-  return (shape.k + kElements - 1) / kElements;
-}
-
 /// Where the warp's rows and columns begin in the tile.
 template <int Rows>
 __device__ int warp_row() {

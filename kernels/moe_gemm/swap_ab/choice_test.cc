@@ -36,6 +36,7 @@ TEST(SwapAbTiles, FitTheShape) {
   EXPECT_EQ(most_splits(deepseek("1")), 8);
   EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "896"}})), 4);  // seven groups of K
   EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "128"}})), 1);
+  EXPECT_EQ(most_splits(deepseek("1", {{"hidden", "448"}, {"dtype", "bf16"}})), 4);  // of 64
   for (const SwapAbTile& tile : swap_ab_tiles(deepseek("1"))) {
     EXPECT_GE(tile.columns / tile.splits, 16) << text(tile);
   }
@@ -73,6 +74,22 @@ TEST(SwapAbChoice, SplitsWhereWholeTilesAreUneven) {
     return tile.splits > 1 ? 2 : all_used(tile);
   };
   EXPECT_EQ(chosen(qwen, two_clusters).splits, 1);
+}
+
+// gpt-oss-120b at one token: 360 narrow tiles of gate-up, of which no SM has more than three, where
+// of 180 wide ones some have two; 180 narrow ones of down, where 92 wide ones leave SMs idle.
+TEST(SwapAbChoice, NarrowTilesShareAnSmInBf16) {
+  const auto three_narrow = [](const SwapAbTile& tile) {
+    return tile == SwapAbTile{64, 1} ? 3 * kProcessors : all_used(tile);
+  };
+  const Params gpt_oss = {{"dtype", "bf16"},  {"block", "16"}, {"tokens", "1"},
+                          {"experts", "128"}, {"topk", "4"},   {"hidden", "2880"},
+                          {"inter", "2880"}};
+  const MoeGemmShape gate_up = deepseek("1", gpt_oss);
+  EXPECT_EQ(chosen(gate_up, three_narrow), (SwapAbTile{.columns = 64, .splits = 1}));
+  EXPECT_NE(chosen(gate_up), (SwapAbTile{.columns = 64, .splits = 1}));  // two to an SM
+  const MoeGemmShape down = MoeDown::shape_of(moe_gemm_case<MoeDown>(gpt_oss));
+  EXPECT_EQ(chosen(down, three_narrow), (SwapAbTile{.columns = 64, .splits = 1}));
 }
 
 TEST(SwapAbChoice, LeavesManyTilesWhole) {

@@ -45,7 +45,7 @@ template <class C>
 struct Gather {
   static constexpr int kStep = C::kRowThreads / 8;  // from a thread's row to its next
   int block = -1;
-  int64_t from[C::kRowsPerThread];  // element of x; negative for padding
+  int64_t from[C::kRowsPerThread];  // byte of x; negative for padding
   int64_t scale;
 
   __device__ void take(const MoeGemmArgs& args, const RowBlock& rows, int thread) {
@@ -59,18 +59,18 @@ struct Gather {
       const int from_row = C::kFewRows
                                ? __shfl_sync(~0u, own, row)
                                : source(__ldg(args.sorted_token_ids + block * C::kTokens + row));
-      from[i] = int64_t{from_row} * args.shape.k + thread % 8 * 16;
+      from[i] = int64_t{from_row} * args.shape.k * C::kElementBytes + thread % 8 * 16;
     }
-    scale = int64_t{own} * args.shape.k_groups();
+    if constexpr (C::kScaled) scale = int64_t{own} * args.shape.k_groups();
   }
 };
 
 /// Starts the copy of a stage's weights: rows of one expert from `column` on.
 template <class C>
 __device__ void copy_weights(const Stages<C>& stages, const CUtensorMap* map,
-                             const MoeGemmArgs& args, int expert, int column, int group) {
+                             const MoeGemmArgs& args, int expert, int column, int slice) {
   arrive_expecting(stages.full(), C::kTileBytes);
-  copy_tile(shared_address(stages.weights()), map, group * kMoeGroup,
+  copy_tile(shared_address(stages.weights()), map, slice * kSliceBytes,
             expert * args.shape.n + column, stages.full());
 }
 
@@ -79,9 +79,9 @@ template <class C>
 __device__ void produce_weights(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
                                 Stages<C> stages) {
   for_tiles<C>(args, cut, 0, [&](const Tile& tile, const RowBlock& rows) {
-    for (int g = 0; g < tile.groups; ++g, stages.advance()) {
+    for (int i = 0; i < tile.slices; ++i, stages.advance()) {
       wait_barrier(stages.empty(), stages.phase ^ 1);
-      copy_weights(stages, map, args, rows.expert, tile.column, tile.first_group + g);
+      copy_weights(stages, map, args, rows.expert, tile.column, tile.first_slice + i);
     }
   });
 }
@@ -89,23 +89,28 @@ __device__ void produce_weights(const CUtensorMap* map, const MoeGemmArgs& args,
 /// Starts the copies of a stage's rows and of its scale factors.
 template <class C>
 __device__ void copy_rows(const Stages<C>& stages, const MoeGemmArgs& args, const Gather<C>& gather,
-                          const float* weight_scales, int g, int thread) {
+                          const float* weight_scales, int slice, int thread) {
   const auto* x = static_cast<const uint8_t*>(args.x);
   const uint32_t at = shared_address(stages.rows());
+  // The last slice of fp8 is whole.
+  const bool inside =
+      C::kScaled || slice * kSliceBytes + thread % 8 * 16 < args.shape.k * C::kElementBytes;
 #pragma unroll
   for (int i = 0; i < C::kRowsPerThread; ++i) {
     const int row = thread / 8 + i * Gather<C>::kStep;
-    const bool there = gather.from[i] >= 0;
-    copy_async<16>(at + row * kMoeGroup + ((thread % 8 ^ row % 8) * 16),  // 128-byte swizzle
-                   x + (there ? gather.from[i] + g * kMoeGroup : 0), there);
+    const bool there = gather.from[i] >= 0 && inside;
+    copy_async<16>(at + row * kSliceBytes + ((thread % 8 ^ row % 8) * 16),  // 128-byte swizzle
+                   x + (there ? gather.from[i] + slice * kSliceBytes : 0), there);
   }
-  if (thread < C::kTokens) {
-    const bool there = gather.scale >= 0;
-    copy_async<4>(shared_address(stages.row_scales() + thread),
-                  args.x_scales + (there ? gather.scale + g : 0), there);
+  if constexpr (C::kScaled) {
+    if (thread < C::kTokens) {
+      const bool there = gather.scale >= 0;
+      copy_async<4>(shared_address(stages.row_scales() + thread),
+                    args.x_scales + (there ? gather.scale + slice : 0), there);
+    }
+    if (thread == C::kRowThreads - 1)
+      copy_async<4>(shared_address(stages.weight_scale()), weight_scales + slice, true);
   }
-  if (thread == C::kRowThreads - 1)
-    copy_async<4>(shared_address(stages.weight_scale()), weight_scales + g, true);
   arrive_after_copies(stages.full());
 }
 
@@ -121,33 +126,61 @@ __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, co
         args.weight_scales +
         (int64_t{rows.expert} * args.shape.n_groups() + tile.column / kMoeGroup) *
             args.shape.k_groups();
-    for (int i = 0; i < tile.groups; ++i, stages.advance()) {
-      const int g = tile.first_group + i;
+    for (int i = 0; i < tile.slices; ++i, stages.advance()) {
+      const int slice = tile.first_slice + i;
       wait_barrier(stages.empty(), stages.phase ^ 1);
-      if (!C::kFewRows && thread == 0) copy_weights(stages, map, args, rows.expert, tile.column, g);
-      copy_rows(stages, args, gather, weight_scales, g, thread);
+      if (!C::kFewRows && thread == 0)
+        copy_weights(stages, map, args, rows.expert, tile.column, slice);
+      copy_rows(stages, args, gather, weight_scales, slice, thread);
     }
   });
 }
 
-/// Sums of 64 columns and all rows over the tile's groups, by one warpgroup.
+/// The operands of the warpgroup's products in a stage, which it has waited for.
 template <class C>
-__device__ void consume(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
-  constexpr int kTokens = C::kTokens;
-  const int warpgroup = threadIdx.x / 128;
+struct Operands {
+  uint32_t weights, rows;
+  __device__ explicit Operands(const Stages<C>& stages)
+      : weights(operand(shared_address(stages.weights() + threadIdx.x / 128 * 64 * kSliceBytes))),
+        rows(operand(shared_address(stages.rows()))) {}
+};
+
+/// Sums of 64 columns and all rows over the tile's slices, by one warpgroup. Of fp8: in fp32
+/// registers, times the slice's scale factors.
+template <class C>
+__device__ void sum_scaled(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
   for (float& sum : sums) sum = 0;
-  for (int i = 0; i < tile.groups; ++i, stages.advance()) {
+  for (int i = 0; i < tile.slices; ++i, stages.advance()) {
     wait_barrier(stages.full(), stages.phase);
     fence_for_products();
-    const uint32_t a = operand(shared_address(stages.weights() + warpgroup * 64 * kMoeGroup));
-    const uint32_t b = operand(shared_address(stages.rows()));
-    float acc[kTokens / 2];
+    const Operands<C> at(stages);
+    float acc[C::kTokens / 2];
     const float weight_scale = *stages.weight_scale();
-    start_group<kTokens>(acc, a, b);
+    start_group<C::kTokens>(acc, at.weights, at.rows);
     wait_products();
-    add_scaled<kTokens>(sums, acc, stages.row_scales(), weight_scale);
+    add_scaled<C::kTokens>(sums, acc, stages.row_scales(), weight_scale);
     arrive_warp(stages.empty());
   }
+}
+
+/// Of bf16: in the tensor cores' accumulators. A stage is left once its products are done, while
+/// those of the next one are under way.
+template <class C>
+__device__ void sum_plain(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
+  uint64_t* left = nullptr;
+  for (int i = 0; i < tile.slices; ++i, stages.advance()) {
+    wait_barrier(stages.full(), stages.phase);
+    fence_for_products();
+    const Operands<C> at(stages);
+    start_group<C::kTokens, C::kDtype>(sums, at.weights, at.rows, i > 0);
+    if (i > 0) {
+      wait_products<1>();
+      arrive_warp(left);
+    }
+    left = stages.empty();
+  }
+  wait_products();
+  arrive_warp(left);
 }
 
 /// Multiplies what comes, and sends the sums away.
@@ -160,7 +193,11 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, Stages<C
     const int next = index + tiles.step;
     output.begin(tile, next < tiles.end ? tiles[next].block : -1);
     float sums[C::kTokens / 2];
-    consume<C>(tile, stages, sums);
+    if constexpr (C::kScaled) {
+      sum_scaled<C>(tile, stages, sums);
+    } else {
+      sum_plain<C>(tile, stages, sums);
+    }
     output.write(tile, sums);
   }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fp8 grouped GEMMs with the operands swapped: 128 or 64 rows of an expert's weights are the M
-// of wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and
-// every weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous
+// The grouped GEMMs with the operands swapped: 128 or 64 rows of an expert's weights are the M of
+// wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and every
+// weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous
 // copies into the same swizzle; warps copy, warpgroups multiply, a ring of stages is between them.
 // Blocks are persistent: copies for the next tile go on while the sums of this one are written.
-// After each group of 128 along K the sums go from the tensor cores' accumulators to fp32
-// registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more.
+// After each group of 128 along K of fp8 the sums go from the tensor cores' accumulators to fp32
+// registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more. Those
+// of bf16 stay in the accumulators.
 //
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
@@ -22,6 +23,16 @@
 //     Triton            13.6 42.3 92.0 102
 //   Qwen3-30B down      6.6 22.9 44.2 53.5
 //     Triton            8.7 26.1 51.5 58.1
+// gpt-oss-120b in bf16 (E 128, top-4, 2880 x 2880), one process, on two H200s, 2026-11-23, T = 1, 8,
+// 32, 128, 512, and below it a Triton kernel of the public one's structure, the best of one or two
+// tiles, and the weights at 4.2 TB/s:
+//   gate-up      34.5 208 587 964 995
+//     Triton     34.0 214 609 1000 1017
+//     weights    31.6 213 608 1003 1011
+//   down         18.7 108 300 494 511
+//     Triton     19.6 110 313 509 523
+//     weights    15.8 107 304 502 506
+// From T = 8 on nothing but the memory is left; at T = 1 the first tiles' way from it, and its end.
 // Without cuts R1 gate-up takes 19 us at T = 1. At T = 8 no cut is faster than whole tiles, though
 // they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256 for resident_rows.
 #include <algorithm>
@@ -39,26 +50,33 @@ namespace {
 
 using namespace cuda;
 
-/// Calls f with the configuration of a tile of swap_ab_tiles().
-template <class F>
+template <DType kDtype, class F>
 auto with_config(int block, const SwapAbTile& tile, F f) {
   return with_rows<16, 32, 64, 128>(block, [&]<int Tokens>() {
     if constexpr (Tokens > 32) {
-      return f(Config<Tokens, 128, false>());
+      return f(Config<kDtype, Tokens, 128, false>());
     } else {
       return with_rows<128, 64>(tile.columns, [&]<int Columns>() {
-        return tile.splits > 1 ? f(Config<Tokens, Columns, true>())
-                               : f(Config<Tokens, Columns, false>());
+        return tile.splits > 1 ? f(Config<kDtype, Tokens, Columns, true>())
+                               : f(Config<kDtype, Tokens, Columns, false>());
       });
     }
   });
 }
 
+/// Calls f with the configuration of a tile of swap_ab_tiles().
+template <class F>
+auto with_config(const MoeGemmShape& s, const SwapAbTile& tile, F f) {
+  return s.scaled() ? with_config<DType::e4m3>(s.block, tile, f)
+                    : with_config<DType::bf16>(s.block, tile, f);
+}
+
 /// Clusters that an idle GPU holds at once.
-int resident(int block, const SwapAbTile& tile, const DeviceFacts& device) {
-  const int blocks = device.processors * blocks_per_sm(block);
+int resident(const MoeGemmShape& s, const SwapAbTile& tile, const DeviceFacts& device) {
+  const int blocks =
+      device.processors * blocks_per_sm(s.dtype, s.block, tile.columns, tile.splits > 1);
   if (tile.splits == 1 || device.backend != Backend::cuda) return blocks / tile.splits;
-  return with_config(block, tile, [&]<class C>(C) {
+  return with_config(s, tile, [&]<class C>(C) {
     return resident_clusters(swap_ab_kernel<C>, tile.splits, C::kThreads, C::kSharedBytes, device);
   });
 }
@@ -66,9 +84,8 @@ int resident(int block, const SwapAbTile& tile, const DeviceFacts& device) {
 SwapAbTile tile_for(const MoeGemmShape& s, bool split, const DeviceFacts& device) {
   std::vector<SwapAbTile> tiles = swap_ab_tiles(s);
   if (!split) std::erase_if(tiles, [](auto& t) { return t.splits > 1 || t.columns < 128; });
-  return choose_swap_ab_tile(s, tiles, device.processors, [&](const SwapAbTile& tile) {
-    return resident(s.block, tile, device);
-  });
+  return choose_swap_ab_tile(s, tiles, device.processors,
+                             [&](const SwapAbTile& tile) { return resident(s, tile, device); });
 }
 
 template <class P, bool Split>
@@ -78,11 +95,12 @@ void launch(P& problem, const Launch& where) {
 }
 
 std::string unsupported(const MoeGemmShape& s, bool split) {
-  constexpr int kFewestGroups = 4;
-  if (!s.scaled()) return "multiplies fp8 only";
-  if (s.k % kMoeGroup != 0) return fmt::format("K = {} is not a multiple of {}", s.k, kMoeGroup);
-  if (split && s.k_groups() < kFewestGroups) {
-    return fmt::format("K = {} is too short to be cut: below {}", s.k, kFewestGroups * kMoeGroup);
+  constexpr int kFewestSlices = 4;
+  const int multiple = s.scaled() ? kMoeGroup : 8;  // of 16 bytes, for the copy engine
+  if (s.k % multiple != 0) return fmt::format("K = {} is not a multiple of {}", s.k, multiple);
+  if (split && s.k_slices() < kFewestSlices) {
+    return fmt::format("K = {} is too short to be cut: below {}", s.k,
+                       kFewestSlices * kSliceBytes / static_cast<int>(size_of(s.dtype)));
   }
   return tiles::tile_unsupported(s);
 }
@@ -148,8 +166,8 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
   const MoeGemmShape& s = args.shape;
   const auto row_blocks = static_cast<int>(s.capacity() / s.block);
   const int64_t tiles = int64_t{row_blocks} * ((s.n + tile.columns - 1) / tile.columns);
-  const int64_t clusters = std::clamp<int64_t>(resident(s.block, tile, where.device), 1, tiles);
-  with_config(s.block, tile, [&]<class C>(C) {
+  const int64_t clusters = std::clamp<int64_t>(resident(s, tile, where.device), 1, tiles);
+  with_config(s, tile, [&]<class C>(C) {
     ClusterLaunch launch(swap_ab_kernel<C>, static_cast<int>(clusters), tile.splits, C::kThreads,
                          C::kSharedBytes, where.stream);
     // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a

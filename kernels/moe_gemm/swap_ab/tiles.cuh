@@ -10,18 +10,23 @@ namespace moegate::moe_gemm::swap_ab {
 
 using namespace cuda;
 
-/// Thread blocks that share an SM.
-constexpr int blocks_per_sm(int tokens) {
+/// Thread blocks that share an SM. Narrow tiles of bf16: three, so that all of one token's are there
+/// at once.
+constexpr int blocks_per_sm(DType dtype, int tokens, int columns, bool split) {
+  if (dtype == DType::bf16 && tokens <= 32 && columns == 64 && !split) return 3;
   return tokens == 128 ? 1 : 2;
 }
 
 /// What a kernel is compiled for. Shared memory holds as many stages as fit.
-template <int Tokens, int Columns, bool Split>
+template <DType kType, int Tokens, int Columns, bool Split>
 struct Config {
+  static constexpr DType kDtype = kType;
+  static constexpr bool kScaled = kDtype == DType::e4m3;
+  static constexpr int kElementBytes = size_of(kDtype);
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of the output in a tile: rows of weights
   static constexpr bool kSplit = Split;     // K over the blocks of a cluster
-  static constexpr int kBlocksPerSm = blocks_per_sm(Tokens);
+  static constexpr int kBlocksPerSm = blocks_per_sm(kDtype, Tokens, Columns, Split);
   // Few rows: sums leave by warps, not by way of shared memory, and weights have a warp of their
   // own to copy them, so that they need not wait for the rows' addresses.
   static constexpr bool kFewRows = Tokens <= 32;
@@ -31,9 +36,10 @@ struct Config {
   static constexpr int kThreads = kConsumers + kRowThreads + (kFewRows ? 32 : 0);
   static constexpr int kRowsPerThread = Tokens * 8 / kRowThreads;  // 16 bytes of each
 
-  static constexpr int kTileBytes = Columns * kMoeGroup;
-  static constexpr int kStageBytes = kTileBytes + Tokens * kMoeGroup;
-  static constexpr int kScales = Tokens + 4;       // per stage: of the rows, of the weights, unused
+  static constexpr int kTileBytes = Columns * kSliceBytes;
+  static constexpr int kStageBytes = kTileBytes + Tokens * kSliceBytes;
+  // Per stage: of the rows, of the weights, unused.
+  static constexpr int kScales = kScaled ? Tokens + 4 : 0;
   static constexpr int kStagedRows = 32;           // of the output, at a time
   static constexpr int kPitch = Columns + 8;       // rows begin in different banks
   static constexpr int kInbox = Columns * Tokens;  // sums
@@ -82,9 +88,9 @@ __device__ uint64_t* arrived_barriers(uint8_t* shared) {
   return reinterpret_cast<uint64_t*>(shared + C::kBarriersAt) + 2 * C::kStages;
 }
 
-/// What a block computes: some columns of a block of rows, over some groups of K.
+/// What a block computes: some columns of a block of rows, over some slices of K.
 struct Tile {
-  int block, column, first_group, groups;
+  int block, column, first_slice, slices;
 };
 
 /// How a launch cuts its product.
@@ -99,16 +105,16 @@ struct Cut {
 /// expert then find its weights in L2 (DeepSeek-R1 gate-up, 2048 tokens: 374 us in place of 425).
 template <class C>
 struct Tiles {
-  static constexpr int kShortGroups = 8;
+  static constexpr int kShortSlices = 8;
   int begin, end, step;
   int columns;  // tiles per block of rows
-  int first_group, groups;
+  int first_slice, slices;
 
   __device__ Tiles(const MoeGemmShape& shape, const Cut& cut, int row_blocks)
       : columns((shape.n + C::kColumns - 1) / C::kColumns) {
     const int all = row_blocks * columns;
     const int runs = __clusterGridDimInClusters().x, run = __clusterIdx().x;
-    if (shape.k_groups() <= kShortGroups) {
+    if (slices_of<C::kDtype>(shape) <= kShortSlices) {
       const int each = static_cast<unsigned>(all) / runs, longer = all - each * runs;
       begin = run * each + min(run, longer);
       end = begin + each + (run < longer);
@@ -119,12 +125,12 @@ struct Tiles {
       step = runs;
     }
     const int rank = __clusterRelativeBlockRank();
-    first_group = rank * shape.k_groups() >> cut.log_splits;
-    groups = ((rank + 1) * shape.k_groups() >> cut.log_splits) - first_group;
+    first_slice = rank * slices_of<C::kDtype>(shape) >> cut.log_splits;
+    slices = ((rank + 1) * slices_of<C::kDtype>(shape) >> cut.log_splits) - first_slice;
   }
   __device__ Tile operator[](int index) const {
     const int block = static_cast<unsigned>(index) / columns;
-    return {block, (index - block * columns) * C::kColumns, first_group, groups};
+    return {block, (index - block * columns) * C::kColumns, first_slice, slices};
   }
 };
 

@@ -222,7 +222,7 @@ int usual_block(std::span<const double> rows_of_experts) {
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  const bool resident = shape.down && shape.k_groups() <= 4 && shape.block <= 64;
+  const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 && shape.block <= 64;
   const char* usual = resident ? "resident_rows" : shape.block < 64 ? "swap_ab" : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);
   return choice.kernel ? choice : usual_tile("gather", shape, device);

@@ -220,7 +220,7 @@ TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
   EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
-  EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"gather", 64, {}}));
+  EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"wide_tiles", 64, {}}));
 }
 
 }  // namespace

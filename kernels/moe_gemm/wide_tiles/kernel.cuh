@@ -3,110 +3,155 @@
 // write their sums.
 #pragma once
 
-#include "kernels/moe_gemm/wide_tiles/product.cuh"
+#include "kernels/moe_gemm/wide_tiles/product_bf16.cuh"
+#include "kernels/moe_gemm/wide_tiles/product_fp8.cuh"
 
 namespace moegate::moe_gemm::wide_tiles {
 
+/// Starts the copies of a stage's weights in a cluster, by one thread: of this block's share to all
+/// blocks where these are shared, else of all weights.
+template <class C>
+__device__ void copy_shares(uint8_t* stage, const CUtensorMap* map, int column, int row,
+                            bool shared, uint64_t* full) {
+  constexpr int kRows = C::kColumns / C::kCluster;  // of a share
+  const int rank = cluster_rank();
+  const auto to_blocks = static_cast<uint16_t>(shared ? (1 << C::kCluster) - 1 : 1 << rank);
+  for (int share = 0; share < C::kCluster; ++share) {
+    if (shared && share != rank) continue;
+    copy_tile(shared_address(stage) + share * kRows * kSliceBytes, map, column, row + share * kRows,
+              shared_address(full), evict_normal(), to_blocks);
+  }
+}
+
 /// Fills stages with weights, gathered rows and their scale factors.
-template <int Tokens>
-__device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const Tiles& tiles,
-                        Shared<Tokens>& shared) {
-  using C = Config<Tokens>;
+template <class C>
+__device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const Tiles<C>& tiles,
+                        Shared<C>& shared) {
   const int thread = threadIdx.x - kConsumers, piece = thread % 8;
+  const int row_bytes = args.shape.k * C::kElementBytes;
   const auto* x = static_cast<const uint8_t*>(args.x);
   Ring ring{C::kStages};
-  for (int index = blockIdx.x; index < tiles.all; index += gridDim.x) {
+  for (int index = tiles.first(); tiles.has(args, index); index += tiles.step()) {
     const Tile tile = tiles.get(args, index);
     // Rows of x in pieces of 16 bytes, which takes 32 bits; padding has none.
     constexpr uint32_t kNone = ~0u;
     const auto row_of = [&](int row, int pieces) {
-      const int id = __ldg(args.sorted_token_ids + tile.block * Tokens + row);
+      if (!tile.exists) return kNone;
+      const int id = __ldg(args.sorted_token_ids + tile.block * C::kTokens + row);
       return id < args.shape.rows() ? static_cast<uint32_t>(args.shape.source(id)) * pieces : kNone;
     };
     uint32_t rows[C::kRowsPerThread];
 #pragma unroll
     for (int i = 0; i < C::kRowsPerThread; ++i)
-      rows[i] = row_of(thread / 8 + i * 16, args.shape.k / 16);
-    const uint32_t scales_of = thread < Tokens ? row_of(thread, args.shape.k_groups()) : kNone;
+      rows[i] = row_of(thread / 8 + i * 16, row_bytes / 16);
+    const uint32_t scales_of =
+        C::kScaled && thread < C::kTokens ? row_of(thread, args.shape.k_groups()) : kNone;
     const int weight_row = tile.expert * args.shape.n + tile.column;
-    for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
+    for (int slice = 0; slice < slices_of<C::kDtype>(args.shape); ++slice, ring.advance()) {
       uint8_t* stage = shared.stages[ring.stage];
       uint64_t* full = &shared.full[ring.stage];
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
       if (thread == 0) {
-        arrive_expecting(full, kWeightBytes);
-        copy_tile(shared_address(stage), map, g * kMoeGroup, weight_row, full);
+        arrive_expecting(full, C::kWeightBytes);
+        if constexpr (C::kCluster == 1) {
+          copy_tile(shared_address(stage), map, slice * kSliceBytes, weight_row, full);
+        } else {
+          copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
+        }
       }
-      const uint32_t to = shared_address(stage + kWeightBytes) + thread / 8 * kMoeGroup +
+      const uint32_t to = shared_address(stage + C::kWeightBytes) + thread / 8 * kSliceBytes +
                           (piece ^ thread / 8 % 8) * 16;
-      const uint8_t* from = x + g * kMoeGroup + piece * 16;
+      const uint8_t* from = x + slice * kSliceBytes + piece * 16;
+      // The last slice of fp8 is whole.
+      const bool inside = C::kScaled || slice * kSliceBytes + piece * 16 < row_bytes;
 #pragma unroll
       for (int i = 0; i < C::kRowsPerThread; ++i) {
-        const bool there = rows[i] != kNone;
-        copy_async<16>(to + i * 16 * kMoeGroup, from + uint64_t{there ? rows[i] : 0} * 16, there);
+        const bool there = rows[i] != kNone && inside;
+        copy_async<16>(to + i * 16 * kSliceBytes, from + uint64_t{there ? rows[i] : 0} * 16, there);
       }
-      if (thread < Tokens) {
+      if (C::kScaled && thread < C::kTokens) {
         const bool there = scales_of != kNone;
         copy_async<4>(shared_address(&shared.row_scales[ring.stage][thread]),
-                      args.x_scales + g + (there ? scales_of : 0), there);
+                      args.x_scales + slice + (there ? scales_of : 0), there);
       }
       arrive_after_copies(full);
     }
   }
+  if constexpr (C::kCluster > 1) {
+    // Nobody ends before the others' arrivals are there.
+    for (int i = 0; i < C::kStages; ++i, ring.advance())
+      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+  }
+}
+
+/// For a warpgroup whose rows are all padding.
+template <class C>
+__device__ void pass_tile(int slices, Shared<C>& memory, Ring& ring) {
+  for (int slice = 0; slice < slices; ++slice, ring.advance()) {
+    if constexpr (C::kScaled) pass_turns<C>();
+    wait_barrier(&memory.full[ring.stage], ring.phase);
+    leave_stage<C>(&memory.empty[ring.stage]);
+  }
 }
 
 /// Multiplies what comes, and writes the sums.
-template <int Tokens, fp8::Output kOutput>
-__device__ void consume(const MoeGemmArgs& args, const Tiles& tiles, Shared<Tokens>& memory) {
-  constexpr int kProducts = Part<Tokens>::kProducts;
-  if (blockIdx.x >= tiles.all) return;
-  const Part<Tokens> part;
-  const int groups = args.shape.k_groups();
+template <class C, fp8::Output kOutput>
+__device__ void consume(const MoeGemmArgs& args, const Tiles<C>& tiles, Shared<C>& memory) {
+  if (!tiles.has(args, tiles.first())) return;
+  const Part<C> part;
+  const int slices = slices_of<C::kDtype>(args.shape);
   uint32_t shared = shared_address(&memory);
   asm volatile("" : "+r"(shared));  // kept, where the compiler would compute it every time
-  Ring ring{Config<Tokens>::kStages};
-  if (threadIdx.x / 128 == 1) pass_turn(1);
-  Job<Tokens> next(args, tiles, blockIdx.x, part);
-  for (int index = blockIdx.x; index < tiles.all; index += gridDim.x) {
-    Job<Tokens> job = next;
-    float sums[kProducts][kProductColumns / 2] = {};
-    if (job.has_rows) {
-      multiply_tile<Tokens>(groups, job, part, memory, shared, ring, sums);
+  Ring ring{C::kStages};
+  if (C::kScaled && threadIdx.x / 128 == 1) pass_turn(1);
+  Job<C> next(args, tiles, tiles.first(), part);
+  for (int index = tiles.first(); tiles.has(args, index); index += tiles.step()) {
+    Job<C> job = next;
+    Sums<C> sums = {};
+    if (!job.has_rows) {
+      pass_tile<C>(slices, memory, ring);
+    } else if constexpr (C::kScaled) {
+      multiply_scaled<C>(slices, job, part, memory, shared, ring, sums);
     } else {
-      pass_tile<Tokens>(groups, memory, ring);
+      multiply_plain<C>(slices, part, memory, shared, ring, sums);
     }
-    if (index + gridDim.x < tiles.all) next = Job<Tokens>(args, tiles, index + gridDim.x, part);
+    if (tiles.has(args, index + tiles.step()))
+      next = Job<C>(args, tiles, index + tiles.step(), part);
     if (!job.has_rows) continue;
     const float weight =
         args.routing_weights && job.id < args.shape.rows() ? args.routing_weights[job.id] : 1;
 #pragma unroll
-    for (int p = 0; p < kProducts; ++p) {
-      fp8::write_rows<kOutput>(args, job.tile.column + (part.first_product + p) * kProductColumns,
+    for (int p = 0; p < C::kProducts; ++p) {
+      fp8::write_rows<kOutput>(args,
+                               job.tile.column + (part.first_product + p) * C::kProductColumns,
                                job.id, weight, sums[p], memory.staged[threadIdx.x / 32]);
     }
   }
 }
 
-template <int Tokens, fp8::Output kOutput>
+template <class C, fp8::Output kOutput>
 __global__ void __launch_bounds__(kThreads, 1)
     wide_tiles_kernel(const __grid_constant__ CUtensorMap map,
                       const __grid_constant__ MoeGemmArgs args) {
-  using C = Config<Tokens>;
   extern __shared__ uint8_t raw[];
-  auto& shared = aligned_shared<Shared<Tokens>>(raw);
+  auto& shared = aligned_shared<Shared<C>>(raw);
   if (threadIdx.x < C::kStages) {
     init_barrier(&shared.full[threadIdx.x], kProducers + 1);
-    init_barrier(&shared.empty[threadIdx.x], kConsumers / 32);
+    init_barrier(&shared.empty[threadIdx.x], C::kCluster * kConsumers / 32);
   }
   fence_barrier_init();
+  if constexpr (C::kCluster > 1) {
+    cluster_arrive();  // after which others write here
+    cluster_wait();
+  }
   __syncthreads();
-  const Tiles tiles(args);
+  const Tiles<C> tiles(args);
   if (threadIdx.x >= kConsumers) {
-    leave_registers<kProducerRegisters>();
-    produce<Tokens>(&map, args, tiles, shared);
+    leave_registers<C::kProducerRegisters>();
+    produce<C>(&map, args, tiles, shared);
   } else {
-    take_registers<kConsumerRegisters>();
-    consume<Tokens, kOutput>(args, tiles, shared);
+    take_registers<C::kConsumerRegisters>();
+    consume<C, kOutput>(args, tiles, shared);
   }
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cases the CUDA variants take and by which path, wherever they are built.
+#include <gtest/gtest.h>
+
+#include "kernels/moe_gemm/moe_gemm_testing.h"
+
+namespace moegate::moe_gemm {
+namespace {
+
+/// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
+template <class P>
+std::string refusal(const std::string& variant, const Params& params, int k, int n) {
+  const Case c = product_case<P>(params, k, n);
+  return find_variant(c.op, Backend::cuda, variant).unsupported(c, DeviceFacts{});
+}
+
+TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params few = {{"tokens", "4"}};
+  EXPECT_EQ(refusal<MoeDown>("swap_ab", few, 128, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("swap_ab_split_k", few, 512, 264), "");
+  EXPECT_NE(refusal<MoeDown>("swap_ab_split_k", few, 384, 264).find("K = 384"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("swap_ab_split_k", few, 256, 264).find("below 512"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("swap_ab", {{"block", "48"}}, 256, 264).find("block = 48"),
+            std::string::npos);
+  const Params bf16 = {{"tokens", "4"}, {"dtype", "bf16"}};
+  EXPECT_EQ(refusal<MoeDown>("swap_ab", bf16, 264, 8), "");
+  EXPECT_EQ(refusal<MoeDown>("swap_ab_split_k", bf16, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("swap_ab_split_k", bf16, 192, 264).find("below 256"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("swap_ab", bf16, 260, 264).find("multiple of 8"), std::string::npos);
+}
+
+TEST(WideTilesEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const char* dtype : {"fp8", "bf16"}) {
+    const Params many = {{"tokens", "400"}, {"block", "64"}, {"dtype", dtype}};
+    EXPECT_EQ(refusal<MoeDown>("wide_tiles", many, 256, 264), "") << dtype;
+    EXPECT_NE(refusal<MoeDown>("wide_tiles", {{"block", "32"}, {"dtype", dtype}}, 256, 264)
+                  .find("block = 32"),
+              std::string::npos);
+  }
+  const Params bf16 = {{"tokens", "400"}, {"block", "64"}, {"dtype", "bf16"}};
+  EXPECT_NE(refusal<MoeGateUp>("wide_tiles", bf16, 260, 264).find("K = 260"), std::string::npos);
+}
+
+// 8 experts, each with as many rows as a block has, and one more.
+TEST(WideTilesPath, PairsBlocksOfBf16WhereExpertsHaveTwo) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const auto path = [](const char* dtype, const char* tokens, const char* block) {
+    const Params params = {
+        {"tokens", tokens}, {"experts", "8"}, {"topk", "1"}, {"block", block}, {"dtype", dtype}};
+    const Case c = product_case<MoeDown>(params, 256, 264);
+    return find_variant(c.op, Backend::cuda, "wide_tiles").path(c, DeviceFacts{});
+  };
+  EXPECT_EQ(path("bf16", "1025", "128"), "pairs of blocks");
+  EXPECT_EQ(path("bf16", "1024", "128"), "");
+  EXPECT_EQ(path("bf16", "1025", "64"), "");
+  EXPECT_EQ(path("fp8", "1025", "128"), "");
+}
+
+TEST(GatherEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params few = {{"tokens", "4"}}, bf16 = {{"tokens", "4"}, {"dtype", "bf16"}};
+  EXPECT_EQ(refusal<MoeGateUp>("gather", few, 256, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("gather", bf16, 264, 8), "");
+  EXPECT_EQ(refusal<MoeDown>("scalar_b_scale", few, 256, 264), "");
+  EXPECT_EQ(refusal<MoeGateUp>("split_k8", few, 128, 264), "");
+  EXPECT_NE(refusal<MoeGateUp>("gather", {{"block", "48"}}, 256, 264).find("block = 48"),
+            std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("gather", few, 256, 260).find("N = 260"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("gather", bf16, 260, 264).find("K = 260"), std::string::npos);
+  EXPECT_NE(refusal<MoeGateUp>("scalar_b_scale", bf16, 256, 264).find("bf16"), std::string::npos);
+  EXPECT_EQ(refusal<MoeGateUp>("sorted_rows", bf16, 256, 264), "");
+  EXPECT_EQ(refusal<MoeDown>("tma_down", few, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("tma_down", bf16, 256, 264).find("fp8 only"), std::string::npos);
+  EXPECT_NE(refusal<MoeDown>("tma_down", few, 256, 260).find("N = 260"), std::string::npos);
+  const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
+  EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
+  EXPECT_NE(refusal<MoeGateUp>("split_k2", many, 256, 512).find("tiles exceed 65535"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegate::moe_gemm
