@@ -68,7 +68,8 @@ TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
     for (const Case& c :
          {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
       Bench bench(*device_, c);
-      for (const char* name : {"resident_rows", "wide_tiles"}) {
+      for (const char* name :
+           {"resident_rows", "wide_tiles", "tile/prefill/cluster=1", "tile/prefill/cluster=2"}) {
         const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
         EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
             << c.key() << " " << name << ": " << result.why;
@@ -186,6 +187,25 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
   }
 }
 
+// 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
+// copies and writes changes no bits, nor does the order of x. Rows of an expert: in one half of a
+// block, in both; an odd number of blocks; one group of K and more than stages; columns that no
+// tile fills, and three tiles.
+TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
+  for (const char* tokens : {"40", "300"}) {
+    const Params params = {{"tokens", tokens}, {"block", "128"}};
+    for (const int k : {128, 1152}) {
+      for (const int n : {136, 768}) {
+        for (const char* cluster : {"tile/prefill/cluster=1", "tile/prefill/cluster=2"}) {
+          expect_same_bits<MoeGateUp>("wide_tiles", cluster, params, k, n);
+          expect_same_bits<MoeDown>("wide_tiles", cluster, params, k, n);
+        }
+        expect_same_bits<MoeDown>("wide_tiles", "prefill_sorted", params, k, n);
+      }
+    }
+  }
+}
+
 /// Why a variant refuses a case; needs no GPU, only a program built with CUDA.
 template <class P>
 std::string refusal(const std::string& variant, const Params& params, int k, int n) {
@@ -204,6 +224,22 @@ TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
   EXPECT_NE(refusal<MoeGateUp>("swap_ab_split_k", few, 256, 264).find("below 512"),
             std::string::npos);
   EXPECT_NE(refusal<MoeGateUp>("swap_ab", {{"block", "48"}}, 256, 264).find("block = 48"),
+            std::string::npos);
+}
+
+TEST(PrefillEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params large = {{"block", "128"}}, small = {{"block", "64"}};
+  for (const char* variant : {"prefill", "prefill_sorted"}) {
+    EXPECT_EQ(refusal<MoeDown>(variant, large, 128, 264), "");
+    EXPECT_NE(refusal<MoeDown>(variant, small, 128, 264).find("block = 64 is not 128"),
+              std::string::npos);
+    EXPECT_NE(refusal<MoeDown>(variant, large, 128, 260).find("N = 260"), std::string::npos);
+  }
+  EXPECT_NE(refusal<MoeGateUp>("prefill", {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)
+                .find("fp8 only"),
             std::string::npos);
 }
 
