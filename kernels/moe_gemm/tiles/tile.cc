@@ -141,7 +141,8 @@ constexpr const char* kTunedBlock = "tuned";
 
 int usual_block(const MoeGemmShape& s) {
   const double rows = static_cast<double>(s.rows()) / s.experts;
-  return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 128 ? 64 : 128;
+  if (rows <= 32) return rows <= 16 ? 16 : 32;
+  return !s.scaled() && rows <= 128 ? 64 : 128;
 }
 
 }  // namespace
@@ -200,7 +201,12 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
+  // What prefill gains it gains beside the products. With a long K those are nearly all, and its
+  // gathering is no better than wide_tiles'; with few columns of tiles it shares weights.
+  constexpr int kLongGroups = 32, kFewColumns = 512;
+  const bool prefill = shape.down || shape.k_groups() < kLongGroups || shape.n <= kFewColumns;
   const char* usual = shape.block < 64                      ? "swap_ab"
+                      : shape.block > 64                    ? (prefill ? "prefill" : "wide_tiles")
                       : shape.down && shape.k_groups() <= 2 ? "resident_rows"
                                                             : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);

@@ -109,7 +109,7 @@ struct TileChoice {
 
 /// For a shape whose block is free (shape.block is not read): that of the nearest token count in
 /// the shape's file, else default_tile() with a block by rows per expert: 16 up to 16 rows, 32 up
-/// to 32, 64 up to 128, then 128. Throws Error(usage) for a bad file.
+/// to 32, then 128; in bf16 64 up to 128. Throws Error(usage) for a bad file.
 TileChoice best_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 /// For a shape with its block: best_tile() where that has the same block, none where the file says
 /// another, else default_tile(). Throws Error(usage) for a bad file.
@@ -117,8 +117,10 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
 /// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);
-/// Without a file: swap_ab, cut by its own rule, for blocks below 64; else resident_rows for down
-/// where K is at most 256, wide_tiles for all others; gather where that does not take the shape.
+/// Without a file: swap_ab, cut by its own rule, for blocks below 64; for blocks of 128 prefill,
+/// but wide_tiles for a gate_up of more than 512 columns and a K of 4096 or more; of 64
+/// resident_rows for down where K is at most 256, else wide_tiles; gather where that does not take
+/// the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()

@@ -77,14 +77,16 @@ TEST_F(TileTest, AnOperatorThatTheFileLacksGetsTheDefault) {
 }
 
 TEST_F(TileTest, TheDefaultBlockIsByRowsPerExpert) {
-  const auto block = [&](int tokens) {  // 3 rows each over 8 experts
-    return best({{"tokens", std::to_string(tokens)}}).config.block;
+  const auto block = [&](int tokens, const char* dtype = "fp8") {  // 3 rows each over 8 experts
+    return best({{"tokens", std::to_string(tokens)}, {"dtype", dtype}}).config.block;
   };
   EXPECT_EQ(block(1), 16);
   EXPECT_EQ(block(42), 16);
   EXPECT_EQ(block(43), 32);
-  EXPECT_EQ(block(86), 64);
-  EXPECT_EQ(block(342), 128);
+  EXPECT_EQ(block(85), 32);
+  EXPECT_EQ(block(86), 128);
+  EXPECT_EQ(block(86, "bf16"), 64);
+  EXPECT_EQ(block(342, "bf16"), 128);
 }
 
 TEST_F(TileTest, BlockTunedBecomesTheFilesBlock) {
@@ -182,6 +184,13 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
             std::string::npos);
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = resident_rows\nblock = 16\n"), "");
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = wide_tiles\nblock = 64\n"), "");
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 128\ncluster = 2\n"), "");
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 64\ncluster = 1\n")
+                .find("block = 64 is not 128"),
+            std::string::npos);
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 128\ncluster = 4\n")
+                .find("cluster=4 is not compiled"),
+            std::string::npos);
 }
 
 /// On the GPU at hand, without files.
@@ -203,7 +212,8 @@ class CudaTileDefaults : public check::CudaVariants {
 TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
-  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
+  EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"swap_ab", 32, {{"columns", 128}, {"splits", 1}}}));
+  EXPECT_EQ(choice("1056", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
   EXPECT_EQ(choice("4096", "bf16"), (TileConfig{"gather", 64, {}}));
 }
 
