@@ -12,9 +12,24 @@
 namespace moegate::fused_moe {
 namespace {
 
-bool rows_stay_resident(const moe_gemm::MoeGemmShape& down) {
-  return down.k_groups() <= 2 || !moe_gemm::fp8::wide_tiles_unsupported(down).empty();
-}
+/// The kernel of the down product: prefill where blocks are large enough for it, else the rows
+/// stay in shared memory where K is short or wide_tiles does not take so small a block.
+struct Down {
+  void (*launch)(const moe_gemm::MoeGemmArgs&, const Launch&);
+  std::string why;  // it cannot run; empty when it can
+
+  explicit Down(const moe_gemm::MoeGemmShape& shape) {
+    namespace fp8 = moe_gemm::fp8;
+    if (fp8::prefill_unsupported(shape).empty()) {
+      launch = fp8::launch_prefill_token_sums;
+    } else if (shape.k_groups() <= 2 || !fp8::wide_tiles_unsupported(shape).empty()) {
+      launch = fp8::launch_resident_token_sums;
+      why = fp8::resident_rows_unsupported(shape);
+    } else {
+      launch = fp8::launch_wide_token_sums;
+    }
+  }
+};
 
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
@@ -24,17 +39,13 @@ void launch(FusedMoe& problem, const Launch& where) {
                                 where.stream);
   moe_gemm::MoeGemmArgs down = fused_moe::down(args, buffers);
   down.out = args.out;
-  rows_stay_resident(down.shape) ? moe_gemm::fp8::launch_resident_token_sums(down, where)
-                                 : moe_gemm::fp8::launch_wide_token_sums(down, where);
+  Down(down.shape).launch(down, where);
 }
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  const moe_gemm::MoeGemmShape down = shape.down();
   std::string why = tuned_unsupported(shape.gate_up(), device);
-  if (why.empty())
-    why = rows_stay_resident(down) ? moe_gemm::fp8::resident_rows_unsupported(down)
-                                   : moe_gemm::fp8::wide_tiles_unsupported(down);
+  if (why.empty()) why = Down(shape.down()).why;
   return why.empty() ? moe_align::redundant_count_unsupported(shape.rows()) : why;
 }
 

@@ -66,6 +66,22 @@ TEST(WideTilesPath, PairsBlocksOfBf16WhereExpertsHaveTwo) {
   EXPECT_EQ(path("fp8", "1025", "128"), "");
 }
 
+TEST(PrefillEligibility, NamesWhatDoesNotFit) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  const Params large = {{"block", "128"}}, small = {{"block", "64"}};
+  for (const char* variant : {"prefill", "prefill_sorted"}) {
+    EXPECT_EQ(refusal<MoeDown>(variant, large, 128, 264), "");
+    EXPECT_NE(refusal<MoeDown>(variant, small, 128, 264).find("block = 64 is not 128"),
+              std::string::npos);
+    EXPECT_NE(refusal<MoeDown>(variant, large, 128, 260).find("N = 260"), std::string::npos);
+  }
+  EXPECT_NE(refusal<MoeGateUp>("prefill", {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)
+                .find("fp8 only"),
+            std::string::npos);
+}
+
 TEST(GatherEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";

@@ -60,7 +60,8 @@ TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
       for (const Case& c :
            {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
         Bench bench(*device_, c);
-        for (const char* name : {"resident_rows", "wide_tiles", "swap_ab"}) {
+        for (const char* name : {"resident_rows", "wide_tiles", "swap_ab", "tile/prefill/cluster=1",
+                                 "tile/prefill/cluster=2"}) {
           const Result result = bench.verify(find_variant(c.op, Backend::cuda, name));
           EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
               << c.key() << " " << name << ": " << result.why;
@@ -203,6 +204,25 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
     }
     const Params bf16 = {{"block", block}, {"dtype", "bf16"}};
     expect_same_bits<MoeGateUp>("gather", "sorted_rows", bf16, 200, 264);
+  }
+}
+
+// 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
+// copies and writes changes no bits, nor does the order of x. Rows of an expert: in one half of a
+// block, in both; an odd number of blocks; one group of K and more than stages; columns that no
+// tile fills, and three tiles.
+TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
+  for (const char* tokens : {"40", "300"}) {
+    const Params params = {{"tokens", tokens}, {"block", "128"}};
+    for (const int k : {128, 1152}) {
+      for (const int n : {136, 768}) {
+        for (const char* cluster : {"tile/prefill/cluster=1", "tile/prefill/cluster=2"}) {
+          expect_same_bits<MoeGateUp>("wide_tiles", cluster, params, k, n);
+          expect_same_bits<MoeDown>("wide_tiles", cluster, params, k, n);
+        }
+        expect_same_bits<MoeDown>("wide_tiles", "prefill_sorted", params, k, n);
+      }
+    }
   }
 }
 

@@ -18,4 +18,7 @@ std::string wide_tiles_unsupported(const MoeGemmShape& shape);
 void launch_resident_token_sums(const MoeGemmArgs& args, const Launch& where);
 std::string resident_rows_unsupported(const MoeGemmShape& shape);
 
+void launch_prefill_token_sums(const MoeGemmArgs& args, const Launch& where);
+std::string prefill_unsupported(const MoeGemmShape& shape);
+
 }  // namespace moegate::moe_gemm::fp8

@@ -223,7 +223,15 @@ int usual_block(std::span<const double> rows_of_experts) {
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 && shape.block <= 64;
-  const char* usual = resident ? "resident_rows" : shape.block < 64 ? "swap_ab" : "wide_tiles";
+  // What prefill gains it gains beside the products. With a long K those are nearly all, and its
+  // gathering is no better than wide_tiles'; with few columns of tiles it shares weights.
+  constexpr int kLongGroups = 32, kFewColumns = 512;
+  const bool prefill = shape.scaled() && shape.block > 64 &&
+                       (shape.down || shape.k_groups() < kLongGroups || shape.n <= kFewColumns);
+  const char* usual = resident           ? "resident_rows"
+                      : shape.block < 64 ? "swap_ab"
+                      : prefill          ? "prefill"
+                                         : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);
   return choice.kernel ? choice : usual_tile("gather", shape, device);
 }

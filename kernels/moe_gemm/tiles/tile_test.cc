@@ -198,6 +198,13 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
             std::string::npos);
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = resident_rows\nblock = 16\n"), "");
   EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = wide_tiles\nblock = 64\n"), "");
+  EXPECT_EQ(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 128\ncluster = 2\n"), "");
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 64\ncluster = 1\n")
+                .find("block = 64 is not 128"),
+            std::string::npos);
+  EXPECT_NE(cuda_fault("[moe_down.8]\nkernel = prefill\nblock = 128\ncluster = 4\n")
+                .find("cluster=4 is not compiled"),
+            std::string::npos);
 }
 
 /// On the GPU at hand, without files.
@@ -221,6 +228,7 @@ TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
   EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"wide_tiles", 64, {}}));
+  EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
 }
 
 }  // namespace

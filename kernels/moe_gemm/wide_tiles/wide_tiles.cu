@@ -14,11 +14,10 @@
 // kernel, tuned:
 //   R1 TP8 gate-up 268 673, Qwen3-30B gate-up 173 504, down 98 300
 //   Triton         306 816                    223 711      154 496
-// The products are QGMMA.64x128x32. R1 at T = 8192 is bound
-// by power: the clock falls to 1.47 GHz. A lone launch takes 546 us at 1.65 GHz: L2 at 80 % of its
-// peak, DRAM at 62 % (3.0 TB/s), a warpgroup a third of its time at the tensor cores. Sharing
-// weights between two blocks by TMA multicast, tried while this was developed, was slower (763
-// against 630 us): blocks of different experts then wait for each other, too.
+// The products are QGMMA.64x128x32. R1 gate-up at T = 8192 runs into the power limit: the clock falls
+// to 1.47 GHz. A lone launch takes 546 us at 1.65 GHz: L2 at 80 % of its peak, DRAM at 62 %
+// (3.0 TB/s), a warpgroup a third of its time at the tensor cores. A kernel with fewer cycles is
+// faster under the same limit: prefill, but for a long K with more than two columns of tiles.
 //
 // bf16: all columns in one product, sums in the accumulators, no turns. Where most experts have two
 // blocks of rows, clusters of two share the weights of such a pair by TMA multicast. gpt-oss-120b

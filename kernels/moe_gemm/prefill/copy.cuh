@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// How prefill's stages are filled. Whoever copies asks for what it must know of a tile while the
+// tile before is under way: a chain of two loads would else stand at the start of every tile.
+#pragma once
+
+#include "kernels/moe_gemm/prefill/plan.cuh"
+
+namespace moegate::moe_gemm::prefill {
+
+struct Maps {
+  CUtensorMap weights;  // in tiles of a block's share of 256 columns
+  CUtensorMap rows;     // sorted order: in tiles of 64 rows
+};
+
+constexpr uint32_t kNoRow = ~0u;
+
+/// Rows of x in token order, 16 bytes a time. Padding keeps what was there: a row of a product
+/// depends on no other row of x.
+template <int kCluster>
+__device__ void gather(const MoeGemmArgs& args, Shared& shared) {
+  using R = Roles<Order::tokens>;
+  constexpr int kAtOnce = R::kGatherers / 8, kEach = kTokens / kAtOnce;
+  const Tiles<kCluster> tiles(args);
+  const int thread = threadIdx.x - R::kMultipliers, piece = thread % 8, first_row = thread / 8;
+  const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
+  Ring ring{kStages};
+  for (int index = tiles.first; index < tiles.all; index += tiles.step) {
+    const Place place = tiles.get(index);
+    const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens + first_row;
+    uint32_t rows[kEach];  // in pieces of 16 bytes, which takes 32 bits
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int id = __ldg(ids + i * kAtOnce);  // in L1: read a tile ago (Asked)
+      rows[i] = id < args.shape.rows() && tiles.is_there(place)
+                    ? static_cast<uint32_t>(args.shape.source(id)) * (args.shape.k / 16)
+                    : kNoRow;
+    }
+    for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
+      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+      const uint32_t to = shared_address(shared.stages[ring.stage]) + kWeightBytes +
+                          first_row * kMoeGroup + (piece ^ first_row % 8) * 16;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        if (rows[i] == kNoRow) continue;
+        copy_async<16>(to + i * kAtOnce * kMoeGroup, x + uint64_t{rows[i]} * 16 + g * kMoeGroup,
+                       true);
+      }
+      arrive_after_copies(&shared.full[ring.stage]);
+    }
+  }
+}
+
+/// What a copier must know of a tile.
+template <int kCluster>
+struct Asked {
+  static constexpr int kEach = 2;  // rows
+  int ids[kEach];
+  int expert, neighbours_expert, second_half;  // the last: id of row 64
+
+  __device__ Asked(const MoeGemmArgs& args, const Tiles<kCluster>& tiles, int index, int thread) {
+    const int block = tiles.existing(tiles.get(index).block);
+    const int32_t* of_block = args.sorted_token_ids + block * kTokens;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) ids[i] = __ldg(of_block + thread + i * kHalfTokens);
+    second_half = __ldg(of_block + kHalfTokens);
+    expert = __ldg(args.expert_ids + block);
+    neighbours_expert = __ldg(args.expert_ids + tiles.existing(block ^ 1));
+  }
+};
+
+/// Scale factors of a tile, 4 bytes at a time; where they begin, in elements.
+template <Order kOrder>
+struct FactorCopies {
+  static constexpr int kEach = 2;
+  int ids[kEach];  // R or more: padding, whose factors are any
+  uint32_t of_rows[kEach], of_weights;
+
+  template <int kCluster>
+  __device__ FactorCopies(const MoeGemmArgs& args, const Asked<kCluster>& asked, const Place& place,
+                          int thread) {
+    const MoeGemmShape& s = args.shape;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      ids[i] = asked.ids[i];
+      const int row = kOrder == Order::sorted ? place.block * kTokens + thread + i * kHalfTokens
+                                              : s.source(ids[i]);
+      of_rows[i] = row * s.k_groups();
+    }
+    // Beyond the last column: any factor, nothing is written.
+    const int n_group = min(place.column / kMoeGroup + thread % kProducts, s.n_groups() - 1);
+    of_weights = (asked.expert * s.n_groups() + n_group) * s.k_groups();
+  }
+  __device__ void start(const MoeGemmArgs& args, int thread, int g, Factors& to) const {
+    const bool routing = args.routing_weights && g == args.shape.k_groups() - 1;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      if (ids[i] >= args.shape.rows()) continue;
+      const int row = thread + i * kHalfTokens;
+      copy_async<4>(shared_address(&to.rows[row]), args.x_scales + of_rows[i] + g, true);
+      if (routing)
+        copy_async<4>(shared_address(&to.routing[row]), args.routing_weights + ids[i], true);
+    }
+    if (thread < kProducts)
+      copy_async<4>(shared_address(&to.weights[thread]), args.weight_scales + of_weights + g, true);
+  }
+};
+
+/// A stage's weights. Two blocks with the same expert copy a half each for both.
+template <int kCluster>
+__device__ void copy_weights(const Maps& maps, bool shared_weights, int rank, int g, int row,
+                             uint32_t to, uint64_t* full) {
+  if constexpr (kCluster == 1) {
+    copy_tile(to, &maps.weights, g * kMoeGroup, row, full);
+  } else {
+    constexpr int kRows = kColumns / 2, kBytes = kWeightBytes / 2;
+    if (shared_weights) {
+      constexpr uint16_t kBoth = 3;
+      copy_tile(to + rank * kBytes, &maps.weights, g * kMoeGroup, row + rank * kRows,
+                shared_address(full), evict_normal(), kBoth);
+    } else {
+      copy_tile(to, &maps.weights, g * kMoeGroup, row, full);
+      copy_tile(to + kBytes, &maps.weights, g * kMoeGroup, row + kRows, full);
+    }
+  }
+}
+
+/// Weights, scale factors, and rows in sorted order.
+template <Order kOrder, int kCluster>
+__device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared& shared) {
+  const Tiles<kCluster> tiles(args);
+  if (tiles.first >= tiles.all) return;
+  const int thread = threadIdx.x - Roles<kOrder>::kFirstCopier;
+  Ring ring{kStages};
+  Asked<kCluster> next(args, tiles, tiles.first, thread);
+  for (int index = tiles.first; index < tiles.all; index += tiles.step) {
+    const Asked<kCluster> asked = next;
+    Place place = tiles.get(index);
+    const Halves halves = !tiles.is_there(place)                  ? kNoHalf
+                          : asked.second_half < args.shape.rows() ? kBothHalves
+                                                                  : kFirstHalf;
+    place.block = tiles.existing(place.block);
+    const FactorCopies<kOrder> factors(args, asked, place, thread);
+    const int weight_row = asked.expert * args.shape.n + place.column;
+    const int row_bytes = kOrder == Order::sorted ? halves * kHalfRowBytes : 0;
+    if (index + tiles.step < tiles.all)
+      next = Asked<kCluster>(args, tiles, index + tiles.step, thread);
+    for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
+      const uint32_t stage = shared_address(shared.stages[ring.stage]);
+      uint64_t* full = &shared.full[ring.stage];
+      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+      if (thread == 0) {
+        shared.halves[ring.stage] = halves;
+        arrive_expecting(full, kWeightBytes + row_bytes);
+        copy_weights<kCluster>(maps, asked.expert == asked.neighbours_expert, tiles.rank, g,
+                               weight_row, stage, full);
+        for (int at = 0; at < row_bytes; at += kHalfRowBytes)
+          copy_tile(stage + kWeightBytes + at, &maps.rows, g * kMoeGroup,
+                    place.block * kTokens + at / kMoeGroup, full);
+      }
+      factors.start(args, thread, g, shared.factors[ring.stage]);
+      arrive_after_copies(full);
+    }
+  }
+}
+
+}  // namespace moegate::moe_gemm::prefill

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of prefill: who does what.
+#pragma once
+
+#include "kernels/moe_gemm/prefill/copy.cuh"
+#include "kernels/moe_gemm/prefill/multiply.cuh"
+#include "kernels/moe_gemm/prefill/write.cuh"
+
+namespace moegate::moe_gemm::prefill {
+
+template <Order kOrder, int kCluster>
+__device__ void prepare_barriers(Shared& shared) {
+  using R = Roles<kOrder>;
+  if (threadIdx.x < kStages) {
+    init_barrier(&shared.full[threadIdx.x], R::kGatherers + R::kCopiers + 1);
+    init_barrier(&shared.empty[threadIdx.x], R::kMultipliers / 32 * kCluster);
+  } else if (threadIdx.x / 2 == 16) {
+    init_barrier(&shared.staged_full[threadIdx.x % 2], R::kMultipliers / 32 / 2);
+    init_barrier(&shared.staged_empty[threadIdx.x % 2], 1);
+  }
+  fence_barrier_init();
+  __syncthreads();
+}
+
+/// No block of a cluster copies into, or arrives at, one that does not run.
+template <int kCluster>
+__device__ void meet_cluster() {
+  if constexpr (kCluster == 1) return;
+  __syncwarp();
+  cluster_arrive();
+  cluster_wait();
+}
+
+template <Order kOrder, int kCluster, fp8::Output kOutput>
+__global__ void __launch_bounds__(Roles<kOrder>::kThreads, 1)
+    prefill_kernel(const __grid_constant__ Maps maps, const __grid_constant__ MoeGemmArgs args) {
+  using R = Roles<kOrder>;
+  extern __shared__ __align__(1024) uint8_t raw[];
+  auto& shared = aligned_shared<Shared>(raw);
+  prepare_barriers<kOrder, kCluster>(shared);
+  meet_cluster<kCluster>();
+  const int warpgroup = threadIdx.x / 128;
+  if (warpgroup < R::kMultipliers / 128) {
+    take_registers<R::kMultiplierRegisters>();
+    multiply_tiles<kOrder, kCluster>(args, shared);
+  } else if (kOrder == Order::tokens && warpgroup < R::kFirstCopier / 128) {
+    leave_registers<R::kOtherRegisters>();
+    gather<kCluster>(args, shared);
+  } else {
+    leave_registers<R::kOtherRegisters>();
+    if (threadIdx.x < R::kFirstWriter) {
+      copy<kOrder, kCluster>(maps, args, shared);
+    } else {
+      write<kOrder, kCluster, kOutput>(args, shared);
+    }
+  }
+  meet_cluster<kCluster>();
+}
+
+}  // namespace moegate::moe_gemm::prefill

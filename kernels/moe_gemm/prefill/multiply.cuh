@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prefill's two multiplying warpgroups do. Each has 64 rows of a tile with all columns; they
+// touch no global memory, so that nothing but operands is waited for.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/moe_gemm/prefill/plan.cuh"
+
+namespace moegate::moe_gemm::prefill {
+
+__device__ inline float load_shared(uint32_t address) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+
+/// The stage may be filled again, in both blocks where weights are shared.
+template <int kCluster>
+__device__ void release(Shared& shared, int stage) {
+  __syncwarp();
+  const int lane = threadIdx.x % 32;
+  if constexpr (kCluster == 1) {
+    if (lane == 0) arrive_barrier(&shared.empty[stage]);
+  } else if (lane < kCluster) {
+    arrive_at(shared_address_of(shared_address(&shared.empty[stage]), lane));
+  }
+}
+
+/// acc = the product of 64 rows and 128 columns over 128 of K, in this warpgroup's turn, and
+/// `meanwhile` while the tensor cores work. The turn passes when all but the last instruction are
+/// done: two warpgroups whose products run at once would end at once, and leave the tensor cores
+/// idle while both add up.
+template <class F>
+__device__ void multiply_in_turn(uint32_t a, uint32_t b, float (&acc)[kSums], F meanwhile) {
+  const int warpgroup = threadIdx.x / 128;
+  wait_turn(warpgroup);
+  begin_products();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
+    if (k >= 2) commit_products();
+  }
+  meanwhile();
+  wait_products<1>();
+  pass_turn(warpgroup);
+  wait_products();
+}
+
+/// Of rows l / 4 and 8 more of a warp's 16.
+struct RowFactors {
+  float scales[kProducts][2];  // times the weights'
+  float routing[2];
+
+  __device__ void load(uint32_t factors, bool with_routing) {
+    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const uint32_t at = factors + static_cast<uint32_t>(offsetof(Factors, rows)) + row * 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float of_row = load_shared(at + i * 8 * 4);
+#pragma unroll
+      for (int p = 0; p < kProducts; ++p)
+        scales[p][i] =
+            of_row *
+            load_shared(factors + static_cast<uint32_t>(offsetof(Factors, weights)) + p * 4);
+      if (with_routing) routing[i] = load_shared(at + (kTokens + i * 8) * 4);
+    }
+  }
+};
+static_assert(offsetof(Factors, routing) == offsetof(Factors, rows) + kTokens * 4);
+
+template <Order kOrder, int kCluster>
+__device__ void multiply_tile(const MoeGemmArgs& args, Shared& shared, Ring& ring,
+                              float (&sums)[kProducts][kSums], RowFactors& factors) {
+  const int groups = args.shape.k_groups();
+  const uint32_t rows_at = kWeightBytes + threadIdx.x / 128 * kHalfRowBytes;
+  for (int g = 0; g < groups; ++g, ring.advance()) {
+    const uint32_t stage = shared_address(shared.stages[ring.stage]);
+    wait_barrier(&shared.full[ring.stage], ring.phase);
+    if (kOrder == Order::tokens) fence_for_products();
+    const uint32_t a = operand(stage + rows_at), b = operand(stage);
+#pragma unroll
+    for (int p = 0; p < kProducts; ++p) {
+      float acc[kSums];
+      multiply_in_turn(a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
+        if (p > 0) return;
+        factors.load(shared_address(&shared.factors[ring.stage]),
+                     g == groups - 1 && args.routing_weights);
+      });
+      if (p == kProducts - 1) release<kCluster>(shared, ring.stage);
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) sums[p][i] += acc[i] * factors.scales[p][i / 2 % 2];
+    }
+  }
+}
+
+/// For a warpgroup whose rows are all padding.
+template <int kCluster>
+__device__ void pass_tile(int groups, Shared& shared, Ring& ring) {
+  for (int g = 0; g < groups; ++g, ring.advance()) {
+    for (int p = 0; p < kProducts; ++p) {
+      wait_turn(threadIdx.x / 128);
+      pass_turn(threadIdx.x / 128);
+    }
+    wait_barrier(&shared.full[ring.stage], ring.phase);
+    release<kCluster>(shared, ring.stage);
+  }
+}
+
+/// Sums as bf16 to where write() takes them from.
+__device__ inline void stage_sums(const float (&sums)[kProducts][kSums], const float (&weights)[2],
+                                  uint32_t staged) {
+  const int lane = threadIdx.x % 32;
+  const uint32_t to =
+      staged + (threadIdx.x / 32 % 4 * 16 + lane % 16) * kStagedPitch + lane / 16 * 16;
+#pragma unroll
+  for (int p = 0; p < kProducts; ++p) {
+#pragma unroll
+    for (int j = 0; j < kSums / 8; ++j) {
+      const float* s = sums[p] + j * 8;
+      fp8::store_matrices(to + (p * kProductColumns + j * 16) * 2,
+                          pack_bf16(s[0] * weights[0], s[1] * weights[0]),
+                          pack_bf16(s[2] * weights[1], s[3] * weights[1]),
+                          pack_bf16(s[4] * weights[0], s[5] * weights[0]),
+                          pack_bf16(s[6] * weights[1], s[7] * weights[1]));
+    }
+  }
+}
+
+template <Order kOrder, int kCluster>
+__device__ void multiply_tiles(const MoeGemmArgs& args, Shared& shared) {
+  const Tiles<kCluster> tiles(args);
+  if (tiles.first >= tiles.all) return;
+  const int half = threadIdx.x / 128;
+  Ring ring{kStages};
+  uint32_t phase = 0;  // of the staged output
+  if (half == 1) pass_turn(1);
+  for (int index = tiles.first; index < tiles.all; index += tiles.step) {
+    wait_barrier(&shared.full[ring.stage], ring.phase);
+    if (shared.halves[ring.stage] <= half) {
+      pass_tile<kCluster>(args.shape.k_groups(), shared, ring);
+      continue;
+    }
+    float sums[kProducts][kSums] = {};
+    RowFactors factors;
+    factors.routing[0] = factors.routing[1] = 1;
+    multiply_tile<kOrder, kCluster>(args, shared, ring, sums, factors);
+    wait_barrier(&shared.staged_empty[half], phase ^ 1);
+    stage_sums(sums, factors.routing, shared_address(shared.staged[half]));
+    fence_for_products();
+    arrive_warp(&shared.staged_full[half]);
+    phase ^= 1;
+  }
+}
+
+}  // namespace moegate::moe_gemm::prefill

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fp8 grouped GEMMs at prefill: tiles of 128 routed rows times 256 columns, as in wide_tiles,
+// whose sums these are bit by bit. What is new is who waits for what:
+//
+// - Warps that multiply touch no global memory. Two warps look up each tile's expert, rows and
+//   factors a tile ahead and copy scale factors into the stages; two write.
+// - Output leaves shared memory by bulk copies, a row of 512 bytes each, wherever the row belongs,
+//   while the next tile is multiplied. The third of three stages pays for the staged tile.
+// - The two multiplying warpgroups take strict turns: one begins when all but the last instruction
+//   of the other's product are done. Products that run side by side end side by side, and leave
+//   the tensor cores idle while both warpgroups add up.
+// - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
+//   serve 64 rows per expert, too.
+//
+// prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy. With
+// cluster=2 two neighbouring blocks of rows that have one expert share its weights by multicast.
+//
+// The levers one by one, on an H200 at 8192 tokens, us, R1 TP8 down (K = 256), R1 TP8 gate-up
+// (K = 7168), Qwen3-30B gate-up (K = 2048); medians of 12 to 15 cold launches by events, in turn,
+// each group in one process:
+//   wide_tiles                                              626  586  452
+//     its warpgroups without turns                          672  625  472
+//     one product of 192 columns (m64n192), no turns        719  675  471
+//       and output by bulk copies, by whoever multiplies    656  686  483
+//         and rows one by one by TMA, some 50 cycles each  1443 3115 2253
+//         and x in sorted order, rows by TMA                662  670  446
+//           and weights shared by two blocks (multicast)    599  657  448
+//   wide_tiles                                              629  604  473
+//     the last of the above                                 599  665  467
+//       without copies                                      544  617  443
+//       without products                                    440  647  296
+//       without output                                      359  635  407
+//       without copies and output                           347  587  391
+//   wide_tiles                                              622  638  479
+//     192 columns, sorted, warps that look up and write     514  751  500
+//       and strict turns                                    518  671  419
+//     256 columns, sorted, warps that look up and write     506  627  435
+//       and strict turns                                    499  582  402
+//         and weights shared                                473  562  417
+//   wide_tiles                                              629  604  492
+//     prefill, cluster=1                                    472  619  462
+//     prefill, cluster=2                                    487  594  482
+//     prefill_sorted, cluster=1                             506  559  412
+//     prefill_sorted, cluster=2                             469  535  418
+// So copies were not what bound wide_tiles and its kin: tiles paid for a chain of loads (expert,
+// rows, factors), for writing output and for idle tensor cores, one after the other. What gathering
+// still costs against x in sorted order is neither the fence between copies and tensor cores (a
+// stage ahead, or by the warps that gather: no gain) nor DRAM (with L2::256B: none).
+//
+// Likewise, wide_tiles with blocks of 128 / prefill / prefill_sorted, each with its usual cluster:
+//                              8192 tokens         2048 tokens
+//   R1 TP8 gate-up             604  594    -       262  258    -
+//   R1 TP8 down                629  472  469       241  186  190
+//   R1 TP4 gate-up            1260 1269    -       490  497    -
+//   R1 TP4 down                914  701  656       348  341  294
+//   EP-like gate-up            592  598    -       245  245    -
+//   EP-like down               327  305  283       136  132  130
+//   Qwen3-30B gate-up          492  462    -       169  167    -
+//   Qwen3-30B down             307  251  231       102   99   86
+//   Qwen3-235B TP4 gate-up     504  491    -       181  179    -
+//   Qwen3-235B TP4 down        409  326  303       129  112  107
+//   Qwen3-Next gate-up         504  501    -       284  278    -
+//   Qwen3-Next down            380  294  269       176  166  161
+// By moegate itself: R1 TP8 down at 8192 tokens 484 us (476 to 491, one process), on other days
+// wide_tiles 623, and DeepGEMM's contiguous kernel, whose rows lie in sorted order, 480.
+//
+// Gate-up has a gap left of a tenth to what it would take with x in sorted order, which somebody
+// would have to write first; at 8192 tokens of a long K it runs into the power limit besides.
+#include "kernels/moe_gemm/prefill/prefill.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/cluster_launch.cuh"
+#include "kernels/cuda/with_rows.cuh"
+#include "kernels/moe_gemm/fp8/token_sums.h"
+#include "kernels/moe_gemm/fp8/weights_map.cuh"
+#include "kernels/moe_gemm/prefill/kernel.cuh"
+#include "kernels/moe_gemm/tiles/tile.h"
+
+namespace moegate::moe_gemm::prefill {
+namespace {
+
+using namespace cuda;
+
+template <Order kOrder, int kCluster, fp8::Output kOutput>
+void launch_cluster(const MoeGemmArgs& args, const Launch& where) {
+  constexpr size_t kBytes = kSharedBytes<Shared>;
+  constexpr int kThreads = Roles<kOrder>::kThreads;
+  const MoeGemmShape& s = args.shape;
+  const auto kernel = prefill_kernel<kOrder, kCluster, kOutput>;
+  const int64_t blocks = (s.capacity() + kTokens - 1) / kTokens;
+  const int64_t most = (blocks + kCluster - 1) / kCluster * ((s.n + kColumns - 1) / kColumns);
+  const int resident = kCluster == 1
+                           ? where.device.processors
+                           : resident_clusters(kernel, kCluster, kThreads, kBytes, where.device);
+  const auto clusters = static_cast<int>(std::min<int64_t>(most, resident));
+  Maps maps{fp8::weights_map(args, kColumns / kCluster), {}};
+  if (kOrder == Order::sorted) maps.rows = matrix_map(args.x, s.capacity(), s.k, kHalfTokens);
+  ClusterLaunch launch(kernel, clusters, kCluster, kThreads, kBytes, where.stream);
+  check_cuda(cudaLaunchKernelEx(&launch.config, kernel, maps, args), "prefill_kernel");
+}
+
+template <Order kOrder>
+void launch_order(const MoeGemmArgs& args, int cluster, const Launch& where) {
+  with_rows<1, 2>(cluster, [&]<int kCluster>() {
+    launch_cluster<kOrder, kCluster, fp8::Output::rows>(args, where);
+  });
+}
+
+Knobs knobs_of(int cluster) {
+  return {{"cluster", cluster}};
+}
+
+std::string cluster_text(int cluster) {
+  return fmt::format("cluster={}", cluster);
+}
+
+const tiles::TileRegistration tiles(
+    {.name = "prefill",
+     .backend = Backend::cuda,
+     .compiled = {knobs_of(1), knobs_of(2)},
+     .launch = [](const MoeGemmArgs& args, const Knobs& knobs, void*,
+                  const Launch& where) { launch_tokens(args, knobs.at("cluster"), where); },
+     .unsupported = [](const MoeGemmShape& s, const Knobs&) { return unsupported(s); },
+     .usual = [](const MoeGemmShape& s,
+                 const DeviceFacts&) { return knobs_of(usual_cluster(s, false)); }});
+
+template <class P>
+KernelSpec<P> in_token_order() {
+  return {
+      .name = "prefill",
+      .backend = Backend::cuda,
+      .help = "wgmma in strict turns, apart from the warps that gather, look up and write",
+      .launch =
+          [](P& problem, const Launch& where) {
+            launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
+          },
+      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); },
+      .path =
+          [](const Case& c, const DeviceFacts&) {
+            return cluster_text(usual_cluster(P::shape_of(c), false));
+          }};
+}
+
+const Kernel<MoeGateUp> gate_up(in_token_order<MoeGateUp>());
+const Kernel<MoeDown> down(in_token_order<MoeDown>());
+const Kernel<MoeDown> sorted_down({
+    .name = "prefill_sorted",
+    .backend = Backend::cuda,
+    .help = "prefill with activations in sorted order, both operands by TMA",
+    .launch =
+        [](MoeDown& problem, const Launch& where) {
+          launch_sorted(problem.sorted_args(), usual_cluster(problem.shape, true), where);
+        },
+    .prepare = [](MoeDown& problem, const Launch&) { problem.sort_activations(); },
+    .unsupported = [](const Case& c,
+                      const DeviceFacts&) { return unsupported(MoeDown::shape_of(c)); },
+    .path =
+        [](const Case& c, const DeviceFacts&) {
+          return cluster_text(usual_cluster(MoeDown::shape_of(c), true));
+        },
+});
+
+}  // namespace
+
+int usual_cluster(const MoeGemmShape& s, bool sorted) {
+  const bool few_columns = s.n <= 2 * kColumns, long_k = s.k_groups() >= 32;
+  return sorted ? (s.k_groups() <= 2 ? 2 : 1) : few_columns && long_k ? 2 : 1;
+}
+
+std::string unsupported(const MoeGemmShape& s) {
+  if (!s.scaled()) return "multiplies fp8 only";
+  if (s.block != kTokens) return fmt::format("block = {} is not {}", s.block, kTokens);
+  return tiles::tile_unsupported(s);
+}
+
+void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where) {
+  launch_order<Order::tokens>(args, cluster, where);
+}
+void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where) {
+  launch_order<Order::sorted>(args, cluster, where);
+}
+
+}  // namespace moegate::moe_gemm::prefill
+
+namespace moegate::moe_gemm {
+
+void fp8::launch_prefill_token_sums(const MoeGemmArgs& args, const Launch& where) {
+  prefill::launch_cluster<prefill::Order::tokens, 1, Output::token_sums>(args, where);
+}
+std::string fp8::prefill_unsupported(const MoeGemmShape& shape) {
+  return prefill::unsupported(shape);
+}
+
+}  // namespace moegate::moe_gemm

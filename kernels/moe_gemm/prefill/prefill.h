@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of prefill for whoever chains them: the products with x in token order, and down
+// with x in sorted order, where the step before can write that (moe_gemm.h). Asynchronous on
+// `where.stream`; take the shapes that are not unsupported (empty: supported). Errors:
+// Error(internal) when a launch is refused.
+#pragma once
+
+#include <string>
+
+#include "kernels/moe_gemm/moe_gemm.h"
+
+namespace moegate::moe_gemm::prefill {
+
+/// `cluster` blocks, 1 or 2, share the weights of an expert.
+void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where);
+void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where);
+/// The better number of blocks.
+int usual_cluster(const MoeGemmShape& shape, bool sorted);
+std::string unsupported(const MoeGemmShape& shape);
+
+}  // namespace moegate::moe_gemm::prefill
