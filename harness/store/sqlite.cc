@@ -120,7 +120,7 @@ bool Statement::step() {
 void Statement::run() {
   while (step()) {
   }
-  sqlite3_reset(statement_.get());
+  reset();
 }
 
 int Statement::columns() const {

@@ -52,8 +52,9 @@ class Statement {
   bool bind_named(const char* name, int64_t value);
   bool bind_named(const char* name, std::string_view value);
   bool readonly() const;
-  bool step();  // true while there is a row
-  void run();   // steps to the end and resets
+  bool step();                                       // true while there is a row
+  void run();                                        // steps to the end and resets
+  void reset() { sqlite3_reset(statement_.get()); }  // to before its first row; what is bound stays
   int columns() const;
   std::string column_name(int i) const;
   bool is_null(int i) const;

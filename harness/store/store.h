@@ -17,6 +17,9 @@
 
 namespace moegate {
 
+/// Bytes of a store that is read as a whole before a verdict, which takes about half a second.
+inline constexpr int64_t kQuicklyRead = int64_t{256} << 20;
+
 /// Tag of a run that repeats one row of the store, with the row's number.
 inline constexpr const char* kRepeatTag = "repeat";
 

@@ -109,14 +109,19 @@ inline void write_old_store(const std::string& path, int version) {
       " 5000, 5000, 1, 1, 1, 0, 0, 0, 1);"
       "INSERT INTO accuracy (result_id, output, ok, why, elements, mismatches, nonfinite, rel_l2,"
       " worst_index) VALUES (1, 'weights', 1, '', 8, 0, 0, 1e-6, 0);"
-      "INSERT INTO kernel VALUES (1, 0, 'a', '', '', '', 0, 0, 0, 1, 0),"
+      "INSERT INTO kernel (result_id, ordinal, name, grid, block, cluster, registers, "
+      "static_shared,"
+      " dynamic_shared, ns, gap_ns) VALUES (1, 0, 'a', '', '', '', 0, 0, 0, 1, 0),"
       " (1, 1, 'b', '', '', '', 0, 0, 0, 1, 0);"
       "INSERT INTO sample VALUES (1, x'00409c45')");
-  db.execute(version == 1
-                 ? "INSERT INTO verdict VALUES (1, 1, 'chain', 'base.ini', 'pass', 1, 1, 0,"
-                   " 0, 0, 1, 1, 0.01, 'same')"
-                 : "INSERT INTO verdict VALUES (1, 'base.ini', 'tiny', 'topk_sort tokens=8',"
-                   " 'chain', 'pass', 1, 1, 1, 0, 0, 0, 1, 1, 1, 0.01, 0, 1, '', 'same')");
+  db.execute(
+      version == 1
+          ? "INSERT INTO verdict VALUES (1, 1, 'chain', 'base.ini', 'pass', 1, 1, 0,"
+            " 0, 0, 1, 1, 0.01, 'same')"
+          : "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base,"
+            " head, effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why)"
+            " VALUES (1, 'base.ini', 'tiny', 'topk_sort tokens=8',"
+            " 'chain', 'pass', 1, 1, 1, 0, 0, 0, 1, 1, 1, 0.01, 0, 1, '', 'same')");
   db.execute("PRAGMA application_id = 0x4D6F4550; PRAGMA user_version = " +
              std::to_string(version) + "; COMMIT");
 }
