@@ -11,6 +11,8 @@
 #include "harness/base/text.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
+#include "harness/judge/evidence.h"
+#include "harness/store/row_levels.h"
 #include "harness/values/roofline.h"
 #include "harness/worker/protocol.h"
 
@@ -278,9 +280,27 @@ std::set<CaseId, CaseIdLess> Recording::left_out() const {
   return rows;
 }
 
+void write_down_levels(Store& store, int64_t run) {
+  std::vector<RowLevel> rows;
+  for (const auto& [id, side] : collect(store.levels(run))) {
+    rows.push_back({.key = id.key,
+                    .variant = id.variant,
+                    .status = side.status,
+                    .judged = side.judged,
+                    .processes = side.level.n,
+                    .mean_log = side.level.mean_log,
+                    .sd_log = side.level.sd_log,
+                    .comparable = side.comparable(),
+                    .code = side.code});
+  }
+  write_row_levels(store, run, rows);
+}
+
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
-  store_.end_run(tally_.run, interrupted || cut_ ? "interrupted" : "complete");
+  const bool complete = !interrupted && !cut_;
+  if (complete) write_down_levels(store_, tally_.run);
+  store_.end_run(tally_.run, complete ? "complete" : "interrupted");
   if (cut_) tally_.left_out = left_out();
   finished_ = true;
 }
