@@ -277,10 +277,6 @@ TimeLimit::~TimeLimit() {
   sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
 }
 
-void analyze(Database& db) {
-  db.execute("PRAGMA analysis_limit = 400; ANALYZE");
-}
-
 // ---- Transaction
 
 Transaction::Transaction(Database& db, const char* begin) : db_(db) {

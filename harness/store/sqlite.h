@@ -125,9 +125,6 @@ class TimeLimit {
   std::chrono::steady_clock::time_point end_;
 };
 
-/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
-void analyze(Database& db);
-
 /// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached. With "BEGIN", statements that
 /// only read see one state of the store.
 class Transaction {

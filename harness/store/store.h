@@ -27,6 +27,9 @@ inline constexpr const char* kRepeatTag = "repeat";
 inline constexpr const char* kOfItsOwn =
     "run_id NOT IN (SELECT run_id FROM tag WHERE name IN ('ab', 'repeat'))";
 
+/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
+void analyze(Database& db);
+
 class Store {
  public:
   /// read: an existing store, whose content never changes; what a writer that died has left half

@@ -256,6 +256,20 @@ TEST_F(StoreTest, WhatRepeatsIsStoredOnce) {
   EXPECT_EQ(levels[2].result.accuracy[0].rel_l2, some_result().accuracy[0].rel_l2 + 1e-12);
 }
 
+TEST_F(StoreTest, TheEndOfARunCountsNoSamples) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(some_run());
+  store.add_result(store.begin_process(run, 0, 1), some_case(), {}, {}, some_result());
+  store.end_run(run, "complete");
+  const auto known = [&](const char* table) {
+    return store.database().integer(
+        fmt::format("SELECT count(*) FROM sqlite_stat1 WHERE tbl = '{}'", table));
+  };
+  EXPECT_EQ(known("sample"), 0) << "no index: all of it would be read";
+  EXPECT_GT(known("result"), 0);
+  EXPECT_GT(known("launch"), 0);
+}
+
 TEST_F(StoreTest, AProcessCountsItsResults) {
   Store store = Store::open(path_, Store::Mode::write);
   const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
