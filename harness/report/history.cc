@@ -175,9 +175,13 @@ std::string row_name(const std::string& key, const std::string& variant) {
 }
 
 RowSteps read_steps(Store& store, int64_t run) {
+  std::unordered_map<int64_t, std::string> keys;
+  Statement cases(store.database(), "SELECT case_id, key FROM bench_case");
+  while (cases.step()) keys[cases.integer(0)] = cases.text(1);
   RowSteps rows;
   const bool any = read_row_levels(store, run, [&](const RowLevel& row) {
-    if (row.comparable) rows[row_name(row.key, row.variant)] = {row.mean_log, row.judged, row.code};
+    if (!row.comparable) return;
+    rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
   });
   if (any) return rows;
   for (const auto& [id, side] : collect(store.levels(run))) {

@@ -89,20 +89,20 @@ class LevelReader {
   Statement q_;
 };
 
-/// What a site says of a case beside its key: the operator, and its section in the first run that has it.
+/// What a site says of a case: key, operator, and its section in the first run that has it.
 class CasesOfRuns {
  public:
   explicit CasesOfRuns(Store& store)
       : q_(store.database(),
-           "SELECT op, ifnull((SELECT section FROM run_case WHERE run_case.case_id = ?1 AND "
+           "SELECT key, op, ifnull((SELECT section FROM run_case WHERE run_case.case_id = ?1 AND "
            "run_id = ?2), '') FROM bench_case WHERE case_id = ?1") {}
   void begin(int64_t run) { run_ = run; }
-  std::pair<std::string, std::string> operator()(int64_t case_id) {
+  SiteRow operator()(int64_t case_id, const std::string& variant) {
     q_.bind(case_id, run_);
-    std::pair<std::string, std::string> found;
-    if (q_.step()) found = {q_.text(0), q_.text(1)};
+    SiteRow row;
+    if (q_.step()) row = {q_.text(0), q_.text(1), q_.text(2), variant, {}};
     q_.reset();
-    return found;
+    return row;
   }
 
  private:
@@ -144,8 +144,7 @@ class Reader {
       if (data_.rows[at].variant == level.variant) return data_.rows[at];
     }
     rows.push_back(data_.rows.size());
-    const auto& [op, section] = cases_(level.case_id);
-    return data_.rows.emplace_back(SiteRow{level.key, op, section, level.variant, {}});
+    return data_.rows.emplace_back(cases_(level.case_id, level.variant));
   }
 
   SiteData& data_;

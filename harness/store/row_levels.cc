@@ -24,16 +24,15 @@ void write_row_levels(Store& store, int64_t run, const std::vector<RowLevel>& ro
 
 bool read_row_levels(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add) {
   Statement q(store.database(),
-              "SELECT case_id, key, variant, status, judged, processes, mean_log, sd_log, "
-              "comparable, code FROM row_level CROSS JOIN bench_case USING (case_id) "
-              "WHERE run_id = ?1 ORDER BY row_level.case_id, variant");
+              "SELECT case_id, variant, status, judged, processes, mean_log, sd_log, "
+              "comparable, code FROM row_level WHERE run_id = ?1 ORDER BY case_id, variant");
   q.bind(run);
   RowLevel row;
   bool any = false;
   while (q.step()) {
     int column = 0;
     const auto next = [&](auto& value) { read_column(q, column++, value); };
-    next(row.case_id), next(row.key), next(row.variant), next(row.status), next(row.judged);
+    next(row.case_id), next(row.variant), next(row.status), next(row.judged);
     next(row.processes), next(row.mean_log), next(row.sd_log), next(row.comparable);
     next(row.code);
     add(row);

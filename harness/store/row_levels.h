@@ -12,8 +12,9 @@
 namespace moegate {
 
 struct RowLevel {
-  int64_t case_id = 0;  // in its store
-  std::string key, variant;
+  int64_t case_id = 0;  // read, in its store
+  std::string key;      // written: a year's are read without the keys that they repeat
+  std::string variant;
   Status status = Status::ok;  // the worst of its processes
   Judged judged = Judged::none;
   int processes = 0;                // that measured it

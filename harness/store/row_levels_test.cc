@@ -31,7 +31,7 @@ TEST_F(RowLevelsTest, WhatWasWrittenComesBackOrdered) {
   EXPECT_TRUE(read_row_levels(store, 1, [&](const RowLevel& r) { back.push_back(r); }));
   ASSERT_EQ(back.size(), 2u) << "the store has no such case";
   EXPECT_EQ(back[0].variant, "a");
-  EXPECT_EQ(back[1].key, row.key);
+  EXPECT_EQ(back[1].case_id, 1);
   EXPECT_EQ(back[1].status, row.status);
   EXPECT_EQ(back[1].judged, row.judged);
   EXPECT_EQ(back[1].processes, row.processes);

@@ -245,6 +245,7 @@ GROUP BY run_id, section, j.key HAVING count(DISTINCT j.value) > 1;
 }  // namespace
 
 void add_sql_functions(Database& db) {
+  if (db.integer("SELECT count(*) FROM temp.sqlite_schema WHERE name = 'varying'") > 0) return;
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
   int failures = 0;
   for (const Scalar& f : kScalars) {
