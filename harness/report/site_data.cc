@@ -80,7 +80,8 @@ class LevelReader {
     return level;
   }
   static RowLevel in_short(int64_t case_id, const std::vector<Level>& levels) {
-    const auto& [id, side] = *collect(levels).begin();
+    const Sides sides = collect(levels);
+    const auto& [id, side] = *sides.begin();
     return {case_id,           id.key,       id.variant,          side.status,
             side.judged,       side.level.n, side.level.mean_log, side.level.sd_log,
             side.comparable(), side.code};
