@@ -17,7 +17,7 @@ SELECT section AS model,
        max(worst_row) AS worst_row,
        iif(min(deterministic), 'yes', 'no') AS deterministic,
        max(a.why) AS why
-FROM accuracy a JOIN result r USING (result_id) JOIN process p USING (process_id)
+FROM process p CROSS JOIN result r USING (process_id) CROSS JOIN verified_output a USING (verification_id)
 JOIN bench_case USING (case_id) JOIN run_case rc USING (run_id, case_id)
 WHERE run_id = :run AND (:op IS NULL OR op = :op)
 GROUP BY case_id, variant, output

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/natural_less.h"
 
+#include <algorithm>
+
 namespace moegate {
 namespace {
 
@@ -9,18 +11,28 @@ bool is_digit(char c) {
 }
 
 /// The number written in a run of digits, without its leading zeros.
-std::string digits_at(const std::string& text, size_t& i) {
+std::string_view digits_at(std::string_view text, size_t& i) {
   size_t start = i;
   while (i < text.size() && is_digit(text[i])) ++i;
   while (start + 1 < i && text[start] == '0') ++start;
   return text.substr(start, i - start);
 }
 
-int natural_compare(const std::string& a, const std::string& b) {
-  size_t i = 0, k = 0;
+/// Where the two begin to differ, at the first digit of a number.
+size_t first_difference(std::string_view a, std::string_view b) {
+  const auto end = a.begin() + static_cast<ptrdiff_t>(std::min(a.size(), b.size()));
+  auto i = static_cast<size_t>(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
+  while (i > 0 && is_digit(a[i - 1])) --i;
+  return i;
+}
+
+}  // namespace
+
+int NaturalLess::compare(std::string_view a, std::string_view b) {
+  size_t i = first_difference(a, b), k = i;
   while (i < a.size() && k < b.size()) {
     if (is_digit(a[i]) && is_digit(b[k])) {
-      const std::string x = digits_at(a, i), y = digits_at(b, k);
+      const std::string_view x = digits_at(a, i), y = digits_at(b, k);
       if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
       if (x != y) return x < y ? -1 : 1;
     } else {
@@ -33,16 +45,10 @@ int natural_compare(const std::string& a, const std::string& b) {
   return a.compare(b);  // 08 and 8 are different texts
 }
 
-}  // namespace
-
-bool NaturalLess::operator()(const std::string& a, const std::string& b) const {
-  return natural_compare(a, b) < 0;
-}
-
 bool NaturalLess::operator()(const std::pair<std::string, std::string>& a,
                              const std::pair<std::string, std::string>& b) const {
-  const int keys = natural_compare(a.first, b.first);
-  return keys != 0 ? keys < 0 : natural_compare(a.second, b.second) < 0;
+  const int keys = compare(a.first, b.first);
+  return keys != 0 ? keys < 0 : compare(a.second, b.second) < 0;
 }
 
 }  // namespace moegate

@@ -250,7 +250,6 @@ std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
 }
 
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
-  constexpr int64_t kQuicklyRead = int64_t{1} << 30;  // bytes; a gate is no place to wait for more
   store.check_intact(kQuicklyRead);
   GateInput input;
   input.run = store.run_info(run);

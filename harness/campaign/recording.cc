@@ -10,6 +10,8 @@
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
 #include "harness/campaign/setting.h"
+#include "harness/judge/evidence.h"
+#include "harness/store/row_levels.h"
 #include "harness/values/roofline.h"
 
 namespace moegate {
@@ -341,9 +343,27 @@ std::set<CaseId, CaseIdLess> Recording::left_out() const {
   return rows;
 }
 
+void write_down_levels(Store& store, int64_t run) {
+  std::vector<RowLevel> rows;
+  for (const auto& [id, side] : collect(store.levels(run))) {
+    rows.push_back({.key = id.key,
+                    .variant = id.variant,
+                    .status = side.status,
+                    .judged = side.judged,
+                    .processes = side.level.n,
+                    .mean_log = side.level.mean_log,
+                    .sd_log = side.level.sd_log,
+                    .comparable = side.comparable(),
+                    .code = side.code});
+  }
+  write_row_levels(store, run, rows);
+}
+
 void Recording::finish(bool interrupted) {
   tally_.interrupted = interrupted;
   const bool all = !interrupted && !cut_ && !behind_;
+  // On several GPUs a row's history is that of one of them, which its results name.
+  if (all && !lanes_.several()) write_down_levels(store_, tally_.run);
   store_.end_run(tally_.run, all ? "complete" : "interrupted");
   if (cut_ || behind_) tally_.left_out = left_out();
   sort_failures(tally_);

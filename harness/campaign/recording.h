@@ -168,4 +168,7 @@ class Recording {
   std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
 };
 
+/// Writes down what a complete run says of its rows, for histories. Throws Error(store).
+void write_down_levels(Store& store, int64_t run);
+
 }  // namespace moegate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bless: make a run the baseline.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "harness/base/escape.h"
 #include "harness/base/home.h"
@@ -9,6 +10,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/judge/bless.h"
+#include "harness/store/prune.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -49,16 +51,24 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   return command;
 }
 
+/// So that `moegate prune` leaves the run whole. A store may be read-only.
+void remember(const std::string& db, const RunInfo& run) {
+  if (access(db.c_str(), W_OK) != 0) return;
+  Store store = Store::open(db, Store::Mode::update);
+  mark_blessed(store, run.id);
+}
+
 }  // namespace
 
 int cmd_bless(const Args& args) {
   const auto command = read_bless(args);
   if (!command) return 0;
   Store store = Store::open(command->db, Store::Mode::read);
-  store.check_intact();  // what is blessed is believed for long
+  store.check_intact(kQuicklyRead);
   const RunInfo run = store.run_info(store.find_run(command->run));
   const Sides sides = collect(store.levels(run.id));
   fmt::print("{}", printable(bless(run, sides, command->options)));
+  remember(command->db, run);
   return 0;
 }
 

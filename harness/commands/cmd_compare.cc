@@ -61,7 +61,6 @@ int cmd_compare(const Args& args) {
   const auto command = read_compare(args);
   if (!command) return 0;
   Store store = open_for_verdict(command->db);
-  constexpr int64_t kQuicklyRead = int64_t{1} << 30;  // bytes
   store.check_intact(kQuicklyRead);
   const RunInfo base = store.run_info(store.find_run(command->base));
   const RunInfo head = store.run_info(store.find_run(command->head));

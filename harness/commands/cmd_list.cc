@@ -91,6 +91,11 @@ Table list_devices_table() {
   return table;
 }
 
+/// Of results; empty where a program that did not count wrote them.
+std::string megabytes(int64_t bytes) {
+  return bytes > 0 ? fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6) : "";
+}
+
 Table list_runs_table(const std::string& db) {
   Store store = Store::open(db, Store::Mode::read);
   Statement rows(
@@ -99,12 +104,14 @@ Table list_runs_table(const std::string& db) {
       "status || ', shard ' || shard || ' of ' || shards ELSE status || ', ' || (SELECT count(*) "
       "FROM shard s WHERE s.run_id = run.run_id) || ' of ' || shards || ' shards' END AS status, "
       "device.name, timer, rounds, git_sha, dirty, "
-      "(SELECT count(*) FROM result JOIN process USING (process_id) "
-      " WHERE process.run_id = run.run_id) AS results FROM run JOIN device USING (device_id) "
+      "(SELECT ifnull(sum(results), 0) FROM process WHERE process.run_id = run.run_id) AS results, "
+      "(SELECT sum(bytes) FROM process WHERE process.run_id = run.run_id) AS bytes FROM run JOIN "
+      "device USING (device_id) "
       "LEFT JOIN campaign ON campaign.uuid = run.campaign ORDER BY run_id");
   const Columns run(rows);
   Table table{
-      {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results"}, {}};
+      {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
+      {}};
   while (rows.step()) {
     const std::string commit = run.text("git_sha").substr(0, 12);
     table.rows.push_back({{run.text("run_id"), true},
@@ -115,7 +122,8 @@ Table list_runs_table(const std::string& db) {
                           {run.text("timer")},
                           {run.text("rounds"), true},
                           {commit + (run.integer("dirty") != 0 ? "+dirty" : "")},
-                          {run.text("results"), true}});
+                          {run.text("results"), true},
+                          {megabytes(run.integer("bytes")), true}});
   }
   return table;
 }

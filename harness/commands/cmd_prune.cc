@@ -14,24 +14,29 @@ int cmd_prune(const Args& args) {
   constexpr double kMiB = 1 << 20;
   constexpr int kMostDays = 36500;
   std::string db;
-  int days = 0;
+  PruneAges ages;
   po::options_description flags("Options");
   flags.add_options()  //
-      ("keep-samples", po::value(&days)->default_value(30)->value_name("DAYS"),
-       "the spans of single launches of older runs go; their levels and verdicts stay, and so do "
-       "the spans of runs that a gate failed");
+      ("keep-samples", po::value(&ages.samples)->default_value(30)->value_name("DAYS"),
+       "the spans of single launches of older runs go; their levels and verdicts stay, and "
+       "everything of runs that a gate failed or that were blessed")  //
+      ("keep-runs", into(ages.launches)->value_name("DAYS"),
+       "of older runs launches, metrics and stalls go, too (default: they stay)");
   flags.add(db_flag(db));
   if (!parse("moegate prune [options]", flags, args)) return 0;
-  if (days < 0 || days > kMostDays) {
-    usage_error("--keep-samples {} is no number of days; give one from 0 to {}", days, kMostDays);
+  for (const auto& [flag, days] :
+       {std::pair("samples", ages.samples), std::pair("runs", ages.launches.value_or(0))}) {
+    if (days >= 0 && days <= kMostDays) continue;
+    usage_error("--keep-{} {} is no number of days; give one from 0 to {}", flag, days, kMostDays);
   }
   Store store = Store::open(db, Store::Mode::update);
   store.check_intact();  // a damaged store is for looking at, not for writing to
-  const Pruned pruned = prune_samples(store, days);
+  const Pruned pruned = prune(store, ages);
   const Sizes sizes = compact(store);
-  fmt::print("{} runs lost their samples, {:.1f} MiB", pruned.runs,
-             static_cast<double>(pruned.bytes) / kMiB);
-  if (pruned.failed > 0) fmt::print("; {} as old keep them, a gate failed them", pruned.failed);
+  fmt::print("{} runs were thinned", pruned.runs);
+  if (pruned.whole > 0) {
+    fmt::print("; {} as old stay whole: a gate failed them, or they were blessed", pruned.whole);
+  }
   fmt::print("\n{} is {:.1f} MiB, was {:.1f}\n", db, static_cast<double>(sizes.after) / kMiB,
              static_cast<double>(sizes.before) / kMiB);
   return 0;

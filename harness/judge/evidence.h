@@ -65,6 +65,8 @@ struct Side {
   /// No process had the machine to itself for one launch.
   bool never_quiet() const { return level.n == 0 && status == Status::noisy && noisy > 0; }
   bool measured() const { return level.n > 0 && (status == Status::ok || status == Status::noisy); }
+  /// Whether its level says how a row develops from run to run.
+  bool comparable() const { return measured() && !disturbed && judged != Judged::is_yardstick; }
   /// Whether later runs may be judged against it.
   bool fit() const { return measured() && !disturbed && level.sd_log <= kWidestSpread; }
   const std::map<int, double>& rounds(Quantity q) const {

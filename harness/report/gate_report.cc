@@ -156,15 +156,16 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
         .run();
   }
   const double none = std::nan("");  // stored as NULL
+  Statement insert(
+      db,
+      "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, head, "
+      "effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why, cause) VALUES (?1, "
+      "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+      "?21)");
   for (const CaseVerdict& v : result.cases) {
     const bool judged = v.latency.has_value();
     const Judgement l = v.latency.value_or(Judgement{});
-    Statement(
-        db,
-        "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, head, "
-        "effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, why, cause) VALUES (?1, "
-        "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
-        "?21)")
+    insert
         .bind(run, v.against, v.id.suite, v.id.key, v.id.variant, name_of(v.outcome), v.stage,
               v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
               judged ? l.low : none, judged ? l.high : none, judged && l.df > 0 ? l.df : none,

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "harness/base/natural_less.h"
 #include "harness/base/pattern.h"
 #include "harness/base/stats.h"
 #include "harness/judge/gate.h"
+#include "harness/store/row_levels.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -30,21 +32,46 @@ std::string list_some(const std::vector<std::string>& names) {
   return text.empty() ? "nothing" : text;
 }
 
+/// The variants of a case. Each is a step in the index, however many results there are.
+class VariantsOf {
+ public:
+  explicit VariantsOf(Database& db)
+      : q_(db,
+           "WITH RECURSIVE v(name) AS (SELECT min(variant) FROM result WHERE case_id = ?1 "
+           "UNION ALL SELECT (SELECT min(variant) FROM result WHERE case_id = ?1 AND "
+           "variant > name) FROM v WHERE name IS NOT NULL) "
+           "SELECT name FROM v WHERE name IS NOT NULL") {}
+  std::vector<std::string> operator()(int64_t case_id) {
+    std::vector<std::string> variants;
+    q_.bind(case_id);
+    while (q_.step()) variants.push_back(q_.text(0));
+    q_.reset();
+    return variants;
+  }
+
+ private:
+  Statement q_;
+};
+
 std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   const Pattern cases = compile_pattern("--case", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
-  Statement q(store.database(),
-              "SELECT DISTINCT case_id, key, variant FROM result JOIN bench_case USING (case_id)");
-  std::vector<Name> names;
-  std::vector<std::string> there;
-  const Columns columns(q);
-  while (q.step()) {
-    Name name{columns.integer("case_id"), columns.text("key"), columns.text("variant")};
-    there.push_back(name.key + " " + name.variant);
-    if (cases.found_in(name.key) && variants.found_in(name.variant))
-      names.push_back(std::move(name));
+  std::vector<Name> all, names;
+  Statement q(store.database(), "SELECT case_id, key FROM bench_case");
+  while (q.step()) all.push_back({q.integer(0), q.text(1), ""});
+  VariantsOf variants_of(store.database());
+  for (const Name& c : all) {
+    if (!cases.found_in(c.key)) continue;
+    for (const std::string& variant : variants_of(c.case_id)) {
+      if (variants.found_in(variant)) names.push_back({c.case_id, c.key, variant});
+    }
   }
   if (!names.empty()) return names;
+  std::vector<std::string> there;
+  for (const Name& c : all) {
+    for (const std::string& variant : variants_of(c.case_id))
+      there.push_back(c.key + " " + variant);
+  }
   std::sort(there.begin(), there.end(), NaturalLess());
   throw Error(Exit::coverage,
               fmt::format("{}: nothing matches --case '{}' --variant '{}'; there is: {}",
@@ -71,17 +98,17 @@ std::map<int64_t, RunLevels> read_levels(Store& store, const Name& name) {
                   "AND {} ORDER BY run_id, round, result_id",
                   columns_of<Result>("r"), kOfItsOwn));
   q.bind(name.case_id, name.variant, kGpuMetric);
-  const Columns columns(q);
+  const RowReader<Result> result(q);
   std::map<int64_t, RunLevels> runs;
   while (q.step()) {
-    RunLevels& run = runs[columns.integer("run_id")];
-    run.facts = columns.text("facts");
-    run.gpu = static_cast<int>(columns.real("which_gpu"));
+    RunLevels& run = runs[q.integer(0)];
+    run.facts = q.text(3);
+    run.gpu = static_cast<int>(q.real(4));
     run.levels.push_back({.key = name.key,
-                          .suite = columns.text("suite"),
+                          .suite = q.text(2),
                           .variant = name.variant,
-                          .round = static_cast<int>(columns.integer("round")),
-                          .result = columns.row<Result>()});
+                          .round = static_cast<int>(q.integer(1)),
+                          .result = result.read()});
   }
   return runs;
 }
@@ -118,7 +145,7 @@ void add_series(Store& store, const Name& name, const std::string& klass,
     if (!klass.empty() && run.device.klass != klass) continue;
     const Sides sides = collect(levels);
     const Side& side = sides.begin()->second;
-    if (!side.measured() || side.disturbed || side.judged == Judged::is_yardstick) continue;
+    if (!side.comparable()) continue;
     const std::string measured_on = uuid_of(run, found_levels.gpu);
     const std::string uuid = host ? "" : measured_on;
     HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
@@ -141,44 +168,71 @@ void find_changes(HistorySeries& series, int last) {
   series.changes = change_points(logs);
 }
 
-/// The sides of runs that a step lies between, each read once.
-class SidesOfRuns {
+/// A level as far as it tells what a step is about.
+struct RowStep {
+  double mean_log = 0;
+  Judged judged = Judged::none;
+  std::string code;
+};
+using RowSteps = std::unordered_map<std::string, RowStep>;  // by key and variant
+
+std::string row_name(const std::string& key, const std::string& variant) {
+  return key + '\n' + variant;
+}
+
+RowSteps read_steps(Store& store, int64_t run) {
+  std::unordered_map<int64_t, std::string> keys;
+  Statement cases(store.database(), "SELECT case_id, key FROM bench_case");
+  while (cases.step()) keys[cases.integer(0)] = cases.text(1);
+  RowSteps rows;
+  const bool any = read_row_levels(store, run, [&](const RowLevel& row) {
+    if (!row.comparable) return;
+    rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
+  });
+  if (any) return rows;
+  for (const auto& [id, side] : collect(store.levels(run))) {
+    if (!side.comparable()) continue;
+    rows[row_name(id.key, id.variant)] = {side.level.mean_log, side.judged, side.code};
+  }
+  return rows;
+}
+
+/// What is known of the runs that a step lies between, each read once.
+class StepsOfRuns {
  public:
-  explicit SidesOfRuns(Store& store) : store_(store) {}
-  const Sides& of(int64_t run) {
-    const auto [sides, first] = sides_.try_emplace(run);
-    if (first) sides->second = collect(store_.levels(run));
-    return sides->second;
+  explicit StepsOfRuns(Store& store) : store_(store) {}
+  const RowSteps& of(int64_t run) {
+    const auto [rows, first] = rows_.try_emplace(run);
+    if (first) rows->second = read_steps(store_, run);
+    return rows->second;
   }
 
  private:
   Store& store_;
-  std::map<int64_t, Sides> sides_;
+  std::map<int64_t, RowSteps> rows_;
 };
 
 /// Logarithms of what rows of both runs changed by, but for one row and those whose code may have
 /// changed.
-std::vector<double> changes_of_unchanged(const Sides& before, const Sides& after,
+std::vector<double> changes_of_unchanged(const RowSteps& before, const RowSteps& after,
                                          const HistorySeries& but) {
+  const std::string itself = row_name(but.key, but.variant);
   std::vector<double> changes;
-  for (const auto& [id, head] : after) {
-    const auto base = before.find(id);
-    const bool itself = id.key == but.key && id.variant == but.variant;
-    if (itself || base == before.end() || !same_code(base->second, head)) continue;
-    if (!head.measured() || !base->second.measured() || head.judged != base->second.judged)
-      continue;
-    if (head.disturbed || base->second.disturbed || head.judged == Judged::is_yardstick) continue;
-    changes.push_back(head.level.mean_log - base->second.level.mean_log);
+  for (const auto& [name, head] : after) {
+    const auto base = before.find(name);
+    if (name == itself || base == before.end() || head.judged != base->second.judged) continue;
+    if (head.code.empty() || head.code != base->second.code) continue;
+    changes.push_back(head.mean_log - base->second.mean_log);
   }
   return changes;
 }
 
-void classify(HistorySeries& series, SidesOfRuns& sides) {
+void classify(HistorySeries& series, StepsOfRuns& runs) {
   for (const ChangePoint& change : series.changes) {
     const HistoryPoint &before = series.points[change.at - 1], &after = series.points[change.at];
     series.steps.push_back(
         classify_step({before.recorded, after.recorded, change.after - change.before,
-                       changes_of_unchanged(sides.of(before.run), sides.of(after.run), series)}));
+                       changes_of_unchanged(runs.of(before.run), runs.of(after.run), series)}));
   }
 }
 
@@ -207,10 +261,10 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
-  SidesOfRuns sides(store);
+  StepsOfRuns steps(store);
   for (HistorySeries& series : all) {
     find_changes(series, query.last);
-    classify(series, sides);
+    classify(series, steps);
   }
   return all;
 }

@@ -36,6 +36,8 @@ double student_975(int df) {
   return boost::math::quantile(boost::math::students_t(df), 0.975);
 }
 
+/// Points of a series that a page shows, the newest, as many as `moegate history` without --last.
+constexpr size_t kShown = 100;
 /// Points of a series that are searched for steps, the newest: the search is quadratic and more.
 constexpr size_t kSearched = 60;
 constexpr double kSearchSeconds = 10;  // for all rows of a site
@@ -137,7 +139,9 @@ std::optional<double> base_of(Site& site, const SiteRow& row, int conditions) {
 }
 
 void add_history(Page& page, Site& site, const SiteRow& row) {
-  for (const auto& [conditions, points] : series_of(site, row)) {
+  for (auto& [conditions, points] : series_of(site, row)) {
+    const size_t all = points.size();
+    if (all > kShown) points.erase(points.begin(), points.end() - kShown);
     const SiteRun& run = site.data.runs[points.back()->run];
     const Limits limits = run.host() ? Limits::host() : Limits::cuda();
     const std::string where = run.host() ? run.info.device.klass : run.info.device.name;
@@ -150,6 +154,12 @@ void add_history(Page& page, Site& site, const SiteRow& row) {
                  {"baseline", base ? fmt::format("{:.6g}", *base) : "0"},
                  {"margin", fmt::format("{:g}", limits.fail_at)}}};
     page.sections.push_back({0, {std::move(chart)}});
+    if (all == points.size()) continue;
+    page.sections.push_back(
+        {0,
+         {Paragraph{{{plain(fmt::format("The newest {} of {} runs; the command below with ",
+                                        points.size(), all)),
+                      code("--last 0"), plain(" shows all.")}}}}});
   }
 }
 

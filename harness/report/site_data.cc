@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "harness/base/natural_less.h"
+#include "harness/store/row_levels.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -35,104 +37,98 @@ void count_outcomes(Store& store, SiteRun& run) {
 
 using Conditions = std::tuple<std::string, std::string, std::string, std::string, int>;
 
-/// Reads what collect() needs of a run's results, and no more: the pages of a year have millions.
+/// Of a run whose levels nobody wrote down: reads what collect() needs of its results, and no more.
 class LevelReader {
  public:
   explicit LevelReader(Store& store)
       : q_(store.database(),
-           "SELECT key, op, section, round, r.variant, r.status, judged, span_ns, ratio, samples, "
-           "invalid, flags, timer, code FROM process JOIN result r USING (process_id) "
-           "JOIN bench_case USING (case_id) LEFT JOIN run_case rc USING (run_id, case_id) "
+           "SELECT case_id, key, round, r.variant, r.status, judged, span_ns, ratio, samples, "
+           "invalid, flags, timer, code FROM process CROSS JOIN result r USING (process_id) "
+           "CROSS JOIN bench_case USING (case_id) "
            "WHERE run_id = ?1 ORDER BY case_id, r.variant, round") {}
 
-  /// Calls `add` with the levels of each row.
+  /// Calls `add` with each row.
   template <class Add>
   void read(int64_t run, const Add& add) {
     q_.bind(run);
     std::vector<Level> row;
+    int64_t case_id = 0;
     while (q_.step()) {
       Level level = next();
-      const bool same = !row.empty() && row[0].variant == level.variant && row[0].key == level.key;
+      const bool same = !row.empty() && case_id == q_.integer(0) && row[0].variant == level.variant;
       if (!row.empty() && !same) {
-        add(row);
+        add(in_short(case_id, row));
         row.clear();
       }
+      case_id = q_.integer(0);
       row.push_back(std::move(level));
     }
-    if (!row.empty()) add(row);
-    q_.run();  // ready for the next run
+    if (!row.empty()) add(in_short(case_id, row));
+    q_.reset();  // ready for the next run
   }
 
  private:
-  enum Column {
-    key,
-    op,
-    section,
-    round,
-    variant,
-    status,
-    judged,
-    span,
-    ratio,
-    samples,
-    invalid,
-    flags,
-    timer,
-    code
-  };
-
-  template <class E>
-  void parse(Column column, E& value) {
-    try {
-      parse_name(q_.text(column), value);
-    } catch (const std::invalid_argument& e) {
-      q_.database().damaged(e.what());
-    }
-  }
-  Level next() {
-    Level level{.key = q_.text(key),
-                .op = q_.text(op),
-                .section = q_.text(section),
-                .variant = q_.text(variant),
-                .round = static_cast<int>(q_.integer(round))};
+  Level next() const {
+    Level level;
     Result& r = level.result;
-    r.variant = level.variant;
-    parse(status, r.status);
-    parse(judged, r.judged);
-    r.span_ns = q_.real(span);
-    r.ratio = q_.real(ratio);
-    r.samples = static_cast<int>(q_.integer(samples));
-    r.invalid = static_cast<int>(q_.integer(invalid));
-    r.flags = static_cast<uint32_t>(q_.integer(flags));
-    r.timer = q_.text(timer);
-    r.code = q_.text(code);
+    int column = 1;
+    const auto get = [&](auto& value) { read_column(q_, column++, value); };
+    get(level.key), get(level.round), get(r.variant), get(r.status), get(r.judged);
+    get(r.span_ns), get(r.ratio), get(r.samples), get(r.invalid), get(r.flags);
+    get(r.timer), get(r.code);
+    level.variant = r.variant;
     return level;
+  }
+  static RowLevel in_short(int64_t case_id, const std::vector<Level>& levels) {
+    const Sides sides = collect(levels);
+    const auto& [id, side] = *sides.begin();
+    return {case_id,           id.key,       id.variant,          side.status,
+            side.judged,       side.level.n, side.level.mean_log, side.level.sd_log,
+            side.comparable(), side.code};
   }
 
   Statement q_;
 };
 
+/// What a site says of a case: key, operator, and its section in the first run that has it.
+class CasesOfRuns {
+ public:
+  explicit CasesOfRuns(Store& store)
+      : q_(store.database(),
+           "SELECT key, op, ifnull((SELECT section FROM run_case WHERE run_case.case_id = ?1 AND "
+           "run_id = ?2), '') FROM bench_case WHERE case_id = ?1") {}
+  void begin(int64_t run) { run_ = run; }
+  SiteRow operator()(int64_t case_id, const std::string& variant) {
+    q_.bind(case_id, run_);
+    SiteRow row;
+    if (q_.step()) row = {q_.text(0), q_.text(1), q_.text(2), variant, {}};
+    q_.reset();
+    return row;
+  }
+
+ private:
+  Statement q_;
+  int64_t run_ = 0;
+};
+
 class Reader {
  public:
-  explicit Reader(SiteData& data) : data_(data) {}
+  Reader(Store& store, SiteData& data) : data_(data), cases_(store) {}
 
-  void add(const std::vector<Level>& levels) {
-    const Level& first = levels[0];
-    const Side side = collect(levels).begin()->second;
-    const std::string name = first.key + '\n' + first.variant;
-    const auto [at, fresh] = rows_.try_emplace(name, data_.rows.size());
-    if (fresh) data_.rows.push_back({first.key, first.op, first.section, first.variant, {}});
+  void begin(int64_t run) { cases_.begin(run); }
+
+  void add(const RowLevel& level) {
     SitePoint point{.run = static_cast<uint32_t>(data_.runs.size() - 1),
-                    .processes = static_cast<uint16_t>(side.level.n),
-                    .status = side.status};
-    point.level = side.measured() && !side.disturbed && side.judged != Judged::is_yardstick;
-    point.mean_log = static_cast<float>(side.level.mean_log);
-    point.sd_log = static_cast<float>(side.level.sd_log);
-    if (!side.code.empty()) {
+                    .processes = static_cast<uint16_t>(level.processes),
+                    .status = level.status};
+    point.level = level.comparable;
+    point.mean_log = static_cast<float>(level.mean_log);
+    point.sd_log = static_cast<float>(level.sd_log);
+    if (!level.code.empty()) {
       const auto next = static_cast<uint32_t>(codes_.size() + 1);
-      point.code = codes_.try_emplace(side.code, next).first->second;
+      point.code = codes_.try_emplace(level.code, next).first->second;
     }
-    data_.rows[at->second].points.push_back(point);
+    row_of(level).points.push_back(point);
   }
 
   int conditions_of(const SiteRun& run) {
@@ -143,8 +139,18 @@ class Reader {
   }
 
  private:
+  SiteRow& row_of(const RowLevel& level) {
+    std::vector<size_t>& rows = rows_[level.case_id];
+    for (const size_t at : rows) {
+      if (data_.rows[at].variant == level.variant) return data_.rows[at];
+    }
+    rows.push_back(data_.rows.size());
+    return data_.rows.emplace_back(cases_(level.case_id, level.variant));
+  }
+
   SiteData& data_;
-  std::map<std::string, size_t> rows_;
+  CasesOfRuns cases_;
+  std::unordered_map<int64_t, std::vector<size_t>> rows_;  // of a case
   std::map<std::string, uint32_t> codes_;
   std::map<Conditions, int> conditions_;
 };
@@ -153,7 +159,7 @@ class Reader {
 
 SiteData read_site(Store& store, const std::string& since) {
   SiteData data;
-  Reader reader(data);
+  Reader reader(store, data);
   LevelReader levels(store);
   for (const int64_t id : run_ids(store, since)) {
     SiteRun& run = data.runs.emplace_back();
@@ -161,7 +167,10 @@ SiteData read_site(Store& store, const std::string& since) {
     run.ab = run.info.tags.count("ab") > 0;
     run.conditions = reader.conditions_of(run);
     count_outcomes(store, run);
-    if (!run.ab) levels.read(id, [&](const std::vector<Level>& row) { reader.add(row); });
+    if (run.ab) continue;
+    reader.begin(id);
+    const auto add = [&](const RowLevel& row) { reader.add(row); };
+    if (!read_row_levels(store, id, add)) levels.read(id, add);
   }
   std::sort(data.rows.begin(), data.rows.end(), [](const SiteRow& a, const SiteRow& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});

@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "harness/base/files.h"
+#include "harness/campaign/recording.h"
 #include "harness/report/page_markdown.h"
+#include "harness/report/site_data.h"
 #include "harness/report/site_files.h"
 #include "harness/store/report_fixture.h"
 
@@ -39,6 +41,29 @@ TEST_F(SiteTest, EveryRunOperatorAndRowHasAPage) {
   const auto rows = std::ranges::count_if(
       pages, [](const SitePage& page) { return page.id.starts_with("case="); });
   EXPECT_EQ(rows, 8);
+}
+
+TEST_F(SiteTest, LevelsThatWereWrittenDownAreThoseOfTheResults) {
+  add_run(Backend::cuda);
+  add_run(Backend::host);
+  Store store = Store::open(db_, Store::Mode::update);
+  const SiteData read = read_site(store, "");
+  for (const int64_t run : {1, 2}) write_down_levels(store, run);
+  store.database().execute("UPDATE result SET span_ns = 1, low_ns = 1, high_ns = 1");
+  const SiteData written = read_site(store, "");
+  ASSERT_EQ(read.rows.size(), 10u);
+  ASSERT_EQ(written.rows.size(), read.rows.size());
+  for (size_t i = 0; i < read.rows.size(); ++i) {
+    const SiteRow &a = read.rows[i], &b = written.rows[i];
+    EXPECT_EQ(a.key + a.op + a.section + a.variant, b.key + b.op + b.section + b.variant);
+    ASSERT_EQ(a.points.size(), b.points.size()) << a.variant;
+    for (size_t k = 0; k < a.points.size(); ++k) {
+      const SitePoint &p = a.points[k], &q = b.points[k];
+      EXPECT_EQ(std::tie(p.run, p.code, p.mean_log, p.sd_log, p.processes, p.status, p.level),
+                std::tie(q.run, q.code, q.mean_log, q.sd_log, q.processes, q.status, q.level))
+          << a.variant;
+    }
+  }
 }
 
 TEST_F(SiteTest, AStoreWithoutRunsHasNone) {

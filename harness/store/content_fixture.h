@@ -20,6 +20,11 @@ inline std::string content_of(Database& db) {
       {"run_id", "SELECT run_id, uuid FROM run"},
       {"case_id", "SELECT case_id, key FROM bench_case"},
       {"process_id", "SELECT process_id, uuid FROM process"},
+      {"shape_id",
+       "SELECT shape_id, name || ' ' || grid || ' ' || block || ' ' || cluster || ' ' || registers "
+       "|| ' ' || static_shared || ' ' || dynamic_shared || ' ' || local_bytes FROM launch_shape"},
+      {"metric_id", "SELECT metric_id, name || ' ' || unit FROM metric_name"},
+      {"verification_id", "SELECT verification_id, digest FROM verification"},
       {"result_id",
        "SELECT result_id, uuid || ' ' || key || ' ' || variant FROM result JOIN process USING "
        "(process_id) JOIN bench_case USING (case_id)"}};

@@ -15,6 +15,22 @@
 namespace moegate {
 namespace {
 
+/// A table of what results have in common, each once, and the columns that tell its rows apart.
+struct KeptOnce {
+  const char* table;
+  const char* number;
+  std::vector<std::string> name;
+};
+const std::vector<KeptOnce>& kept_once() {
+  static const std::vector<KeptOnce> all = {{"launch_shape",
+                                             "shape_id",
+                                             {"name", "grid", "block", "cluster", "registers",
+                                              "static_shared", "dynamic_shared", "local_bytes"}},
+                                            {"metric_name", "metric_id", {"name", "unit"}},
+                                            {"verification", "verification_id", {"digest"}}};
+  return all;
+}
+
 /// What is written.
 class Merge {
  public:
@@ -181,8 +197,9 @@ Numbers Merge::take_cases(Source& in, const Numbers& runs) {
 }
 
 void Merge::take(Source& in) {
-  static const std::set<std::string> kByHand = {"device", "ceiling",    "run",     "campaign",
-                                                "shard",  "bench_case", "process", "result"};
+  static const std::set<std::string> kByHand = {
+      "device",  "ceiling", "run",          "campaign",    "shard",       "bench_case",
+      "process", "result",  "launch_shape", "metric_name", "verification"};
   const Numbers devices = take_devices(in);
   take_ceilings(in, devices);
   Numbers runs;
@@ -194,6 +211,11 @@ void Merge::take(Source& in) {
     }
   }
   NumbersByColumn numbers = {{"run_id", runs}, {"case_id", take_cases(in, runs)}};
+  for (const KeptOnce& kept : kept_once()) {
+    numbers[kept.number] =
+        copy_named_rows(in.db(), db_, shapes_.at(kept.table), kept.number, kept.name, {});
+  }
+  numbers["verification_id"][0] = 0;  // of a result that verified nothing
   numbers["process_id"] =
       copy_named_rows(in.db(), db_, shapes_.at("process"), "process_id", {"uuid"}, numbers);
   numbers["result_id"] = copy_named_rows(in.db(), db_, shapes_.at("result"), "result_id",

@@ -3,43 +3,74 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace moegate {
 namespace {
 
-/// The results of old runs, and whether a gate failed a row of their run.
-constexpr const char* kOldSamples = R"(
+/// Runs of some age that have something to lose, and whether they keep it. {0}: days, {1}: how thin
+/// they are to become.
+constexpr const char* kOld = R"(
 CREATE TEMP TABLE old AS
-  SELECT run_id, EXISTS (SELECT 1 FROM verdict WHERE verdict.run_id = run.run_id AND
-                         outcome IN ('regressed', 'wrong', 'missing', 'waived')) AS failed
+  SELECT run_id,
+         EXISTS (SELECT 1 FROM verdict WHERE verdict.run_id = run.run_id AND
+                 outcome IN ('regressed', 'wrong', 'missing', 'waived')) OR
+         EXISTS (SELECT 1 FROM tag WHERE tag.run_id = run.run_id AND name = 'blessed') AS whole
   FROM run
-  WHERE status <> 'running' AND started <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-{} days') AND
-        EXISTS (SELECT 1 FROM process JOIN result USING (process_id) JOIN sample USING (result_id)
-                WHERE process.run_id = run.run_id);
+  WHERE status <> 'running' AND started <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-{0} days') AND
+        EXISTS (SELECT 1 FROM process WHERE process.run_id = run.run_id AND thinned < {1});
 CREATE TEMP TABLE gone AS
-  SELECT result_id FROM old JOIN process USING (run_id) JOIN result USING (process_id)
-  WHERE NOT failed;
+  SELECT result_id FROM old CROSS JOIN process USING (run_id) CROSS JOIN result USING (process_id)
+  WHERE NOT whole;
 )";
 
 int64_t size_of(Database& db) {
   return db.integer("PRAGMA page_count") * db.integer("PRAGMA page_size");
 }
 
+int64_t free_bytes(Database& db) {
+  return db.integer("PRAGMA freelist_count") * db.integer("PRAGMA page_size");
+}
+
+void thin(Database& db, int days, int thinned, const std::vector<const char*>& tables,
+          Pruned& pruned) {
+  db.execute(fmt::format(kOld, days, thinned));
+  pruned.runs += db.integer("SELECT count(*) FROM old WHERE NOT whole");
+  pruned.whole = std::max(pruned.whole, db.integer("SELECT count(*) FROM old WHERE whole"));
+  const int64_t before = free_bytes(db);
+  for (const char* table : tables) {
+    db.execute(
+        fmt::format("DELETE FROM main.{} WHERE result_id IN (SELECT result_id FROM gone)", table));
+  }
+  const int64_t freed = free_bytes(db) - before;
+  pruned.bytes += freed;
+  db.execute(
+      fmt::format("UPDATE process SET thinned = {0}, bytes = max(0, bytes - {1} * results / "
+                  "(SELECT max(1, count(*)) FROM gone)) "
+                  "WHERE run_id IN (SELECT run_id FROM old WHERE NOT whole) AND thinned < {0};"
+                  "DROP TABLE gone; DROP TABLE old",
+                  thinned, freed));
+}
+
 }  // namespace
 
-Pruned prune_samples(Store& store, int days) {
+Pruned prune(Store& store, const PruneAges& ages) {
   Database& db = store.database();
   Transaction transaction(db);
-  db.execute(fmt::format(kOldSamples, days));
   Pruned pruned;
-  pruned.runs = db.integer("SELECT count(*) FROM old WHERE NOT failed");
-  pruned.failed = db.integer("SELECT count(*) FROM old WHERE failed");
-  pruned.bytes =
-      db.integer("SELECT coalesce(sum(length(spans)), 0) FROM sample JOIN gone USING (result_id)");
-  db.execute(
-      "DELETE FROM sample WHERE result_id IN (SELECT result_id FROM gone);"
-      "DROP TABLE gone; DROP TABLE old;");
+  if (ages.launches)
+    thin(db, *ages.launches, 2, {"sample", "launch", "metric_value", "stall"}, pruned);
+  thin(db, ages.samples, 1, {"sample"}, pruned);
   transaction.commit();
   return pruned;
+}
+
+void mark_blessed(Store& store, int64_t run) {
+  Statement(store.database(),
+            "INSERT OR REPLACE INTO tag (run_id, name, value) VALUES (?1, ?2, date('now'))")
+      .bind(run, kBlessedTag)
+      .run();
 }
 
 Sizes compact(Store& store) {

@@ -4,21 +4,34 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "harness/store/store.h"
 
 namespace moegate {
 
-struct Pruned {
-  int64_t runs = 0;    // whose samples went
-  int64_t bytes = 0;   // of those samples
-  int64_t failed = 0;  // runs as old that keep theirs, because a gate failed one of their rows
+/// Tag of a run that a baseline was made of.
+inline constexpr const char* kBlessedTag = "blessed";
+
+/// Days since a run started, after which it loses what it has.
+struct PruneAges {
+  int samples = 30;
+  std::optional<int> launches = std::nullopt;  // and metrics and stalls; not given: never
 };
 
-/// Deletes the samples of complete and interrupted runs that started `days` days ago or earlier, in
-/// one transaction. Levels, outputs, kernels, metrics and verdicts stay, and so do the samples of
-/// runs with a row that regressed, was wrong, went missing or was waived. Throws Error(store).
-Pruned prune_samples(Store& store, int days);
+struct Pruned {
+  int64_t runs = 0;   // which lost something
+  int64_t bytes = 0;  // that the store has free now
+  int64_t whole = 0;  // runs as old that keep all, because a gate failed a row or they were blessed
+};
+
+/// Thins complete and interrupted runs, in one transaction. Levels, what was verified and verdicts
+/// stay, and so does everything of blessed runs and of runs with a row that regressed, was wrong,
+/// went missing or was waived. Throws Error(store).
+Pruned prune(Store& store, const PruneAges& ages);
+
+/// Remembers that a baseline was made of a run, and the day.
+void mark_blessed(Store& store, int64_t run);
 
 /// Of a store's file, in bytes.
 struct Sizes {

@@ -40,7 +40,7 @@ std::string title_of_report(const std::filesystem::path& sql);
 std::string task_of_report(const std::filesystem::path& sql);
 
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
-/// Not to the store: it may be open for reading only.
+/// Not to the store: it may be open for reading only. Those that it has already stay.
 void add_sql_functions(Database& db);
 
 }  // namespace moegate

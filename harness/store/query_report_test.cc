@@ -256,8 +256,9 @@ TEST_F(ReportTest, ResourcesAreBlocksPerSmAndWaves) {
   Database(db_, SQLITE_OPEN_READWRITE)
       .execute(
           "UPDATE device SET class = 'nvidia-h200'; "
-          "UPDATE kernel SET grid = '132x3x1', block = '256x1x1', registers = 128, "
-          "static_shared = 512, dynamic_shared = 1024, local_bytes = 24 "
+          "INSERT INTO launch_shape SELECT 99, name, '132x3x1', '256x1x1', '', 128, 512, 1024, 24 "
+          "FROM launch_shape;"
+          "UPDATE launch SET shape_id = 99 "
           "WHERE result_id IN (SELECT result_id FROM result WHERE variant = 'fused')");
   const Table t = report("resources");
   ASSERT_EQ(t.rows.size(), 6u) << "three variants of two cases, each kernel once";

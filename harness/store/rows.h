@@ -11,12 +11,40 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "harness/store/sqlite.h"
 #include "harness/values/result_fields.h"
 #include "harness/values/run_fields.h"
 
 namespace moegate {
+
+/// What a column holds, as the value of a field.
+template <class V>
+void read_column(const Statement& q, int at, V& value) {
+  if constexpr (std::is_same_v<V, std::string>) {
+    value = q.text(at);
+  } else if constexpr (std::is_enum_v<V>) {
+    try {
+      parse_name(q.text(at), value);
+    } catch (const std::invalid_argument& e) {
+      q.database().damaged(e.what());
+    }
+  } else if constexpr (std::is_same_v<V, uint64_t>) {
+    const std::string digits = q.text(at);
+    const char* last = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), last, value, 16);
+    if (error != std::errc() || end != last) {
+      q.database().damaged(fmt::format("{} '{}' is no hash", q.column_name(at), digits));
+    }
+  } else if constexpr (std::is_floating_point_v<V>) {
+    value = q.real(at);
+  } else if constexpr (std::is_same_v<V, bool>) {
+    value = q.integer(at) != 0;
+  } else {
+    value = static_cast<V>(q.integer(at));
+  }
+}
 
 /// The columns of a statement's current row by their names. Throws Error(internal) for a name that
 /// the statement does not have.
@@ -34,44 +62,39 @@ class Columns {
   template <class T>
   T row() const {
     T value;
-    for_each_field(kFields<T>, [&](const auto& f) { read(f.column, value.*f.member); });
+    for_each_field(kFields<T>,
+                   [&](const auto& f) { read_column(q_, at(f.column), value.*f.member); });
     return value;
   }
-
- private:
   int at(const std::string& name) const {
     const auto found = at_.find(name);
     if (found == at_.end()) throw Error(Exit::internal, "no column '" + name + "' was selected");
     return found->second;
   }
-  template <class V>
-  void read(const char* name, V& value) const {
-    if constexpr (std::is_same_v<V, std::string>) {
-      value = text(name);
-    } else if constexpr (std::is_enum_v<V>) {
-      try {
-        parse_name(text(name), value);
-      } catch (const std::invalid_argument& e) {
-        q_.database().damaged(e.what());
-      }
-    } else if constexpr (std::is_same_v<V, uint64_t>) {
-      const std::string digits = text(name);
-      const char* end = digits.data() + digits.size();
-      const auto [at, error] = std::from_chars(digits.data(), end, value, 16);
-      if (error != std::errc() || at != end) {
-        q_.database().damaged(fmt::format("{} '{}' is no hash", name, digits));
-      }
-    } else if constexpr (std::is_floating_point_v<V>) {
-      value = real(name);
-    } else if constexpr (std::is_same_v<V, bool>) {
-      value = integer(name) != 0;
-    } else {
-      value = static_cast<V>(integer(name));
-    }
-  }
 
+ private:
   const Statement& q_;
   std::map<std::string, int, std::less<>> at_;
+};
+
+/// Reads many rows: looks each name up once.
+template <class T>
+class RowReader {
+ public:
+  explicit RowReader(const Statement& q) : q_(q) {
+    const Columns columns(q);
+    for_each_field(kFields<T>, [&](const auto& f) { at_.push_back(columns.at(f.column)); });
+  }
+  T read() const {
+    T value;
+    size_t i = 0;
+    for_each_field(kFields<T>, [&](const auto& f) { read_column(q_, at_[i++], value.*f.member); });
+    return value;
+  }
+
+ private:
+  const Statement& q_;
+  std::vector<int> at_;
 };
 
 /// "r.variant, r.status, …": every column of a T, of the table called `table` in the statement.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/store/packed_spans.h"
 #include "harness/store/query_report.h"
 #include "harness/values/occupancy.h"
 #include "harness/values/roofline.h"
@@ -154,7 +155,18 @@ void blocks_on_sm(sqlite3_context* context, int count, sqlite3_value** values) {
   sqlite3_result_int(context, *blocks);
 }
 
-/// A quantile of spans as the table sample holds them: little-endian f32, ns. NULL for none.
+/// The spans of a row of the table sample as little-endian f32, ns; NULL for bytes that are none.
+void unpacked_spans(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+  const auto* data = static_cast<const std::byte*>(sqlite3_value_blob(values[0]));
+  const auto spans =
+      unpack_spans(static_cast<Packing>(sqlite3_value_int(values[1])), std::span(data, bytes));
+  if (!spans) return sqlite3_result_null(context);
+  sqlite3_result_blob64(context, spans->data(), spans->size() * sizeof(float), SQLITE_TRANSIENT);
+}
+
+/// A quantile of spans as the view sample holds them: little-endian f32, ns. NULL for none.
 void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) {
   if (any_null(count, values)) return sqlite3_result_null(context);
   const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
@@ -183,6 +195,7 @@ constexpr std::array kScalars = {
     Scalar{"extent_size", 1, size_of_extent},
     Scalar{"blocks_per_sm", 4, blocks_on_sm},
     Scalar{"span_quantile", 2, span_quantile},
+    Scalar{"unpack_spans", 2, unpacked_spans},
 };
 struct Aggregate {
   const char* name;
@@ -191,6 +204,10 @@ struct Aggregate {
 constexpr std::array kAggregates = {Aggregate{"sd", sd_final}, Aggregate{"reach95", reach95_final}};
 
 constexpr const char* kViews = R"sql(
+-- Hides the table: spans as little-endian f32, ns, however they are stored.
+CREATE TEMP VIEW IF NOT EXISTS sample AS
+SELECT result_id, unpack_spans(spans, packing) AS spans FROM main.sample;
+
 -- One row per process, case and variant that has a latency; judged: what the gate would judge.
 CREATE TEMP VIEW IF NOT EXISTS level AS
 SELECT run_id, result_id, case_id, suite, section, op, params, facts, variant, round, path, backend,
@@ -247,6 +264,7 @@ GROUP BY a.run_id, a.op, a.case_id, a.variant;
 }  // namespace
 
 void add_sql_functions(Database& db) {
+  if (db.integer("SELECT count(*) FROM temp.sqlite_schema WHERE name = 'varying'") > 0) return;
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
   int failures = 0;
   for (const Scalar& f : kScalars) {

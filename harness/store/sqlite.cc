@@ -120,7 +120,7 @@ bool Statement::step() {
 void Statement::run() {
   while (step()) {
   }
-  sqlite3_reset(statement_.get());
+  reset();
 }
 
 int Statement::columns() const {
@@ -275,10 +275,6 @@ TimeLimit::TimeLimit(Database& db, double seconds)
 
 TimeLimit::~TimeLimit() {
   sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
-}
-
-void analyze(Database& db) {
-  db.execute("PRAGMA analysis_limit = 400; ANALYZE");
 }
 
 // ---- Transaction

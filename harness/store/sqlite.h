@@ -56,8 +56,9 @@ class Statement {
   bool bind_named(const char* name, int64_t value);
   bool bind_named(const char* name, std::string_view value);
   bool readonly() const;
-  bool step();  // true while there is a row
-  void run();   // steps to the end and resets
+  bool step();                                       // true while there is a row
+  void run();                                        // steps to the end and resets
+  void reset() { sqlite3_reset(statement_.get()); }  // to before its first row; what is bound stays
   int columns() const;
   std::string column_name(int i) const;
   bool is_null(int i) const;
@@ -137,9 +138,6 @@ class TimeLimit {
   Database& db_;
   std::chrono::steady_clock::time_point end_;
 };
-
-/// Statistics for the planner, from at most 400 entries of each index: quick in every store.
-void analyze(Database& db);
 
 /// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached. With "BEGIN", statements that
 /// only read see one state of the store.

@@ -239,9 +239,10 @@ RunInfo Store::run_info(int64_t run) {
 void Store::check_intact(int64_t most) {
   const int64_t bytes = db_.integer("PRAGMA page_count") * db_.integer("PRAGMA page_size");
   if (bytes > most) return;
-  // Not the samples, which are half of a store and which no verdict reads.
-  for (const char* table : {"run", "device", "tag", "process", "bench_case", "run_case", "result",
-                            "accuracy", "seed_error", "metric"}) {
+  // Not samples and launches, which no verdict reads.
+  for (const char* table :
+       {"run", "device", "tag", "process", "bench_case", "run_case", "result", "verification",
+        "verified_output", "verified_seed", "metric_name", "metric_value"}) {
     Statement q(db_, fmt::format("PRAGMA quick_check({})", table));
     while (q.step()) {
       if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
@@ -250,17 +251,16 @@ void Store::check_intact(int64_t most) {
 }
 
 double Store::seconds_per_result(const DeviceFacts& device) {
-  // The quickest: one that was resumed a day later took a day. Only then counted: it reads no other run.
+  // The quickest: one that was resumed a day later took a day.
   Statement q(
       db_,
       "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
       "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
       "AND task = 'measure' ORDER BY run_id DESC LIMIT 5), counted AS (SELECT *, (SELECT "
-      "count(*) FROM process CROSS JOIN result USING (process_id) WHERE process.run_id = "
-      "newest.run_id) AS n, ifnull((SELECT length(value) - length(replace(value, '=', '')) FROM "
-      "tag "
-      "WHERE tag.run_id = newest.run_id AND tag.name = ?4), 1) AS gpus FROM newest) SELECT "
-      "ifnull(min((julianday(finished) - "
+      "sum(results) FROM process WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT "
+      "length(value) - length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id "
+      "AND "
+      "tag.name = ?4), 1) AS gpus FROM newest) SELECT ifnull(min((julianday(finished) - "
       "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
   q.bind(device.uuid, device.klass, device.driver, kGpusTag).step();
   return std::round(q.real(0) * 1000) / 1000;

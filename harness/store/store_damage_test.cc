@@ -67,7 +67,7 @@ TEST_F(DamagedStore, ValuesThatNoRunStoresAreRefused) {
       {"UPDATE result SET span_ns = -5.0 WHERE result_id = 7", "row 7: span_ns is -5"},
       {"UPDATE result SET span_ns = 1e300 WHERE result_id = 7", "row 7: span_ns is 1e+300"},
       {"UPDATE result SET low_ns = 9.0 WHERE result_id = 7", "row 7: low_ns is above high_ns"},
-      {"UPDATE seed_error SET hash = 'xyz' WHERE result_id = 7", "'xyz' is no hash"},
+      {"UPDATE verified_seed SET hash = 'xyz'", "'xyz' is no hash"},
       {"UPDATE device SET device_id = 9", "a run of no device"},
       {"UPDATE before SET op = 'other'", "a before of no operator"},
   };
@@ -86,7 +86,8 @@ TEST_F(DamagedStore, PagesThatAreNoneAreFoundBeforeAVerdict) {
     store.check_intact();
   }
   Database db(path_, SQLITE_OPEN_READWRITE);
-  const int64_t page = db.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'seed_error'");
+  const int64_t page =
+      db.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'verified_seed'");
   const int64_t bytes = db.integer("PRAGMA page_size");
   std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp((page - 1) * bytes);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "harness/store/query_report.h"
 #include "harness/store/store_fixture.h"
 
 namespace moegate {
@@ -32,6 +33,13 @@ TEST_F(StoreMigrationTest, AMigrationKeepsWhatThereIs) {
                          " key = 'topk_sort tokens=8' AND outcome = 'pass' AND mde = 0.01"),
               1);
     EXPECT_GT(db.integer("SELECT count(*) FROM sqlite_stat1"), 0) << "has statistics";
+    EXPECT_EQ(db.integer("SELECT results FROM process"), 1);
+    EXPECT_EQ(db.integer("SELECT wall_s = 1 FROM process"), 1);
+    const auto kernels = store.levels_with_launches(1).at(0).result.kernels;
+    ASSERT_EQ(kernels.size(), 2u);
+    EXPECT_EQ(kernels[1].name, "b");
+    add_sql_functions(db);
+    EXPECT_EQ(db.integer("SELECT span_quantile(spans, 0.5) FROM sample"), 5000);
   }
 }
 

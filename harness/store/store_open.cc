@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
@@ -137,11 +138,25 @@ void wait_patiently(Database& db) {
 
 }  // namespace
 
+void analyze(Database& db) {
+  db.execute("PRAGMA analysis_limit = 400");
+  // Of a table without an index SQLite counts all rows, whatever the limit: of samples, gigabytes.
+  Statement q(db,
+              "SELECT name FROM sqlite_schema t WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+              "AND (sql LIKE '%WITHOUT ROWID%' OR EXISTS (SELECT 1 FROM sqlite_schema i WHERE "
+              "i.type = 'index' AND i.tbl_name = t.name))");
+  std::vector<std::string> tables;
+  while (q.step()) tables.push_back(q.text(0));
+  q.reset();
+  for (const std::string& table : tables) db.execute(fmt::format("ANALYZE \"{}\"", table));
+}
+
 Store Store::open(const std::string& path, Mode mode) {
   check_file(path, mode);
   // Read-write for readers too: what a writer that died has left can only be rolled back so.
   const int create = mode == Mode::write ? SQLITE_OPEN_CREATE : 0;
   Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
+  store.db_.execute("PRAGMA cache_size = -65536");  // KiB: a run of 10^5 results is read and sorted
   if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
   const int64_t version = version_of(store.db_);
   if (mode == Mode::read) {

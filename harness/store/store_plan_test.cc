@@ -17,7 +17,7 @@ class StorePlanTest : public ReportTest {
     for (int run = 0; run < 20; ++run) add_run(run % 2 == 0 ? Backend::cuda : Backend::host);
     store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::update));
     store_->database().execute(
-        "INSERT INTO seed_error SELECT result_id, 0, '0', 0, 0, 0 FROM result");
+        "INSERT INTO verified_seed SELECT verification_id, 0, '0', 0, 0, 0 FROM verification");
     store_->end_run(20, "complete");
     store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::read));
     Statement q(store_->database(), "SELECT rootpage, name FROM sqlite_schema");
@@ -27,8 +27,9 @@ class StorePlanTest : public ReportTest {
   }
 
   /// Expects of the compiled statement that it runs through no table or index that grows with every
-  /// run, and that it looks the run up in process_run.
-  void expect_one_run(const std::string& what, const std::string& sql) {
+  /// run, and that it looks up what it is about in one of `by`.
+  void expect_one_run(const std::string& what, const std::string& sql,
+                      const std::set<std::string>& by = {"process_run"}) {
     std::map<int64_t, int64_t> page_of;  // cursor -> root page
     bool by_run = false;
     Statement code(store_->database(), "EXPLAIN " + sql);
@@ -38,7 +39,7 @@ class StorePlanTest : public ReportTest {
       if (opcode == "OpenRead") page_of[cursor] = code.integer(3);
       const auto page = page_of.find(cursor);
       if (page == page_of.end()) continue;
-      by_run |= opcode == "SeekGE" && name_of_[page->second] == "process_run";
+      by_run |= opcode == "SeekGE" && by.count(name_of_[page->second]) > 0;
       if (opcode != "Rewind" && opcode != "Last") continue;
       EXPECT_EQ(kGrowing.count(table_of_[page->second]), 0u)
           << what << " reads all of " << name_of_[page->second] << ": " << sql;
@@ -47,7 +48,8 @@ class StorePlanTest : public ReportTest {
   }
 
   static inline const std::set<std::string> kGrowing = {
-      "process", "result", "accuracy", "seed_error", "kernel", "sample", "metric"};
+      "process", "result",       "verification", "verified_output", "verified_seed",
+      "launch",  "metric_value", "sample",       "verdict"};
   CrashVfs vfs_;  // for its speed
   std::unique_ptr<Store> store_;
   std::map<int64_t, std::string> name_of_, table_of_;  // of a root page
@@ -64,11 +66,13 @@ TEST_F(StorePlanTest, TheStoresOwnQuestions) {
   sqlite3_trace_v2(db, SQLITE_TRACE_STMT, note, &asked);
   EXPECT_FALSE(store_->levels(7).empty());
   EXPECT_FALSE(store_->done(7).empty());
-  EXPECT_EQ(asked.size(), 5u) << "a verdict does not read launches";
+  EXPECT_EQ(asked.size(), 6u) << "a verdict does not read launches";
   EXPECT_FALSE(store_->levels_with_launches(7).empty());
   sqlite3_trace_v2(db, 0, nullptr, nullptr);
-  EXPECT_EQ(asked.size(), 7u);
-  for (const std::string& sql : asked) expect_one_run("the store", sql);
+  EXPECT_EQ(asked.size(), 8u);
+  for (const std::string& sql : asked)
+    expect_one_run("the store", sql,
+                   {"process_run", "run_case", "verified_output", "verified_seed"});
 }
 
 TEST_F(StorePlanTest, TheReportsOfOneRun) {
@@ -108,7 +112,7 @@ TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
   sqlite3_busy_timeout(intruder.store.database().handle(), 0);
   sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
   EXPECT_EQ(store_->levels(1).size(), before);
-  EXPECT_EQ(intruder.statements, 4);
+  EXPECT_EQ(intruder.statements, 5);
 }
 
 }  // namespace

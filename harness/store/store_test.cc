@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/store/query_report.h"
 #include "harness/store/store_fixture.h"
 
 namespace moegate {
@@ -97,6 +98,7 @@ TEST_F(StoreTest, KeepsEverythingThatAResultSays) {
   EXPECT_TRUE(std::isnan(back.accuracy[0].rel_l2));
   EXPECT_EQ(back.accuracy[1].rel_l2, 1e-6);
   EXPECT_EQ(store.database().integer("SELECT count(*) FROM kernel"), 2);
+  add_sql_functions(store.database());
   EXPECT_EQ(store.database().integer("SELECT length(spans) FROM sample"), 12);
   EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
 }
@@ -223,7 +225,7 @@ TEST_F(StoreTest, SetsWhatProtectsTheData) {
   EXPECT_EQ(db.integer("PRAGMA foreign_keys"), 1);
   EXPECT_EQ(db.integer("PRAGMA trusted_schema"), 0);
   EXPECT_EQ(db.integer("PRAGMA application_id"), 0x4D6F4550);
-  EXPECT_EQ(db.integer("PRAGMA user_version"), 6);
+  EXPECT_EQ(db.integer("PRAGMA user_version"), 7);
   Statement mode(db, "PRAGMA journal_mode");
   ASSERT_TRUE(mode.step());
   EXPECT_EQ(mode.text(0), sqlite3_libversion_number() >= 3051003 ? "wal" : "delete");
@@ -234,10 +236,60 @@ TEST_F(StoreTest, ADeletedRunTakesItsRowsAlong) {
   const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
   store.add_result(process, some_case(), {}, {}, some_result());
   store.database().execute("DELETE FROM run");
-  for (const char* table : {"process", "result", "accuracy", "kernel", "sample", "run_case",
-                            "metric", "operator", "before"}) {
+  for (const char* table :
+       {"process", "result", "accuracy", "kernel", "sample", "run_case", "metric", "operator",
+        "before", "launch", "metric_value", "row_level"}) {
     EXPECT_EQ(store.database().integer(std::string("SELECT count(*) FROM ") + table), 0) << table;
   }
+}
+
+TEST_F(StoreTest, WhatRepeatsIsStoredOnce) {
+  Store store = Store::open(path_, Store::Mode::write);
+  Database& db = store.database();
+  const int64_t run = store.begin_run(some_run());
+  for (int round = 0; round < 3; ++round) {
+    Result result = some_result();
+    if (round == 2) result.accuracy[0].rel_l2 += 1e-12;  // as little as a double tells apart
+    store.add_result(store.begin_process(run, round, 1), some_case(), {}, {}, result);
+  }
+  EXPECT_EQ(db.integer("SELECT count(*) FROM kernel"), 6);
+  EXPECT_EQ(db.integer("SELECT count(*) FROM launch_shape"), 2);
+  EXPECT_EQ(db.integer("SELECT count(*) FROM verification"), 2);
+  EXPECT_EQ(db.integer("SELECT count(*) FROM accuracy"), 3);
+  const auto levels = store.levels(run);
+  ASSERT_EQ(levels.size(), 3u);
+  EXPECT_EQ(levels[1].result.accuracy[0].rel_l2, some_result().accuracy[0].rel_l2);
+  EXPECT_EQ(levels[2].result.accuracy[0].rel_l2, some_result().accuracy[0].rel_l2 + 1e-12);
+}
+
+TEST_F(StoreTest, TheEndOfARunCountsNoSamples) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(some_run());
+  store.add_result(store.begin_process(run, 0, 1), some_case(), {}, {}, some_result());
+  store.end_run(run, "complete");
+  const auto known = [&](const char* table) {
+    return store.database().integer(
+        fmt::format("SELECT count(*) FROM sqlite_stat1 WHERE tbl = '{}'", table));
+  };
+  EXPECT_EQ(known("sample"), 0) << "no index: all of it would be read";
+  EXPECT_GT(known("result"), 0);
+  EXPECT_GT(known("launch"), 0);
+}
+
+TEST_F(StoreTest, AProcessCountsItsResults) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t process = store.begin_process(store.begin_run(some_run()), 0, 1);
+  for (const char* variant : {"a", "b"}) {
+    Result result = some_result();
+    result.variant = variant;
+    result.wall_s = 0.5;
+    store.add_result(process, some_case(), {}, {}, result);
+  }
+  Database& db = store.database();
+  EXPECT_EQ(db.integer("SELECT results FROM process"), 2);
+  EXPECT_EQ(db.integer("SELECT wall_s = 1 FROM process"), 1);
+  const int64_t bytes = db.integer("SELECT bytes FROM process");
+  EXPECT_EQ(bytes % db.integer("PRAGMA page_size"), 0) << "the store grows by pages";
 }
 
 TEST_F(StoreTest, TwoWritersShareOneStore) {

@@ -12,7 +12,7 @@ SELECT output,
        max(a.why) AS why
 FROM bench_case JOIN process ON process.run_id = :run
 JOIN result r ON r.process_id = process.process_id AND r.case_id = bench_case.case_id AND r.variant = :variant
-JOIN accuracy a USING (result_id)
+JOIN verified_output a USING (verification_id)
 WHERE key = :case
 GROUP BY output
 ORDER BY output

@@ -1,4 +1,4 @@
--- title: Verdicts
+-- title: Verdicts, the newest ten
 -- SPDX-License-Identifier: Apache-2.0
 SELECT run_id AS run,
        outcome,
@@ -14,4 +14,4 @@ SELECT run_id AS run,
 FROM verdict
 WHERE run_id <= :run AND key = :case AND variant = :variant
 ORDER BY run_id DESC
-LIMIT 30
+LIMIT 10

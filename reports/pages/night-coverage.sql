@@ -8,7 +8,7 @@ WITH gone AS (
          r.variant,
          count(*) AS processes,
          max(r.why) AS why
-  FROM process p JOIN result r USING (process_id) JOIN bench_case USING (case_id)
+  FROM process p CROSS JOIN result r INDEXED BY result_bad USING (process_id) JOIN bench_case USING (case_id)
   WHERE run_id = :run AND r.status NOT IN ('ok', 'noisy')
   GROUP BY r.status, case_id, r.variant
   UNION ALL
