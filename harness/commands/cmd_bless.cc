@@ -5,6 +5,7 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/home.h"
+#include "harness/base/notes.h"
 #include "harness/commands/author.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -51,11 +52,16 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   return command;
 }
 
-/// So that `moegate prune` leaves the run whole. A store may be read-only.
+/// So that `moegate prune` leaves the run whole. A store may be read-only; what is blessed is blessed even
+/// where this cannot be written.
 void remember(const std::string& db, const RunInfo& run) {
   if (access(db.c_str(), W_OK) != 0) return;
-  Store store = Store::open(db, Store::Mode::update);
-  mark_blessed(store, run.id);
+  try {
+    Store store = Store::open(db, Store::Mode::update);
+    mark_blessed(store, run.id);
+  } catch (const Error& error) {
+    say("`moegate prune` will not know that {} is blessed: {}\n", describe(run), error.what());
+  }
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(Report, LeavesOutRowsFromTheEndAndThenWholeTables) {
   EXPECT_GT(text.size(), kCommentBytes * 9 / 10);
   EXPECT_EQ(count(text, "\n| regressed "), 70u);
   const size_t shown = count(text, "\n| improved ");
-  EXPECT_GT(shown, 10u) << "the space that the failures leave";
+  EXPECT_GT(shown, 0u) << "the space that the failures leave";
   EXPECT_NE(text.find(fmt::format("\n{} more left out for size; see verdict.json.\n", 70 - shown)),
             std::string::npos);
   EXPECT_NE(text.find("To bless:"), std::string::npos) << "the commands stay";

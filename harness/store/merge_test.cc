@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "harness/store/content_fixture.h"
+#include "harness/store/row_levels.h"
 #include "harness/store/store_fixture.h"
 #include "harness/values/fields_fixture.h"
 
@@ -45,6 +46,10 @@ class MergeTest : public StoreFixture {
       const int64_t process = store.begin_process(run, round, 1);
       store.add_result(process, {"tiny", "gpt", "topk_sort", {{"tokens", tokens}}, {}}, {1, 2, 3},
                        {{"active_experts", 57}}, whole_result());
+    }
+    if (status == "complete") {
+      const Case c{"tiny", "gpt", "topk_sort", {{"tokens", tokens}}, {}};
+      write_row_levels(store, run, {{.key = c.key(), .variant = whole_result().variant}});
     }
     if (status != "running") store.end_run(run, status);
     return at(name);
@@ -92,8 +97,9 @@ TEST_F(MergeTest, EverythingOfARunComesAlong) {
     const int64_t run = store.begin_run(info);
     auto result = Distinct().make<Result>();
     result.status = Status::noisy;
-    store.add_result(store.begin_process(run, 0, 1), {"tiny", "", "op", {{"n", "1"}}, {}},
-                     {1, 2, 3}, {{"fact", 1}}, result);
+    const Case c{"tiny", "", "op", {{"n", "1"}}, {}};
+    store.add_result(store.begin_process(run, 0, 1), c, {1, 2, 3}, {{"fact", 1}}, result);
+    write_row_levels(store, run, {{.key = c.key(), .variant = result.variant}});
     store.set_ceilings(info.device, {{"read_bytes_per_s", 5}});
     store.end_run(run, "complete");
   }

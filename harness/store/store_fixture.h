@@ -99,7 +99,8 @@ inline void write_old_store(const std::string& path, int version) {
       " git_sha, dirty, build, host, command, options)"
       " VALUES (1, 'old', '2026-01-01T00:00:00Z', 'complete', 1, 1, 'clock', 'lines', 1, '', 0, '',"
       " '', '', '{}');"
-      "INSERT INTO process VALUES (1, 1, 0, 4711, '2026-01-01T00:00:00Z', '');"
+      "INSERT INTO process (process_id, run_id, round, pid, started) "
+      "VALUES (1, 1, 0, 4711, '2026-01-01T00:00:00Z');"
       "INSERT INTO bench_case VALUES (1, 'topk_sort tokens=8', 'topk_sort', '{}', 1, 2, 3);"
       "INSERT INTO run_case VALUES (1, 1, 'tiny', 'gpt', '{}');"
       "INSERT INTO result (process_id, case_id, variant, status, why, path, deterministic, timer,"
@@ -114,6 +115,7 @@ inline void write_old_store(const std::string& path, int version) {
       " dynamic_shared, ns, gap_ns) VALUES (1, 0, 'a', '', '', '', 0, 0, 0, 1, 0),"
       " (1, 1, 'b', '', '', '', 0, 0, 0, 1, 0);"
       "INSERT INTO sample VALUES (1, x'00409c45')");
+  if (version >= 6) db.execute("UPDATE process SET uuid = 'of an old store'");
   db.execute(
       version == 1
           ? "INSERT INTO verdict VALUES (1, 1, 'chain', 'base.ini', 'pass', 1, 1, 0,"

@@ -52,7 +52,8 @@ void add_old_rows(const std::string& path) {
       " git_sha, dirty, build, host, command, options)"
       " SELECT 2, 'gpu', started, status, 2, protocol, 'cupti', 'read', rounds, git_sha, dirty,"
       " build, host, command, options FROM run;"
-      "INSERT INTO process VALUES (2, 2, 0, 4712, '2026-01-01T00:00:00Z', '');"
+      "INSERT INTO process (process_id, run_id, round, pid, started) "
+      "VALUES (2, 2, 0, 4712, '2026-01-01T00:00:00Z');"
       "INSERT INTO bench_case VALUES (2, 'qmoe_fc2 tokens=1', 'qmoe_fc2', '{}', 1, 2, 3),"
       " (3, 'mine tokens=1', 'mine', '{}', 1, 2, 3);"
       "INSERT INTO run_case SELECT 2, case_id, 'tiny', 'gpt', '{}' FROM bench_case");

@@ -266,8 +266,8 @@ void YearWriter::add_night(int night) {
   for (int round = 0; round < o_.processes; ++round) {
     const int64_t process = ++process_, before = bytes();
     Statement(db_,
-              "INSERT INTO process (process_id, run_id, round, pid, started) VALUES "
-              "(?1, ?2, ?3, 1, ?4)")
+              "INSERT INTO process (process_id, run_id, round, pid, started, uuid) VALUES "
+              "(?1, ?2, ?3, 1, ?4, 'process ' || ?1)")
         .bind(process, run_, round, started)
         .run();
     add_results(night, process, round);

@@ -128,7 +128,7 @@ def make(path, count, nights):
             run = add_run(db, device, device == host, number, cases, label, started)
             for round in range(PROCESSES):
                 process = insert(db, "process", run_id=run, round=round, pid=1, started=started,
-                                 throttle="sw_power_cap" if round == 1 else "")
+                                 uuid=f"{device}-{night}-{round}", throttle="sw_power_cap" if round == 1 else "")
                 for i, case in enumerate(cases):
                     for variant in VARIANTS:
                         step = 1.08 if night >= nights * 2 // 3 and i % 4 == 1 else 1
