@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- chart: bars.vg.json
 WITH night AS (
-SELECT replace("column 1", ', s', '') AS label, "cuda:0" AS one, "cuda:0,1" AS two
+SELECT replace(replace("column 1", ', s', ''), ' (to a second)', '') AS label, "cuda:0" AS one, "cuda:0,1" AS two
 FROM page_1 WHERE "column 1" LIKE '%, s%'
 ), side AS (
 SELECT label, 'cuda:0' AS series, one AS seconds FROM night

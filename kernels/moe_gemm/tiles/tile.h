@@ -112,8 +112,8 @@ struct TileChoice {
 /// 128 the one with the least sum over the experts of ceil(rows / block) * (1 + block / 600), the
 /// smallest of equals. Every block of rows is another pass over its expert's weights, which costs as
 /// much as 600 rows do: with twice 16 rows instead of 32, a third of the time. On an H200 (2026-11-23,
-/// protocol 1, one process) it took at most 0.9 % more than the fastest block, 0.06 % on average, in
-/// 40 products of five shapes with 8 to 128 rows per expert; a block by the mean alone up to 47 %.
+/// protocol 1, one process) it took at most 0.9 % more than the fastest block, 0.07 % on average, in
+/// 36 products of five shapes with 8 to 80 rows per expert; a block by the mean alone up to 47 %.
 int usual_block(std::span<const double> rows_of_experts);
 /// For a shape whose block is free (shape.block is not read): that of the nearest token count in the
 /// shape's file, else default_tile() with usual_block() of what `routing` (harness/kernel/routing.h)
