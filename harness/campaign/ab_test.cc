@@ -53,10 +53,10 @@ TEST_F(AbTest, TheSidesTakeTurnsInAnOrderThatIsDrawn) {
     const Comparison result = run();
     EXPECT_EQ(result.order_seed, seed);
     const std::vector<std::string> all = starts();
-    std::vector<std::string> led;  // the first two plan, and measure round 0
-    for (size_t round = 1; round < all.size() / 2; ++round) {
-      led.push_back(all[2 * round]);
-      EXPECT_EQ(led.back() == "start", !base_leads(seed, static_cast<int>(round)));
+    std::vector<std::string> led;
+    for (size_t pair = 1; pair < all.size() / 2; ++pair) {  // the first two plan
+      led.push_back(all[2 * pair]);
+      EXPECT_EQ(led.back() == "start", !base_leads(seed, static_cast<int>(pair) - 1));
     }
     orders.insert(led);
     RunOptions stored;
@@ -82,13 +82,13 @@ TEST_F(AbTest, ARoundInWhichAllRowsWereOffIsMeasuredAgain) {
     }
   }
   fake_.program("").touch = [this](const Request&, Result& result) {
-    if (fake_.program("").processes == 3) result.span_ns *= 1.5;  // the head's third process
+    if (fake_.program("").processes == 1 + 3) result.span_ns *= 1.5;  // the head's third
   };
   const Comparison result = run();
   EXPECT_EQ(count("run fake/rows=1 plain"), 8 + 1);
   ASSERT_EQ(result.decided.notes.size(), 1u);
   EXPECT_EQ(result.decided.notes[0],
-            "Measured again: the head's process of round 2: 8 of 8 rows off, by +50.0 %.");
+            "Measured again: the head's process of round 2: 8 of 8 rows off, by +50.1 %.");
   for (const auto& [id, judged] : result.decided.judged) {
     EXPECT_EQ(judged.outcome, Outcome::pass);
     EXPECT_NEAR(result.head.at(id).level.level(), 1, 0.01) << "the wild round is no evidence";
@@ -335,7 +335,7 @@ TEST_F(AbTest, AbsentRowsScreenAllAndNoRowsMeasureNone) {
 }
 
 TEST_F(AbTest, ACrashOfOneSideCostsItsRowOnly) {
-  fake_.program("").at("fused", 0) = Status::crashed;
+  fake_.program("").at("fused", 1) = Status::crashed;
   const Comparison result = run();
   EXPECT_EQ(result.decided.judged.count(id("plain")), 1u);
   EXPECT_FALSE(result.interrupted);

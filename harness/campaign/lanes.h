@@ -126,6 +126,10 @@ class Lanes {
   size_t size() const { return seats_.size(); }
   bool several() const { return size() > 1; }
   WorkerSeat& seat(size_t lane) { return seats_[lane]; }
+  /// The next use of any device gets a fresh process.
+  void retire() {
+    for (WorkerSeat& seat : seats_) seat.retire();
+  }
   Dealer& dealer() { return *dealer_; }
   const Dealer& dealer() const { return *dealer_; }
   const std::shared_ptr<Dealer>& shared_dealer() const { return dealer_; }
