@@ -6,6 +6,7 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/table_text.h"
+#include "harness/report/level_line.h"
 
 namespace moegate {
 namespace {
@@ -46,6 +47,9 @@ class TextWriter {
   }
   std::string operator()(const Chart& chart) const {
     return strong(chart.title) + render_text(chart.table, screen_);
+  }
+  std::string operator()(const LevelChart& chart) const {
+    return strong(chart.title) + lines(level_line(chart), "", "");
   }
 
   std::string strong(const std::string& text) const {

@@ -55,12 +55,12 @@ TEST_F(SiteTest, LevelsThatWereWrittenDownAreThoseOfTheResults) {
   ASSERT_EQ(written.rows.size(), read.rows.size());
   for (size_t i = 0; i < read.rows.size(); ++i) {
     const SiteRow &a = read.rows[i], &b = written.rows[i];
-    EXPECT_EQ(a.key + a.op + a.section + a.variant, b.key + b.op + b.section + b.variant);
+    EXPECT_EQ(a.key + a.op + a.variant, b.key + b.op + b.variant);
     ASSERT_EQ(a.points.size(), b.points.size()) << a.variant;
     for (size_t k = 0; k < a.points.size(); ++k) {
       const SitePoint &p = a.points[k], &q = b.points[k];
-      EXPECT_EQ(std::tie(p.run, p.code, p.mean_log, p.sd_log, p.processes, p.status, p.level),
-                std::tie(q.run, q.code, q.mean_log, q.sd_log, q.processes, q.status, q.level))
+      EXPECT_EQ(std::tie(p.run, p.code, p.mean_log, p.sd_log, p.processes, p.level),
+                std::tie(q.run, q.code, q.mean_log, q.sd_log, q.processes, q.level))
           << a.variant;
     }
   }
