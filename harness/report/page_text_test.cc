@@ -33,6 +33,11 @@ TEST(PageText, WhatComesFirstIsBoldWhereThereAreColours) {
   EXPECT_NE(text.find("\033[1mThe numbers\033[0m\n"), std::string::npos) << text;
 }
 
+TEST(PageText, AColumnThatSaysNothingTakesNoSpace) {
+  const Page page{{{0, {Rows{{{"n", "% of ceiling"}, {{{"1", true}, {"", true}}}}}}}}, ""};
+  EXPECT_EQ(to_text(page, {80, false}), "n\n─\n1\n");
+}
+
 TEST(PageText, AHistoryIsALine) {
   const LevelChart chart{.file = "",
                          .title = "History",
