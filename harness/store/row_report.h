@@ -37,7 +37,8 @@ class RowReport {
   /// SELECT.
   RowReport(Store& store, const std::filesystem::path& sql);
   /// What it says of the row at `place`, without rows where that is nothing. Places that rise are
-  /// read in one pass; a place that was passed begins another. Throws as run_report() does.
+  /// read in one pass; a place that was passed begins another. Throws Error(usage) naming the file
+  /// where places fall. It has no limit of time or rows, as run_report() sets: it is read in parts.
   Table of(int64_t place);
 
  private:
