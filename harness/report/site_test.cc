@@ -105,6 +105,19 @@ TEST_F(SiteTest, AnOlderNightLeavesOutWhatPassed) {
   EXPECT_EQ(newest.find("left out"), std::string::npos);
 }
 
+TEST_F(SiteTest, AnOlderNightThatPassedShowsWhatDidNotRun) {
+  for (int i = 0; i < 8; ++i) add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) SELECT run_id, 'b', 's', 'k', 'good', 'pass', 1, 0, 2, '', '' "
+          "FROM run");
+  const std::string older = page("night=1");
+  EXPECT_NE(older.find("**1 pass** of 1 rows"), std::string::npos) << older;
+  EXPECT_EQ(older.find("good"), std::string::npos);
+  EXPECT_NE(older.find("signal 11"), std::string::npos);
+}
+
 TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
   add_run(Backend::cuda);
   Store store = Store::open(db_, Store::Mode::read);
