@@ -75,14 +75,16 @@ Split best_split(std::span<const double> values, const std::vector<size_t>& boun
   return best;
 }
 
-/// Share of permutations within the segments whose best split is at least as good.
-double p_value(std::span<const double> values, const std::vector<size_t>& bounds,
-               double statistic) {
+/// Share of permutations within the segments whose best split is at least as good. Ends early, at a
+/// share above `alpha`, where so many are that the whole would not be below it.
+double p_value(std::span<const double> values, const std::vector<size_t>& bounds, double statistic,
+               double alpha) {
+  const auto share = [](int as_good) { return (1.0 + as_good) / (1.0 + kPermutations); };
   // Rounding in another order of summation must not make an equal split a lesser one.
   const double threshold = statistic * (1 - 1e-9);
   std::vector<double> shuffled(values.begin(), values.end());
   int as_good = 0;
-  for (int p = 0; p < kPermutations; ++p) {
+  for (int p = 0; p < kPermutations && share(as_good) <= alpha; ++p) {
     for (size_t s = 0; s + 1 < bounds.size(); ++s) {
       for (size_t i = bounds[s + 1] - 1; i > bounds[s]; --i) {
         const uint64_t bits = random_bits(kSeed, static_cast<uint64_t>(p), i);
@@ -91,7 +93,7 @@ double p_value(std::span<const double> values, const std::vector<size_t>& bounds
     }
     if (best_split(shuffled, bounds).statistic >= threshold) ++as_good;
   }
-  return (1.0 + as_good) / (1.0 + kPermutations);
+  return share(as_good);
 }
 
 }  // namespace
@@ -103,7 +105,7 @@ std::vector<ChangePoint> change_points(std::span<const double> values, double al
     const Split split = best_split(values, bounds);
     // A constant series has splits of statistic 0, all of them as good.
     if (!(split.statistic > 0)) break;
-    const double p = p_value(values, bounds, split.statistic);
+    const double p = p_value(values, bounds, split.statistic, alpha);
     if (p > alpha) break;
     bounds.insert(std::upper_bound(bounds.begin(), bounds.end(), split.at), split.at);
     found.push_back({split.at, 0, 0, p});

@@ -3,6 +3,7 @@
 // JSON.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,13 @@ struct Table {
     bool number = false;  // right-aligned in markdown, unquoted in JSON
     bool bold = false;    // in markdown
     std::string mark;     // a sign that follows the text: after its bold in markdown, "x ⚠"
-    std::string link;     // page of a site that the cell leads to (report/site.h); elsewhere unused
     Tone tone = Tone::plain;
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
+  /// By columns' names: the page of a site (report/site.h) that their cells lead to, such as
+  /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty leads nowhere.
+  std::map<std::string, std::string> links = {};
 };
 
 enum class Format { text, md, csv, json };

@@ -111,8 +111,10 @@ Paragraph counts(const GateReport& report) {
   }
   Paragraph paragraph;
   const auto say = [&](const std::string& text) { paragraph.lines.push_back({plain(text)}); };
-  say(fmt::format("{} of {} judged rows are inconclusive: neither shown slower nor shown equal.",
-                  inconclusive, report.result.judged));
+  if (report.result.judged > 0) {
+    say(fmt::format("{} of {} judged rows are inconclusive: neither shown slower nor shown equal.",
+                    inconclusive, report.result.judged));
+  }
   if (disturbed > 0)
     say(fmt::format("{} rows could not be judged, for example: {}.", disturbed, why));
   const std::string not_judged = not_judged_text(report.result);

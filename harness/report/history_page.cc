@@ -2,17 +2,14 @@
 // A history as a page and as a table; the reading is in history.cc.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "harness/base/sparkline.h"
 #include "harness/report/history.h"
+#include "harness/report/level_line.h"
 
 namespace moegate {
 namespace {
-
-constexpr double kLeastSpan = 0.05;  // in logs: what is less is drawn nearly flat
 
 std::string short_uuid(const std::string& uuid) {
   constexpr size_t kShort = 12;  // "GPU-c869e42a"
@@ -100,11 +97,7 @@ Line title(const HistorySeries& series) {
 Line curve(const HistorySeries& series) {
   std::vector<double> logs;
   for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
-  const auto [low, high] = std::ranges::minmax_element(
-      series.points, {}, [](const HistoryPoint& p) { return p.level.mean_log; });
-  return {
-      plain(fmt::format("{} {:.5g} … {:.5g} {}, newest at the right", sparkline(logs, kLeastSpan),
-                        low->level.level(), high->level.level(), unit_of(series)))};
+  return {plain(level_line(logs, unit_of(series)))};
 }
 
 }  // namespace

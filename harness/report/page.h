@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -69,7 +72,28 @@ struct Chart {
   std::vector<std::pair<std::string, std::string>> signals;  // of the file, with their values
 };
 
-using Block = std::variant<Heading, Paragraph, List, Rows, Commands, Chart>;
+/// The level of one row over many runs: a chart that is kept in numbers, for a year of ten thousand rows
+/// has 10^7 of its points. Where it is drawn, it gets its table, too (reports/pages/unpack.js).
+struct LevelChart {
+  struct Run {
+    std::string id, started, commit;
+  };
+  enum class Code { unknown, same, changed };  // beside the point before
+  struct Point {
+    uint32_t run = 0;   // index
+    float log = 0;      // of the level
+    float reach = 0;    // half of the interval of `log`; NaN: there is none
+    int processes = 0;  // that measured it
+    Code code = Code::unknown;
+  };
+  std::string file, title, unit;  // as of a Chart
+  std::vector<std::pair<std::string, std::string>> signals;
+  std::shared_ptr<const std::vector<Run>> runs;  // of all charts of a site
+  std::vector<Point> points;                     // by run
+  std::map<size_t, double> steps;                // at these points: the change, 0.08 is 8 % slower
+};
+
+using Block = std::variant<Heading, Paragraph, List, Rows, Commands, Chart, LevelChart>;
 
 /// Blocks that stay or go together. Where the space is too short, the last rows or items of its
 /// first table or list go before the section does.

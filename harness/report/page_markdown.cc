@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "harness/base/escape.h"
+#include "harness/report/level_line.h"
 
 namespace moegate {
 namespace {
@@ -103,6 +104,9 @@ class Writer {
   }
   std::string operator()(const Chart& chart) {
     return markdown_escaped(chart.title) + "\n\n" + render(chart.table, Format::md);
+  }
+  std::string operator()(const LevelChart& chart) {
+    return markdown_escaped(chart.title) + "\n\n" + markdown_escaped(level_line(chart)) + "\n";
   }
 
  private:

@@ -6,6 +6,8 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/table_text.h"
+#include "harness/base/table_view.h"
+#include "harness/report/level_line.h"
 
 namespace moegate {
 namespace {
@@ -35,7 +37,7 @@ class TextWriter {
     for (const Line& item : list.items) text += lines(text_of(item), "- ", "  ");
     return text;
   }
-  std::string operator()(const Rows& rows) const { return render_text(rows.table, screen_); }
+  std::string operator()(const Rows& rows) const { return table_of(rows.table); }
   std::string operator()(const Commands& commands) const {
     std::string text;
     for (const auto& command : commands.all) {
@@ -45,7 +47,10 @@ class TextWriter {
     return text;
   }
   std::string operator()(const Chart& chart) const {
-    return strong(chart.title) + render_text(chart.table, screen_);
+    return strong(chart.title) + table_of(chart.table);
+  }
+  std::string operator()(const LevelChart& chart) const {
+    return strong(chart.title) + lines(level_line(chart), "", "");
   }
 
   std::string strong(const std::string& text) const {
@@ -55,6 +60,9 @@ class TextWriter {
   }
 
  private:
+  std::string table_of(const Table& table) const {
+    return render_text(without_empty_columns(table), screen_);
+  }
   std::string lines(const std::string& text, const std::string& first,
                     const std::string& next) const {
     std::string out;

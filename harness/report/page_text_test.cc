@@ -33,6 +33,23 @@ TEST(PageText, WhatComesFirstIsBoldWhereThereAreColours) {
   EXPECT_NE(text.find("\033[1mThe numbers\033[0m\n"), std::string::npos) << text;
 }
 
+TEST(PageText, AColumnThatSaysNothingTakesNoSpace) {
+  const Page page{{{0, {Rows{{{"n", "% of ceiling"}, {{{"1", true}, {"", true}}}}}}}}, ""};
+  EXPECT_EQ(to_text(page, {80, false}), "n\n─\n1\n");
+}
+
+TEST(PageText, AHistoryIsALine) {
+  const LevelChart chart{.file = "",
+                         .title = "History",
+                         .unit = "us",
+                         .signals = {},
+                         .runs = nullptr,
+                         .points = {{.log = 0}, {.log = 1}},
+                         .steps = {}};
+  EXPECT_EQ(to_text({{{0, {chart}}}, ""}, {80, false}),
+            "History\n▁▇ 1 … 2.7183 us, newest at the right\n");
+}
+
 TEST(PageText, TextFromElsewhereCommandsNoTerminal) {
   const Page page{{{0, {Paragraph{{{plain("a\033[31mb\nc")}}}}}}, ""};
   EXPECT_EQ(to_text(page, {80, true}).find('\033'), std::string::npos);

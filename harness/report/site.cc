@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "harness/judge/waivers.h"
 #include "harness/report/site_parts.h"
@@ -87,6 +90,27 @@ void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
   }
 }
 
+/// The rows that share a file one after the other.
+void sort_by_file(std::vector<SiteRow>& rows) {
+  std::vector<std::pair<uint32_t, SiteRow*>> order;
+  for (SiteRow& row : rows) order.emplace_back(file_hash(case_page(row.key, row.variant)), &row);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second->key, a.second->variant) <
+           std::tie(b.first, b.second->key, b.second->variant);
+  });
+  std::vector<SiteRow> sorted;
+  for (const auto& [hash, row] : order) sorted.push_back(std::move(*row));
+  rows = std::move(sorted);
+}
+
+std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
+  std::vector<LevelChart::Run> names;
+  for (const SiteRun& run : runs)
+    names.push_back(
+        {std::to_string(run.info.id), minute_of(run.info.started), commit_of(run.info)});
+  return names;
+}
+
 }  // namespace
 
 std::string days_ago(int days) {
@@ -100,6 +124,9 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                 fmt::format("{}: no complete run{}; there is nothing to make pages of", options.db,
                             options.since.empty() ? "" : " since " + options.since));
   }
+  sort_by_file(site->data.rows);
+  site->run_names = std::make_shared<const std::vector<LevelChart::Run>>(names_of(site->data.runs));
+  ask_about_rows(*site);
   std::vector<SitePage> pages;
   pages.push_back({"start", "Start", [site] { return start_page(*site); }});
   std::map<std::string, size_t> nights;  // of a class
@@ -110,9 +137,10 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
   }
   for (const size_t i : newest_runs(site->data)) add_newest(site, site->data.runs[i], pages);
   pages.push_back({"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
-  for (const SiteRow& row : site->data.rows) {
+  for (size_t i = 0; i < site->data.rows.size(); ++i) {
+    const SiteRow& row = site->data.rows[i];
     pages.push_back({case_page(row.key, row.variant), row.variant + " " + row.key,
-                     [site, &row] { return row_page(*site, row); }});
+                     [site, i] { return row_page(*site, i); }});
   }
   return pages;
 }

@@ -2,6 +2,7 @@
 // A store as pages to look at: which there are, and what each says. site_files.h writes them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,8 +28,14 @@ struct SitePage {
   std::function<Page()> make;
 };
 
-/// Every page of the store's complete runs, the start first. They read the store when they are
-/// made, and may not outlive it. Throws Error(coverage) when no run is complete.
+/// Whether it is a row's.
+bool is_row_page(const std::string& id);
+
+/// Spreads pages over files. The rows of a case have the same number.
+uint32_t file_hash(const std::string& id);
+
+/// Every page of the store's complete runs: the start first, rows last and by file_hash(). They
+/// read the store when they are made, and may not outlive it; rows are made fastest in their order. Throws Error(coverage) when no run is complete.
 std::vector<SitePage> site_pages(Store& store, const SiteOptions& options);
 
 }  // namespace moegate

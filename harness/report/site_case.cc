@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <utility>
 
 #include "harness/base/change_points.h"
 #include "harness/base/text.h"
@@ -32,12 +32,14 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked for, often.
 double student_975(int df) {
-  return boost::math::quantile(boost::math::students_t(df), 0.975);
+  static std::map<int, double> known;
+  const auto [at, fresh] = known.try_emplace(df, 0);
+  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
+  return at->second;
 }
 
-/// Points of a series that a page shows, the newest, as many as `moegate history` without --last.
-constexpr size_t kShown = 100;
 /// Points of a series that are searched for steps, the newest: the search is quadratic and more.
 constexpr size_t kSearched = 60;
 constexpr double kSearchSeconds = 10;  // for all rows of a site
@@ -73,108 +75,105 @@ bool may_have_step(const std::vector<double>& values) {
   return false;
 }
 
-/// The step at each of the newest points; an index below the searched ones has none. Takes its time
-/// from the site's.
-std::map<size_t, ChangePoint> steps_of(Site& site, const Points& points) {
+struct Steps {
+  std::map<size_t, double> at;  // of a point: the change
+  bool left_out = false;        // for want of time
+};
+
+/// The steps among the newest points. Takes its time from the site's.
+Steps steps_of(Site& site, const Points& points) {
   const size_t first = points.size() - std::min(points.size(), kSearched);
   std::vector<double> logs;
   for (size_t i = first; i < points.size(); ++i) logs.push_back(points[i]->mean_log);
-  std::map<size_t, ChangePoint> steps;
-  if (site.search_s > kSearchSeconds || !may_have_step(logs)) return steps;
+  Steps steps;
+  if (!may_have_step(logs)) return steps;
+  steps.left_out = site.search_s > kSearchSeconds;
+  if (steps.left_out) return steps;
   const Stopwatch watch(site.search_s);
-  for (const ChangePoint& change : change_points(logs)) steps[first + change.at] = change;
+  for (const ChangePoint& change : change_points(logs))
+    steps.at[first + change.at] = std::expm1(change.after - change.before);
   return steps;
 }
 
-std::string level_digits(double log) {
-  return fmt::format("{:.5g}", std::exp(log));
+LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
+  if (!before || p.code == 0 || before->code == 0) return LevelChart::Code::unknown;
+  return p.code == before->code ? LevelChart::Code::same : LevelChart::Code::changed;
 }
 
-Table history_table_of(Site& site, const Points& points) {
-  const SiteRun& any = site.data.runs[points[0]->run];
-  const std::string unit = any.host() ? "ratio" : "us";
-  Table table{{"run", "started", "commit", unit, "from", "to", "processes", "code", "step (%)"},
-              {}};
-  const auto steps = steps_of(site, points);
-  for (size_t i = 0; i < points.size(); ++i) {
-    const SitePoint& p = *points[i];
-    const SiteRun& run = site.data.runs[p.run];
-    const double reach =
-        p.processes > 1 ? p.sd_log / std::sqrt(p.processes) * student_975(p.processes - 1) : 0;
-    const bool known = i > 0 && p.code != 0 && points[i - 1]->code != 0;
-    const auto step = steps.find(i);
-    const auto bound = [&](double log) {
-      return Table::Cell{p.processes > 1 ? level_digits(log) : "", true};
-    };
-    table.rows.push_back(
-        {{.text = std::to_string(run.info.id), .number = true, .link = night_page(run.info.id)},
-         {minute_of(run.info.started)},
-         {commit_of(run.info)},
-         {level_digits(p.mean_log), true},
-         bound(p.mean_log - reach),
-         bound(p.mean_log + reach),
-         {std::to_string(p.processes), true},
-         {known ? (p.code == points[i - 1]->code ? "same" : "changed") : ""},
-         {step == steps.end()
-              ? ""
-              : fmt::format("{:.2f}", 100 * std::expm1(step->second.after - step->second.before)),
-          true}});
+std::vector<LevelChart::Point> points_of(const Points& points) {
+  std::vector<LevelChart::Point> shown;
+  shown.reserve(points.size());
+  for (const SitePoint* p : points) {
+    const double reach = p->processes > 1
+                             ? p->sd_log / std::sqrt(p->processes) * student_975(p->processes - 1)
+                             : NAN;
+    shown.push_back({p->run, p->mean_log, static_cast<float>(reach), p->processes,
+                     code_of(*p, shown.empty() ? nullptr : points[shown.size() - 1])});
   }
-  return table;
+  return shown;
 }
 
-/// The base that the newest verdict compared with; nothing where there is none.
-std::optional<double> base_of(Site& site, const SiteRow& row, int conditions) {
-  Statement q(site.store.database(),
-              "SELECT base FROM verdict WHERE run_id = ?1 AND key = ?2 AND variant = ?3 "
-              "AND base > 0");
-  for (auto p = row.points.rbegin(); p != row.points.rend(); ++p) {
-    const SiteRun& run = site.data.runs[p->run];
-    if (run.conditions != conditions || !run.judged()) continue;
-    q.bind(run.info.id, row.key, row.variant);
-    if (q.step()) return q.real(0);
-    return std::nullopt;
-  }
-  return std::nullopt;
+LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
+                          const Points& points) {
+  const SiteRun& run = site.data.runs[points.back()->run];
+  const Limits limits = run.host() ? Limits::host() : Limits::cuda();
+  const auto base = row.bases.find(conditions);
+  return {
+      .file = page_chart("history"),
+      .title = fmt::format("History: {} on {}; lower is better",
+                           run.host() ? "ratio to the yardstick" : "span in us",
+                           run.host() ? run.info.device.klass : run.info.device.name),
+      .unit = run.host() ? "ratio" : "us",
+      .signals = {{"baseline", base == row.bases.end() ? "0" : fmt::format("{:.6g}", base->second)},
+                  {"margin", fmt::format("{:g}", limits.fail_at)}},
+      .runs = site.run_names,
+      .points = points_of(points),
+      .steps = {}};
 }
 
 void add_history(Page& page, Site& site, const SiteRow& row) {
-  for (auto& [conditions, points] : series_of(site, row)) {
-    const size_t all = points.size();
-    if (all > kShown) points.erase(points.begin(), points.end() - kShown);
-    const SiteRun& run = site.data.runs[points.back()->run];
-    const Limits limits = run.host() ? Limits::host() : Limits::cuda();
-    const std::string where = run.host() ? run.info.device.klass : run.info.device.name;
-    const auto base = base_of(site, row, conditions);
-    Chart chart{page_chart("history"),
-                fmt::format("History: {} on {}; lower is better",
-                            run.host() ? "ratio to the yardstick" : "span in us", where),
-                history_table_of(site, points),
-                {{"unit", run.host() ? "ratio" : "us"},
-                 {"baseline", base ? fmt::format("{:.6g}", *base) : "0"},
-                 {"margin", fmt::format("{:g}", limits.fail_at)}}};
+  bool left_out = false, older = false;
+  for (const auto& [conditions, points] : series_of(site, row)) {
+    LevelChart chart = level_chart_of(site, row, conditions, points);
+    Steps steps = steps_of(site, points);
+    chart.steps = std::move(steps.at);
+    left_out = left_out || steps.left_out;
+    older = older || points.size() > kSearched;
     page.sections.push_back({0, {std::move(chart)}});
-    if (all == points.size()) continue;
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain(fmt::format("The newest {} of {} runs; the command below with ",
-                                        points.size(), all)),
-                      code("--last 0"), plain(" shows all.")}}}}});
+  }
+  const auto note = [&](const std::string& text) {
+    page.sections.push_back({0, {Paragraph{{{plain(text)}}, /*small=*/true}}});
+  };
+  if (left_out) {
+    note("Steps were not looked for here, for want of time; the command below finds them.");
+  } else if (older) {
+    note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
+                     kSearched));
   }
 }
 
-int64_t newest_result(Site& site, const SiteRow& row, int64_t run) {
-  Statement q(site.store.database(),
-              "SELECT min(result_id) FROM process JOIN result r USING (process_id) JOIN bench_case "
-              "USING (case_id) WHERE run_id = ?1 AND key = ?2 AND r.variant = ?3");
-  q.bind(run, row.key, row.variant);
-  q.step();
-  return q.integer(0);
+void add_reports(Page& page, Site& site, size_t place) {
+  for (auto& [shown, report] : site.row_reports)
+    add_table(page, shown, report.of(static_cast<int64_t>(place)));
 }
 
 }  // namespace
 
-Page row_page(Site& site, const SiteRow& row) {
+void ask_about_rows(Site& site) {
+  std::vector<AskedRow> rows;
+  for (const SiteRow& row : site.data.rows) {
+    rows.push_back({site.data.runs[row.points.back().run].info.id, row.case_id, row.variant});
+  }
+  ask_about(site.store, rows);
+  site.first_results = first_results(site.store, rows.size());
+  for (const std::string& name : reports_of("case")) {
+    const ShownReport shown = shown_report(name);
+    site.row_reports.emplace_back(shown, RowReport(site.store, shown.sql));
+  }
+}
+
+Page row_page(Site& site, size_t place) {
+  const SiteRow& row = site.data.rows[place];
   const SiteRun& run = site.data.runs[row.points.back().run];
   const int64_t id = run.info.id;
   Page page;
@@ -184,21 +183,14 @@ Page row_page(Site& site, const SiteRow& row) {
                    {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
                     plain(fmt::format(" on {}", run.info.device.name))}}}}});
   add_history(page, site, row);
-  if (site.search_s > kSearchSeconds) {
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain("Steps were not looked for here, for want of time; the command "
-                            "below finds them.")}}}}});
-  }
-  for (const std::string& report : reports_of("case"))
-    add_report(page, site, report, {.run = id, .key = row.key, .variant = row.variant});
+  add_reports(page, site, place);
   const std::string db = shell_word(site.options.db);
-  const int64_t result = newest_result(site, row, id);
+  const int64_t result = site.first_results[place];
   page.sections.push_back(
       {0,
        {Heading{"Commands"},
         Commands{{{"To repeat", fmt::format("moegate repro {} --run --db {}", result, db)},
-                  {"History", fmt::format("moegate history --case {} --variant {} --db {}",
+                  {"History", fmt::format("moegate history --case {} --variant {} --last 0 --db {}",
                                           shell_word("^" + row.key + "$"),
                                           shell_word("^" + row.variant + "$"), db)}}}}});
   return page;

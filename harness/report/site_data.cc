@@ -5,7 +5,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/base/natural_less.h"
 #include "harness/store/row_levels.h"
 #include "harness/store/rows.h"
 
@@ -90,45 +89,33 @@ class LevelReader {
   Statement q_;
 };
 
-/// What a site says of a case: key, operator, and its section in the first run that has it.
-class CasesOfRuns {
- public:
-  explicit CasesOfRuns(Store& store)
-      : q_(store.database(),
-           "SELECT key, op, ifnull((SELECT section FROM run_case WHERE run_case.case_id = ?1 AND "
-           "run_id = ?2), '') FROM bench_case WHERE case_id = ?1") {}
-  void begin(int64_t run) { run_ = run; }
-  SiteRow operator()(int64_t case_id, const std::string& variant) {
-    q_.bind(case_id, run_);
-    SiteRow row;
-    if (q_.step()) row = {q_.text(0), q_.text(1), q_.text(2), variant, {}};
-    q_.reset();
-    return row;
-  }
+/// Key and operator of each case of a store.
+using CaseNames = std::unordered_map<int64_t, std::pair<std::string, std::string>>;
 
- private:
-  Statement q_;
-  int64_t run_ = 0;
-};
+CaseNames read_case_names(Store& store) {
+  CaseNames names;
+  Statement q(store.database(), "SELECT case_id, key, op FROM bench_case");
+  while (q.step()) names[q.integer(0)] = {q.text(1), q.text(2)};
+  return names;
+}
 
 class Reader {
  public:
-  Reader(Store& store, SiteData& data) : data_(data), cases_(store) {}
+  /// `runs`: how many there will be.
+  Reader(Store& store, SiteData& data, size_t runs)
+      : data_(data), cases_(read_case_names(store)), runs_(runs) {}
 
-  void begin(int64_t run) { cases_.begin(run); }
+  void begin_run() { next_ = 0; }
 
   void add(const RowLevel& level) {
     SitePoint point{.run = static_cast<uint32_t>(data_.runs.size() - 1),
-                    .processes = static_cast<uint16_t>(level.processes),
-                    .status = level.status};
+                    .processes = static_cast<uint16_t>(level.processes)};
     point.level = level.comparable;
     point.mean_log = static_cast<float>(level.mean_log);
     point.sd_log = static_cast<float>(level.sd_log);
-    if (!level.code.empty()) {
-      const auto next = static_cast<uint32_t>(codes_.size() + 1);
-      point.code = codes_.try_emplace(level.code, next).first->second;
-    }
-    row_of(level).points.push_back(point);
+    SiteRow& row = row_of(level);
+    point.code = number_of(level.code, row);
+    row.points.push_back(point);
   }
 
   int conditions_of(const SiteRun& run) {
@@ -139,42 +126,96 @@ class Reader {
   }
 
  private:
+  static bool is(const SiteRow& row, const RowLevel& level) {
+    return row.case_id == level.case_id && row.variant == level.variant;
+  }
+  /// A run has its rows in the order of the run before, as a rule.
   SiteRow& row_of(const RowLevel& level) {
+    if (next_ < data_.rows.size() && is(data_.rows[next_], level)) return data_.rows[next_++];
+    const size_t at = place_of(level);
+    next_ = at + 1;
+    return data_.rows[at];
+  }
+  size_t place_of(const RowLevel& level) {
     std::vector<size_t>& rows = rows_[level.case_id];
     for (const size_t at : rows) {
-      if (data_.rows[at].variant == level.variant) return data_.rows[at];
+      if (is(data_.rows[at], level)) return at;
     }
     rows.push_back(data_.rows.size());
-    return data_.rows.emplace_back(cases_(level.case_id, level.variant));
+    const auto& [key, op] = cases_[level.case_id];
+    data_.rows.push_back({level.case_id, key, op, level.variant, {}, {}});
+    data_.rows.back().points.reserve(runs_ - data_.runs.size() + 1);  // it grows no more
+    return rows.back();
+  }
+  /// Of a code; 0: unknown. Most is that of the row's point before.
+  uint32_t number_of(const std::string& code, const SiteRow& row) {
+    if (code.empty()) return 0;
+    const uint32_t before = row.points.empty() ? 0 : row.points.back().code;
+    if (before != 0 && *codes_by_number_[before - 1] == code) return before;
+    const auto [at, fresh] =
+        codes_.try_emplace(code, static_cast<uint32_t>(codes_by_number_.size() + 1));
+    if (fresh) codes_by_number_.push_back(&at->first);
+    return at->second;
   }
 
   SiteData& data_;
-  CasesOfRuns cases_;
+  CaseNames cases_;
   std::unordered_map<int64_t, std::vector<size_t>> rows_;  // of a case
-  std::map<std::string, uint32_t> codes_;
+  std::unordered_map<std::string, uint32_t> codes_;
+  std::vector<const std::string*> codes_by_number_;  // keys of codes_
   std::map<Conditions, int> conditions_;
+  size_t runs_;
+  size_t next_ = 0;  // row that is expected
 };
+
+using RowName = std::pair<std::string, std::string>;  // key, variant
+
+/// Of each run the rows that it was the newest to judge, on devices of its conditions.
+std::map<uint32_t, std::map<RowName, SiteRow*>> newest_judged(SiteData& data) {
+  std::map<uint32_t, std::map<RowName, SiteRow*>> rows_of;
+  for (SiteRow& row : data.rows) {
+    std::map<int, uint32_t> newest;  // by conditions
+    for (const SitePoint& p : row.points) {
+      if (data.runs[p.run].judged()) newest[data.runs[p.run].conditions] = p.run;
+    }
+    for (const auto& [conditions, run] : newest) rows_of[run][{row.key, row.variant}] = &row;
+  }
+  return rows_of;
+}
+
+/// Reads the verdicts of those runs, each once.
+void read_bases(Store& store, SiteData& data) {
+  Statement q(store.database(),
+              "SELECT key, variant, base FROM verdict WHERE run_id = ?1 AND base > 0");
+  for (const auto& [run, rows] : newest_judged(data)) {
+    q.bind(data.runs[run].info.id);
+    while (q.step()) {
+      const auto row = rows.find({q.text(0), q.text(1)});
+      if (row != rows.end()) row->second->bases[data.runs[run].conditions] = q.real(2);
+    }
+    q.reset();
+  }
+}
 
 }  // namespace
 
 SiteData read_site(Store& store, const std::string& since) {
   SiteData data;
-  Reader reader(store, data);
+  const std::vector<int64_t> ids = run_ids(store, since);
+  Reader reader(store, data, ids.size());
   LevelReader levels(store);
-  for (const int64_t id : run_ids(store, since)) {
+  for (const int64_t id : ids) {
     SiteRun& run = data.runs.emplace_back();
     run.info = store.run_info(id);
     run.ab = run.info.tags.count("ab") > 0;
     run.conditions = reader.conditions_of(run);
     count_outcomes(store, run);
     if (run.ab) continue;
-    reader.begin(id);
+    reader.begin_run();
     const auto add = [&](const RowLevel& row) { reader.add(row); };
     if (!read_row_levels(store, id, add)) levels.read(id, add);
   }
-  std::sort(data.rows.begin(), data.rows.end(), [](const SiteRow& a, const SiteRow& b) {
-    return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
-  });
+  read_bases(store, data);
   return data;
 }
 

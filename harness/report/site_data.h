@@ -30,18 +30,19 @@ struct SitePoint {
   uint32_t code = 0;  // number of what was launched; 0: unknown
   float mean_log = 0, sd_log = 0;
   uint16_t processes = 0;
-  Status status = Status::ok;
   bool level = false;  // whether there is one
 };
 
 struct SiteRow {
-  std::string key, op, section, variant;
+  int64_t case_id = 0;
+  std::string key, op, variant;
   std::vector<SitePoint> points;  // by run
+  std::map<int, double> bases;    // by conditions: what the newest verdict compared with
 };
 
 struct SiteData {
   std::vector<SiteRun> runs;  // by id
-  std::vector<SiteRow> rows;  // by key and variant
+  std::vector<SiteRow> rows;
 };
 
 /// The complete runs that measured and began at `since` or later. Points are of runs that are no

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <map>
+#include <span>
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
@@ -21,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPagesInFile = 4;  // about; a browser loads a file to show a page
+constexpr size_t kRowsInFile = 32;  // about; a browser loads a file to show a page
 
 std::string part_of_page(const char* name) {
   return read_file(home() / "reports" / "pages" / name);
@@ -58,7 +57,8 @@ class Charts {
   void add(const Page& page) {
     for (const Section& section : page.sections) {
       for (const Block& block : section.blocks) {
-        if (const auto* chart = std::get_if<Chart>(&block)) add(*chart);
+        if (const auto* chart = std::get_if<Chart>(&block)) add(chart->file);
+        if (const auto* chart = std::get_if<LevelChart>(&block)) add(chart->file);
       }
     }
   }
@@ -70,11 +70,11 @@ class Charts {
   }
 
  private:
-  void add(const Chart& chart) {
-    const auto [at, fresh] = files_.try_emplace(chart_name(chart), chart.file);
-    if (!fresh && at->second != chart.file) {
+  void add(const std::string& chart) {
+    const auto [at, fresh] = files_.try_emplace(chart_name(chart), chart);
+    if (!fresh && at->second != chart) {
       usage_error("{} and {}: two charts of one name; rename a report and its chart", at->second,
-                  chart.file);
+                  chart);
     }
   }
   static std::string text_of(const std::string& file) {
@@ -105,7 +105,7 @@ std::string document(const std::string& title, const std::string& data,
                      const std::string& inlined) {
   const std::string style = part_of_page("style.css");
   std::string app = "(function () {\n\"use strict\";\n";
-  for (const char* file : {"charts.js", "fold.js", "tables.js", "blocks.js", "app.js"})
+  for (const char* file : {"unpack.js", "charts.js", "fold.js", "tables.js", "blocks.js", "app.js"})
     app += part_of_page(file);
   app += "})();\n";
   std::string scripts, hashes;
@@ -130,13 +130,6 @@ std::string document(const std::string& title, const std::string& data,
          "</script>\n" + scripts + html.substr(at + std::string("{{data}}").size());
 }
 
-/// FNV-1a; app.js has the same.
-uint32_t hash_of(const std::string& id) {
-  uint32_t hash = 2166136261;
-  for (const char c : shown_text(id)) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
-  return hash;
-}
-
 void make_empty(const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -144,54 +137,77 @@ void make_empty(const fs::path& folder) {
   if (error) usage_error("{}: {}", folder.string(), error.message());
 }
 
-/// Writes the other pages, some to a file. Returns the numbers of the files, as JSON.
-std::string write_parts(const fs::path& folder, const std::vector<SitePage>& pages, uint32_t files,
-                        Charts& charts) {
-  std::map<uint32_t, std::vector<const SitePage*>> parts;
-  for (size_t i = 1; i < pages.size(); ++i)
-    parts[hash_of(pages[i].id) % files].push_back(&pages[i]);
-  std::string numbers = "[";
-  for (const auto& [number, all] : parts) {
-    numbers += fmt::format("{}{}", numbers.size() > 1 ? "," : "", number);
-    std::string text = fmt::format("moegatePart({},{{", number);
-    for (const SitePage* entry : all) {
-      const Page page = entry->make();
-      charts.add(page);
-      text += fmt::format("{}{}:", entry == all[0] ? "" : ",", json_string(entry->id));
-      text += to_json(page, entry->title);
-    }
-    write_file_atomically(folder / fmt::format("{}.js", number), text + "});\n");
+using Pages = std::span<const SitePage>;
+
+/// A script that hands pages over to app.js.
+void write_pages(const fs::path& file, Pages pages, Charts& charts) {
+  PagesJson json;
+  for (const SitePage& entry : pages) {
+    const Page page = entry.make();
+    charts.add(page);
+    json.add(entry.id, page, entry.title);
   }
-  return numbers + "]";
+  write_file_atomically(file, "moegatePart(" + json.json() + ");\n");
+}
+
+/// Each page in a file of its own. Returns the numbers of the files, as JSON.
+std::string write_single_pages(const fs::path& folder, Pages pages, Charts& charts) {
+  std::map<uint32_t, std::vector<SitePage>> files;  // as a rule one page of each number
+  for (const SitePage& page : pages) files[file_hash(page.id)].push_back(page);
+  std::string numbers;
+  for (const auto& [number, all] : files)
+    write_pages(folder / fmt::format("page-{}.js", number), all, charts);
+  append_list(numbers, files, [&](const auto& file) { numbers += std::to_string(file.first); });
+  return numbers;
+}
+
+/// Rows' pages, which come by file_hash(), as many files. Returns how many.
+size_t write_row_pages(const fs::path& folder, Pages pages, Charts& charts) {
+  const size_t files = (pages.size() + kRowsInFile - 1) / kRowsInFile;
+  auto begin = pages.begin();
+  for (size_t i = 0; i < files; ++i) {
+    const auto end = std::find_if(begin, pages.end(), [&](const SitePage& page) {
+      return uint64_t{file_hash(page.id)} * files >> 32 > i;  // app.js has the same
+    });
+    write_pages(folder / fmt::format("rows-{}.js", i), {begin, end}, charts);
+    begin = end;
+  }
+  return files;
+}
+
+/// What app.js begins with.
+std::string site_json(const std::string& files, size_t row_files, const Vega& vega,
+                      const Charts& charts, const PagesJson& first) {
+  return fmt::format("{{\"files\":{},\"rowFiles\":{},\"vega\":{},\"charts\":{},\"part\":{}}}",
+                     files, row_files, json_string(vega.missing), charts.json(), first.json());
 }
 
 }  // namespace
 
 void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
   make_empty(folder / "data");
-  const auto files =
-      std::bit_ceil(static_cast<uint32_t>(std::max<size_t>(1, pages.size() / kPagesInFile)));
   Charts charts;
-  const Page first = pages[0].make();
-  charts.add(first);
-  const std::string parts = write_parts(folder / "data", pages, files, charts);
+  const Page start = pages[0].make();
+  charts.add(start);
+  PagesJson first;
+  first.add(pages[0].id, start, pages[0].title);
+  const Pages others = Pages(pages).subspan(1);
+  const auto rows = std::ranges::find_if(others, is_row_page, &SitePage::id);
+  const std::string files = write_single_pages(folder / "data", {others.begin(), rows}, charts);
+  const size_t row_files = write_row_pages(folder / "data", {rows, others.end()}, charts);
   const Vega vega = find_vega();
   if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
-  const std::string data =
-      fmt::format("{{\"files\":{},\"parts\":{},\"vega\":{},\"charts\":{},\"pages\":{{{}:{}}}}}",
-                  files, parts, json_string(vega.missing), charts.json(), json_string(pages[0].id),
-                  to_json(first, pages[0].title));
-  write_file_atomically(folder / "index.html", document("moegate", data, ""));
+  write_file_atomically(folder / "index.html",
+                        document("moegate", site_json(files, row_files, vega, charts, first), ""));
 }
 
 std::string single_html(const Page& page, const std::string& title) {
   Charts charts;
   charts.add(page);
+  PagesJson first;
+  first.add("start", page, title);
   const Vega vega = find_vega();
-  const std::string data =
-      fmt::format("{{\"files\":0,\"vega\":{},\"charts\":{},\"pages\":{{\"start\":{}}}}}",
-                  json_string(vega.missing), charts.json(), to_json(page, title));
-  return document("moegate", data, vega.script);
+  return document("moegate", site_json("[]", 0, vega, charts, first), vega.script);
 }
 
 }  // namespace moegate

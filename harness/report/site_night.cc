@@ -2,6 +2,8 @@
 // The page of a run, or of an A/B by its head: verdicts, waivers, machine, coverage.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/judge/waivers.h"
 #include "harness/report/gate_report.h"
 #include "harness/report/site_parts.h"
@@ -44,6 +46,20 @@ Table machine_table(Site& site, const SiteRun& run) {
   return table;
 }
 
+bool all_passed(const SiteRun& run) {
+  return std::ranges::all_of(run.outcomes, [](const auto& outcome) {
+    return outcome.first == "pass" || outcome.first == "identical" || outcome.first == "improved";
+  });
+}
+
+/// Which reports a night shows. Of a year's nights nearly all passed: their verdicts, most of what a
+/// store has, are not read to find none.
+const char* list_of(const SiteRun& run, bool whole) {
+  if (!run.judged()) return "run";
+  if (whole) return "night";
+  return all_passed(run) ? "older-passed-night" : "older-night";
+}
+
 }  // namespace
 
 Page night_page_of(Site& site, const SiteRun& run, bool whole) {
@@ -56,8 +72,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Paragraph health{{line}};
   if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
   page.sections.push_back({0, {std::move(health)}});
-  const std::string list = run.judged() ? (whole ? "night" : "older-night") : "run";
-  for (const std::string& report : reports_of(list))
+  for (const std::string& report : reports_of(list_of(run, whole)))
     add_report(page, site, report, {.run = run.info.id, .open = open});
   Table waivers = waivers_table(run.info.device.klass);
   if (!waivers.rows.empty())

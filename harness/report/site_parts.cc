@@ -10,6 +10,7 @@
 #include "harness/base/home.h"
 #include "harness/base/json_text.h"
 #include "harness/report/chart_file.h"
+#include "harness/report/table_json.h"
 
 namespace moegate {
 namespace {
@@ -22,20 +23,6 @@ fs::path page_report(const std::string& name) {
   return is_file(own) ? own : find_report(name);
 }
 
-size_t column_of(const Table& table, const char* name) {
-  return static_cast<size_t>(std::ranges::find(table.columns, name) - table.columns.begin());
-}
-
-void add_links(Table& table) {
-  const size_t none = table.columns.size();
-  const size_t key = column_of(table, "case"), variant = column_of(table, "variant");
-  const size_t run = column_of(table, "run");
-  for (auto& row : table.rows) {
-    if (key != none && variant != none) row[key].link = case_page(row[key].text, row[variant].text);
-    if (run != none && row[run].number) row[run].link = "night=" + row[run].text;
-  }
-}
-
 /// Worst first; what is not here is of no concern.
 constexpr std::array kOutcomeWords = {"regressed", "wrong",        "missing",  "environment",
                                       "waived",    "inconclusive", "improved", "new",
@@ -45,6 +32,23 @@ constexpr std::array kOutcomeWords = {"regressed", "wrong",        "missing",  "
 
 std::string night_page(int64_t run) {
   return fmt::format("night={}", run);
+}
+
+void add_links(Table& table) {
+  const auto has = [&](const char* name) { return std::ranges::count(table.columns, name) > 0; };
+  if (has("case") && has("variant")) table.links["case"] = case_page("{case}", "{variant}");
+  if (has("run")) table.links["run"] = "night={run}";
+}
+
+uint32_t file_hash(const std::string& id) {
+  const std::string name = is_row_page(id) ? id.substr(0, id.rfind("&variant=")) : id;
+  uint32_t hash = 2166136261;  // FNV-1a; app.js has the same
+  for (const char c : shown_text(name)) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
+  return hash;
+}
+
+bool is_row_page(const std::string& id) {
+  return id.starts_with("case=");
 }
 
 std::string operator_page(const std::string& op, int64_t run) {
@@ -105,18 +109,26 @@ std::string page_chart(const std::string& name) {
   return (home() / "reports" / "pages" / (name + ".vg.json")).string();
 }
 
-void add_report(Page& page, Site& site, const std::string& report, const ReportArgs& about) {
-  const fs::path sql = page_report(report);
-  Table table = run_report(site.store, sql, about);
+ShownReport shown_report(const std::string& name) {
+  const fs::path sql = page_report(name);
+  const std::string title = title_of_report(sql);
+  return {sql, title.empty() ? sql.stem().string() : title, has_chart(sql)};
+}
+
+void add_table(Page& page, const ShownReport& report, Table table) {
   if (table.rows.empty()) return;
   add_links(table);
-  const std::string title = title_of_report(sql);
-  const std::string name = title.empty() ? sql.stem().string() : title;
-  if (has_chart(sql)) {
-    page.sections.push_back({0, {Chart{chart_of(sql).string(), name, std::move(table), {}}}});
+  if (report.chart) {
+    page.sections.push_back(
+        {0, {Chart{chart_of(report.sql).string(), report.title, std::move(table), {}}}});
   } else {
-    page.sections.push_back({0, {Heading{name}, Rows{std::move(table)}}});
+    page.sections.push_back({0, {Heading{report.title}, Rows{std::move(table)}}});
   }
+}
+
+void add_report(Page& page, Site& site, const std::string& report, const ReportArgs& about) {
+  const ShownReport shown = shown_report(report);
+  add_table(page, shown, run_report(site.store, shown.sql, about));
 }
 
 Line health_of(const SiteRun& run) {

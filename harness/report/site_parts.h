@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +13,16 @@
 #include "harness/report/site.h"
 #include "harness/report/site_data.h"
 #include "harness/store/query_report.h"
+#include "harness/store/row_report.h"
 
 namespace moegate {
+
+/// A report as pages show it.
+struct ShownReport {
+  std::filesystem::path sql;
+  std::string title;
+  bool chart = false;  // whether one lies beside it
+};
 
 /// What every page is made from.
 struct Site {
@@ -20,12 +30,17 @@ struct Site {
   SiteOptions options;
   SiteData data;
   double search_s = 0;  // spent on steps in histories
+  std::shared_ptr<const std::vector<LevelChart::Run>> run_names = {};  // as data.runs
+  std::vector<std::pair<ShownReport, RowReport>> row_reports = {};
+  std::vector<int64_t> first_results = {};  // of the rows' newest runs
 };
 
 /// Names of pages.
 std::string night_page(int64_t run);
 std::string operator_page(const std::string& op, int64_t run);
 std::string case_page(const std::string& key, const std::string& variant);
+/// Those of a table's cells under `case` (beside `variant`) and under `run`.
+void add_links(Table& table);
 std::string report_page(const std::string& report, int64_t run);
 
 /// "12 nightly", "2026-11-22 03:10", "0c6e44be53fd+dirty"
@@ -43,8 +58,12 @@ bool has_report(const std::string& name);
 /// A chart of reports/pages/.
 std::string page_chart(const std::string& name);
 
+/// A report of reports/pages/ or of reports/, or what find_report() takes.
+ShownReport shown_report(const std::string& name);
+
 /// Adds a report's table under its title, as a chart where a chart file lies beside it; nothing
 /// when it has no rows. Cells under "case" lead to their row, those under "run" to their night.
+void add_table(Page& page, const ShownReport& report, Table table);
 void add_report(Page& page, Site& site, const std::string& report, const ReportArgs& about);
 
 /// One line of what a run's verdict says: "FAIL ..." by counts, worst first.
@@ -53,6 +72,9 @@ Line health_of(const SiteRun& run);
 Page start_page(Site& site);
 /// `whole`: with the rows that passed, which older nights leave out.
 Page night_page_of(Site& site, const SiteRun& run, bool whole);
-Page row_page(Site& site, const SiteRow& row);
+/// Asks the reports of rows' pages about all rows of the site, in their order; row_page() needs it.
+void ask_about_rows(Site& site);
+/// `place`: index of the row. Rows in their order are read in one pass.
+Page row_page(Site& site, size_t place);
 
 }  // namespace moegate

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "harness/report/site_parts.h"
 
@@ -53,16 +52,14 @@ Table sparklines(const SiteData& data, const SiteRun& newest) {
   for (const auto& [at, index] : indices) {
     const auto& [op, i] = at;
     const SiteRun& run = data.runs[i];
-    const std::string page =
-        i == static_cast<size_t>(&newest - data.runs.data()) ? operator_page(op, run.info.id) : "";
-    table.rows.push_back(
-        {{.text = op, .link = page},
-         {.text = std::to_string(run.info.id), .number = true, .link = night_page(run.info.id)},
-         {minute_of(run.info.started)},
-         {commit_of(run.info)},
-         {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
-         {std::to_string(index.rows), true}});
+    table.rows.push_back({{op},
+                          {std::to_string(run.info.id), true},
+                          {minute_of(run.info.started)},
+                          {commit_of(run.info)},
+                          {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
+                          {std::to_string(index.rows), true}});
   }
+  add_links(table);
   return table;
 }
 
@@ -75,12 +72,11 @@ Table runs_table(const SiteData& data, bool ab) {
   for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
     if (run->ab != ab || (ab && !run->judged()) || table.rows.size() == kShownRuns) continue;
     const RunInfo& info = run->info;
-    std::vector<Table::Cell> row = {
-        {.text = std::to_string(info.id), .number = true, .link = night_page(info.id)},
-        {info.label},
-        {minute_of(info.started)},
-        {info.device.name},
-        {commit_of(info)}};
+    std::vector<Table::Cell> row = {{std::to_string(info.id), true},
+                                    {info.label},
+                                    {minute_of(info.started)},
+                                    {info.device.name},
+                                    {commit_of(info)}};
     const auto count = [&](int n) {
       row.push_back({run->judged() ? std::to_string(n) : "", true});
     };
@@ -94,8 +90,9 @@ Table runs_table(const SiteData& data, bool ab) {
   return table;
 }
 
-void add_table(Page& page, const char* title, Table table) {
+void add_list(Page& page, const char* title, Table table) {
   if (table.rows.empty()) return;
+  add_links(table);
   page.sections.push_back({0, {Heading{title}, Rows{std::move(table)}}});
 }
 
@@ -106,10 +103,10 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
   Table lines = sparklines(site.data, run);
   if (lines.rows.empty()) return;
   List operators;
-  std::set<std::string> named;
+  const std::string id = std::to_string(run.info.id);
   for (const auto& row : lines.rows) {
-    if (row[0].link.empty() || !named.insert(row[0].text).second) continue;
-    operators.items.push_back({linked(row[0].text, row[0].link)});
+    if (row[1].text != id) continue;
+    operators.items.push_back({linked(row[0].text, operator_page(row[0].text, run.info.id))});
   }
   page.sections.push_back({0,
                            {Heading{"Operators on " + run.info.device.name}, std::move(operators),
@@ -124,8 +121,8 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
 Page start_page(Site& site) {
   Page page;
   for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
-  add_table(page, "Runs", runs_table(site.data, false));
-  add_table(page, "A/B", runs_table(site.data, true));
+  add_list(page, "Runs", runs_table(site.data, false));
+  add_list(page, "A/B", runs_table(site.data, true));
   return page;
 }
 

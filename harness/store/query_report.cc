@@ -9,6 +9,7 @@
 #include "harness/base/closest.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
+#include "harness/store/report_rows.h"
 #include "harness/values/result.h"
 
 namespace moegate {
@@ -41,38 +42,57 @@ Tone tone_of_status(const std::string& status) {
 void bind(Statement& q, const ReportArgs& about) {
   q.bind_named(":run", about.run);
   if (about.op) q.bind_named(":op", *about.op);
-  if (about.key) q.bind_named(":case", *about.key);
-  if (about.variant) q.bind_named(":variant", *about.variant);
   if (about.open) q.bind_named(":open", 1);
 }
 
 Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
-  if (!q.readonly() || q.columns() == 0) {
-    usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
-  }
   bind(q, about);
-  Table table;
-  for (int i = 0; i < q.columns(); ++i) {
-    table.columns.push_back(q.column_name(i));
-    if (std::ranges::count(table.columns, table.columns.back()) == 1) continue;
-    usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
-                table.columns.back());
-  }
+  Table table{columns_of_report(q, sql), {}};
   while (q.step()) {
     if (table.rows.size() == kMostRows) {
       usage_error("{}: has more than {} rows; narrow it, or query the store with sqlite3",
                   sql.string(), kMostRows);
     }
-    auto& row = table.rows.emplace_back();
-    for (int i = 0; i < q.columns(); ++i) {
-      row.push_back(cell(q, i));
-      if (q.column_name(i) == "status") row.back().tone = tone_of_status(row.back().text);
-    }
+    table.rows.push_back(cells_of_report(q));
   }
   return table;
 }
 
 }  // namespace
+
+Statement prepare_report(Store& store, const fs::path& sql) {
+  const std::string text = read_file(sql, kLongestReport);
+  add_sql_functions(store.database());
+  sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
+  try {
+    Statement q(store.database(), text);
+    if (q.readonly() && q.columns() > 0) return q;
+  } catch (const SqlError& e) {
+    if (!e.is_about_sql()) throw;
+    usage_error("{}: {}", sql.string(), e.what());
+  }
+  usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
+}
+
+std::vector<std::string> columns_of_report(const Statement& q, const fs::path& sql) {
+  std::vector<std::string> columns;
+  for (int i = 0; i < q.columns(); ++i) {
+    columns.push_back(q.column_name(i));
+    if (std::ranges::count(columns, columns.back()) == 1) continue;
+    usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
+                columns.back());
+  }
+  return columns;
+}
+
+std::vector<Table::Cell> cells_of_report(const Statement& q, int skipped) {
+  std::vector<Table::Cell> row;
+  for (int i = skipped; i < q.columns(); ++i) {
+    row.push_back(cell(q, i));
+    if (q.column_name(i) == "status") row.back().tone = tone_of_status(row.back().text);
+  }
+  return row;
+}
 
 std::vector<std::string> report_names() {
   std::set<std::string> names;
@@ -99,12 +119,9 @@ fs::path find_report(const std::string& name) {
 }
 
 Table run_report(Store& store, const fs::path& sql, const ReportArgs& about) {
-  const std::string text = read_file(sql, kLongestReport);
-  add_sql_functions(store.database());
-  sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
   const TimeLimit limit(store.database(), kLongestSeconds);
   try {
-    Statement q(store.database(), text);
+    Statement q = prepare_report(store, sql);
     return rows_of(q, sql, about);
   } catch (const Error& e) {
     const auto* failed = dynamic_cast<const SqlError*>(&e);

@@ -17,11 +17,11 @@ std::vector<std::string> report_names();
 /// A name of reports/*.sql, or a path. Throws Error(usage) listing what there is.
 std::filesystem::path find_report(const std::string& name);
 
-/// What a report is about. Where its SELECT has :run, :op, :case, :variant or :open they are bound;
+/// What a report is about. Where its SELECT has :run, :op or :open they are bound;
 /// what is not given is NULL, with which a report means all.
 struct ReportArgs {
   int64_t run = 0;
-  std::optional<std::string> op = std::nullopt, key = std::nullopt, variant = std::nullopt;
+  std::optional<std::string> op = std::nullopt;
   bool open = false;  // of verdicts only those that did not pass
 };
 

@@ -277,10 +277,8 @@ void add_sql_functions(Database& db) {
   }
   if (failures > 0) db.fail("cannot add the functions of reports");
   // Temporary views are the connection's own; the store stays as it is.
-  const int64_t only_reads = db.integer("PRAGMA query_only");
-  db.execute("PRAGMA query_only = 0");
+  const TempWrites writes(db);
   db.execute(kViews);
-  db.execute(only_reads != 0 ? "PRAGMA query_only = 1" : "PRAGMA query_only = 0");
 }
 
 }  // namespace moegate

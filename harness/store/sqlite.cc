@@ -277,6 +277,14 @@ TimeLimit::~TimeLimit() {
   sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
 }
 
+TempWrites::TempWrites(Database& db) : db_(db), only_reads_(db.integer("PRAGMA query_only") != 0) {
+  if (only_reads_) db_.execute("PRAGMA query_only = 0");
+}
+
+TempWrites::~TempWrites() {
+  if (only_reads_) sqlite3_exec(db_.handle(), "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
+}
+
 // ---- Transaction
 
 Transaction::Transaction(Database& db, const char* begin) : db_(db) {

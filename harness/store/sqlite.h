@@ -139,6 +139,19 @@ class TimeLimit {
   std::chrono::steady_clock::time_point end_;
 };
 
+/// While it lives, a connection that only reads writes what is its own: TEMP tables and views.
+class TempWrites {
+ public:
+  explicit TempWrites(Database& db);
+  ~TempWrites();
+  TempWrites(const TempWrites&) = delete;
+  TempWrites& operator=(const TempWrites&) = delete;
+
+ private:
+  Database& db_;
+  bool only_reads_;
+};
+
 /// BEGIN IMMEDIATE … COMMIT; rolls back unless commit() was reached. With "BEGIN", statements that
 /// only read see one state of the store.
 class Transaction {

@@ -5,11 +5,13 @@
 draw.py MOEGATE [NAME...]
 
 NAME.sql selects from page_1, page_2, ... what NAME.svg shows: the tables of NAME.md, top to bottom, with a column
-`heading` for what they stand under. A line '-- chart: FILE' names the Vega specification. The picture is what `moegate
+`heading` for what they stand under. Where a table has a column `95 % CI`, "1.20–1.30", it also has `low`, `high` and
+`middle`, the middle on a log scale. A line '-- chart: FILE' names the Vega specification. The picture is what `moegate
 report` makes of it, which needs a store to be asked: the gallery's own, of which no row is used. The picture of that
 store, nvidia-h200-night.svg, is of its rows.
 """
 import lzma
+import math
 import pathlib
 import re
 import shutil
@@ -42,6 +44,22 @@ def tables_of(page):
     return tables
 
 
+def interval_of(text):
+    """low, high and middle of "1.20–1.30"; empty where it is none."""
+    bounds = re.fullmatch(r"([\d.]+)–([\d.]+)", text)
+    if not bounds:
+        return ["", "", ""]
+    low, high = float(bounds[1]), float(bounds[2])
+    return [bounds[1], bounds[2], f"{math.sqrt(low * high):.3f}"]
+
+
+def with_intervals(columns, rows):
+    if "95 % CI" not in columns:
+        return columns, rows
+    at = columns.index("95 % CI")
+    return columns + ["low", "high", "middle"], [row + interval_of(row[at]) for row in rows]
+
+
 def literal(text):
     if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text):
         return text
@@ -54,6 +72,7 @@ def with_tables(sql, page):
     for number, (heading, columns, rows) in enumerate(tables_of(page), 1):
         if f"page_{number}" not in re.findall(r"page_\d+", sql):
             continue
+        columns, rows = with_intervals(columns, rows)
         names = ", ".join('"' + (name or f"column {i}") + '"' for i, name in enumerate(["heading", *columns]))
         values = ",\n".join("(" + ", ".join(literal(cell) for cell in [heading, *row]) + ")" for row in rows)
         parts.append(f"page_{number} ({names}) AS (VALUES {values})")

@@ -1,12 +1,11 @@
 -- title: topk_sort on two threads of an AMD EPYC: speed-up over chain by model and tokens, with 95 % interval
 -- SPDX-License-Identifier: Apache-2.0
--- value: the middle of the interval, on a log scale.
 -- chart: points.vg.json
 SELECT routing AS panel,
        model || ', ' || tokens AS label,
        variant AS series,
-       round(sqrt(substr("95 % CI", 1, instr("95 % CI", '–') - 1) * substr("95 % CI", instr("95 % CI", '–') + 1)), 3) AS value,
-       CAST(substr("95 % CI", 1, instr("95 % CI", '–') - 1) AS REAL) AS "from",
-       CAST(substr("95 % CI", instr("95 % CI", '–') + 1) AS REAL) AS "to",
+       middle AS value,
+       low AS "from",
+       high AS "to",
        'speed-up; more is better' AS axis
 FROM page_1

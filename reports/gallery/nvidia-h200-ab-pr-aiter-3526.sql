@@ -8,8 +8,8 @@ SELECT iif(heading LIKE '%deepseek-r1%', 'deepseek-r1', 'gpt-oss-120b') AS panel
        tokens || iif(tokens = 1, ' token', ' tokens') AS label,
        iif(heading LIKE '%launch=graph%', 'CUDA graph', 'stream') AS series,
        CAST(Speedup AS REAL) AS value,
-       CAST(substr("95 % CI", 1, instr("95 % CI", '–') - 1) AS REAL) AS "from",
-       CAST(substr("95 % CI", instr("95 % CI", '–') + 1) AS REAL) AS "to",
+       low AS "from",
+       high AS "to",
        'speed-up; more is better' AS axis
 FROM every
 WHERE tokens NOT LIKE 'geomean%'

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which page is shown: the one that the address names after '#', with the state of its tables after '?'.
-// Pages that are not in the document are in data/N.js, loaded when they are opened.
+// Pages that are not in the document are in files of data/, loaded when they are opened: a row's in one of a number of
+// files by the hash of its case, every other in one of its own.
 
 var site = JSON.parse(document.getElementById("data").textContent);
-var pages = new Map(Object.entries(site.pages));
-var loading = new Map();  // number of a file -> promise
+var pages = new Map();  // name -> {page, shared}
+var loading = new Map();  // file -> promise
 var main = document.getElementById("main");
 var drawn = 0;  // number of the newest call of show()
 
-window.moegatePart = function (number, part) {
-  Object.entries(part).forEach(function (entry) { pages.set(entry[0], entry[1]); });
+window.moegatePart = function (part) {
+  Object.entries(part.pages).forEach(function (entry) {
+    pages.set(entry[0], {page: entry[1], shared: part.shared});
+  });
 };
+window.moegatePart(site.part);
 
-// FNV-1a, as site_files.cc has it.
+// FNV-1a, as site_name.cc has it.
 function hashOf(id) {
   var hash = 2166136261;
   new TextEncoder().encode(id).forEach(function (byte) { hash = Math.imul(hash ^ byte, 16777619); });
@@ -29,12 +33,20 @@ function loadScript(address) {
   });
 }
 
+// The file of a page, as site_files.cc names it; "" where there is none.
+function fileOf(id) {
+  if (id.startsWith("case=")) {
+    var at = id.lastIndexOf("&variant="), hash = hashOf(at < 0 ? id : id.slice(0, at));
+    return site.rowFiles > 0 ? "rows-" + Math.floor(hash * site.rowFiles / 4294967296) : "";
+  }
+  return site.files.includes(hashOf(id)) ? "page-" + hashOf(id) : "";
+}
+
 function load(id) {
-  if (pages.has(id) || site.files === 0) return Promise.resolve();
-  var number = hashOf(id) % site.files;
-  if (!site.parts.includes(number)) return Promise.resolve();
-  if (!loading.has(number)) loading.set(number, loadScript("data/" + number + ".js"));
-  return loading.get(number).catch(function () { loading.delete(number); });
+  var file = fileOf(id);
+  if (pages.has(id) || file === "") return Promise.resolve();
+  if (!loading.has(file)) loading.set(file, loadScript("data/" + file + ".js"));
+  return loading.get(file).catch(function () { loading.delete(file); });
 }
 
 function loadVega() {
@@ -70,9 +82,10 @@ function show(focus) {
   if (here.id === "main") return;  // the link to the content
   return load(here.id).then(function () {
     if (call !== drawn) return;
-    var page = pages.get(here.id);
+    var found = pages.get(here.id);
     main.replaceChildren();
-    if (page) {
+    if (found) {
+      var page = unpackPage(found.page, found.shared);
       document.title = page.title + " - moegate";
       drawPage(main, page, here.state);
     } else {
@@ -87,5 +100,5 @@ function show(focus) {
 
 window.addEventListener("hashchange", function () { show(true); });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { show(false); });
-if (site.files === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
+if (site.files.length === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
 show(false);

@@ -1,6 +1,19 @@
--- title: Verdicts, the newest ten
+-- title: Verdicts of the ten newest judged nights
 -- SPDX-License-Identifier: Apache-2.0
-SELECT run_id AS run,
+-- Nights on this class of devices, up to the row's newest run; an A/B is none. A verdict is found by its whole key: of
+-- a row's verdicts of all nights, the newest would be the last.
+WITH night AS MATERIALIZED (
+  SELECT newest, run_id, row_number() OVER (PARTITION BY newest ORDER BY run_id DESC) AS age
+  FROM (SELECT DISTINCT run_id AS newest FROM asked)
+  CROSS JOIN run r ON r.run_id <= newest CROSS JOIN device d USING (device_id)
+  WHERE d.class = (SELECT class FROM run JOIN device USING (device_id) WHERE run_id = newest)
+    AND NOT EXISTS (SELECT 1 FROM tag WHERE tag.run_id = r.run_id AND name = 'ab')
+    AND EXISTS (SELECT 1 FROM verdict v WHERE v.run_id = r.run_id)
+), judged AS MATERIALIZED (
+  SELECT DISTINCT newest, run_id, against, suite FROM night CROSS JOIN verdict USING (run_id) WHERE age <= 10
+)
+SELECT place,
+       v.run_id AS run,
        outcome,
        round(base, 4) AS before,
        round(head, 4) AS now,
@@ -10,8 +23,8 @@ SELECT run_id AS run,
        p_adjusted AS "adjusted p",
        stage,
        iif(cause <> '', cause || '; ' || why, why) AS why,
-       against
-FROM verdict
-WHERE run_id <= :run AND key = :case AND variant = :variant
-ORDER BY run_id DESC
-LIMIT 10
+       v.against
+FROM asked a CROSS JOIN judged j ON j.newest = a.run_id
+CROSS JOIN verdict v ON v.run_id = j.run_id AND v.against = j.against AND v.suite = j.suite
+                    AND v.key = a.key AND v.variant = a.variant
+ORDER BY place, v.run_id DESC

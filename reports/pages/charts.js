@@ -11,7 +11,7 @@ function chartRows(table) {
       var text = object ? cell.t : cell;
       var number = object && cell.n === 1 && text !== "" && isFinite(text);
       datum[table.columns[i]] = number ? Number(text) : text;
-      if (object && cell.l) datum.page = cell.l;
+      datum.page = pageOf(table, row, table.columns[i]) || datum.page;
     });
     return datum;
   });
@@ -113,7 +113,7 @@ function walkRows(figure, block, reads, view) {
     view.signal("at", at).runAsync();
   }
   function open(i) {
-    var page = chartRows({columns: block.t.columns, rows: [block.t.rows[i]]})[0].page;
+    var page = chartRows(Object.assign({}, block.t, {rows: [block.t.rows[i]]}))[0].page;
     if (page) location.hash = addressOf(page);
   }
   figure.addEventListener("keydown", function (event) {

@@ -40,7 +40,7 @@ function drawFolded(table, row, folded) {
   folded.forEach(function (i) {
     if (textOf(row[i]) === "" || keptBelow.includes(table.columns[i])) return;
     var value = make("dd", {}), item = make("div", {});
-    value.append.apply(value, drawCell(row[i], table.columns[i]).childNodes);
+    value.append.apply(value, drawCell(table, row, i).childNodes);
     item.append(make("dt", {}, table.columns[i]), value);
     list.append(item);
   });

@@ -6,8 +6,9 @@ const read = (name) => fs.readFileSync(name, "utf8");
 const load = (text, what) => new Function(text + "\nreturn " + what + ";")();
 
 const vega = load(read(process.argv[2]), "moegateVega");
-const {chartSpec, chartConfig, logTicks, refusingLoader} = load(read(path.join(__dirname, "charts.js")),
-  "{chartSpec, chartConfig, logTicks, refusingLoader}");
+const scripts = ["unpack.js", "charts.js"].map((name) => read(path.join(__dirname, name))).join("");
+const {unpackTable, chartSpec, chartConfig, logTicks, refusingLoader} = load(scripts,
+  "{unpackTable, chartSpec, chartConfig, logTicks, refusingLoader}");
 const job = JSON.parse(read(process.argv[3]));
 
 const light = /:root \{([^}]*)\}/.exec(read(path.join(__dirname, "style.css")))[1];
@@ -15,7 +16,7 @@ const colours = new Map(Array.from(light.matchAll(/--(\w+): *(#\w+)/g), (match) 
 const colour = (name) => colours.get(name);
 
 const width = job.spec.width || 760;
-const block = {title: job.title, t: job.table, signals: {}};
+const block = {title: job.title, t: unpackTable(job.table.table, job.table.shared), signals: {}};
 const spec = chartSpec(job.spec, block, width, colour);
 spec.padding = 12;
 spec.title = job.spec.title || job.title;

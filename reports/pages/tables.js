@@ -33,13 +33,14 @@ function breakable(element, text) {
   return element;
 }
 
-function drawCell(cell, column) {
+function drawCell(table, row, i) {
+  var cell = row[i], column = table.columns[i], page = pageOf(table, row, column);
   var td = make("td", isNumber(cell) ? {class: "n"} : {});
   var text = textOf(cell);
   if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
   if (text.length > 60) td.classList.add("long");
   if (text.length < 24) td.classList.add("short");
-  if (cell.l) td.append(breakable(make("a", {href: addressOf(cell.l)}), text));
+  if (page) td.append(breakable(make("a", {href: addressOf(page)}), text));
   else if (cell.b) td.append(breakable(make("strong", {}), text));
   else breakable(td, text);
   return td;
@@ -84,7 +85,7 @@ function drawTable(table, context) {
     var rows = chosen(), shown = all ? rows : rows.slice(0, shownRows);
     body.replaceChildren.apply(body, shown.map(function (row) {
       var tr = make("tr", {});
-      row.forEach(function (cell, i) { tr.append(drawCell(cell, table.columns[i])); });
+      row.forEach(function (_, i) { tr.append(drawCell(table, row, i)); });
       return tr;
     }));
     Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened); });

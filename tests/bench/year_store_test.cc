@@ -12,8 +12,10 @@
 #include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/report/history.h"
+#include "harness/report/site.h"
 #include "harness/report/site_data.h"
 #include "harness/store/query_report.h"
+#include "harness/store/row_report.h"
 
 namespace moegate {
 namespace {
@@ -23,8 +25,8 @@ class YearStore : public ::testing::Test {
   void SetUp() override { setenv("MOEGATE_HOME", MOEGATE_SOURCE_DIR, 1); }
   void TearDown() override { unsetenv("MOEGATE_HOME"); }
 
-  Store make(const std::string& name = "year.db") {
-    return make_year((dir_ / name).string(), {.cases = 24,
+  Store make(const std::string& name = "year.db", int cases = 24) {
+    return make_year((dir_ / name).string(), {.cases = cases,
                                               .variants = 3,
                                               .processes = 3,
                                               .nights = 12,
@@ -52,13 +54,13 @@ class YearStore : public ::testing::Test {
     return whole;
   }
 
-  /// Expects of each statement that `work` runs that it reads no such table as a whole.
-  static void expect_narrow(Store& store, const std::function<void()>& work) {
-    std::set<std::string> asked;
-    const auto note = [](unsigned, void* set, void* statement, void*) {
+  /// The questions that `work` asks, each with how often it does.
+  static std::map<std::string, int> asked(Store& store, const std::function<void()>& work) {
+    std::map<std::string, int> asked;
+    const auto note = [](unsigned, void* counts, void* statement, void*) {
       const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
       if (sql.starts_with("SELECT") || sql.starts_with("WITH") || sql.starts_with("--"))
-        static_cast<std::set<std::string>*>(set)->insert(sql);
+        ++(*static_cast<std::map<std::string, int>*>(counts))[sql];
       return 0;
     };
     sqlite3* db = store.database().handle();
@@ -66,7 +68,12 @@ class YearStore : public ::testing::Test {
     work();
     sqlite3_trace_v2(db, 0, nullptr, nullptr);
     EXPECT_FALSE(asked.empty());
-    for (const std::string& sql : asked)
+    return asked;
+  }
+
+  /// Expects of each statement that `work` runs that it reads no such table as a whole.
+  static void expect_narrow(Store& store, const std::function<void()>& work) {
+    for (const auto& [sql, times] : asked(store, work))
       EXPECT_EQ(read_whole(store.database(), sql), std::set<std::string>{}) << sql;
   }
 
@@ -126,6 +133,7 @@ TEST_F(YearStore, QuestionsReadNoMoreThanTheyAreAbout) {
   expect_narrow(store, [&] { store.seconds_per_result(store.run_info(1).device); });
   const std::string runs = read_file(find_report("runs"));
   add_sql_functions(store.database());
+  ask_about(store, {{12, 5, "chain3"}});
   EXPECT_EQ(read_whole(store.database(), runs), std::set<std::string>{});
   const Table table = run_report(store, find_report("runs"), {});
   ASSERT_EQ(table.rows.size(), 12u);
@@ -135,6 +143,27 @@ TEST_F(YearStore, QuestionsReadNoMoreThanTheyAreAbout) {
     EXPECT_EQ(read_whole(store.database(), read_file(pages + name + ".sql")),
               std::set<std::string>{})
         << name;
+  }
+}
+
+// A row's page that asked for itself would make minutes of ten thousand rows.
+TEST_F(YearStore, PagesOfManyRowsAskNoMoreThanThoseOfFew) {
+  const auto questions = [&](const std::string& name, int cases) {
+    Store store = make(name, cases);
+    size_t pages = 0;
+    const auto counts = asked(store, [&] {
+      for (const SitePage& page : site_pages(store, {.db = name})) {
+        page.make();
+        ++pages;
+      }
+    });
+    EXPECT_GT(pages, static_cast<size_t>(cases) * 3) << "each row has one";
+    return counts;
+  };
+  const auto few = questions("few.db", 24), many = questions("many.db", 48);
+  for (const auto& [sql, times] : many) {
+    const auto at = few.find(sql);
+    EXPECT_EQ(times, at == few.end() ? 0 : at->second) << sql;
   }
 }
 

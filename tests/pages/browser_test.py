@@ -9,9 +9,13 @@ MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a vi
 """
 import functools
 import http.server
+import json
+import math
 import os
 import pathlib
 import shutil
+import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -268,6 +272,57 @@ class PagesTest(unittest.TestCase):
         for mark, count in {"step": 1, "baseline": 1, "margin": 1, "intervals": 24, "interval": 1}.items():
             self.assertEqual(count, self.js("return document.querySelectorAll(arguments[0]).length",
                                             f"{history}{mark} > line, {history}{mark} > path"), mark)
+
+    def test_the_history_has_every_run_with_its_interval(self):
+        self.open_page(CASE)
+        table = self.js("""const t = document.querySelector('[data-chart=history] table');
+            return [...t.tBodies[0].rows].filter(r => !r.classList.contains('folded'))
+                .map(r => [...r.cells].slice(0, 9).map(c => c.textContent))""")
+        with sqlite3.connect(self.db) as db:
+            wanted = db.execute("""SELECT p.run_id, min(r.code), group_concat(r.span_ns) FROM process p
+                JOIN result r USING (process_id) JOIN bench_case USING (case_id) JOIN run USING (run_id)
+                WHERE key = ? AND r.variant = 'chain3' AND r.timer = 'cupti' GROUP BY p.run_id ORDER BY p.run_id""",
+                                [KEY]).fetchall()
+        self.assertEqual([str(run) for run, _, _ in wanted], [row[0] for row in table])
+        factor = 4.302653  # of a 95 % interval of three processes
+        for row, (_, code, spans) in zip(table, wanted):
+            logs = [math.log(float(span) / 1000) for span in spans.split(",")]
+            reach = factor * statistics.stdev(logs) / math.sqrt(len(logs))
+            for cell, log in zip(row[3:6], [0, -reach, reach]):
+                self.assertAlmostEqual(1, float(cell) / math.exp(statistics.mean(logs) + log), delta=1e-4)
+            self.assertEqual("3", row[6])
+        changed = [i for i in range(1, len(wanted)) if wanted[i][1] != wanted[i - 1][1]]
+        self.assertEqual([""] + ["changed" if i in changed else "same" for i in range(1, len(wanted))],
+                         [row[7] for row in table])
+        self.assertEqual(changed, [i for i, row in enumerate(table) if row[8]], "the step is where the code changed")
+
+    def test_a_row_shows_all_that_is_known_of_it(self):
+        self.open_page(CASE)
+        headings = self.texts("h2")
+        for part in ["History", "Verdicts", "Spans", "Launches", "Counters", "Accuracy", "Variants", "Commands"]:
+            self.assertTrue(any(heading.startswith(part) for heading in headings), part)
+        rows = self.js("""return [...document.querySelectorAll('table')].map(t =>
+            [t.ariaLabel.split(' ')[0].replace(/[:,]$/, ''), t.tBodies[0].querySelectorAll('tr:not(.folded)').length])""")
+        self.assertEqual({"History": 24, "Verdicts": 10, "Spans": 3, "Launches": 3, "Counters": 1, "Accuracy": 1,
+                          "Variants": 2}, dict(rows))
+        text = self.js("return document.body.innerText")
+        self.assertRegex(text, r"moegate repro \d+ --run")
+        with sqlite3.connect(self.db) as db:
+            first = db.execute("""SELECT min(result_id) FROM process JOIN result r USING (process_id) JOIN bench_case
+                USING (case_id) WHERE run_id = ? AND key = ? AND r.variant = 'chain3'""", [NEWEST, KEY]).fetchone()[0]
+        self.assertIn(f"moegate repro {first} --run", text)
+
+    def test_a_row_is_found_in_whichever_file_it_is(self):
+        db, site = self.folder / "many.sqlite", self.folder / "many"
+        make_store.make(db, 60, 1)
+        subprocess.run([sys.argv[1], "pages", "--db", str(db), "--out", str(site)], check=True, capture_output=True)
+        files = sorted((site / "data").glob("rows-*.js"))
+        self.assertGreater(len(files), 2)
+        for file in files:
+            pages = json.loads(file.read_text().removeprefix("moegatePart(").removesuffix(");\n"))["pages"]
+            for page in [list(pages)[0], list(pages)[-1]]:
+                self.open((site / "index.html").as_uri() + "#" + urllib.parse.quote(page, safe="=,/&:"), page)
+                self.assertEqual([pages[page]["title"]], self.texts("h1"))
 
     def test_the_keyboard_walks_over_a_chart(self):
         self.open_page(CASE)
