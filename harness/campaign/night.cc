@@ -256,7 +256,7 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   input.db = db;
   input.absent_shards = absent_shards(store, input.run);
   const Backend backend = input.run.device.backend;
-  input.sides = collect(store.levels(run));
+  input.sides = collect(store.each_level(run));
   input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
   input.expected = find_baselines(rules.baselines, input.run, input.sides);
   for (auto& [suite, e] : input.expected.suites) {

@@ -70,11 +70,11 @@ int cmd_compare(const Args& args) {
   GateReport report;
   report.limits = command->judging.limits.of(head.device.backend);
   const bool host = head.device.backend == Backend::host;
-  const Sides sides = collect(store.levels(head.id));
+  const Sides sides = collect(store.each_level(head.id));
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
   report.result =
-      judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
+      judge(sides, expectations(base, head, collect(store.each_level(base.id)), sides), setting);
   report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;

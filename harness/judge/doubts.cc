@@ -115,7 +115,7 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
     double now() const { return median(ours); }
     double before() const { return median(theirs); }
   };
-  const auto values = [](const std::map<int, double>& by_round) {
+  const auto values = [](const ByRound& by_round) {
     std::vector<double> all;
     for (const auto& [round, us] : by_round) all.push_back(us);
     return all;

@@ -149,9 +149,9 @@ double Statement::real(int i) const {
   return is_null(i) ? std::nan("") : sqlite3_column_double(statement_.get(), i);
 }
 
-std::string Statement::text(int i) const {
+std::string_view Statement::view(int i) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), i));
-  if (!text) return "";
+  if (!text) return {};
   return {text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), i))};
 }
 
