@@ -11,16 +11,17 @@ namespace {
 namespace po = boost::program_options;
 
 std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
-                                                const Sides& sides, const Sides& head_sides) {
+                                                Sides sides, const Sides& head_sides) {
   const bool other_device = !same_device(base.device.uuid, head.device.uuid);
   const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
   std::map<std::string, Expectation> expected;
   for (const auto& [id, side] : head_sides)
     expected[id.suite] = {describe(base), note, other_device, {}};
-  for (const auto& [id, side] : sides) {
-    Expectation& e = expected[id.suite];
-    e = {describe(base), note, other_device, std::move(e.sides)};
-    e.sides[id] = side;
+  while (!sides.empty()) {
+    const std::string& suite = sides.begin()->first.suite;
+    Expectation& e = expected[suite];
+    e.against = describe(base), e.note = note, e.other_device = other_device;
+    e.sides.insert(e.sides.end(), sides.extract(sides.begin()));
   }
   return expected;
 }

@@ -122,17 +122,18 @@ bool same_code(const Side& base, const Side& head) {
   return !head.code.empty() && base.code == head.code;
 }
 
-std::vector<CaseId> suspects(const GateResult& result) {
-  std::vector<CaseId> ids, judged;
+std::vector<size_t> suspects(const GateResult& result) {
+  std::vector<size_t> places, judged;
   std::vector<Judgement> judgements;
-  for (const CaseVerdict& v : result.cases) {
-    if (v.open) ids.push_back(v.id);
+  for (size_t i = 0; i < result.cases.size(); ++i) {
+    const CaseVerdict& v = result.cases[i];
+    if (v.open) places.push_back(i);
     if (v.open || !v.latency) continue;
-    judged.push_back(v.id);
+    judged.push_back(i);
     judgements.push_back(*v.latency);
   }
-  for (const size_t i : suspects(judgements)) ids.push_back(judged[i]);
-  return ids;
+  for (const size_t i : suspects(judgements)) places.push_back(judged[i]);
+  return places;
 }
 
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
