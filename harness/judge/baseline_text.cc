@@ -2,8 +2,10 @@
 // The text of a baseline file, read and written; what a baseline becomes is in baseline.cc.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bitset>
 #include <cmath>
-#include <set>
+#include <iterator>
 #include <sstream>
 
 #include "harness/base/error.h"
@@ -29,19 +31,29 @@ struct Place {
   }
 };
 
-double parse_amount(const Place& place, const std::string& name, const std::string& text) {
-  const auto number = parse_number<double>(text);
-  if (!number || !(*number >= 0) || !std::isfinite(*number)) {
-    place.fail("{}={} is not a number of 0 or more", name, text);
-  }
-  return *number;
-}
+/// "name=text", or two words of the header.
+struct Value {
+  const Place& place;
+  std::string_view name, text;
 
-int parse_count(const Place& place, const std::string& name, const std::string& text) {
-  const double value = parse_amount(place, name, text);
-  if (value != std::floor(value) || value > 1e6) place.fail("{}={} is not a count", name, text);
-  return static_cast<int>(value);
-}
+  double amount() const {
+    const auto number = parse_number<double>(text);
+    if (!number || !(*number >= 0) || !std::isfinite(*number)) {
+      place.fail("{}={} is not a number of 0 or more", name, text);
+    }
+    return *number;
+  }
+  int count() const {
+    const double value = amount();
+    if (value != std::floor(value) || value > 1e6) place.fail("{}={} is not a count", name, text);
+    return static_cast<int>(value);
+  }
+  /// "0.12%" as a share.
+  double percent() const {
+    if (!text.ends_with('%')) place.fail("{}={} is not in percent", name, text);
+    return Value{place, name, text.substr(0, text.size() - 1)}.amount() / 100;
+  }
+};
 
 BaselineHeader parse_header(const Place& place, const std::string& line) {
   if (line.empty() || line[0] != '#') {
@@ -61,7 +73,7 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   BaselineHeader h;
   h.klass = take("class");
   h.suite = take("suite");
-  h.protocol = parse_count(place, "protocol", take("protocol"));
+  h.protocol = Value{place, "protocol", take("protocol")}.count();
   h.timer = take("timer");
   h.flush = take("flush");
   h.gpu = take("gpu");
@@ -76,49 +88,72 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   return h;
 }
 
-BaselineRow parse_row(const Place& place, const std::string& line, bool ratios, bool& retired) {
-  std::istringstream in(line);
+struct ParsedRow {
   BaselineRow row;
-  std::set<std::string> missing = {"level", "sd", "n", "error", "det", "by"};
-  std::set<std::string> optional = {"anchor", "code",    "out",    "yardstick",
-                                    "tail",   "enqueue", "retired"};
-  for (std::string field; in >> field;) {
-    const size_t at = field.find('=');
-    if (at == std::string::npos) place.fail("'{}' is not name=value", field);
-    const std::string name = field.substr(0, at);
-    std::string value = field.substr(at + 1);
-    const bool is_level = name == (ratios ? "ratio" : "span_us");
-    const bool known = missing.erase(is_level ? "level" : name) + optional.erase(name) > 0;
-    if (!known || name == "level") {
+  bool retired = false;
+};
+
+/// One of the values that a row's line may have.
+struct RowField {
+  std::string_view name;
+  void (*read)(const Value& value, ParsedRow& into);
+};
+/// Those that every row has come first, in the order of their names.
+constexpr size_t kRequired = 6, kAnchor = 6;
+constexpr RowField kRowFields[] = {
+    {"by", [](const Value& v, ParsedRow& into) { into.row.by = v.text; }},
+    {"det", [](const Value& v, ParsedRow& into) { into.row.deterministic = v.count() != 0; }},
+    {"error", [](const Value& v, ParsedRow& into) { into.row.error = v.amount(); }},
+    {"level", [](const Value& v, ParsedRow& into) { into.row.level = v.amount(); }},
+    {"n", [](const Value& v, ParsedRow& into) { into.row.n = v.count(); }},
+    {"sd", [](const Value& v, ParsedRow& into) { into.row.sd = v.percent(); }},
+    {"anchor", [](const Value& v, ParsedRow& into) { into.row.anchor = v.amount(); }},
+    {"code", [](const Value& v, ParsedRow& into) { into.row.code = v.text; }},
+    {"enqueue", [](const Value& v, ParsedRow& into) { into.row.enqueue = v.amount(); }},
+    {"out", [](const Value& v, ParsedRow& into) { into.row.out = v.text; }},
+    {"retired", [](const Value& v, ParsedRow& into) { into.retired = v.count() != 0; }},
+    {"tail", [](const Value& v, ParsedRow& into) { into.row.tail = v.amount(); }},
+    {"yardstick", [](const Value& v, ParsedRow& into) { into.row.yardstick = v.text; }},
+};
+
+/// The next word of a line, which loses it; empty at the end.
+std::string_view take_word(std::string_view& line) {
+  constexpr std::string_view kBlanks = " \t\v\f\r\n";
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+ParsedRow parse_row(const Place& place, std::string_view line, bool ratios) {
+  const std::string_view level = ratios ? "ratio" : "span_us";
+  ParsedRow parsed;
+  std::bitset<std::size(kRowFields)> seen;
+  for (std::string_view word; !(word = take_word(line)).empty();) {
+    const size_t at = word.find('=');
+    if (at == std::string_view::npos) place.fail("'{}' is not name=value", word);
+    const Value value{place, word.substr(0, at), word.substr(at + 1)};
+    const std::string_view name = value.name == level ? "level" : value.name;
+    const RowField* field = std::ranges::find(kRowFields, name, &RowField::name);
+    const auto i = static_cast<size_t>(field - kRowFields);
+    if (field == std::end(kRowFields) || value.name == "level" || seen[i]) {
       place.fail(
           "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
           "anchor, code, out, yardstick, tail, enqueue, retired",
-          name, ratios ? "ratio" : "span_us");
+          value.name, level);
     }
-    if (is_level) row.level = parse_amount(place, name, value);
-    if (name == "sd") {
-      if (value.empty() || value.back() != '%') place.fail("sd={} is not in percent", value);
-      value.pop_back();
-      row.sd = parse_amount(place, name, value) / 100;
-    }
-    if (name == "n") row.n = parse_count(place, name, value);
-    if (name == "error") row.error = parse_amount(place, name, value);
-    if (name == "det") row.deterministic = parse_count(place, name, value) != 0;
-    if (name == "by") row.by = value;
-    if (name == "anchor") row.anchor = parse_amount(place, name, value);
-    if (name == "code") row.code = value;
-    if (name == "out") row.out = value;
-    if (name == "yardstick") row.yardstick = value;
-    if (name == "tail") row.tail = parse_amount(place, name, value);
-    if (name == "enqueue") row.enqueue = parse_amount(place, name, value);
-    if (name == "retired") retired = parse_count(place, name, value) != 0;
+    seen.set(i);
+    field->read(value, parsed);
   }
-  if (optional.count("anchor") > 0) row.anchor = row.level;
-  if (!missing.empty()) place.fail("'{}' is missing", *missing.begin());
+  BaselineRow& row = parsed.row;
+  if (!seen[kAnchor]) row.anchor = row.level;
+  for (size_t i = 0; i < kRequired; ++i) {
+    if (!seen[i]) place.fail("'{}' is missing", kRowFields[i].name);
+  }
   if (!(row.level > 0)) place.fail("the level must be more than 0");
   if (!(row.anchor > 0)) place.fail("the anchor must be more than 0");
   if (row.n < 1) place.fail("n must be at least 1");
-  return row;
+  return parsed;
 }
 
 std::pair<std::string, std::string> parse_key(const Place& place, const std::string& line) {
@@ -131,50 +166,58 @@ std::pair<std::string, std::string> parse_key(const Place& place, const std::str
   return {line.substr(0, at), line.substr(at + 1)};
 }
 
-std::string format_row(const BaselineRow& row, bool ratios, bool retired) {
+void format_row(const BaselineRow& row, bool ratios, bool retired, std::string& text) {
+  const auto add = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+  };
   const std::string level = fmt::format("{:.4g}", row.level);
-  const std::string anchor = fmt::format("{:.4g}", row.anchor);
-  std::string text =
-      fmt::format("\t{}={} sd={:.2g}% n={} error={:.2g} det={} by={}", ratios ? "ratio" : "span_us",
-                  level, 100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0, row.by);
-  if (row.anchor > 0 && anchor != level) text += " anchor=" + anchor;
-  if (!row.code.empty()) text += " code=" + row.code;
-  if (!row.out.empty()) text += " out=" + row.out;
-  if (!row.yardstick.empty()) text += " yardstick=" + row.yardstick;
-  if (row.tail > 0) text += fmt::format(" tail={:.3g}", row.tail);
-  if (row.enqueue > 0) text += fmt::format(" enqueue={:.3g}", row.enqueue);
-  if (retired) text += " retired=1";
-  return text + "\n";
+  const std::string anchor = row.anchor == row.level ? level : fmt::format("{:.4g}", row.anchor);
+  add("\t{}={} sd={:.2g}% n={} error={:.2g} det={} by={}", ratios ? "ratio" : "span_us", level,
+      100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0, row.by);
+  if (row.anchor > 0 && anchor != level) add(" anchor={}", anchor);
+  if (!row.code.empty()) add(" code={}", row.code);
+  if (!row.out.empty()) add(" out={}", row.out);
+  if (!row.yardstick.empty()) add(" yardstick={}", row.yardstick);
+  if (row.tail > 0) add(" tail={:.3g}", row.tail);
+  if (row.enqueue > 0) add(" enqueue={:.3g}", row.enqueue);
+  add("{}\n", retired ? " retired=1" : "");
+}
+
+/// Files are sorted: what comes after the last one is new.
+bool has(const Baseline::Rows& rows, const Baseline::Rows::key_type& key) {
+  return !rows.empty() && !NaturalLess()(rows.rbegin()->first, key) && rows.count(key) > 0;
 }
 
 }  // namespace
 
 Baseline read_baseline(const fs::path& path) {
-  std::istringstream in(read_file(path));
+  const std::string text = read_file(path);
   Place place{path};
   Baseline baseline;
   std::pair<std::string, std::string> key;
   bool pending = false;  // a key line whose values come next
-  for (std::string line; std::getline(in, line);) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     ++place.line;
-    if (!line.empty() && line.back() == '\r') place.fail("ends in CR LF; baselines end in LF");
-    if (line.compare(0, 7, "<<<<<<<") == 0 || line.compare(0, 7, ">>>>>>>") == 0) {
+    if (line.ends_with('\r')) place.fail("ends in CR LF; baselines end in LF");
+    if (line.starts_with("<<<<<<<") || line.starts_with(">>>>>>>")) {
       place.fail("is a merge conflict; resolve it");
     }
     if (place.line == 1) {
       if (line != kMagic) place.fail("'{}' where '{}' belongs", line, kMagic);
     } else if (place.line == 2) {
-      baseline.header = parse_header(place, line);
+      baseline.header = parse_header(place, std::string(line));
     } else if (pending) {
-      if (line.empty() || line[0] != '\t')
+      if (!line.starts_with('\t'))
         place.fail("a tab and the values of '{}' belong here", key.first);
-      bool retired = false;
-      const BaselineRow row = parse_row(place, line, baseline.ratios(), retired);
-      (retired ? baseline.retired : baseline.rows)[key] = row;
+      ParsedRow parsed = parse_row(place, line, baseline.ratios());
+      Baseline::Rows& rows = parsed.retired ? baseline.retired : baseline.rows;
+      rows.emplace_hint(rows.end(), std::move(key), std::move(parsed.row));
       pending = false;
     } else {
-      key = parse_key(place, line);
-      if (baseline.rows.count(key) + baseline.retired.count(key) > 0)
+      key = parse_key(place, std::string(line));
+      if (has(baseline.rows, key) || has(baseline.retired, key))
         place.fail("'{} {}' is given twice", key.first, key.second);
       pending = true;
     }
@@ -192,20 +235,30 @@ std::string format_baseline(const Baseline& baseline) {
   if (!h.program.empty()) text += "  program " + h.program;
   if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
   text += "\n";
-  std::map<std::pair<std::string, std::string>, std::string, NaturalLess> rows;
-  for (const auto& [key, row] : baseline.rows)
-    rows[key] = format_row(row, baseline.ratios(), false);
-  for (const auto& [key, row] : baseline.retired) {
-    rows.emplace(key, format_row(row, baseline.ratios(), true));
+  const auto add = [&](const auto& named, bool retired) {
+    const auto& [key, row] = named;
+    text.append(key.first).append(" ").append(key.second).append("\n");
+    format_row(row, baseline.ratios(), retired, text);
+  };
+  // Two sorted lists, as one; of a row that is in both, what it is now.
+  auto left = baseline.retired.begin();
+  const NaturalLess less;
+  for (const auto& named : baseline.rows) {
+    for (; left != baseline.retired.end() && less(left->first, named.first); ++left)
+      add(*left, true);
+    if (left != baseline.retired.end() && !less(named.first, left->first)) ++left;
+    add(named, false);
   }
-  for (const auto& [key, row] : rows) text += key.first + " " + key.second + "\n" + row;
+  for (; left != baseline.retired.end(); ++left) add(*left, true);
   return text;
 }
 
-void write_baseline(const fs::path& path, const Baseline& baseline) {
+std::string write_baseline(const fs::path& path, const Baseline& baseline) {
   std::error_code ignored;  // the write below says what is wrong
   fs::create_directories(path.parent_path(), ignored);
-  write_file_atomically(path, format_baseline(baseline));
+  std::string text = format_baseline(baseline);
+  write_file_atomically(path, text);
+  return text;
 }
 
 }  // namespace moegate
