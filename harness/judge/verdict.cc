@@ -220,6 +220,7 @@ std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits,
   const auto slower_adjusted = holm(slower);
   const auto faster_adjusted = holm(faster);
   std::vector<Judgement> judgements;
+  judgements.reserve(tests.size());
   size_t k = 0;
   for (const Test& t : tests) {
     Judgement j = measure(t, limits, slower.size(), quantiles);
@@ -273,6 +274,7 @@ double Evidence::level() const {
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits) {
   Quantiles quantiles;
   std::vector<Test> tests;
+  tests.reserve(family.size());
   for (const Question& q : family) tests.push_back(test_of(q, limits, quantiles));
   return judge(tests, limits, quantiles);
 }
