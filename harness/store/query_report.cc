@@ -58,15 +58,17 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
     usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
                 table.columns.back());
   }
+  const auto status = std::ranges::find(table.columns, "status") - table.columns.begin();
   while (q.step()) {
     if (table.rows.size() == kMostRows) {
       usage_error("{}: has more than {} rows; narrow it, or query the store with sqlite3",
                   sql.string(), kMostRows);
     }
     auto& row = table.rows.emplace_back();
+    row.reserve(table.columns.size());
     for (int i = 0; i < q.columns(); ++i) {
       row.push_back(cell(q, i));
-      if (q.column_name(i) == "status") row.back().tone = tone_of_status(row.back().text);
+      if (i == status) row.back().tone = tone_of_status(row.back().text);
     }
   }
   return table;
