@@ -4,7 +4,7 @@
 -- logs); with one process, the interval of that process's median. row is what `moegate repro` takes.
 WITH results AS (
   SELECT r.*, run_id, round,
-         (SELECT count(*) FROM kernel k WHERE k.result_id = r.result_id) AS launches,
+         (SELECT count(*) FROM launch k WHERE k.result_id = r.result_id) AS launches,
          CASE WHEN r.status IN ('ok', 'noisy') AND samples > 0 THEN span_ns END AS span
   FROM result r JOIN process USING (process_id)
   WHERE run_id = :run

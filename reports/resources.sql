@@ -3,13 +3,17 @@
 -- blocks per SM is what registers, shared memory and threads allow, on devices whose limits this program knows; waves
 -- is how often such blocks fill the device until the grid is done. Clusters are not looked at, and persistent kernels
 -- have few warps on purpose. local bytes is of a thread: spills, and arrays that are indexed.
-WITH launched AS (
-  SELECT DISTINCT suite, section, op, params, key, case_id, variant, ordinal, k.name AS kernel, registers, local_bytes,
+WITH shapes AS (
+  SELECT DISTINCT case_id, variant, ordinal, shape_id
+  FROM process CROSS JOIN result USING (process_id) CROSS JOIN launch USING (result_id)
+  WHERE run_id = :run
+), launched AS (
+  SELECT suite, section, op, params, key, variant, ordinal, k.name AS kernel, registers, local_bytes,
          static_shared, dynamic_shared, grid, block, cluster, processors,
          blocks_per_sm(class, block, registers, static_shared + dynamic_shared) AS per_sm
-  FROM kernel k JOIN result r USING (result_id) JOIN process p USING (process_id)
+  FROM shapes JOIN launch_shape k USING (shape_id)
+  JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
   JOIN run USING (run_id) JOIN device USING (device_id)
-  JOIN bench_case USING (case_id) JOIN run_case rc USING (run_id, case_id)
   WHERE run_id = :run
 )
 SELECT section AS model,

@@ -149,8 +149,11 @@ std::string printable(const std::string& text) {
 }
 
 std::string markdown_escaped(const std::string& text) {
-  const std::string line = one_line(text);
+  std::string line = one_line(text);
+  const bool plain = line.find_first_of("_~]\\`*<>&|@") == std::string::npos;
+  if (plain && !line.starts_with("::")) return line;
   std::string out;
+  out.reserve(line.size() + 2);
   if (line.starts_with("::"))
     out += '\\';  // else it may begin a line, and be a command to a CI runner
   for (size_t i = 0; i < line.size(); ++i) {

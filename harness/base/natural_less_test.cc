@@ -17,5 +17,17 @@ TEST(NaturalLess, OrdersNumbersByTheirValue) {
   EXPECT_TRUE(less(std::pair<std::string, std::string>{"k8", "z"}, {"k16", "a"}));
 }
 
+TEST(NaturalLess, FindsTheFirstDifferenceWhereverItIs) {
+  const std::string text = "op/cache=cold,launch=graph,routing=uniform";
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string other = text;
+    other[i] = '~';  // after all others
+    EXPECT_LT(NaturalLess::compare(text, other), 0) << i;
+    EXPECT_GT(NaturalLess::compare(other, text), 0) << i;
+    EXPECT_LT(NaturalLess::compare(text.substr(0, i), text), 0) << i;
+  }
+  EXPECT_EQ(NaturalLess::compare(text, text), 0);
+}
+
 }  // namespace
 }  // namespace moegate

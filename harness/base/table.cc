@@ -26,14 +26,15 @@ std::string markdown_cell(const Table::Cell& cell) {
   return cell.mark.empty() ? text : text + " " + markdown_escaped(cell.mark);
 }
 
-std::string markdown_row(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
-                         const std::vector<bool>& right) {
-  std::string out = "|";
+void add_markdown_row(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                      const std::vector<bool>& right, std::string& out) {
+  out += "|";
   for (size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - display_width(cells[i]), ' ');
-    out += " " + (right[i] ? padding + cells[i] : cells[i] + padding) + " |";
+    const size_t padding = widths[i] - display_width(cells[i]);
+    out.append(right[i] ? 1 + padding : 1, ' ').append(cells[i]);
+    out.append(right[i] ? 1 : 1 + padding, ' ').append("|");
   }
-  return out + "\n";
+  out += "\n";
 }
 
 std::string render_markdown(const Table& table) {
@@ -51,12 +52,14 @@ std::string render_markdown(const Table& table) {
   for (const auto& line : lines) {
     for (size_t i = 0; i < n; ++i) widths[i] = std::max(widths[i], display_width(line[i]));
   }
-  std::string out = markdown_row(lines[0], widths, right) + "|";
+  std::string out;
+  add_markdown_row(lines[0], widths, right, out);
+  out += "|";
   for (size_t i = 0; i < n; ++i) {
     out += " " + std::string(widths[i] - 1, '-') + (right[i] ? ": |" : "- |");
   }
   out += "\n";
-  for (size_t r = 1; r < lines.size(); ++r) out += markdown_row(lines[r], widths, right);
+  for (size_t r = 1; r < lines.size(); ++r) add_markdown_row(lines[r], widths, right, out);
   return out;
 }
 

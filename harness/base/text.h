@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace moegate {
@@ -21,7 +22,7 @@ std::optional<Leading> leading_number(const std::string& text);
 /// The number that the whole text is; nothing when it is anything else. Knows no leading blanks, no
 /// '+' and no locale; of double, "inf" and "nan" are numbers.
 template <class T>
-std::optional<T> parse_number(const std::string& text) {
+std::optional<T> parse_number(std::string_view text) {
   T value = 0;
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);

@@ -101,7 +101,7 @@ void leave_out(const std::set<int>& rounds, Side& side) {
 
 Sides AbSession::sides_of(const Recording& side) const {
   Sides sides;
-  for (auto& [id, s] : collect(store_.levels(side.run()))) {
+  for (auto& [id, s] : collect(store_.each_level(side.run()))) {
     leave_out(dropped_, s);
     sides[{id.suite, id.key, shown(id.variant)}] = s;
   }

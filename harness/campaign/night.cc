@@ -256,7 +256,7 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   input.db = db;
   input.absent_shards = absent_shards(store, input.run);
   const Backend backend = input.run.device.backend;
-  input.sides = collect(store.levels(run));
+  input.sides = collect(store.each_level(run));
   input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
   input.expected = find_baselines(rules.baselines, input.run, input.sides);
   for (auto& [suite, e] : input.expected.suites) {
@@ -267,20 +267,22 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   return input;
 }
 
-std::vector<CaseId> screen(const GateInput& input) {
-  const GateResult result = judge(input.sides, input.expected.suites, input.setting);
-  std::vector<CaseId> found = suspects(result);
-  std::map<CaseId, double, CaseIdLess> p;  // of "slower"
-  for (const CaseVerdict& v : result.cases) {
-    if (v.latency) p[v.id] = v.latency->p;
+Screened screen(const GateInput& input) {
+  Screened screened{judge(input.sides, input.expected.suites, input.setting), {}};
+  const std::vector<CaseVerdict>& cases = screened.result.cases;
+  std::vector<size_t> found = suspects(screened.result);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const CaseVerdict& v = cases[i];
     const bool off = v.base > 0 && v.head > v.base * (1 + input.setting.limits.fail_at);
-    if (v.outcome == Outcome::identical && off) {
-      found.push_back(v.id);
-      p[v.id] = 0;
-    }
+    if (v.outcome == Outcome::identical && off) found.push_back(i);
   }
-  std::ranges::stable_sort(found, {}, [&](const CaseId& id) { return p[id]; });
-  return found;
+  const auto p_of_slower = [&](size_t i) {
+    const CaseVerdict& v = cases[i];
+    return v.latency && v.outcome != Outcome::identical ? v.latency->p : 0;
+  };
+  std::ranges::stable_sort(found, {}, p_of_slower);
+  for (const size_t i : found) screened.suspects.push_back(cases[i].id);
+  return screened;
 }
 
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
@@ -320,11 +322,14 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   return all;
 }
 
-Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules) {
+Verdict conclude(const GateInput& input, GateResult screened, const Replayed& replayed,
+                 const GateRules& rules) {
   const RunInfo& run = input.run;
   const bool full = !input.setting.partial;
-  Verdict verdict{run, input.setting.limits, {}, Exit::ok};
-  verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
+  Verdict verdict{run, input.setting.limits, std::move(screened), Exit::ok};
+  if (!replayed.nothing()) {
+    verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
+  }
   verdict.result.absent_shards = input.absent_shards;
   apply_creep(verdict.result, input.expected.suites,
               CreepLimits::of(run.device.backend, verdict.limits));
@@ -338,11 +343,11 @@ Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& 
              const ProgramOf& program_of, const GateTime& time, WorkerSource& source) {
   GateInput input = find_input(store, db, run, rules);
   if (time.left_out) input.setting.partial = false;
-  const std::vector<CaseId> suspects = screen(input);
+  Screened screened = screen(input);
   std::vector<Compared> compared;
   const Replayed replayed =
-      replay(store, input, suspects, program_of, rules, time, source, compared);
-  Verdict verdict = conclude(input, replayed, rules);
+      replay(store, input, screened.suspects, program_of, rules, time, source, compared);
+  Verdict verdict = conclude(input, std::move(screened.result), replayed, rules);
   add_causes(store, compared, rules.why, verdict.run.device.backend, time.until, verdict.result,
              source);
   return verdict;

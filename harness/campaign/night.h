@@ -71,10 +71,16 @@ std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run);
 /// compare.
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules);
 
-/// Screen: the suspects, judged by the stored numbers, the most suspicious first. Cases of the same
-/// machine code that are slower by what would fail are among them: what the code reads, or the
-/// libraries that it calls, need not be the same.
-std::vector<CaseId> screen(const GateInput& input);
+/// What the stored numbers say.
+struct Screened {
+  GateResult result;
+  std::vector<CaseId> suspects;  // the most suspicious first
+};
+
+/// Screen: judges by the stored numbers. Cases of the same machine code that are slower by what would
+/// fail are among the suspects: what the code reads, or the libraries that it calls, need not be
+/// the same.
+Screened screen(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program
 /// together, as many as there is time for. The error rate is that of one family: it is shared out
@@ -84,8 +90,10 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
                 const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
                 WorkerSource& source, std::vector<Compared>& compared);
 
-/// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
-Verdict conclude(const GateInput& input, const Replayed& replayed, const GateRules& rules);
+/// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code. Where
+/// nothing was replayed, that of the screen stands.
+Verdict conclude(const GateInput& input, GateResult screened, const Replayed& replayed,
+                 const GateRules& rules);
 
 /// Find, screen, replay, conclude, and why replayed rows differ: `moegate gate`.
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,

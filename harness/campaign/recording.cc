@@ -227,7 +227,7 @@ std::set<CaseId, CaseIdLess> Recording::left_out() const {
 
 void write_down_levels(Store& store, int64_t run) {
   std::vector<RowLevel> rows;
-  for (const auto& [id, side] : collect(store.levels(run))) {
+  for (const auto& [id, side] : collect(store.each_level(run))) {
     rows.push_back({.key = id.key,
                     .variant = id.variant,
                     .status = side.status,

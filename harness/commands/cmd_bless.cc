@@ -72,7 +72,7 @@ int cmd_bless(const Args& args) {
   Store store = Store::open(command->db, Store::Mode::read);
   store.check_intact(kQuicklyRead);
   const RunInfo run = store.run_info(store.find_run(command->run));
-  const Sides sides = collect(store.levels(run.id));
+  const Sides sides = collect(store.each_level(run.id));
   fmt::print("{}", printable(bless(run, sides, command->options)));
   remember(command->db, run);
   return 0;

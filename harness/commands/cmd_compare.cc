@@ -11,16 +11,17 @@ namespace {
 namespace po = boost::program_options;
 
 std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
-                                                const Sides& sides, const Sides& head_sides) {
+                                                Sides sides, const Sides& head_sides) {
   const bool other_device = !same_device(base.device.uuid, head.device.uuid);
   const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
   std::map<std::string, Expectation> expected;
   for (const auto& [id, side] : head_sides)
     expected[id.suite] = {describe(base), note, other_device, {}};
-  for (const auto& [id, side] : sides) {
-    Expectation& e = expected[id.suite];
-    e = {describe(base), note, other_device, std::move(e.sides)};
-    e.sides[id] = side;
+  while (!sides.empty()) {
+    const std::string& suite = sides.begin()->first.suite;
+    Expectation& e = expected[suite];
+    e.against = describe(base), e.note = note, e.other_device = other_device;
+    e.sides.insert(e.sides.end(), sides.extract(sides.begin()));
   }
   return expected;
 }
@@ -70,11 +71,11 @@ int cmd_compare(const Args& args) {
   GateReport report;
   report.limits = command->judging.limits.of(head.device.backend);
   const bool host = head.device.backend == Backend::host;
-  const Sides sides = collect(store.levels(head.id));
+  const Sides sides = collect(store.each_level(head.id));
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
   report.result =
-      judge(sides, expectations(base, head, collect(store.levels(base.id)), sides), setting);
+      judge(sides, expectations(base, head, collect(store.each_level(base.id)), sides), setting);
   report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;

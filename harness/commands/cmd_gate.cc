@@ -80,11 +80,12 @@ int cmd_gate(const Args& args) {
   Store store = open_for_verdict(command->db);
   GateTime time;
   if (command->replay_budget_s) time.until = Deadline(*command->replay_budget_s);
-  const Verdict verdict = gate(
+  Verdict verdict = gate(
       store, command->db, store.find_run(command->run), command->rules,
       [&](const BaselineHeader&) { return command->replay_program; }, time, worker_processes());
-  publish(store, report_of(store, command->db, verdict), command->publish);
-  return static_cast<int>(verdict.exit);
+  const GateReport report = report_of(store, command->db, std::move(verdict));
+  publish(store, report, command->publish);
+  return static_cast<int>(report.exit);
 }
 
 }  // namespace moegate

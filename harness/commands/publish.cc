@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <utility>
 
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
@@ -91,9 +92,9 @@ Store open_for_verdict(const std::string& path) {
   return Store::open(path, Store::Mode::read);
 }
 
-GateReport report_of(Store& store, const std::string& db, const Verdict& verdict) {
+GateReport report_of(Store& store, const std::string& db, Verdict verdict) {
   GateReport report;
-  report.result = verdict.result;
+  report.result = std::move(verdict.result);
   report.exit = verdict.exit;
   report.run = verdict.run;
   report.db = db;
@@ -106,7 +107,8 @@ GateReport report_of(Store& store, const std::string& db, const Verdict& verdict
 
 void publish(Store& store, const GateReport& report, const PublishOptions& options) {
   const Page page = gate_page(report);
-  const std::string json = verdict_json(report);
+  const bool wants_json = options.verdict || options.format == Format::json;
+  const std::string json = wants_json ? verdict_json(report) : "";
   Failures failures;
   if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
     failures.try_to([&] { store_verdicts(store, report.run.id, report.result); });

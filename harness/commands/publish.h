@@ -27,7 +27,7 @@ std::string summary_of_check(const Tally& tally, Task task);
 Store open_for_verdict(const std::string& path);
 
 /// The report of a stored run's verdict.
-GateReport report_of(Store& store, const std::string& db, const Verdict& verdict);
+GateReport report_of(Store& store, const std::string& db, Verdict verdict);
 
 /// Stores the verdict's rows, prints it, writes report, page, JUnit, GitHub's annotations and, as the
 /// last act, verdict.json. An output that cannot be written does not keep back the others; then

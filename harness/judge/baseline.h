@@ -66,8 +66,8 @@ struct Baseline {
 /// Throws Error(usage) naming file and line for anything that it does not know.
 Baseline read_baseline(const std::filesystem::path& path);
 std::string format_baseline(const Baseline& baseline);
-/// Replaces the file as a whole. Throws Error(usage) when the folder is not writable.
-void write_baseline(const std::filesystem::path& path, const Baseline& baseline);
+/// Replaces the file as a whole; returns its text. Throws Error(usage) when the folder is not writable.
+std::string write_baseline(const std::filesystem::path& path, const Baseline& baseline);
 
 struct BaselineChange {
   std::string key, variant;
@@ -98,9 +98,8 @@ struct Blessing {
 std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
 
 /// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
-/// was blessed. A line without hash is believed only where no earlier line has one.
-void check_recorded(const std::filesystem::path& baseline, const std::filesystem::path& ledger);
-/// The same of any file that is blessed, by the class and suite that its lines of the ledger name.
+/// was blessed. A line without hash is believed only where no earlier line has one. So of any file that
+/// is blessed: class and suite are those that its lines of the ledger name.
 void check_recorded(const std::filesystem::path& file, const std::string& klass,
                     const std::string& suite, const std::filesystem::path& ledger);
 

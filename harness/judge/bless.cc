@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
@@ -129,18 +131,24 @@ void forget_anchors(Plan& p, const BlessOptions& options) {
   reset_anchors(p.now);
 }
 
-Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides, const std::string& id,
+/// By which its new rows are until the ledger says which id comes next.
+constexpr const char* kNoIdYet = "B0000";
+
+Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
           const BlessOptions& options) {
   const bool host = run.device.backend == Backend::host;
   Plan p;
   p.path = baseline_path(options.baselines, run.device.klass, suite);
   std::error_code ignored;
   p.exists = fs::exists(p.path, ignored);
-  if (p.exists) check_recorded(p.path, options.baselines / "blessings.tsv");
   const Baseline before = p.exists ? read_baseline(p.path) : Baseline{};
-  p.now = settle(before, to_baseline(run, suite, sides, id), p.changes);
+  const BaselineHeader& header = before.header;
+  if (p.exists) {
+    check_recorded(p.path, header.klass, header.suite, options.baselines / "blessings.tsv");
+  }
+  p.now = settle(before, to_baseline(run, suite, sides, kNoIdYet), p.changes);
   const Limits limits = host ? Limits::host() : Limits::cuda();
-  p.kind = blessing_kind(before, p.now, id, limits.fail_at);
+  p.kind = blessing_kind(before, p.now, kNoIdYet, limits.fail_at);
   if (p.kind == "epoch") {
     if (!options.new_conditions) {
       usage_error(
@@ -169,20 +177,21 @@ void put_back(const Plan& p, const std::string& before) {
   }
 }
 
-std::string bless_suite(const RunInfo& run, const std::string& suite, const Sides& sides,
+std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
                         const BlessOptions& options) {
   const fs::path ledger = options.baselines / "blessings.tsv";
-  const std::string id = next_blessing(ledger);
-  const Plan p = plan(run, suite, sides, id, options);
   if (p.empty()) return fmt::format("{}: nothing moved, unchanged\n", p.path.string());
-
+  const std::string id = next_blessing(ledger);
+  for (auto& [key, row] : p.now.rows) {
+    if (row.by == kNoIdYet) row.by = id;
+  }
   const std::string before = p.exists ? read_file(p.path) : "";
   // In this order: after a blessing that was killed between the two only the file is to be restored.
-  write_baseline(p.path, p.now);
+  const std::string written = write_baseline(p.path, p.now);
   try {
     append_blessing(
         ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),
-                 run.git_sha, options.reason, run.program, sha256(format_baseline(p.now))});
+                 run.git_sha, options.reason, run.program, sha256(written)});
   } catch (const Error&) {
     put_back(p, before);
     throw;
@@ -205,9 +214,10 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
   std::set<std::string> suites;
   for (const auto& [id, side] : sides) suites.insert(id.suite);
   // A refusal of the last suite must not leave the first one blessed.
-  for (const std::string& suite : suites) plan(run, suite, sides, "B0000", options);
+  std::map<std::string, Plan> plans;
+  for (const std::string& suite : suites) plans[suite] = plan(run, suite, sides, options);
   std::string text;
-  for (const std::string& suite : suites) text += bless_suite(run, suite, sides, options);
+  for (auto& [suite, p] : plans) text += bless_suite(run, suite, std::move(p), options);
   return text;
 }
 

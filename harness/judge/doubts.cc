@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "harness/base/in_order.h"
 #include "harness/base/stats.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/tails.h"
@@ -115,21 +116,23 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
     double now() const { return median(ours); }
     double before() const { return median(theirs); }
   };
-  const auto values = [](const std::map<int, double>& by_round) {
+  const auto values = [](const ByRound& by_round) {
     std::vector<double> all;
     for (const auto& [round, us] : by_round) all.push_back(us);
     return all;
   };
   std::vector<Row> rows;
   std::vector<double> ratios;
+  InOrder heads(head);
   for (CaseVerdict& v : result.cases) {
-    const auto h = head.find(v.id);
-    const Side* base = base_of(v.id, expected);
+    const Side* h = heads.find_or_null(v.id);
     const bool decided = v.outcome == Outcome::pass || v.outcome == Outcome::improved ||
                          v.outcome == Outcome::inconclusive || v.outcome == Outcome::identical;
-    if (h == head.end() || !base || !decided || expected.at(v.id.suite).other_device) continue;
-    Row row{&v, values(h->second.enqueues), values(base->enqueues)};
-    if (std::min(row.ours.size(), row.theirs.size()) < kFewestProcesses) continue;
+    if (!h || h->enqueues.size() < kFewestProcesses || !decided) continue;
+    const Side* base = base_of(v.id, expected);
+    if (!base || base->enqueues.size() < kFewestProcesses) continue;
+    if (expected.at(v.id.suite).other_device) continue;
+    Row row{&v, values(h->enqueues), values(base->enqueues)};
     ratios.push_back(row.now() / row.before());
     rows.push_back(std::move(row));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/judge/baseline.h"
+#include "harness/judge/by_round.h"
 #include "harness/judge/verdict.h"
 #include "harness/values/run.h"
 
@@ -35,11 +36,11 @@ struct Side {
   /// Host: too few processes had the machine to themselves, so the level says nothing about the
   /// kernel.
   bool disturbed = false;
-  std::map<int, double> by_round;  // the levels behind `level`, for pairing with another side's
-  std::map<int, double> times;     // of the same processes: microseconds of span
+  ByRound by_round;  // the levels behind `level`, for pairing with another side's
+  ByRound times;     // of the same processes: microseconds of span
   /// Plain means where `by_round` and `times` leave out what few launches do; a process of an older
   /// program states none.
-  std::map<int, double> means, mean_times;
+  ByRound means, mean_times;
   /// What the ratios are to, "per_token@c0de": the variant and the hash of its code. Empty: they
   /// are none, or to code that is unknown or not the same in every process.
   std::string yardstick;
@@ -50,7 +51,7 @@ struct Side {
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
   /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host. Of
   /// a baseline's row every process has that of the slowest.
-  std::map<int, double> enqueues;
+  ByRound enqueues;
   /// Of a baseline: the row left it, and what is known is its last level.
   bool retired = false;
   std::string timer;
@@ -69,12 +70,8 @@ struct Side {
   bool comparable() const { return measured() && !disturbed && judged != Judged::is_yardstick; }
   /// Whether later runs may be judged against it.
   bool fit() const { return measured() && !disturbed && level.sd_log <= kWidestSpread; }
-  const std::map<int, double>& rounds(Quantity q) const {
-    return q == Quantity::time ? times : by_round;
-  }
-  const std::map<int, double>& mean_rounds(Quantity q) const {
-    return q == Quantity::time ? mean_times : means;
-  }
+  const ByRound& rounds(Quantity q) const { return q == Quantity::time ? times : by_round; }
+  const ByRound& mean_rounds(Quantity q) const { return q == Quantity::time ? mean_times : means; }
 };
 
 /// What two sides are compared by. A yardstick has no ratio of its own, and ratios to different
@@ -84,6 +81,9 @@ Quantity compared(const Side& base, const Side& head);
 
 using Sides = std::map<CaseId, Side, CaseIdLess>;
 
+/// Of levels that come row by row, and those of a row in the order of their rounds. Throws
+/// Error(internal) for a row that comes again.
+Sides collect(const EachLevel& levels);
 Sides collect(const std::vector<Level>& levels);
 Sides collect(const Baseline& baseline);
 

@@ -34,7 +34,7 @@ Side side_of(const std::vector<Level>& levels) {
 TEST(Evidence, LevelsAreKeptByRoundForPairing) {
   const Side side = side_of({level(0), level(3)});
   EXPECT_EQ(side.level.n, 2);
-  EXPECT_EQ(side.by_round, (std::map<int, double>{{0, 10.0}, {3, 10.03}}));
+  EXPECT_EQ(side.by_round, (ByRound{{0, 10.0}, {3, 10.03}}));
 }
 
 TEST(Evidence, TheTickLimitsOnlySamplesThatDoNotSpreadOverIt) {
@@ -78,14 +78,21 @@ TEST(Evidence, AYardstickIsKnownOnlyWhenEveryProcessSaysTheSame) {
   const Side side = side_of({of(0, "chain", "c4a1"), of(1, "chain", "c4a1")});
   EXPECT_EQ(side.yardstick, "chain@c4a1");
   EXPECT_DOUBLE_EQ(side.tail, 1.2);
-  EXPECT_EQ(side.rounds(Quantity::time), (std::map<int, double>{{0, 10.0}, {1, 10.01}}));
-  EXPECT_EQ(side.mean_rounds(Quantity::level), (std::map<int, double>{{0, 0.6}, {1, 0.6}}));
-  EXPECT_EQ(side.mean_rounds(Quantity::time), (std::map<int, double>{{0, 12.0}, {1, 12.0}}));
+  EXPECT_EQ(side.rounds(Quantity::time), (ByRound{{0, 10.0}, {1, 10.01}}));
+  EXPECT_EQ(side.mean_rounds(Quantity::level), (ByRound{{0, 0.6}, {1, 0.6}}));
+  EXPECT_EQ(side.mean_rounds(Quantity::time), (ByRound{{0, 12.0}, {1, 12.0}}));
   EXPECT_EQ(compared(side, side), Quantity::level);
   const Side other = side_of({of(0, "chain", "c4a1"), of(1, "chain", "0ther")});
   EXPECT_EQ(other.yardstick, "");
   EXPECT_EQ(compared(side, other), Quantity::time);
   EXPECT_EQ(side_of({of(0, "chain", "")}).yardstick, "");
+}
+
+TEST(Evidence, TheLevelsOfARowComeTogether) {
+  Level other = level(0);
+  other.variant = other.result.variant = "plain";
+  EXPECT_EQ(collect({level(0), level(1), other}).size(), 2u);
+  EXPECT_THROW(collect({level(0), other, level(1)}), Error);
 }
 
 TEST(Evidence, ABaselineStatesWhatItsRowsAre) {

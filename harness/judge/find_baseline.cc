@@ -50,12 +50,16 @@ Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const 
     if (expected.suites.count(id.suite) > 0) continue;
     const BaselineFile file = find_baseline(places, run.device.klass, id.suite);
     expected.all_blessed = expected.all_blessed && file.blessed;
-    if (is_file(file.path)) expected.headers[id.suite] = read_baseline(file.path).header;
+    Baseline baseline;
+    if (is_file(file.path)) {
+      baseline = read_baseline(file.path);
+      expected.headers[id.suite] = baseline.header;
+    }
     Expectation& e = expected.suites[id.suite];
     if (file.blessed) {
-      e = expect_baseline(file.path, run, id.suite);
+      e = expect_baseline(baseline, file.path, run, id.suite);
     } else if (!file.path.empty()) {
-      e = expect_candidate(file.path, run, id.suite, sides);
+      e = expect_candidate(std::move(baseline), file.path, run, id.suite, sides);
     }
   }
   return expected;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "harness/base/error.h"
+#include "harness/base/in_order.h"
 #include "harness/base/stats.h"
 #include "harness/judge/doubts.h"
 #include "harness/judge/gate_triage.h"
@@ -110,11 +112,23 @@ Question stored_question(const Look& look, const Expectation& e) {
   return q;
 }
 
-/// What can be compared with: a base run's crashed case is none.
-const Side* find_measured(const Sides& sides, const CaseId& id) {
-  const auto it = sides.find(id);
-  return it == sides.end() || !it->second.measured() ? nullptr : &it->second;
-}
+/// What rows can be compared with, asked for in their order.
+class BaseRows {
+ public:
+  /// A base run's crashed case is none.
+  const Side* measured(const Expectation& e, const CaseId& id) {
+    if (of_ != &e) {
+      of_ = &e;
+      rows_.emplace(e.sides);
+    }
+    const Side* side = rows_->find_or_null(id);
+    return side && side->measured() ? side : nullptr;
+  }
+
+ private:
+  const Expectation* of_ = nullptr;
+  std::optional<InOrder<Sides>> rows_;
+};
 
 }  // namespace
 
@@ -122,17 +136,18 @@ bool same_code(const Side& base, const Side& head) {
   return !head.code.empty() && base.code == head.code;
 }
 
-std::vector<CaseId> suspects(const GateResult& result) {
-  std::vector<CaseId> ids, judged;
+std::vector<size_t> suspects(const GateResult& result) {
+  std::vector<size_t> places, judged;
   std::vector<Judgement> judgements;
-  for (const CaseVerdict& v : result.cases) {
-    if (v.open) ids.push_back(v.id);
+  for (size_t i = 0; i < result.cases.size(); ++i) {
+    const CaseVerdict& v = result.cases[i];
+    if (v.open) places.push_back(i);
     if (v.open || !v.latency) continue;
-    judged.push_back(v.id);
+    judged.push_back(i);
     judgements.push_back(*v.latency);
   }
-  for (const size_t i : suspects(judgements)) ids.push_back(judged[i]);
-  return ids;
+  for (const size_t i : suspects(judgements)) places.push_back(judged[i]);
+  return places;
 }
 
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
@@ -144,12 +159,14 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   std::vector<Question> family;
   const Expectation none;
   const bool trusted = trust_ceilings(head, expected, setting);
+  BaseRows base_rows;
+  result.cases.reserve(head.size());
   for (const auto& [id, side] : head) {
     const auto it = expected.find(id.suite);
     const Expectation& e = it == expected.end() ? none : it->second;
     const auto again = replayed.judged.find(id);
     const bool is_again = again != replayed.judged.end();
-    Look look{find_measured(e.sides, id),      side, e.against, setting, trusted,
+    Look look{base_rows.measured(e, id),       side, e.against, setting, trusted,
               setting.trust_code && !is_again, ""};
     if (look.comparable()) look.worse = worse_of(look, id, replayed);
     if (expected_by_nobody(look)) {
@@ -179,8 +196,9 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   summarise_latency(result);
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {e.against, e.note, e.other_device, {}};
+    InOrder there(head);
     for (const auto& [id, base] : e.sides) {
-      if (head.count(id) > 0 || !base.measured() || base.retired) continue;
+      if (there.find_or_null(id) || !base.measured() || base.retired) continue;
       if (setting.partial) {
         ++result.not_run;
       } else {

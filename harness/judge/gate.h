@@ -35,6 +35,12 @@ struct Replayed {
   /// How outputs are worse than the base's on the same inputs; absent or empty: they are not.
   std::map<CaseId, std::string, CaseIdLess> worse = {};
   std::set<CaseId, CaseIdLess> compared = {};  // outputs on the same inputs
+
+  /// Nothing was measured again, and nothing happened: the numbers at hand stand as they were judged.
+  bool nothing() const {
+    return judged.empty() && identical.empty() && notes.empty() && left_out.empty() &&
+           unable.empty() && worse.empty() && compared.empty();
+  }
 };
 
 /// One suite's expectation: where it comes from and what it says.
@@ -110,9 +116,9 @@ void count_outcomes(GateResult& result);
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
 
-/// Rows whose latency the numbers at hand do not settle: everything judged but not shown equal, and
-/// what only compares by time. These are worth a replay.
-std::vector<CaseId> suspects(const GateResult& result);
+/// Rows whose latency the numbers at hand do not settle, as places in the result's cases: everything
+/// judged but not shown equal, and what only compares by time. These are worth a replay.
+std::vector<size_t> suspects(const GateResult& result);
 
 /// Whether both sides are known to have launched the same machine code in the same way.
 bool same_code(const Side& base, const Side& head);

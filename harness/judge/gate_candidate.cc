@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Baseline read_comparable(const fs::path& path, const RunInfo& run, const std::string& suite) {
-  Baseline baseline = read_baseline(path);
+void refuse_other(const Baseline& baseline, const fs::path& path, const RunInfo& run,
+                  const std::string& suite) {
   if (baseline.header.suite != suite) {
     usage_error(
         "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
@@ -20,7 +20,6 @@ Baseline read_comparable(const fs::path& path, const RunInfo& run, const std::st
         path.string(), baseline.header.suite, suite);
   }
   check_comparable(baseline.header, header_of(run, suite), path.string());
-  return baseline;
 }
 
 Expectation expectation(const Baseline& baseline, const fs::path& path, const RunInfo& run) {
@@ -48,14 +47,6 @@ void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
         "process: bless a run that measured it better",
         path.string(), key.first, key.second, 100 * row.sd, row.n, limit(kWidestSpread));
   }
-}
-
-/// An empty file promises nothing, not even its conditions.
-Baseline read_candidate(const fs::path& path, const RunInfo& run, const std::string& suite) {
-  std::error_code ignored;  // what cannot be looked at is not there
-  const bool exists = fs::is_regular_file(path, ignored);
-  if (!exists || read_baseline(path).rows.empty()) return {header_of(run, suite), {}};
-  return read_comparable(path, run, suite);
 }
 
 /// A store that was started anew counts its runs from 1 again, so the time is part of the name.
@@ -101,16 +92,22 @@ std::string record_note(const fs::path& path, const Baseline& candidate, const s
 
 }  // namespace
 
-Expectation expect_baseline(const fs::path& path, const RunInfo& run, const std::string& suite) {
-  const Baseline baseline = read_comparable(path, run, suite);
-  check_recorded(path, ledger_of(path));
+Expectation expect_baseline(const Baseline& baseline, const fs::path& path, const RunInfo& run,
+                            const std::string& suite) {
+  refuse_other(baseline, path, run, suite);
+  check_recorded(path, baseline.header.klass, baseline.header.suite, ledger_of(path));
   refuse_unfit_rows(baseline, path);
   return expectation(baseline, path, run);
 }
 
-Expectation expect_candidate(const fs::path& path, const RunInfo& run, const std::string& suite,
-                             const Sides& sides) {
-  Baseline candidate = read_candidate(path, run, suite);
+Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
+                             const std::string& suite, const Sides& sides) {
+  // An empty file promises nothing, not even its conditions.
+  if (candidate.rows.empty()) {
+    candidate = {header_of(run, suite), {}, {}};
+  } else {
+    refuse_other(candidate, path, run, suite);
+  }
   const std::string own = name_in_candidate(run);
   Baseline others = candidate;
   std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });

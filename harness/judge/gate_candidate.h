@@ -12,16 +12,17 @@
 
 namespace moegate {
 
-/// A blessed file. Throws Error when it is the file of another suite or does not compare.
-Expectation expect_baseline(const std::filesystem::path& path, const RunInfo& run,
-                            const std::string& suite);
+/// A baseline as read from `path`, which has to be blessed. Throws Error when it is not, is that of
+/// another suite, or does not compare.
+Expectation expect_baseline(const Baseline& baseline, const std::filesystem::path& path,
+                            const RunInfo& run, const std::string& suite);
 
-/// The rows that earlier runs left in the candidate file at `path`. This run's fit rows that the
-/// file lacks are written to it; a row that is there stays as it is. Each row names its run in
+/// The rows that earlier runs left in the candidate file at `path`, as read from it; of a file that is
+/// not there, none. This run's fit rows that the file lacks are written to it; a row that is there stays as it is. Each row names its run in
 /// `by`, so no run is judged against its own rows. Without rows of other runs there is nothing to
 /// compare with, and the note says what was recorded or why not. An incomplete run, a run with a
 /// failed result, and another GPU of the class add nothing. Throws Error like expect_baseline().
-Expectation expect_candidate(const std::filesystem::path& path, const RunInfo& run,
-                             const std::string& suite, const Sides& sides);
+Expectation expect_candidate(Baseline candidate, const std::filesystem::path& path,
+                             const RunInfo& run, const std::string& suite, const Sides& sides);
 
 }  // namespace moegate

@@ -79,11 +79,6 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
   return blessings;
 }
 
-void check_recorded(const fs::path& path, const fs::path& ledger) {
-  const BaselineHeader header = read_baseline(path).header;
-  check_recorded(path, header.klass, header.suite, ledger);
-}
-
 void check_recorded(const fs::path& path, const std::string& klass, const std::string& suite,
                     const fs::path& ledger) {
   const Blessing* last = nullptr;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "harness/base/rng.h"
 #include "harness/base/stats.h"
@@ -23,7 +24,7 @@ std::map<std::pair<size_t, int>, std::vector<double>> offs(std::span<const Round
   std::map<std::pair<size_t, int>, std::vector<double>> by_process;
   for (const RoundsOfRow& row : rows) {
     const auto& levels = head ? row.head : row.base;
-    std::map<int, double> logs;
+    ByRound logs;
     std::vector<double> all;
     for (const auto& [round, level] : levels) {
       if (round < first || round >= last) continue;

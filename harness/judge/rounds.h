@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "harness/judge/by_round.h"
 #include "harness/judge/verdict.h"
 
 namespace moegate {
@@ -22,7 +22,7 @@ bool base_leads(uint32_t seed, int round);
 
 /// One row's levels by round, of each side.
 struct RoundsOfRow {
-  std::map<int, double> base, head;
+  ByRound base, head;
   size_t lane = 0;  // of the devices that worked at the same time: a round has a process on each
 };
 

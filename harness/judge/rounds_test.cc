@@ -79,7 +79,7 @@ TEST(Rounds, WhatOnlySomeRowsDoIsTheirOwn) {
   EXPECT_TRUE(wild_processes(rows, 0, 12, far()).empty()) << "few rows";
   rows = calm(20);
   for (auto& row : rows) {
-    for (auto& [round, level] : row.head) level *= 1.5;
+    for (const auto& [round, level] : ByRound(row.head)) row.head[round] = level * 1.5;
   }
   EXPECT_TRUE(wild_processes(rows, 0, 12, far()).empty()) << "in every round: a regression";
 }

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "harness/base/stats.h"
+#include "harness/judge/quantiles.h"
 
 namespace moegate {
 namespace {
@@ -46,9 +46,8 @@ struct Spread {
 /// Where the case is plainly noisier than the prior expects, the prior would lie about it and only
 /// its own spread counts (as in Phipson et al. 2016), and its p is doubled, because the spread
 /// chose the test.
-Spread moderated(double variance, double df, const VariancePrior& prior) {
-  const boost::math::fisher_f f(df, prior.df);
-  if (boost::math::cdf(boost::math::complement(f, variance / prior.variance)) < kForeignSpread) {
+Spread moderated(double variance, double df, const VariancePrior& prior, Quantiles& quantiles) {
+  if (quantiles.is_beyond(variance / prior.variance, df, prior.df, kForeignSpread)) {
     return {std::sqrt(variance), df, true};
   }
   const double both = prior.df + df;
@@ -73,9 +72,6 @@ struct Test {
   }
   double p_slower() const { return upper_tail((delta - margin) / se); }
   double p_faster() const { return upper_tail((-delta - margin) / se); }
-  double quantile(double p) const {
-    return boost::math::quantile(boost::math::complement(students_t(df), p));
-  }
 
  private:
   double upper_tail(double t) const {
@@ -87,7 +83,7 @@ double log_margin(const Limits& limits, double tick) {
   return std::log1p(std::max(limits.margin, 2 * tick));
 }
 
-Test test_of(const Question& q, const Limits& limits) {
+Test test_of(const Question& q, const Limits& limits, Quantiles& quantiles) {
   Test t;
   t.delta = q.head.mean_log - q.base.mean_log;
   t.margin = log_margin(limits, q.tick);
@@ -99,7 +95,8 @@ Test test_of(const Question& q, const Limits& limits) {
   const double pooled = ((q.base.n - 1) * q.base.sd_log * q.base.sd_log +
                          (q.head.n - 1) * q.head.sd_log * q.head.sd_log) /
                         d;
-  t.spread_by(moderated(pooled, d, {limits.prior_df, limits.prior_sd * limits.prior_sd}));
+  t.spread_by(
+      moderated(pooled, d, {limits.prior_df, limits.prior_sd * limits.prior_sd}, quantiles));
   const double runs = 2 * kSessionShare * kSessionShare;
   const double own = t.sd * std::sqrt(1.0 / q.base.n + 1.0 / q.head.n + runs);
   t.se = std::hypot(own, q.extra_sd);
@@ -140,7 +137,8 @@ VariancePrior prior_of(std::span<const PairedQuestion> family, const Limits& lim
           std::max(fitted.variance, kQuietestPrior * kQuietestPrior * expected)};
 }
 
-Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior& prior) {
+Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior& prior,
+             Quantiles& quantiles) {
   Test t;
   const size_t rounds = q.log_ratios.size();
   if (rounds > 0) t.delta = mean(q.log_ratios);
@@ -150,7 +148,7 @@ Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior&
     return t;
   }
   const auto n = static_cast<double>(rounds);
-  t.spread_by(moderated(variance_of(q), n - 1, prior));
+  t.spread_by(moderated(variance_of(q), n - 1, prior, quantiles));
   t.se = t.sd / std::sqrt(n);
   t.sample = fmt::format("{} paired rounds that spread by {:.2g} %", rounds, 100 * t.sd);
   return t;
@@ -158,10 +156,11 @@ Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior&
 
 /// The smallest slow-down that passes both hurdles with probability kPower: the test, and the
 /// estimate itself, which must reach fail_at.
-double detectable(const Test& t, const Limits& limits, size_t family) {
+double detectable(const Test& t, const Limits& limits, size_t family, Quantiles& quantiles) {
   const double alpha = limits.alpha / t.choices / static_cast<double>(family);
-  const double by_test = t.margin + (t.quantile(alpha) + t.quantile(1 - kPower)) * t.se;
-  const double by_estimate = std::log1p(limits.fail_at) + t.quantile(1 - kPower) * t.se;
+  const double power = quantiles.student(t.df, 1 - kPower);
+  const double by_test = t.margin + (quantiles.student(t.df, alpha) + power) * t.se;
+  const double by_estimate = std::log1p(limits.fail_at) + power * t.se;
   return std::expm1(std::max(by_test, by_estimate));
 }
 
@@ -189,7 +188,8 @@ void decide(Judgement& j, double faster_adjusted, const Test& t, const Limits& l
   }
 }
 
-Judgement measure(const Test& t, const Limits& limits, size_t family) {
+/// All but its p-values.
+Judgement measure(const Test& t, const Limits& limits, size_t family, Quantiles& quantiles) {
   Judgement j;
   j.effect = std::expm1(t.delta);
   if (!t.possible) {
@@ -199,19 +199,18 @@ Judgement measure(const Test& t, const Limits& limits, size_t family) {
         fmt::format("{} {}: spread unknown; use --rounds 2 or more", percent(j.effect), t.sample);
     return j;
   }
-  const double reach = t.quantile(1 - kConfidence) * t.se;
+  const double reach = quantiles.student(t.df, 1 - kConfidence) * t.se;
   j.low = std::expm1(t.delta - reach);
   j.high = std::expm1(t.delta + reach);
   j.se = t.se;
   j.df = t.df;
-  j.p = t.p_slower();
-  j.p_faster = t.p_faster();
-  j.mde = detectable(t, limits, family);
+  j.mde = detectable(t, limits, family, quantiles);
   j.blind = j.mde > limits.blind_at;
   return j;
 }
 
-std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits) {
+std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits,
+                             Quantiles& quantiles) {
   std::vector<double> slower, faster;  // p-values of the cases that can be tested
   for (const Test& t : tests) {
     if (!t.possible) continue;
@@ -221,10 +220,13 @@ std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits) 
   const auto slower_adjusted = holm(slower);
   const auto faster_adjusted = holm(faster);
   std::vector<Judgement> judgements;
+  judgements.reserve(tests.size());
   size_t k = 0;
   for (const Test& t : tests) {
-    Judgement j = measure(t, limits, slower.size());
+    Judgement j = measure(t, limits, slower.size(), quantiles);
     if (t.possible) {
+      j.p = slower[k];
+      j.p_faster = faster[k];
       j.p_adjusted = slower_adjusted[k];
       decide(j, faster_adjusted[k], t, limits);
       ++k;
@@ -270,16 +272,19 @@ double Evidence::level() const {
 }
 
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits) {
+  Quantiles quantiles;
   std::vector<Test> tests;
-  for (const Question& q : family) tests.push_back(test_of(q, limits));
-  return judge(tests, limits);
+  tests.reserve(family.size());
+  for (const Question& q : family) tests.push_back(test_of(q, limits, quantiles));
+  return judge(tests, limits, quantiles);
 }
 
 std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits) {
   const VariancePrior prior = prior_of(family, limits);
+  Quantiles quantiles;
   std::vector<Test> tests;
-  for (const PairedQuestion& q : family) tests.push_back(test_of(q, limits, prior));
-  auto judged = judge(tests, limits);
+  for (const PairedQuestion& q : family) tests.push_back(test_of(q, limits, prior, quantiles));
+  auto judged = judge(tests, limits, quantiles);
   for (size_t i = 0; i < judged.size(); ++i) {
     const auto& ratios = family[i].log_ratios;
     if (!ratios.empty()) judged[i].robust = std::expm1(hodges_lehmann(ratios));

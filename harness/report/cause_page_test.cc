@@ -88,6 +88,29 @@ TEST_F(GateTest, TheStoreGetsIt) {
   EXPECT_EQ(causes.at("same"), "");
 }
 
+TEST_F(GateTest, TheStoreHoldsTheLastVerdictAndIsLeftAloneWhereItSaysTheSame) {
+  GateReport report = caused_report();
+  const int64_t run = add_run();
+  report.result.suites["nightly"].against = "baselines/nightly.tsv";
+  for (CaseVerdict& v : report.result.cases) v.against = "baselines/nightly.tsv";
+  Store store = Store::open(db_, Store::Mode::update);
+  const auto stored = [&] {
+    const int before = sqlite3_total_changes(store.database().handle());
+    store_verdicts(store, run, report.result);
+    return sqlite3_total_changes(store.database().handle()) - before;
+  };
+  const auto rows = static_cast<int>(report.result.cases.size());
+  EXPECT_EQ(stored(), rows);
+  EXPECT_EQ(stored(), 0) << "the same";
+  report.result.cases[0].why = "another reason";
+  EXPECT_EQ(stored(), 1);
+  report.result.cases.pop_back();
+  EXPECT_GT(stored(), 0);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM verdict"), rows - 1);
+  EXPECT_EQ(store.database().integer("SELECT count(*) FROM verdict WHERE why = 'another reason'"),
+            1);
+}
+
 TEST(CausePage, ATableHasALineForEachNumber) {
   const Table table = cause_table(caused_rows(caused_report().result));
   ASSERT_EQ(table.rows.size(), 3u);

@@ -99,7 +99,8 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
   const Pattern cases = compile_pattern("--case", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   Explained explained{store.run_info(query.base), store.run_info(query.head), {}, {}};
-  const Sides base = collect(store.levels(query.base)), head = collect(store.levels(query.head));
+  const Sides base = collect(store.each_level(query.base)),
+              head = collect(store.each_level(query.head));
   const RowProfiles before = read_row_profiles(store, query.base);
   const RowProfiles after = read_row_profiles(store, query.head);
   bool base_lacks = false, head_lacks = false;

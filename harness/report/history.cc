@@ -190,7 +190,7 @@ RowSteps read_steps(Store& store, int64_t run) {
     rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
   });
   if (any) return rows;
-  for (const auto& [id, side] : collect(store.levels(run))) {
+  for (const auto& [id, side] : collect(store.each_level(run))) {
     if (!side.comparable()) continue;
     rows[row_name(id.key, id.variant)] = {side.level.mean_log, side.judged, side.code};
   }

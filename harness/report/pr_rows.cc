@@ -41,8 +41,8 @@ double two_sided(double df) {
 }
 
 /// Log speed-ups of a row by round.
-std::map<int, double> by_round(const PrRow& row) {
-  std::map<int, double> values;
+ByRound by_round(const PrRow& row) {
+  ByRound values;
   const Quantity quantity = compared(*row.base, *row.head);
   for (const auto& [round, level] : row.head->rounds(quantity)) {
     const double* base = find_or_null(row.base->rounds(quantity), round);

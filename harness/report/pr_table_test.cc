@@ -19,7 +19,7 @@ Judgement judgement(Outcome outcome, double effect) {
   return j;
 }
 
-Side side(std::map<int, double> by_round) {
+Side side(ByRound by_round) {
   Side s;
   std::vector<double> levels;
   for (const auto& [round, level] : by_round) levels.push_back(level);

@@ -53,7 +53,7 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
       usage_error("{}: has more than {} rows; narrow it, or query the store with sqlite3",
                   sql.string(), kMostRows);
     }
-    table.rows.push_back(cells_of_report(q));
+    add_row_of_report(q, table);
   }
   return table;
 }
@@ -85,13 +85,16 @@ std::vector<std::string> columns_of_report(const Statement& q, const fs::path& s
   return columns;
 }
 
-std::vector<Table::Cell> cells_of_report(const Statement& q, int skipped) {
-  std::vector<Table::Cell> row;
-  for (int i = skipped; i < q.columns(); ++i) {
-    row.push_back(cell(q, i));
-    if (q.column_name(i) == "status") row.back().tone = tone_of_status(row.back().text);
+void add_row_of_report(const Statement& q, Table& table) {
+  const int columns = static_cast<int>(table.columns.size());
+  const int skipped = q.columns() - columns;
+  const auto status = std::ranges::find(table.columns, "status") - table.columns.begin();
+  std::vector<Table::Cell>& row = table.rows.emplace_back();
+  row.reserve(table.columns.size());
+  for (int i = 0; i < columns; ++i) {
+    row.push_back(cell(q, skipped + i));
+    if (i == status) row.back().tone = tone_of_status(row.back().text);
   }
-  return row;
 }
 
 std::vector<std::string> report_names() {

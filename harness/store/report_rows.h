@@ -18,7 +18,8 @@ Statement prepare_report(Store& store, const std::filesystem::path& sql);
 /// The names of its columns. Throws Error(usage) naming the file where two are the same.
 std::vector<std::string> columns_of_report(const Statement& q, const std::filesystem::path& sql);
 
-/// The row at which a statement stands, without its first `skipped` columns. NULL is an empty cell.
-std::vector<Table::Cell> cells_of_report(const Statement& q, int skipped = 0);
+/// Adds the row at which a statement stands, without the first columns where the table has fewer.
+/// NULL is an empty cell.
+void add_row_of_report(const Statement& q, Table& table);
 
 }  // namespace moegate

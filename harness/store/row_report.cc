@@ -70,7 +70,7 @@ Table RowReport::of(int64_t place) {
   asked_ = place;
   while (at_ && *at_ < place) step();
   Table table = empty_;
-  for (; at_ && *at_ == place; step()) table.rows.push_back(cells_of_report(q_, 1));
+  for (; at_ && *at_ == place; step()) add_row_of_report(q_, table);
   return table;
 }
 

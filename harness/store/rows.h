@@ -23,7 +23,7 @@ namespace moegate {
 template <class V>
 void read_column(const Statement& q, int at, V& value) {
   if constexpr (std::is_same_v<V, std::string>) {
-    value = q.text(at);
+    value = q.view(at);  // keeps the memory of what it held
   } else if constexpr (std::is_enum_v<V>) {
     try {
       parse_name(q.text(at), value);
@@ -87,9 +87,13 @@ class RowReader {
   }
   T read() const {
     T value;
+    read(value);
+    return value;
+  }
+  /// Into the fields of a value that is there; its parts stay as they are.
+  void read(T& value) const {
     size_t i = 0;
     for_each_field(kFields<T>, [&](const auto& f) { read_column(q_, at_[i++], value.*f.member); });
-    return value;
   }
 
  private:

@@ -209,17 +209,25 @@ CREATE TEMP VIEW IF NOT EXISTS sample AS
 SELECT result_id, unpack_spans(spans, packing) AS spans FROM main.sample;
 
 -- One row per process, case and variant that has a latency; judged: what the gate would judge.
+CREATE TEMP VIEW IF NOT EXISTS timed AS
+SELECT run_id, result_id, case_id, variant, round, path, span_ns,
+       CASE judged WHEN 'span' THEN span_ns WHEN 'none' THEN NULL ELSE ratio END AS judged
+FROM result r JOIN process USING (process_id)
+WHERE r.status IN ('ok', 'noisy') AND samples > 0;
+
+-- The same with what is said of its case and run.
 CREATE TEMP VIEW IF NOT EXISTS level AS
 SELECT run_id, result_id, case_id, suite, section, op, params, facts, variant, round, path, backend,
-       span_ns, CASE judged WHEN 'span' THEN span_ns WHEN 'none' THEN NULL ELSE ratio END AS judged
-FROM result r JOIN process USING (process_id) JOIN run USING (run_id) JOIN device USING (device_id)
-JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-WHERE r.status IN ('ok', 'noisy') AND samples > 0;
+       span_ns, judged
+FROM timed JOIN run USING (run_id) JOIN device USING (device_id)
+JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id);
 
 -- One row per case and variant: the level of its processes.
 CREATE TEMP VIEW IF NOT EXISTS cell AS
-SELECT run_id, case_id, suite, section, op, params, facts, variant, exp(avg(ln(span_ns))) AS ns
-FROM level GROUP BY run_id, case_id, variant;
+SELECT run_id, case_id, suite, section, op, params, facts, variant, ns
+FROM (SELECT run_id, case_id, variant, exp(avg(ln(span_ns))) AS ns FROM timed
+      GROUP BY run_id, case_id, variant)
+JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id);
 
 -- One row per run: what `moegate doctor --db` measured on its device. rate: the higher of two.
 CREATE TEMP VIEW IF NOT EXISTS ceilings AS
@@ -246,19 +254,20 @@ GROUP BY run_id, section, j.key HAVING count(DISTINCT j.value) > 1;
 -- log ratios before / after, one per process, and reach, half of its 95 % interval. One SELECT, so that a report's
 -- run_id = :run reaches the tables: in a subquery it would be asked of every run.
 CREATE TEMP VIEW IF NOT EXISTS gain AS
-SELECT a.run_id, a.op, a.case_id, a.variant, b.variant AS before, exp(avg(ln(b.span_ns))) AS before_ns,
+SELECT a.run_id, op, a.case_id, a.variant, b.variant AS before, exp(avg(ln(b.span_ns))) AS before_ns,
        exp(avg(ln(a.span_ns))) AS after_ns, avg(ln(b.judged / a.judged)) AS x,
        reach95(ln(b.judged / a.judged)) AS reach, max(a.path) AS path
-FROM level a CROSS JOIN level b  -- CROSS: in this order, not quadratic in cases
+FROM timed a JOIN bench_case USING (case_id)
+CROSS JOIN timed b  -- CROSS: in this order, not quadratic in cases
 ON b.run_id = a.run_id AND b.case_id = a.case_id AND b.round = a.round
 WHERE a.judged > 0 AND b.judged > 0
-  AND NOT EXISTS (SELECT 1 FROM before own WHERE own.run_id = a.run_id AND own.op = a.op AND own.variant = a.variant)
+  AND NOT EXISTS (SELECT 1 FROM before own WHERE own.run_id = a.run_id AND own.op = bench_case.op AND own.variant = a.variant)
   AND b.variant = (SELECT s.variant FROM before s
-                   WHERE s.run_id = a.run_id AND s.op = a.op AND a.variant GLOB s.after
-                     AND EXISTS (SELECT 1 FROM level m WHERE m.run_id = a.run_id AND m.case_id = a.case_id
+                   WHERE s.run_id = a.run_id AND s.op = bench_case.op AND a.variant GLOB s.after
+                     AND EXISTS (SELECT 1 FROM timed m WHERE m.run_id = a.run_id AND m.case_id = a.case_id
                                  AND m.variant = s.variant AND m.judged > 0)
                    ORDER BY rank LIMIT 1)
-GROUP BY a.run_id, a.op, a.case_id, a.variant;
+GROUP BY a.run_id, op, a.case_id, a.variant;
 )sql";
 
 }  // namespace

@@ -146,12 +146,13 @@ int64_t Statement::integer(int i) const {
 }
 
 double Statement::real(int i) const {
-  return is_null(i) ? std::nan("") : sqlite3_column_double(statement_.get(), i);
+  const double value = sqlite3_column_double(statement_.get(), i);
+  return value == 0 && is_null(i) ? std::nan("") : value;  // the double of NULL is 0
 }
 
-std::string Statement::text(int i) const {
+std::string_view Statement::view(int i) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), i));
-  if (!text) return "";
+  if (!text) return {};
   return {text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), i))};
 }
 
@@ -207,7 +208,8 @@ Database::Database(const std::string& path, int flags)
   sqlite3* raw = nullptr;
   // Some libraries take names that start so for URIs, whose parameters mean much.
   const std::string name = path.starts_with("file:") ? "./" + path : path;
-  const int rc = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
+  // One thread at a time uses a connection (lanes take turns): no lock for each column that is read.
+  const int rc = sqlite3_open_v2(name.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   db_.reset(raw);  // also after a failure: SQLite keeps the message there
   if (rc != SQLITE_OK) fail("cannot open the store");
   sqlite3_extended_result_codes(raw, 1);

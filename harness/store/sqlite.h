@@ -65,7 +65,8 @@ class Statement {
   bool is_number(int i) const;
   int64_t integer(int i) const;
   double real(int i) const;
-  std::string text(int i) const;
+  std::string text(int i) const { return std::string(view(i)); }
+  std::string_view view(int i) const;  // a text, until the next step or reset
   const Database& database() const { return *db_; }
 
  private:

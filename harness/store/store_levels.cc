@@ -2,12 +2,11 @@
 // The results of a run, read for the gate and the reports. A run may have 10^5 of them.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
-#include <tuple>
 #include <unordered_map>
+#include <utility>
 
-#include "harness/store/rows.h"
+#include "harness/store/result_walk.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -18,12 +17,14 @@ struct RunCase {
   std::string key, op, suite, section;
   size_t place = 0;  // by key
 };
-std::unordered_map<int64_t, RunCase> read_cases(Database& db, int64_t run) {
+using RunCases = std::unordered_map<int64_t, RunCase>;
+
+RunCases read_cases(Database& db, int64_t run) {
   Statement q(db,
               "SELECT case_id, key, op, suite, section FROM run_case CROSS JOIN bench_case "
               "USING (case_id) WHERE run_id = ?1 ORDER BY key");
   q.bind(run);
-  std::unordered_map<int64_t, RunCase> cases;
+  RunCases cases;
   while (q.step()) {
     cases[q.integer(0)] = {q.text(1), q.text(2), q.text(3), q.text(4), cases.size()};
   }
@@ -35,12 +36,14 @@ class Verifications {
  public:
   explicit Verifications(Database& db)
       : outputs_(db, "verified_output", "output"), seeds_(db, "verified_seed", "seed") {}
-  void add_to(Result& result, int64_t id) {
-    if (id == 0) return;
+  /// Gives one result after another what its verification found.
+  void give(Result& result, int64_t id) {
+    if (id == given_) return;
     const auto [found, first] = found_.try_emplace(id);
-    if (first) found->second = {outputs_.read(id), seeds_.read(id)};
+    if (first && id != 0) found->second = {outputs_.read(id), seeds_.read(id)};
     result.accuracy = found->second.first;
     result.seeds = found->second.second;
+    given_ = id;
   }
 
  private:
@@ -63,6 +66,7 @@ class Verifications {
   Part<Accuracy> outputs_;
   Part<SeedError> seeds_;
   std::unordered_map<int64_t, std::pair<std::vector<Accuracy>, std::vector<SeedError>>> found_;
+  int64_t given_ = 0;
 };
 
 /// Calls `add` with every row that a run has in a table of parts of results, and the result's id.
@@ -79,35 +83,52 @@ void read_parts(Database& db, int64_t run, const std::string& table, const std::
   while (q.step()) add(q.integer(0), row.read());
 }
 
-/// A result and where it belongs.
-struct Row {
-  int64_t result_id = 0, verification_id = 0;
+/// Calls `add` with every result of a case that the run set out to measure, row by row, in a Level that
+/// lasts until the next; with its case and its number, too.
+template <class Add>
+void walk_levels(Database& db, int64_t run, bool enqueue, const Add& add) {
+  const RunCases cases = read_cases(db, run);
+  Verifications verifications(db);
   const RunCase* of = nullptr;
-  int round = 0;
-  Result result;
+  Level level;
+  for (ResultWalk walk(db, run, enqueue); walk.next();) {
+    const auto found = cases.find(walk.case_id());
+    if (found == cases.end()) continue;
+    if (of != &found->second) {
+      of = &found->second;
+      level.key = of->key, level.op = of->op, level.suite = of->suite, level.section = of->section;
+    }
+    walk.read(level.result);
+    level.variant = level.result.variant;
+    level.round = walk.round();
+    const std::string why = impossible_number(level.result);
+    if (!why.empty()) db.damaged(fmt::format("row {}: {}", walk.result_id(), why));
+    verifications.give(level.result, walk.verification_id());
+    add(*of, walk.result_id(), std::as_const(level));
+  }
+}
 
-  auto order() const { return std::tie(of->place, result.variant, round, result_id); }
+/// What levels() gives, without parts of results; and the numbers of the results.
+struct Ordered {
+  std::vector<Level> levels;
+  std::unordered_map<int64_t, size_t> row_of;  // result_id -> index
 };
 
-/// Results of cases that the run set out to measure, ordered by key, variant, round.
-std::vector<Row> read_results(Database& db, int64_t run,
-                              const std::unordered_map<int64_t, RunCase>& cases) {
-  Statement q(db, fmt::format("SELECT result_id, verification_id, case_id, round, {} FROM process "
-                              "CROSS JOIN result r USING (process_id) WHERE run_id = ?1",
-                              columns_of<Result>("r")));
-  q.bind(run);
-  const RowReader<Result> result(q);
-  std::vector<Row> rows;
-  while (q.step()) {
-    const auto of = cases.find(q.integer(2));
-    if (of == cases.end()) continue;
-    rows.push_back(
-        {q.integer(0), q.integer(1), &of->second, static_cast<int>(q.integer(3)), result.read()});
-    const std::string why = impossible_number(rows.back().result);
-    if (!why.empty()) db.damaged(fmt::format("row {}: {}", rows.back().result_id, why));
+/// Ordered by key: a walk is by number.
+Ordered read_in_order(Database& db, int64_t run) {
+  std::vector<std::vector<std::pair<int64_t, Level>>> by_case;
+  walk_levels(db, run, false, [&](const RunCase& of, int64_t id, const Level& level) {
+    if (by_case.size() <= of.place) by_case.resize(of.place + 1);
+    by_case[of.place].emplace_back(id, level);
+  });
+  Ordered all;
+  for (auto& levels : by_case) {
+    for (auto& [id, level] : levels) {
+      all.row_of[id] = all.levels.size();
+      all.levels.push_back(std::move(level));
+    }
   }
-  std::ranges::sort(rows, {}, &Row::order);
-  return rows;
+  return all;
 }
 
 }  // namespace
@@ -144,33 +165,28 @@ std::vector<Level> Store::levels_with_launches(int64_t run) {
 
 std::vector<Level> Store::levels(int64_t run, bool launches) {
   Transaction reading(db_, "BEGIN");  // the statements of one state, whoever writes
-  const auto cases = read_cases(db_, run);
-  Verifications verifications(db_);
-  std::vector<Level> levels;
-  std::unordered_map<int64_t, size_t> row_of;  // result_id -> index
-  for (Row& row : read_results(db_, run, cases)) {
-    verifications.add_to(row.result, row.verification_id);
-    row_of[row.result_id] = levels.size();
-    levels.push_back({.key = row.of->key,
-                      .op = row.of->op,
-                      .suite = row.of->suite,
-                      .section = row.of->section,
-                      .variant = row.result.variant,
-                      .round = row.round,
-                      .result = std::move(row.result)});
-  }
+  Ordered all = read_in_order(db_, run);
   const auto add = [&]<class T>(std::vector<T> Result::*part) {
     return [&, part](int64_t id, T value) {
-      const auto row = row_of.find(id);
-      if (row != row_of.end()) (levels[row->second].result.*part).push_back(std::move(value));
+      const auto row = all.row_of.find(id);
+      if (row == all.row_of.end()) return;
+      (all.levels[row->second].result.*part).push_back(std::move(value));
     };
   };
   read_parts<Metric>(db_, run, "metric", "ordinal, name", add(&Result::metrics));
-  if (!launches) return levels;
-  read_parts<KernelRow>(db_, run, "kernel", "ordinal", add(&Result::kernels));
-  read_parts<StallRow>(db_, run, "stall", "ordinal, t.samples DESC, offset, reason",
-                       add(&Result::stalls));
-  return levels;
+  if (launches) {
+    read_parts<KernelRow>(db_, run, "kernel", "ordinal", add(&Result::kernels));
+    read_parts<StallRow>(db_, run, "stall", "ordinal, t.samples DESC, offset, reason",
+                         add(&Result::stalls));
+  }
+  return std::move(all.levels);
+}
+
+EachLevel Store::each_level(int64_t run) {
+  return [this, run](const std::function<void(const Level&)>& add) {
+    Transaction reading(db_, "BEGIN");
+    walk_levels(db_, run, true, [&](const RunCase&, int64_t, const Level& level) { add(level); });
+  };
 }
 
 }  // namespace moegate

@@ -64,15 +64,36 @@ TEST_F(StorePlanTest, TheStoresOwnQuestions) {
   };
   sqlite3* db = store_->database().handle();
   sqlite3_trace_v2(db, SQLITE_TRACE_STMT, note, &asked);
+  int levels = 0;
+  store_->each_level(7)([&](const Level&) { ++levels; });
+  EXPECT_GT(levels, 0);
+  EXPECT_EQ(asked.size(), 6u) << "a verdict reads neither launches nor metrics";
   EXPECT_FALSE(store_->levels(7).empty());
   EXPECT_FALSE(store_->done(7).empty());
-  EXPECT_EQ(asked.size(), 6u) << "a verdict does not read launches";
+  EXPECT_EQ(asked.size(), 8u) << "nor do the others read launches";
   EXPECT_FALSE(store_->levels_with_launches(7).empty());
   sqlite3_trace_v2(db, 0, nullptr, nullptr);
-  EXPECT_EQ(asked.size(), 8u);
+  EXPECT_EQ(asked.size(), 10u);
   for (const std::string& sql : asked)
     expect_one_run("the store", sql,
-                   {"process_run", "run_case", "verified_output", "verified_seed"});
+                   {"process_run", "run_case", "verified_output", "verified_seed",
+                    "sqlite_autoindex_result_1", "sqlite_autoindex_metric_name_1"});
+}
+
+TEST_F(StorePlanTest, AWalkAlongTheResultsOfAProcessSortsNothing) {
+  std::string walk;
+  const auto note = [](unsigned, void* found, void* statement, void*) {
+    const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+    if (sql.find("FROM result r WHERE process_id") != std::string::npos)
+      *static_cast<std::string*>(found) = sql;
+    return 0;
+  };
+  sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, note, &walk);
+  store_->each_level(7)([](const Level&) {});
+  sqlite3_trace_v2(store_->database().handle(), 0, nullptr, nullptr);
+  ASSERT_FALSE(walk.empty());
+  Statement code(store_->database(), "EXPLAIN " + walk);
+  while (code.step()) EXPECT_NE(code.text(1), "SorterOpen") << walk;
 }
 
 TEST_F(StorePlanTest, TheReportsOfOneRun) {
@@ -112,7 +133,7 @@ TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
   sqlite3_busy_timeout(intruder.store.database().handle(), 0);
   sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
   EXPECT_EQ(store_->levels(1).size(), before);
-  EXPECT_EQ(intruder.statements, 5);
+  EXPECT_EQ(intruder.statements, 8) << "three of them walk along a process each";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -56,6 +57,13 @@ struct Level {
   int round = 0;
   Result result;  // without launches, samples, controls
 };
+
+/// Calls what it is given with levels, one after another, each of which lasts until the next.
+using EachLevel = std::function<void(const std::function<void(const Level&)>&)>;
+
+/// What a timer says that enqueuing a launch took the host, in nanoseconds. Of a result's metrics a verdict
+/// reads no other.
+constexpr const char* kEnqueueMetric = "enqueue";
 
 /// Whether `moegate merge` made it of the shards of a campaign.
 inline bool is_merged(const RunInfo& run) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/store/rows.h"
+
+namespace moegate {
+
+/// The results of a run, row by row: by number of the case, then variant, then round. It goes along the
+/// index of every process side by side, so that nothing is sorted and one result is held at a time,
+/// of a run that has 10^5 or more.
+class ResultWalk {
+ public:
+  /// `enqueue`: with the metric of this name (kEnqueueMetric). The walk sees one state of the store
+  /// only within a Transaction.
+  ResultWalk(Database& db, int64_t run, bool enqueue);
+  /// To the first result, then to the next. False: there is none.
+  bool next();
+
+  int64_t result_id() const { return now_->result_id; }
+  int64_t case_id() const { return now_->case_id; }
+  int64_t verification_id() const;
+  int round() const { return now_->round; }
+  /// All but its accuracy, seeds and launches, which stay as they are in `result`; of the metrics, none
+  /// or the one that was asked for. Throws Error(store) for values that no run stores.
+  void read(Result& result) const;
+
+ private:
+  /// A process, and where the walk is in it.
+  struct Process {
+    Process(Database& db, const std::string& sql, int64_t id, int round);
+    bool step();
+    auto order() const { return std::tie(case_id, variant, round, result_id); }
+
+    Statement q;
+    RowReader<Result> reader;
+    int round;
+    int64_t result_id = 0, case_id = 0;
+    std::string variant;
+  };
+  /// The first to come is at the front of the heap.
+  static bool comes_later(const std::unique_ptr<Process>& a, const std::unique_ptr<Process>& b) {
+    return b->order() < a->order();
+  }
+  void put(std::unique_ptr<Process> process);
+
+  std::vector<std::unique_ptr<Process>> heap_;  // that have results left
+  std::unique_ptr<Process> now_;
+};
+
+}  // namespace moegate

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/store/result_walk.h"
+
+#include "harness/store/store_fixture.h"
+
+namespace moegate {
+namespace {
+
+using ResultWalkTest = StoreFixture;
+
+Case case_of(int tokens) {
+  return {"tiny", "gpt", "topk_sort", {{"tokens", std::to_string(tokens)}}, {}};
+}
+
+/// Two cases with two variants in three rounds, in another order in each.
+int64_t write_shuffled_run(Store& store) {
+  const int64_t run = store.begin_run(host_run());
+  for (const int round : {1, 0, 2}) {
+    const int64_t process = store.begin_process(run, round, 1);
+    for (const char* variant : {"b", "a"}) {
+      for (const int tokens : {round == 1 ? 8 : 7, round == 1 ? 7 : 8}) {
+        Result result = whole_result();
+        result.variant = variant;
+        result.span_ns += round;
+        result.metrics = {{"enqueue", "ns", 500.0 + round}, {"problem_sets", "sets", 4}};
+        if (round == 2) result.accuracy.clear(), result.seeds.clear();
+        store.add_result(process, case_of(tokens), {}, {}, result);
+      }
+    }
+  }
+  return run;
+}
+
+TEST_F(ResultWalkTest, ResultsComeRowByRowWhateverTheirOrderWas) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = write_shuffled_run(store);
+  std::vector<std::string> rows;
+  store.each_level(run)([&](const Level& l) {
+    rows.push_back(fmt::format("{} {} {}", l.key.substr(l.key.size() - 1), l.variant, l.round));
+    EXPECT_EQ(l.suite, "tiny");
+    EXPECT_EQ(l.result.span_ns, whole_result().span_ns + l.round);
+    EXPECT_EQ(l.result.accuracy.size(), l.round == 2 ? 0u : 1u) << "nothing of the one before";
+    EXPECT_EQ(l.result.seeds.size(), l.round == 2 ? 0u : 2u);
+    ASSERT_EQ(l.result.metrics.size(), 1u) << "what a verdict reads";
+    EXPECT_EQ(l.result.metrics[0].name, kEnqueueMetric);
+    EXPECT_EQ(l.result.metrics[0].value, 500.0 + l.round);
+  });
+  // By number of the case: round 1 came first, and in it 8.
+  EXPECT_EQ(rows, (std::vector<std::string>{"8 a 0", "8 a 1", "8 a 2", "8 b 0", "8 b 1", "8 b 2",
+                                            "7 a 0", "7 a 1", "7 a 2", "7 b 0", "7 b 1", "7 b 2"}));
+}
+
+TEST_F(ResultWalkTest, LevelsAreOrderedByKeyAndHaveEveryMetric) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const auto levels = store.levels(write_shuffled_run(store));
+  ASSERT_EQ(levels.size(), 12u);
+  for (size_t i = 0; i < levels.size(); ++i) {
+    EXPECT_EQ(levels[i].key, case_of(i < 6 ? 7 : 8).key());
+    EXPECT_EQ(levels[i].variant, i / 3 % 2 == 0 ? "a" : "b");
+    EXPECT_EQ(levels[i].round, static_cast<int>(i % 3));
+    EXPECT_EQ(levels[i].result.metrics.size(), 2u);
+  }
+}
+
+TEST_F(ResultWalkTest, ARunOfNothingHasNoLevels) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(host_run());
+  store.begin_process(run, 0, 1);
+  store.each_level(run)([](const Level&) { FAIL(); });
+}
+
+}  // namespace
+}  // namespace moegate
