@@ -222,7 +222,9 @@ int usual_block(std::span<const double> rows_of_experts) {
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
-  const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 && shape.block <= 64;
+  // With less than a row for each expert, tiles are too few to pay for what keeps rows resident.
+  const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 &&
+                        shape.block <= 64 && shape.rows() >= shape.experts;
   // What prefill gains it gains beside the products. With a long K those are nearly all, and its
   // gathering is no better than wide_tiles'; with few columns of tiles it shares weights.
   constexpr int kLongGroups = 32, kFewColumns = 512;

@@ -210,16 +210,17 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
 /// On the GPU at hand, without files.
 class CudaTileDefaults : public check::CudaVariants {
  protected:
-  TileConfig choice(const char* tokens, const char* dtype) const {
+  template <class P = MoeGateUp>
+  TileConfig choice(const char* tokens, const char* dtype, const char* inter = "256") const {
     DeviceFacts device = device_->facts();
     device.klass = "of-a-test";
-    const Case c = moe_gemm_case<MoeGateUp>({{"tokens", tokens},
-                                             {"experts", "256"},
-                                             {"topk", "8"},
-                                             {"hidden", "7168"},
-                                             {"inter", "256"},
-                                             {"dtype", dtype}});
-    return best_tile(MoeGateUp::shape_of(c), c.get("routing"), device).config;
+    const Case c = moe_gemm_case<P>({{"tokens", tokens},
+                                     {"experts", "256"},
+                                     {"topk", "8"},
+                                     {"hidden", "7168"},
+                                     {"inter", inter},
+                                     {"dtype", dtype}});
+    return best_tile(P::shape_of(c), c.get("routing"), device).config;
   }
 };
 
@@ -229,6 +230,12 @@ TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
+}
+
+TEST_F(CudaTileDefaults, RowsStayResidentFromARowPerExpertOn) {
+  EXPECT_EQ(choice<MoeDown>("31", "fp8").kernel, "swap_ab");
+  EXPECT_EQ(choice<MoeDown>("32", "fp8").kernel, "resident_rows");
+  EXPECT_EQ(choice<MoeDown>("32", "fp8", "768").kernel, "swap_ab") << "a K of six groups";
 }
 
 }  // namespace
