@@ -7,14 +7,14 @@
 
 namespace moegate::moe_gemm::prefill {
 
-/// Sums of tokens go down the rows first: what all rows add to in 256 columns stays in L2, which all
-/// columns of 8192 tokens are too large for.
-template <fp8::Output kOutput>
+/// Sums of tokens may go down the rows first: what all rows add to in 256 columns stays in L2, which
+/// all columns may be too large for.
+template <fp8::Output kOutput, bool kDownTheRows = false>
 struct Rows {
   static constexpr int kPitch = kColumns * 2 + 16;  // no bank conflicts in stmatrix
   static constexpr int kStagedBytes = kHalfTokens * kPitch;
   static constexpr int kStages = 3;  // what the staged output leaves room for
-  static constexpr bool kGateWithUp = false, kRowsFirst = kOutput == fp8::Output::token_sums;
+  static constexpr bool kGateWithUp = false, kRowsFirst = kDownTheRows;
 
   uint16_t* out;  // [R, N], or [T, N]
 
