@@ -20,6 +20,7 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
   const std::vector<Gemm> layer = {{"moe_gate_up", "gather", "64", {10}},
                                    {"moe_down", "gather", "64", {10}},
                                    {"moe_sum", "sum_per_token", "", {1}},
+                                   {"fused_moe", "chain", "64", {10}},
                                    {"dense_fc2", "alpha_per_k_tile", "", {10}}};
   add_moe_run(Backend::cuda, layer);
   add_moe_run(Backend::host, layer);

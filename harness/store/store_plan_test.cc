@@ -98,9 +98,9 @@ TEST_F(StorePlanTest, AWalkAlongTheResultsOfAProcessSortsNothing) {
 
 TEST_F(StorePlanTest, TheReportsOfOneRun) {
   add_sql_functions(store_->database());
-  for (const char* name :
-       {"latency", "accuracy", "kernels", "roofline", "speedup", "summary", "dense-crossover",
-        "pr-aphrodite-1603", "pr-onnxruntime-29167", "pr-sglang-10567", "pr-tensorrt-llm-12686"}) {
+  for (const char* name : {"latency", "accuracy", "kernels", "layer", "roofline", "speedup",
+                           "summary", "dense-crossover", "pr-aphrodite-1603",
+                           "pr-onnxruntime-29167", "pr-sglang-10567", "pr-tensorrt-llm-12686"}) {
     expect_one_run(name, read_file(find_report(name)));
   }
 }

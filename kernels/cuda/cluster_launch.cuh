@@ -7,13 +7,13 @@
 #include <tuple>
 
 #include "harness/kernel/device.h"
-#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
 
 namespace moegate::cuda {
 
 /// A launch but for its arguments. Refers to itself: stays where it is made.
 struct ClusterLaunch {
-  cudaLaunchAttribute attribute;
+  cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
 
   /// Clusters of `blocks` blocks, more than 8 where the GPU grants it. One block: a plain launch;
@@ -26,15 +26,17 @@ struct ClusterLaunch {
       check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
                  "cluster of more than 8 blocks");
     }
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
     config.gridDim = static_cast<unsigned>(blocks * clusters);
     config.blockDim = static_cast<unsigned>(threads);
     config.dynamicSmemBytes = shared_bytes;
     config.stream = static_cast<cudaStream_t>(stream);
-    config.attrs = &attribute;
+    config.attrs = attributes;
     config.numAttrs = blocks > 1 ? 1 : 0;
   }
+  /// The kernel calls wait_for_dependency().
+  void start_early() { attributes[config.numAttrs++] = early_start(); }
   ClusterLaunch(const ClusterLaunch&) = delete;
 };
 

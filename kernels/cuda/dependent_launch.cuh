@@ -7,22 +7,36 @@
 
 namespace moegate::cuda {
 
+/// When a step of a chain starts.
+enum class Start {
+  after,  // the kernel before it in the stream has ended, as for any launch
+  early   // when that lets go of SMs; the step calls wait_for_dependency()
+};
+
 /// In the kernel before: as soon as every block has called this or ended, the next may start.
 __device__ inline void allow_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 /// In the next kernel: until all blocks of the one before have ended and what they wrote is there.
+/// Every kernel of a chain calls it, or a later one might miss what came before. After a plain
+/// launch nothing is waited for.
 __device__ inline void wait_for_dependency() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/// Of a launch that may start while the one before runs.
+inline cudaLaunchAttribute early_start() {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  return attribute;
 }
 
 /// Launches the next kernel, which must call wait_for_dependency().
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                       void* stream, const Arguments&... arguments) {
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attribute = early_start();
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks;
   config.blockDim = threads;

@@ -87,6 +87,14 @@ __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column
       : "memory");
 }
 
+/// One thread starts the copy of a tile the other way, as one of its bulk copies.
+__device__ inline void write_tile(const CUtensorMap* map, int column, int row, uint32_t from) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+      "r"(column), "r"(row), "r"(from)
+      : "memory");
+}
+
 /// Fetches the description of the tensor itself, which the first copy would wait for.
 __device__ inline void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

@@ -148,38 +148,43 @@ TEST(FusedMoe, CostFactsAndParameters) {
   EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"topk", "9"}})), Error);
 }
 
-TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
-  FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
-  alignas(256) std::byte origin[1];
+/// Each of `bytes` fits between where it starts and where the next does, at multiples of 256.
+void expect_apart(const std::vector<const void*>& starts, const std::vector<int64_t>& bytes,
+                  const void* origin, size_t all) {
   const auto at = [&](const void* p) {
-    return static_cast<size_t>(static_cast<const std::byte*>(p) - origin);
+    return static_cast<const std::byte*>(p) - static_cast<const std::byte*>(origin);
   };
-  const Buffers b = buffers_at(shape, origin);
-  const std::vector<size_t> starts = {at(b.sorted_token_ids),
-                                      at(b.expert_ids),
-                                      at(b.padded_rows),
-                                      at(b.next),
-                                      at(b.h),
-                                      at(b.act),
-                                      at(b.q),
-                                      at(b.scales),
-                                      at(b.y),
-                                      at(b.end)};
-  const auto rows = static_cast<size_t>(shape.rows());
-  const std::vector<size_t> bytes = {static_cast<size_t>(shape.align().capacity()) * 4,
-                                     static_cast<size_t>(shape.align().blocks()) * 4,
-                                     4,
-                                     8 * 4,
-                                     rows * 256 * 2,
-                                     rows * 128 * 2,
-                                     rows * 128,
-                                     rows * 4,
-                                     rows * 256 * 2};
   for (size_t i = 0; i < bytes.size(); ++i) {
-    EXPECT_EQ(starts[i] % 256, 0u) << i;
-    EXPECT_GE(starts[i + 1], starts[i] + bytes[i]) << i;
+    EXPECT_EQ(at(starts[i]) % 256, 0) << i;
+    EXPECT_GE(at(starts[i + 1]), at(starts[i]) + bytes[i]) << i;
   }
-  EXPECT_EQ(starts.back(), buffer_bytes(shape));
+  EXPECT_EQ(static_cast<size_t>(at(starts.back())), all);
+}
+
+TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
+  const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
+  alignas(256) std::byte origin[1];
+  const Buffers b = buffers_at(shape, origin);
+  const int64_t rows = shape.rows(), places = shape.align().capacity();
+  expect_apart({b.sorted_token_ids, b.expert_ids, b.padded_rows, b.next, b.h, b.act, b.q, b.scales,
+                b.y, b.end},
+               {places * 4, shape.align().blocks() * 4, 4, 8 * 4, rows * 256 * 2, rows * 128 * 2,
+                rows * 128, rows * 4, rows * 256 * 2},
+               origin, buffer_bytes(shape));
+}
+
+TEST(FusedMoeSteps, SortedBuffersHaveARowPerPlace) {
+  const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({{"block", "128"}}));
+  alignas(256) std::byte origin[1];
+  const Buffers b = sorted_buffers_at(shape, origin);
+  const int64_t rows = shape.rows(), places = shape.align().capacity();
+  ASSERT_GT(places, 8 * rows);
+  expect_apart(
+      {b.sorted_token_ids, b.expert_ids, b.padded_rows, b.places, b.q, b.scales, b.y, b.end},
+      {places * 4, shape.align().blocks() * 4, 4, rows * 4, places * 128, places * 4,
+       places * 256 * 2},
+      origin, sorted_buffer_bytes(shape));
+  EXPECT_EQ(b.h, nullptr);
 }
 
 // The host's gather, which is its default, widens rows into memory that a chain does not have.

@@ -16,11 +16,17 @@ struct Buffers {
   uint16_t* act;                                         // [R, I], scratch of silu_mul_quant
   uint8_t* q;                                            // [R, I]
   float* scales;                                         // [R, I/128]
+  int32_t* places;                                       // [R]: of each row among the sorted ones
   uint16_t* y;                                           // [R, H]
   std::byte* end;
 };
 Buffers buffers_at(const FusedMoeShape& shape, void* workspace);
 size_t buffer_bytes(const FusedMoeShape& shape);
+
+/// The same for a chain whose middle is in sorted order (moe_gemm.h): q, scales and y have a row per
+/// place; h, act and next are not there.
+Buffers sorted_buffers_at(const FusedMoeShape& shape, void* workspace);
+size_t sorted_buffer_bytes(const FusedMoeShape& shape);
 
 moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
 moe_gemm::MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);

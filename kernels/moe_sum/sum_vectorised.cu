@@ -10,7 +10,7 @@
 // reads 4.1 TB/s. Two columns a thread: 1.10x at T = 1 to 4, 1.03x at 8, equal from 16 on; k = 9: 1.17x
 // at 1, 1.05x at 32 (2026-11-23, commit 2f0f7b8; reports/gallery/nvidia-h200-why.md).
 #include "kernels/cuda/bf16_vector.cuh"
-#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/moe_sum/launches.h"
 
 namespace moegate::moe_sum {
@@ -50,23 +50,39 @@ struct Columns<kNarrow> {
   }
 };
 
-/// `chunks`: blocks per token.
-template <int columns>
-__global__ void __launch_bounds__(kThreads)
-    sum_vectorised_kernel(const __grid_constant__ MoeSumArgs args, int chunks) {
+/// A token's rows of y, from a column on: next to each other, or each at its place.
+struct InOrder {
+  const uint16_t* first;
+  int hidden;
+  __device__ InOrder(const MoeSumArgs& args, int64_t token, int column)
+      : first(args.y + token * args.shape.topk * args.shape.hidden + column),
+        hidden(args.shape.hidden) {}
+  __device__ const uint16_t* row(int j) const { return first + int64_t{j} * hidden; }
+};
+struct AtPlaces {
+  const uint16_t* y;
+  const int32_t* places;  // of the token's rows
+  int hidden;
+  __device__ AtPlaces(const MoeSumArgs& args, int64_t token, int column, const int32_t* of_rows)
+      : y(args.y + column), places(of_rows + token * args.shape.topk), hidden(args.shape.hidden) {}
+  __device__ const uint16_t* row(int j) const { return y + int64_t{__ldg(places + j)} * hidden; }
+};
+
+template <int columns, class Rows, class... More>
+__device__ void sum_columns(const MoeSumArgs& args, int chunks, More... more) {
   using Packed = typename Columns<columns>::Packed;
   const MoeSumShape& shape = args.shape;
   const int64_t token = blockIdx.x / chunks;
   const int column = (blockIdx.x % chunks * kThreads + threadIdx.x) * columns;
   if (column >= shape.hidden) return;
-  const uint16_t* from = args.y + token * shape.topk * shape.hidden + column;
+  const Rows y(args, token, column, more...);
   float sums[columns] = {};
   for (int first = 0; first < shape.topk; first += kBatch) {
     Packed rows[kBatch];
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
       if (first + j < shape.topk) {
-        rows[j] = __ldcs(reinterpret_cast<const Packed*>(from + int64_t{first + j} * shape.hidden));
+        rows[j] = __ldcs(reinterpret_cast<const Packed*>(y.row(first + j)));
       }
     }
 #pragma unroll
@@ -84,25 +100,54 @@ __global__ void __launch_bounds__(kThreads)
       Columns<columns>::pack(sums);
 }
 
+/// `chunks`: blocks per token.
+template <int columns>
+__global__ void __launch_bounds__(kThreads)
+    sum_vectorised_kernel(const __grid_constant__ MoeSumArgs args, int chunks) {
+  sum_columns<columns, InOrder>(args, chunks);
+}
+
+/// As many blocks of it fit an SM as of the other.
+template <int columns>
+__global__ void __launch_bounds__(kThreads, 9)
+    sum_at_places_kernel(const __grid_constant__ MoeSumArgs args, int chunks,
+                         const int32_t* places) {
+  wait_for_dependency();
+  sum_columns<columns, AtPlaces>(args, chunks, places);
+}
+
 int chunks_of(const MoeSumArgs& args, int columns) {
   const int chunk = kThreads * columns;
   return (args.shape.hidden + chunk - 1) / chunk;
 }
 
+/// `places` null: rows are in order.
 template <int columns>
-void launch_columns(const MoeSumArgs& args, const Launch& where) {
+void launch_columns(const MoeSumArgs& args, const int32_t* places, const Launch& where) {
   const int chunks = chunks_of(args, columns);
-  sum_vectorised_kernel<columns>
-      <<<args.shape.tokens * chunks, kThreads, 0, stream_of(where)>>>(args, chunks);
-  check_launch("sum_vectorised_kernel");
+  const auto blocks = static_cast<unsigned>(args.shape.tokens * chunks);
+  if (places) {
+    launch_dependent(sum_at_places_kernel<columns>, blocks, kThreads, where.stream, args, chunks,
+                     places);
+  } else {
+    sum_vectorised_kernel<columns><<<blocks, kThreads, 0, stream_of(where)>>>(args, chunks);
+    check_launch("sum_vectorised_kernel");
+  }
+}
+
+void launch(const MoeSumArgs& args, const int32_t* places, const Launch& where) {
+  const int wide_blocks = args.shape.tokens * chunks_of(args, kWide);
+  const bool few = wide_blocks < kFullSm * where.device.processors;
+  few ? launch_columns<kNarrow>(args, places, where) : launch_columns<kWide>(args, places, where);
 }
 
 }  // namespace
 
 void launch_vectorised(const MoeSumArgs& args, const Launch& where) {
-  const int wide_blocks = args.shape.tokens * chunks_of(args, kWide);
-  const bool few = wide_blocks < kFullSm * where.device.processors;
-  few ? launch_columns<kNarrow>(args, where) : launch_columns<kWide>(args, where);
+  launch(args, nullptr, where);
+}
+void launch_at_places(const MoeSumArgs& args, const int32_t* places, const Launch& where) {
+  launch(args, places, where);
 }
 
 namespace {

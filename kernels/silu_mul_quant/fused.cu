@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
   widen(gates, a);
   widen(ups, up);
 #pragma unroll
-  for (int i = 0; i < kPerLane; ++i) a[i] = __fdividef(a[i], 1 + __expf(-a[i])) * up[i];
+  for (int i = 0; i < kPerLane; ++i) a[i] = activation(a[i], up[i]);
   quantise(args, place, a);
 }
 

@@ -36,6 +36,21 @@ inline int blocks_for(const SiluMulQuantShape& shape) {
   return (shape.rows * shape.groups() + kGroupsPerBlock - 1) / kGroupsPerBlock;
 }
 
+__device__ inline float activation(float gate, float up) {
+  return __fdividef(gate, 1 + __expf(-gate)) * up;
+}
+
+/// The scale factor of a group whose largest value is `amax`.
+__device__ inline float scale_of(float amax) {
+  return amax * (1 / kLargestCode);
+}
+
+/// Two activations over the scale factor, as codes; `low` comes first in memory.
+__device__ inline uint32_t quantised(float low, float high, float inverse) {
+  const float2 pair = {low * inverse, high * inverse};
+  return __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3);
+}
+
 /// Called by the 16 lanes of a group together; the other half of the warp need not take part.
 __device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& place,
                                 const float (&a)[kPerLane]) {
@@ -46,14 +61,11 @@ __device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& 
 #pragma unroll
   for (int step = kLanes / 2; step > 0; step /= 2)
     amax = fmaxf(amax, __shfl_xor_sync(half, amax, step));
-  const float scale = amax * (1 / kLargestCode), inverse = 1 / scale;
+  const float scale = scale_of(amax), inverse = 1 / scale;
   uint32_t codes[2] = {};
 #pragma unroll
-  for (int i = 0; i < kPerLane; i += 2) {
-    const float2 pair = {a[i] * inverse, a[i + 1] * inverse};
-    codes[i / 4] |= uint32_t{__nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3)}
-                    << (i % 4 * 8);
-  }
+  for (int i = 0; i < kPerLane; i += 2)
+    codes[i / 4] |= quantised(a[i], a[i + 1], inverse) << (i % 4 * 8);
   *reinterpret_cast<uint2*>(args.q + place.element()) = {codes[0], codes[1]};
   if (place.lane == 0) args.scales[place.index] = scale;
 }

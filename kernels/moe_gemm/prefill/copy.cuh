@@ -8,7 +8,7 @@
 namespace moegate::moe_gemm::prefill {
 
 struct Maps {
-  CUtensorMap weights;  // in tiles of a block's share of 256 columns
+  CUtensorMap weights;  // in tiles of kWeightRows
   CUtensorMap rows;     // sorted order: in tiles of 64 rows
 };
 
@@ -16,14 +16,14 @@ constexpr uint32_t kNoRow = ~0u;
 
 /// Rows of x in token order, 16 bytes a time. Padding keeps what was there: a row of a product
 /// depends on no other row of x.
-template <int kCluster>
-__device__ void gather(const MoeGemmArgs& args, Shared& shared) {
+template <int kCluster, class Out>
+__device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
   using R = Roles<Order::tokens>;
   constexpr int kAtOnce = R::kGatherers / 8, kEach = kTokens / kAtOnce;
-  const Tiles<kCluster> tiles(args);
+  const Tiles<kCluster, Out> tiles(args);
   const int thread = threadIdx.x - R::kMultipliers, piece = thread % 8, first_row = thread / 8;
   const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
-  Ring ring{kStages};
+  Ring ring{Out::kStages};
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
     const Place place = tiles.get(index);
     const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens + first_row;
@@ -51,13 +51,14 @@ __device__ void gather(const MoeGemmArgs& args, Shared& shared) {
 }
 
 /// What a copier must know of a tile.
-template <int kCluster>
+template <int kCluster, class Out>
 struct Asked {
   static constexpr int kEach = 2;  // rows
   int ids[kEach];
   int expert, neighbours_expert, second_half;  // the last: id of row 64
 
-  __device__ Asked(const MoeGemmArgs& args, const Tiles<kCluster>& tiles, int index, int thread) {
+  __device__ Asked(const MoeGemmArgs& args, const Tiles<kCluster, Out>& tiles, int index,
+                   int thread) {
     const int block = tiles.existing(tiles.get(index).block);
     const int32_t* of_block = args.sorted_token_ids + block * kTokens;
 #pragma unroll
@@ -75,19 +76,20 @@ struct FactorCopies {
   int ids[kEach];  // R or more: padding, whose factors are any
   uint32_t of_rows[kEach], of_weights;
 
-  template <int kCluster>
-  __device__ FactorCopies(const MoeGemmArgs& args, const Asked<kCluster>& asked, const Place& place,
-                          int thread) {
+  template <int kCluster, class Out>
+  __device__ FactorCopies(const MoeGemmArgs& args, const Asked<kCluster, Out>& asked, int block,
+                          const ProductColumns& columns, int thread) {
     const MoeGemmShape& s = args.shape;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       ids[i] = asked.ids[i];
-      const int row = kOrder == Order::sorted ? place.block * kTokens + thread + i * kHalfTokens
-                                              : s.source(ids[i]);
+      const int row =
+          kOrder == Order::sorted ? block * kTokens + thread + i * kHalfTokens : s.source(ids[i]);
       of_rows[i] = row * s.k_groups();
     }
     // Beyond the last column: any factor, nothing is written.
-    const int n_group = min(place.column / kMoeGroup + thread % kProducts, s.n_groups() - 1);
+    const int column = thread % kProducts == 0 ? columns.first : columns.second;
+    const int n_group = min(column / kMoeGroup, s.n_groups() - 1);
     of_weights = (asked.expert * s.n_groups() + n_group) * s.k_groups();
   }
   __device__ void start(const MoeGemmArgs& args, int thread, int g, Factors& to) const {
@@ -105,45 +107,54 @@ struct FactorCopies {
   }
 };
 
-/// A stage's weights. Two blocks with the same expert copy a half each for both.
-template <int kCluster>
-__device__ void copy_weights(const Maps& maps, bool shared_weights, int rank, int g, int row,
-                             uint32_t to, uint64_t* full) {
-  if constexpr (kCluster == 1) {
-    copy_tile(to, &maps.weights, g * kMoeGroup, row, full);
+/// Whether one copy brings a stage's weights.
+template <int kCluster, class Out>
+constexpr bool kWeightsAtOnce = kCluster == 1 && !Out::kGateWithUp;
+/// Rows of a copy of weights.
+template <int kCluster, class Out>
+constexpr int kWeightRows = kWeightsAtOnce<kCluster, Out> ? kColumns : kProductColumns;
+
+/// A stage's weights, from rows `first` and `second` on. Two blocks with the same expert copy a half
+/// each for both.
+template <int kCluster, class Out>
+__device__ void copy_weights(const Maps& maps, bool shared_weights, int rank, int g, int first,
+                             int second, uint32_t to, uint64_t* full) {
+  if constexpr (kWeightsAtOnce<kCluster, Out>) {
+    copy_tile(to, &maps.weights, g * kMoeGroup, first, full);
+    return;
+  }
+  constexpr int kBytes = kWeightBytes / 2;
+  if (kCluster == 2 && shared_weights) {
+    constexpr uint16_t kBoth = 3;
+    copy_tile(to + rank * kBytes, &maps.weights, g * kMoeGroup, rank == 0 ? first : second,
+              shared_address(full), evict_normal(), kBoth);
   } else {
-    constexpr int kRows = kColumns / 2, kBytes = kWeightBytes / 2;
-    if (shared_weights) {
-      constexpr uint16_t kBoth = 3;
-      copy_tile(to + rank * kBytes, &maps.weights, g * kMoeGroup, row + rank * kRows,
-                shared_address(full), evict_normal(), kBoth);
-    } else {
-      copy_tile(to, &maps.weights, g * kMoeGroup, row, full);
-      copy_tile(to + kBytes, &maps.weights, g * kMoeGroup, row + kRows, full);
-    }
+    copy_tile(to, &maps.weights, g * kMoeGroup, first, full);
+    copy_tile(to + kBytes, &maps.weights, g * kMoeGroup, second, full);
   }
 }
 
 /// Weights, scale factors, and rows in sorted order.
-template <Order kOrder, int kCluster>
-__device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared& shared) {
-  const Tiles<kCluster> tiles(args);
+template <Order kOrder, int kCluster, class Out>
+__device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& shared) {
+  const Tiles<kCluster, Out> tiles(args);
   if (tiles.first >= tiles.all) return;
   const int thread = threadIdx.x - Roles<kOrder>::kFirstCopier;
-  Ring ring{kStages};
-  Asked<kCluster> next(args, tiles, tiles.first, thread);
+  Ring ring{Out::kStages};
+  Asked<kCluster, Out> next(args, tiles, tiles.first, thread);
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
-    const Asked<kCluster> asked = next;
+    const Asked<kCluster, Out> asked = next;
     Place place = tiles.get(index);
     const Halves halves = !tiles.is_there(place)                  ? kNoHalf
                           : asked.second_half < args.shape.rows() ? kBothHalves
                                                                   : kFirstHalf;
     place.block = tiles.existing(place.block);
-    const FactorCopies<kOrder> factors(args, asked, place, thread);
-    const int weight_row = asked.expert * args.shape.n + place.column;
+    const auto columns = product_columns<Out>(args.shape, place);
+    const FactorCopies<kOrder> factors(args, asked, place.block, columns, thread);
+    const int weight_row = asked.expert * args.shape.n;
     const int row_bytes = kOrder == Order::sorted ? halves * kHalfRowBytes : 0;
     if (index + tiles.step < tiles.all)
-      next = Asked<kCluster>(args, tiles, index + tiles.step, thread);
+      next = Asked<kCluster, Out>(args, tiles, index + tiles.step, thread);
     for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
       const uint32_t stage = shared_address(shared.stages[ring.stage]);
       uint64_t* full = &shared.full[ring.stage];
@@ -151,8 +162,9 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared& shared) 
       if (thread == 0) {
         shared.halves[ring.stage] = halves;
         arrive_expecting(full, kWeightBytes + row_bytes);
-        copy_weights<kCluster>(maps, asked.expert == asked.neighbours_expert, tiles.rank, g,
-                               weight_row, stage, full);
+        copy_weights<kCluster, Out>(maps, asked.expert == asked.neighbours_expert, tiles.rank, g,
+                                    weight_row + columns.first, weight_row + columns.second, stage,
+                                    full);
         for (int at = 0; at < row_bytes; at += kHalfRowBytes)
           copy_tile(stage + kWeightBytes + at, &maps.rows, g * kMoeGroup,
                     place.block * kTokens + at / kMoeGroup, full);

@@ -2,16 +2,17 @@
 // The kernel of prefill: who does what.
 #pragma once
 
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/moe_gemm/prefill/copy.cuh"
 #include "kernels/moe_gemm/prefill/multiply.cuh"
 #include "kernels/moe_gemm/prefill/write.cuh"
 
 namespace moegate::moe_gemm::prefill {
 
-template <Order kOrder, int kCluster>
-__device__ void prepare_barriers(Shared& shared) {
+template <Order kOrder, int kCluster, class Out>
+__device__ void prepare_barriers(Shared<Out>& shared) {
   using R = Roles<kOrder>;
-  if (threadIdx.x < kStages) {
+  if (threadIdx.x < Out::kStages) {
     init_barrier(&shared.full[threadIdx.x], R::kGatherers + R::kCopiers + 1);
     init_barrier(&shared.empty[threadIdx.x], R::kMultipliers / 32 * kCluster);
   } else if (threadIdx.x / 2 == 16) {
@@ -31,18 +32,21 @@ __device__ void meet_cluster() {
   cluster_wait();
 }
 
-template <Order kOrder, int kCluster, fp8::Output kOutput>
+template <Order kOrder, int kCluster, class Out>
 __global__ void __launch_bounds__(Roles<kOrder>::kThreads, 1)
-    prefill_kernel(const __grid_constant__ Maps maps, const __grid_constant__ MoeGemmArgs args) {
+    prefill_kernel(const __grid_constant__ Maps maps, const __grid_constant__ MoeGemmArgs args,
+                   const __grid_constant__ Out out) {
   using R = Roles<kOrder>;
   extern __shared__ __align__(1024) uint8_t raw[];
-  auto& shared = aligned_shared<Shared>(raw);
+  auto& shared = aligned_shared<Shared<Out>>(raw);
+  allow_dependents();
   prepare_barriers<kOrder, kCluster>(shared);
   meet_cluster<kCluster>();
+  wait_for_dependency();
   const int warpgroup = threadIdx.x / 128;
   if (warpgroup < R::kMultipliers / 128) {
     take_registers<R::kMultiplierRegisters>();
-    multiply_tiles<kOrder, kCluster>(args, shared);
+    multiply_tiles<kOrder, kCluster>(args, out, shared);
   } else if (kOrder == Order::tokens && warpgroup < R::kFirstCopier / 128) {
     leave_registers<R::kOtherRegisters>();
     gather<kCluster>(args, shared);
@@ -51,7 +55,7 @@ __global__ void __launch_bounds__(Roles<kOrder>::kThreads, 1)
     if (threadIdx.x < R::kFirstWriter) {
       copy<kOrder, kCluster>(maps, args, shared);
     } else {
-      write<kOrder, kCluster, kOutput>(args, shared);
+      write<kOrder, kCluster>(args, out, shared);
     }
   }
   meet_cluster<kCluster>();

@@ -16,8 +16,8 @@ __device__ inline float load_shared(uint32_t address) {
 }
 
 /// The stage may be filled again, in both blocks where weights are shared.
-template <int kCluster>
-__device__ void release(Shared& shared, int stage) {
+template <int kCluster, class Out>
+__device__ void release(Shared<Out>& shared, int stage) {
   __syncwarp();
   const int lane = threadIdx.x % 32;
   if constexpr (kCluster == 1) {
@@ -69,9 +69,9 @@ struct RowFactors {
 };
 static_assert(offsetof(Factors, routing) == offsetof(Factors, rows) + kTokens * 4);
 
-template <Order kOrder, int kCluster>
-__device__ void multiply_tile(const MoeGemmArgs& args, Shared& shared, Ring& ring,
-                              float (&sums)[kProducts][kSums], RowFactors& factors) {
+template <Order kOrder, int kCluster, class Out>
+__device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring, Sums& sums,
+                              RowFactors& factors) {
   const int groups = args.shape.k_groups();
   const uint32_t rows_at = kWeightBytes + threadIdx.x / 128 * kHalfRowBytes;
   for (int g = 0; g < groups; ++g, ring.advance()) {
@@ -95,8 +95,8 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared& shared, Ring& rin
 }
 
 /// For a warpgroup whose rows are all padding.
-template <int kCluster>
-__device__ void pass_tile(int groups, Shared& shared, Ring& ring) {
+template <int kCluster, class Out>
+__device__ void pass_tile(int groups, Shared<Out>& shared, Ring& ring) {
   for (int g = 0; g < groups; ++g, ring.advance()) {
     for (int p = 0; p < kProducts; ++p) {
       wait_turn(threadIdx.x / 128);
@@ -107,32 +107,12 @@ __device__ void pass_tile(int groups, Shared& shared, Ring& ring) {
   }
 }
 
-/// Sums as bf16 to where write() takes them from.
-__device__ inline void stage_sums(const float (&sums)[kProducts][kSums], const float (&weights)[2],
-                                  uint32_t staged) {
-  const int lane = threadIdx.x % 32;
-  const uint32_t to =
-      staged + (threadIdx.x / 32 % 4 * 16 + lane % 16) * kStagedPitch + lane / 16 * 16;
-#pragma unroll
-  for (int p = 0; p < kProducts; ++p) {
-#pragma unroll
-    for (int j = 0; j < kSums / 8; ++j) {
-      const float* s = sums[p] + j * 8;
-      fp8::store_matrices(to + (p * kProductColumns + j * 16) * 2,
-                          pack_bf16(s[0] * weights[0], s[1] * weights[0]),
-                          pack_bf16(s[2] * weights[1], s[3] * weights[1]),
-                          pack_bf16(s[4] * weights[0], s[5] * weights[0]),
-                          pack_bf16(s[6] * weights[1], s[7] * weights[1]));
-    }
-  }
-}
-
-template <Order kOrder, int kCluster>
-__device__ void multiply_tiles(const MoeGemmArgs& args, Shared& shared) {
-  const Tiles<kCluster> tiles(args);
+template <Order kOrder, int kCluster, class Out>
+__device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<Out>& shared) {
+  const Tiles<kCluster, Out> tiles(args);
   if (tiles.first >= tiles.all) return;
   const int half = threadIdx.x / 128;
-  Ring ring{kStages};
+  Ring ring{Out::kStages};
   uint32_t phase = 0;  // of the staged output
   if (half == 1) pass_turn(1);
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
@@ -141,12 +121,13 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, Shared& shared) {
       pass_tile<kCluster>(args.shape.k_groups(), shared, ring);
       continue;
     }
-    float sums[kProducts][kSums] = {};
+    Sums sums = {};
     RowFactors factors;
     factors.routing[0] = factors.routing[1] = 1;
     multiply_tile<kOrder, kCluster>(args, shared, ring, sums, factors);
     wait_barrier(&shared.staged_empty[half], phase ^ 1);
-    stage_sums(sums, factors.routing, shared_address(shared.staged[half]));
+    out.stage(args.shape, tiles.get(index), sums, factors.routing,
+              shared_address(shared.staged[half]));
     fence_for_products();
     arrive_warp(&shared.staged_full[half]);
     phase ^= 1;

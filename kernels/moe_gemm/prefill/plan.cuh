@@ -9,19 +9,20 @@
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
+#include "kernels/moe_gemm/prefill/order.h"
 
 namespace moegate::moe_gemm::prefill {
 
 using namespace cuda;
 
-constexpr int kTokens = 128, kHalfTokens = kTokens / 2;  // routed rows of a tile, of a warpgroup
-constexpr int kColumns = 256;                            // of a tile: rows of weights
-constexpr int kProductColumns = 128, kProducts = kColumns / kProductColumns;
+constexpr int kHalfTokens = kTokens / 2;  // routed rows of a warpgroup
+constexpr int kProducts = kColumns / kProductColumns;
 constexpr int kSums = kProductColumns / 2;  // of a product, per thread
+/// Of lane l of warp w of a multiplying warpgroup, element i of a product: row 16 * w + l / 4, and 8
+/// more where i / 2 is odd; column i / 4 * 8 + l % 4 * 2 + i % 2.
+using Sums = float[kProducts][kSums];
 constexpr int kWeightBytes = kColumns * kMoeGroup, kHalfRowBytes = kHalfTokens * kMoeGroup;
 constexpr int kStageBytes = kWeightBytes + 2 * kHalfRowBytes;
-constexpr int kStagedPitch = kColumns * 2 + 16;  // of an output row; no bank conflicts in stmatrix
-constexpr int kStages = 3;                       // what the staged output leaves room for
 
 /// Where rows of x lie: at their tokens' places, from where threads gather them, or in sorted
 /// order, where the copy engine takes half a block at once.
@@ -49,40 +50,45 @@ struct Factors {
 /// Whose rows a stage has.
 enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 
+/// What becomes of a tile's sums is a type, and an object of it an argument of the kernel:
+/// - kStages, kStagedBytes: what shared memory holds, the latter of half a tile's output
+/// - kGateWithUp: the second product's columns are N/2 behind the first one's, not next to them
+/// - kRowsFirst: whether tiles follow each other down the rows, then across the columns, or across first
+/// - stage(): a multiplying warpgroup leaves its sums in shared memory
+/// - start(): a warp starts the copies of what was staged
+template <class Out>
 struct Shared {
+  static constexpr int kStages = Out::kStages;
   uint8_t stages[kStages][kStageBytes];  // weights, rows; both with the 128-byte swizzle
-  uint8_t staged[2][kHalfTokens * kStagedPitch];
+  uint8_t staged[2][Out::kStagedBytes];
   Factors factors[kStages];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
   uint64_t staged_full[2], staged_empty[2];  // per warpgroup that multiplies
 };
 
-struct Place {
-  int block, column;
-};
+template <class Out>
+__device__ ProductColumns product_columns(const MoeGemmShape& shape, const Place& place) {
+  return Out::kGateWithUp ? ProductColumns::gate_with_up(place, shape.n)
+                          : ProductColumns::next_to_each_other(place);
+}
 
-/// All thread blocks, or clusters, work side by side through the list of tiles, columns first:
-/// blocks of rows of one expert find its weights in L2. The blocks of a cluster of two have
-/// neighbouring blocks of rows and the same columns.
-template <int kCluster>
+/// All thread blocks, or clusters, work side by side through the list of tiles.
+template <int kCluster, class Out>
 struct Tiles {
-  int blocks, columns, all, rank, first, step;
+  TileOrder<kCluster, Out::kRowsFirst> order;
+  int all, rank, first, step;
 
   __device__ explicit Tiles(const MoeGemmArgs& args)
-      : blocks(__ldg(args.padded_rows) / kTokens),
-        columns((args.shape.n + kColumns - 1) / kColumns),
-        all((blocks + kCluster - 1) / kCluster * columns),
+      : order{__ldg(args.padded_rows) / kTokens, (args.shape.n + kColumns - 1) / kColumns},
+        all(order.all()),
         rank(kCluster == 1 ? 0 : cluster_rank()),
         first(blockIdx.x / kCluster),
         step(gridDim.x / kCluster) {}
-  __device__ Place get(int index) const {
-    const int block = index / columns;
-    return {block * kCluster + rank, (index - block * columns) * kColumns};
-  }
-  /// The last block of an odd number has a neighbour without rows, which reads what it reads.
-  __device__ bool is_there(const Place& place) const { return place.block < blocks; }
-  __device__ int existing(int block) const { return min(block, blocks - 1); }
+  __device__ Place get(int index) const { return order.get(index, rank); }
+  __device__ bool is_there(const Place& place) const { return place.block < order.blocks; }
+  /// A neighbour that is not there reads what the last block reads.
+  __device__ int existing(int block) const { return min(block, order.blocks - 1); }
 };
 
 }  // namespace moegate::moe_gemm::prefill

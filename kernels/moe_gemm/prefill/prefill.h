@@ -14,6 +14,10 @@ namespace moegate::moe_gemm::prefill {
 /// `cluster` blocks, 1 or 2, share the weights of an expert.
 void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where);
 void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where);
+/// Down with x in sorted order, for chains: they start early. The first one's output is in sorted
+/// order, too, out [capacity, N]; the other's rows are added to those of their tokens.
+void launch_sorted_rows(const MoeGemmArgs& args, int cluster, const Launch& where);
+void launch_sorted_token_sums(const MoeGemmArgs& args, int cluster, const Launch& where);
 /// The better number of blocks.
 int usual_cluster(const MoeGemmShape& shape, bool sorted);
 std::string unsupported(const MoeGemmShape& shape);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/fused_moe/sorted_parts.h"
+
+#include "kernels/cuda/with_rows.cuh"
+#include "kernels/fused_moe/activations.cuh"
+#include "kernels/moe_align/launches.h"
+#include "kernels/moe_gemm/prefill/launch.cuh"
+
+namespace moegate::fused_moe {
+namespace {
+
+FusedMoeShape in_large_blocks(FusedMoeShape shape) {
+  shape.block = prefill::kTokens;
+  return shape;
+}
+
+void launch_activations(const SortedLayer& layer, const Launch& where) {
+  const moe_gemm::MoeGemmArgs product = gate_up(layer.args, layer.buffers);
+  const moe_gemm::MoeGemmShape down = layer.args.shape.down();
+  const Activations out{matrix_map(layer.buffers.q, down.capacity(), down.k, prefill::kHalfTokens),
+                        layer.buffers.scales, layer.buffers.places};
+  with_rows<1, 2>(prefill::usual_cluster(product.shape, false), [&]<int kCluster>() {
+    prefill::launch_kernel<prefill::Order::tokens, kCluster>(product, out, Start::early, where);
+  });
+}
+
+}  // namespace
+
+SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
+  FusedMoeArgs args = problem.args();
+  args.shape = in_large_blocks(args.shape);
+  const SortedLayer layer{args, sorted_buffers_at(args.shape, problem.workspace())};
+  moe_align::launch_redundant_count(align(args, layer.buffers), where);
+  launch_activations(layer, where);
+  return layer;
+}
+
+size_t sorted_workspace(const Case& c, const DeviceFacts&) {
+  return sorted_buffer_bytes(in_large_blocks(FusedMoeShape::of(c)));
+}
+
+std::string sorted_unsupported(const Case& c, const DeviceFacts&) {
+  const FusedMoeShape shape = in_large_blocks(FusedMoeShape::of(c));
+  for (const moe_gemm::MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
+    const std::string why = prefill::unsupported(product);
+    if (!why.empty()) return why;
+  }
+  return moe_align::redundant_count_unsupported(shape.rows());
+}
+
+std::string sorted_path(const Case& c, const DeviceFacts&) {
+  const FusedMoeShape shape = in_large_blocks(FusedMoeShape::of(c));
+  return fmt::format("block={}; clusters of {} and {}", shape.block,
+                     prefill::usual_cluster(shape.gate_up(), false),
+                     prefill::usual_cluster(shape.down(), true));
+}
+
+}  // namespace moegate::fused_moe

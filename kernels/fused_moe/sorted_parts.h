@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the chains for many rows per expert share, whose middle is in sorted order (moe_gemm.h); only
+// in builds with CUDA. Their blocks of rows are 128, whatever the case says: which rows lie together
+// is a chain's own affair, and prefill multiplies no others.
+#pragma once
+
+#include "kernels/fused_moe/steps.h"
+#include "kernels/moe_gemm/prefill/prefill.h"
+
+namespace moegate::fused_moe {
+
+/// A layer that is under way: its arguments in blocks of 128, and sorted_buffers_at() its workspace.
+struct SortedLayer {
+  FusedMoeArgs args;
+  Buffers buffers;
+
+  moe_gemm::MoeGemmArgs down() const { return fused_moe::down(args, buffers); }
+  /// The blocks that share weights in the down product.
+  int down_cluster() const { return moe_gemm::prefill::usual_cluster(args.shape.down(), true); }
+};
+
+/// redundant_count, and gate-up with activation and quantisation in it: two launches that leave q,
+/// scales and places. The next may start early.
+SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where);
+
+/// As fields of KernelSpec.
+size_t sorted_workspace(const Case& c, const DeviceFacts& device);
+std::string sorted_unsupported(const Case& c, const DeviceFacts& device);
+std::string sorted_path(const Case& c, const DeviceFacts& device);
+
+}  // namespace moegate::fused_moe

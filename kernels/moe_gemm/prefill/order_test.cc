@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/moe_gemm/prefill/order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace moegate::moe_gemm::prefill {
+namespace {
+
+/// Every tile once; the last of an odd number of blocks may have a neighbour that is not there.
+template <int kCluster, bool kRowsFirst>
+void expect_every_tile_once() {
+  for (const int blocks : {1, 2, 5, 8}) {
+    for (const int columns : {1, 3}) {
+      const TileOrder<kCluster, kRowsFirst> order{blocks, columns};
+      std::set<std::pair<int, int>> tiles;
+      for (int index = 0; index < order.all(); ++index) {
+        for (int rank = 0; rank < kCluster; ++rank) {
+          const Place place = order.get(index, rank);
+          EXPECT_EQ(place.block % kCluster, rank);
+          EXPECT_EQ(place.column, order.get(index, 0).column);
+          EXPECT_TRUE(tiles.insert({place.block, place.column}).second);
+        }
+      }
+      std::erase_if(tiles, [&](const auto& tile) { return tile.first >= blocks; });
+      EXPECT_EQ(tiles.size(), static_cast<size_t>(blocks * columns));
+      EXPECT_EQ(tiles.rbegin()->second, (columns - 1) * kColumns);
+    }
+  }
+}
+
+TEST(PrefillOrder, HasEveryTileOnce) {
+  expect_every_tile_once<1, false>();
+  expect_every_tile_once<2, false>();
+  expect_every_tile_once<1, true>();
+  expect_every_tile_once<2, true>();
+}
+
+TEST(PrefillOrder, GoesAcrossTheColumnsOrDownTheRows) {
+  const TileOrder<1, false> across{4, 3};
+  const TileOrder<1, true> down{4, 3};
+  EXPECT_EQ(across.get(1, 0).block, 0);
+  EXPECT_EQ(across.get(1, 0).column, kColumns);
+  EXPECT_EQ(down.get(1, 0).block, 1);
+  EXPECT_EQ(down.get(1, 0).column, 0);
+  EXPECT_EQ(down.get(4, 0).column, kColumns);
+}
+
+// I = 384: three tiles, each a group of 128 gates and the ups that go with them.
+TEST(PrefillOrder, ATileHasGatesAndTheirUps) {
+  constexpr int kInter = 384;
+  std::vector<int> columns;
+  for (int column = 0; column < 2 * kInter; column += kColumns) {
+    const auto of_tile = ProductColumns::gate_with_up({0, column}, 2 * kInter);
+    EXPECT_EQ(of_tile.second - of_tile.first, kInter);
+    EXPECT_EQ(of_tile.first % kProductColumns, 0);
+    columns.insert(columns.end(), {of_tile.first, of_tile.second});
+  }
+  std::ranges::sort(columns);
+  EXPECT_EQ(columns, (std::vector<int>{0, 128, 256, 384, 512, 640}));
+}
+
+}  // namespace
+}  // namespace moegate::moe_gemm::prefill
