@@ -6,18 +6,18 @@
 // saves 8 * R * I bytes.
 //
 // Measured on an H200, cold, in a graph, us, and percent of the sum of the steps' floors (report
-// `layer`; 2026-11-23, commit 8065a97, protocol 1, 2 or 3 processes of 80 ms a row, some noisy, the
-// others' tiles tuned again that day; chain_fused_sum is here down the rows first everywhere):
+// `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit 948c1a3, protocol 1, three
+// processes):
 //   tokens              R1 TP8: 1024       4096       8192    Qwen3-30B: 1024       4096       8192
-//   chain_tuned         432 (85 %)   832 (65 %)  1466 (59 %)      209 (73 %)   501 (51 %)   885 (57 %)
-//   chain_fused_sum     411 (89 %)   733 (74 %)  1230 (70 %)      206 (74 %)   495 (52 %)   860 (59 %)
-//   chain_sorted        424 (86 %)   782 (69 %)  1316 (66 %)      193 (80 %)   471 (54 %)   826 (61 %)
-//   chain_sorted_sum    409 (89 %)   715 (75 %)  1234 (70 %)      197 (78 %)   467 (55 %)   814 (62 %)
+//   chain_tuned         425 (84 %)   792 (66 %)  1391 (61 %)      204 (73 %)   486 (51 %)   859 (58 %)
+//   chain_fused_sum     406 (88 %)   708 (74 %)  1192 (71 %)      199 (75 %)   460 (54 %)   813 (61 %)
+//   chain_sorted        421 (85 %)   769 (68 %)  1283 (66 %)      191 (78 %)   448 (56 %)   799 (62 %)
+//   chain_sorted_sum    408 (87 %)   698 (75 %)  1200 (70 %)      194 (77 %)   452 (55 %)   795 (62 %)
 // The levers, one process, another GPU, us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one
 // to token order instead 1405, 838 (with tiles 1342, 846); of that, plain launches instead of
 // dependent ones 1415, 839, and at 1024 tokens 422 instead of 421, 194.0 instead of 193.7. So dependent
-// launches gain 0.2 to 0.7 %. The rest is gate-up: 618 of 1316 us, 2.0 times its floor, and of
-// Qwen3-30B 504 of 826, 1.9 times.
+// launches gain 0.2 to 0.7 %. The rest is gate-up: 581 of 1283 us, 1.9 times its floor, and of
+// Qwen3-30B 484 of 799, 1.9 times.
 #include "kernels/fused_moe/sorted_parts.h"
 #include "kernels/moe_sum/launches.h"
 
