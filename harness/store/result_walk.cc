@@ -29,29 +29,35 @@ std::string enqueue_sql(Database& db) {
 
 }  // namespace
 
-ResultWalk::Process::Process(Database& db, const std::string& sql, int64_t id, int the_round)
-    : q(db, sql), reader(q), round(the_round) {
-  q.bind(id);
-}
+ResultWalk::Process::Process(Database& db, const std::string& sql, int64_t the_id, int the_round,
+                             std::span<const CaseRange> ranges)
+    : q(db, sql), reader(q), id(the_id), round(the_round), ahead(ranges) {}
 
 bool ResultWalk::Process::step() {
-  if (!q.step()) return false;
+  while (!in_range || !q.step()) {
+    in_range = !ahead.empty();
+    if (!in_range) return false;
+    q.again();
+    q.bind(id, ahead.front().first, ahead.front().second);
+    ahead = ahead.subspan(1);
+  }
   result_id = q.integer(kResultId);
   case_id = q.integer(kCaseId);
   variant = q.view(kVariant);
   return true;
 }
 
-ResultWalk::ResultWalk(Database& db, int64_t run, bool enqueue) {
+ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool enqueue) {
   const std::string sql = fmt::format(
       "SELECT result_id, case_id, r.variant AS name, verification_id, {} AS enqueue, {} "
-      "FROM result r WHERE process_id = ?1 ORDER BY case_id, r.variant",
+      "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
+      "ORDER BY case_id, r.variant",
       enqueue ? enqueue_sql(db) : "NULL", columns_of<Result>("r"));
   Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
   processes.bind(run);
   while (processes.step()) {
     put(std::make_unique<Process>(db, sql, processes.integer(0),
-                                  static_cast<int>(processes.integer(1))));
+                                  static_cast<int>(processes.integer(1)), ranges));
   }
 }
 

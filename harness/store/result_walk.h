@@ -3,22 +3,28 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "harness/store/rows.h"
 
 namespace moegate {
 
+/// Numbers of cases, from the first to the last.
+using CaseRange = std::pair<int64_t, int64_t>;
+
 /// The results of a run, row by row: by number of the case, then variant, then round. It goes along the
 /// index of every process side by side, so that nothing is sorted and one result is held at a time,
 /// of a run that has 10^5 or more.
 class ResultWalk {
  public:
+  /// Those of cases in `ranges`, which ascend and outlive the walk; nothing of the others is read.
   /// `enqueue`: with the metric of this name (kEnqueueMetric). The walk sees one state of the store
   /// only within a Transaction.
-  ResultWalk(Database& db, int64_t run, bool enqueue);
+  ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool enqueue);
   /// To the first result, then to the next. False: there is none.
   bool next();
 
@@ -33,13 +39,17 @@ class ResultWalk {
  private:
   /// A process, and where the walk is in it.
   struct Process {
-    Process(Database& db, const std::string& sql, int64_t id, int round);
+    Process(Database& db, const std::string& sql, int64_t id, int round,
+            std::span<const CaseRange> ranges);
     bool step();
     auto order() const { return std::tie(case_id, variant, round, result_id); }
 
     Statement q;
     RowReader<Result> reader;
+    int64_t id;
     int round;
+    std::span<const CaseRange> ahead;  // ranges that it has not begun
+    bool in_range = false;
     int64_t result_id = 0, case_id = 0;
     std::string variant;
   };
