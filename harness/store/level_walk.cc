@@ -5,7 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,28 +48,24 @@ std::vector<CaseRange> ranges_of(const RunCases& cases) {
   return ranges;
 }
 
-/// What verifications found, each read once.
+/// What verifications found. As a rule all processes of a row have one in common, and its case's next variant, too.
 class Verifications {
  public:
   explicit Verifications(Database& db)
       : outputs_(db, "verified_output", "verification_id", "output"),
         seeds_(db, "verified_seed", "verification_id", "seed") {}
-  /// Gives one result after another what its verification found.
+  /// Gives a result what its verification found; always the same one, which keeps it until the next.
   void give(Result& result, int64_t id) {
     if (id == given_) return;
-    const auto [known, first] = found_.try_emplace(id);
-    auto& [outputs, seeds] = known->second;
-    if (first && id != 0) outputs_.read(id, outputs), seeds_.read(id, seeds);
-    result.accuracy = outputs;
-    result.seeds = seeds;
+    outputs_.read(id, result.accuracy);
+    seeds_.read(id, result.seeds);
     given_ = id;
   }
 
  private:
   PartReader<Accuracy> outputs_;
   PartReader<SeedError> seeds_;
-  std::unordered_map<int64_t, std::pair<std::vector<Accuracy>, std::vector<SeedError>>> found_;
-  int64_t given_ = 0;
+  int64_t given_ = 0;  // nothing
 };
 
 }  // namespace
@@ -83,7 +78,7 @@ void walk_levels(Database& db, const LevelChoice& choice,
   if (choice.verified) verifications.emplace(db);
   auto of = cases.begin();
   Level level;
-  for (ResultWalk walk(db, choice.run, ranges, choice.enqueue); walk.next();) {
+  for (ResultWalk walk(db, choice.run, ranges, choice.for_verdict); walk.next();) {
     while (of != cases.end() && of->first < walk.case_id()) ++of;
     if (of == cases.end()) break;
     const RunCase& one = of->second;

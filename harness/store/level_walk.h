@@ -19,7 +19,8 @@ struct LevelChoice {
   int64_t run = 0;
   CaseFilter cases = {};  // of others no result is read
   bool verified = true;   // with accuracy and seeds; else these are empty
-  bool enqueue = false;   // with kEnqueueMetric; there are no other metrics
+  /// What a verdict reads: all but kUnjudged, and kEnqueueMetric. There are no other metrics.
+  bool for_verdict = false;
 };
 
 struct WalkedLevel {

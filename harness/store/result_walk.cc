@@ -29,9 +29,9 @@ std::string enqueue_sql(Database& db) {
 
 }  // namespace
 
-ResultWalk::Process::Process(Database& db, const std::string& sql, int64_t the_id, int the_round,
-                             std::span<const CaseRange> ranges)
-    : q(db, sql), reader(q), id(the_id), round(the_round), ahead(ranges) {}
+ResultWalk::Process::Process(Database& db, const std::string& sql, LeftOut left_out, int64_t the_id,
+                             int the_round, std::span<const CaseRange> ranges)
+    : q(db, sql), reader(q, left_out), id(the_id), round(the_round), ahead(ranges) {}
 
 bool ResultWalk::Process::step() {
   while (!in_range || !q.step()) {
@@ -47,16 +47,18 @@ bool ResultWalk::Process::step() {
   return true;
 }
 
-ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool enqueue) {
+ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges,
+                       bool for_verdict) {
+  const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
   const std::string sql = fmt::format(
       "SELECT result_id, case_id, r.variant AS name, verification_id, {} AS enqueue, {} "
       "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
       "ORDER BY case_id, r.variant",
-      enqueue ? enqueue_sql(db) : "NULL", columns_of<Result>("r"));
+      for_verdict ? enqueue_sql(db) : "NULL", columns_of<Result>("r", left_out));
   Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
   processes.bind(run);
   while (processes.step()) {
-    put(std::make_unique<Process>(db, sql, processes.integer(0),
+    put(std::make_unique<Process>(db, sql, left_out, processes.integer(0),
                                   static_cast<int>(processes.integer(1)), ranges));
   }
 }

@@ -60,7 +60,7 @@ TEST_F(ResultWalkTest, OfCasesThatAreNotAskedAboutNothingIsRead) {
       store.add_result(process, case_of(tokens), {}, {}, whole_result());
     }
   }
-  store.database().execute("UPDATE result SET span_ns = -1 WHERE case_id IN (2, 5)");
+  store.database().execute("UPDATE result SET median_ns = -1 WHERE case_id IN (2, 5)");
   const auto walked = [&](const std::string& tokens) {
     std::string rows;
     const auto chosen = [&](const std::string& key) { return tokens.find(key.back()) < 9; };
@@ -74,6 +74,27 @@ TEST_F(ResultWalkTest, OfCasesThatAreNotAskedAboutNothingIsRead) {
   EXPECT_EQ(walked("4"), "4.0 4.1 ");
   EXPECT_EQ(walked(""), "");
   EXPECT_THROW(walked("45"), Error) << "the number that cannot be is read where it was asked for";
+}
+
+TEST_F(ResultWalkTest, AVerdictsLevelsHaveAllButWhatNoVerdictReads) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = write_shuffled_run(store);
+  for (const std::string_view column : kUnjudged)
+    store.database().execute(fmt::format("UPDATE result SET {} = 3", column));
+  const Result whole = store.levels(run).at(6).result, nothing;  // of case 8, which came first
+  Result judged;
+  bool first = true;
+  store.each_level(run)([&](const Level& l) {
+    if (std::exchange(first, false)) judged = l.result;
+  });
+  size_t left_out = 0;
+  for_each_field(kFields<Result>, [&](const auto& f) {
+    const bool is_out = is_left_out(kUnjudged, f.column);
+    left_out += is_out;
+    EXPECT_EQ(judged.*f.member, is_out ? nothing.*f.member : whole.*f.member) << f.column;
+    if (is_out) EXPECT_NE(whole.*f.member, nothing.*f.member) << f.column;
+  });
+  EXPECT_EQ(left_out, kUnjudged.size()) << "each is a column of results";
 }
 
 TEST_F(ResultWalkTest, LevelsAreOrderedByKeyAndHaveEveryMetric) {

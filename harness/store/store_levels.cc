@@ -104,7 +104,7 @@ std::vector<Level> Store::levels(int64_t run, bool launches) {
 EachLevel Store::each_level(int64_t run) {
   return [this, run](const std::function<void(const Level&)>& add) {
     Transaction reading(db_, "BEGIN");
-    walk_levels(db_, {.run = run, .enqueue = true},
+    walk_levels(db_, {.run = run, .for_verdict = true},
                 [&](const WalkedLevel& one) { add(one.level); });
   };
 }
