@@ -10,8 +10,8 @@
 namespace moegate {
 namespace {
 
-// The first columns of the statement; those of Result follow.
-constexpr int kResultId = 0, kCaseId = 1, kVariant = 2, kVerificationId = 3, kEnqueue = 4;
+// The first columns of the statement; those of Result follow, of which the variant is the first.
+constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kEnqueue = 3, kVariant = 4;
 
 /// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs as much
 /// as one for what is.
@@ -51,7 +51,7 @@ ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ran
                        bool for_verdict) {
   const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
   const std::string sql = fmt::format(
-      "SELECT result_id, case_id, r.variant AS name, verification_id, {} AS enqueue, {} "
+      "SELECT result_id, case_id, verification_id, {} AS enqueue, {} "
       "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
       "ORDER BY case_id, r.variant",
       for_verdict ? enqueue_sql(db) : "NULL", columns_of<Result>("r", left_out));

@@ -57,7 +57,7 @@ class ResultWalk {
     std::span<const CaseRange> ahead;  // ranges that it has not begun
     bool in_range = false;
     int64_t result_id = 0, case_id = 0;
-    std::string variant;
+    std::string_view variant;  // the statement's, until its next step
   };
   /// The first to come is at the front of the heap.
   static bool comes_later(const std::unique_ptr<Process>& a, const std::unique_ptr<Process>& b) {
