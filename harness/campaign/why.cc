@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
@@ -126,8 +127,11 @@ std::string count_both(Store& store, const Compared& compared,
 /// From what is stored now.
 void explain_rows(Store& store, const Compared& compared, const std::vector<CaseVerdict*>& rows,
                   bool say_unknown) {
-  const RowProfiles base = read_row_profiles(store, compared.base.run);
-  const RowProfiles head = read_row_profiles(store, compared.head.run);
+  std::set<std::string> keys;
+  for (const CaseVerdict* v : rows) keys.insert(v->id.key);
+  const CaseFilter asked = [&](const std::string& key) { return keys.contains(key); };
+  const RowProfiles base = read_row_profiles(store, compared.base.run, asked);
+  const RowProfiles head = read_row_profiles(store, compared.head.run, asked);
   for (CaseVerdict* v : rows) {
     const auto before = base.find({v->id.key, own_variant(compared, v->id.variant, false)});
     const auto after = head.find({v->id.key, own_variant(compared, v->id.variant, true)});

@@ -14,14 +14,12 @@ std::map<std::string, Expectation> expectations(const RunInfo& base, const RunIn
                                                 Sides sides, const Sides& head_sides) {
   const bool other_device = !same_device(base.device.uuid, head.device.uuid);
   const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
+  const Expectation of_a_suite{describe(base), note, other_device, {}};
   std::map<std::string, Expectation> expected;
-  for (const auto& [id, side] : head_sides)
-    expected[id.suite] = {describe(base), note, other_device, {}};
+  for (const auto& [id, side] : head_sides) expected.try_emplace(id.suite, of_a_suite);
   while (!sides.empty()) {
-    const std::string& suite = sides.begin()->first.suite;
-    Expectation& e = expected[suite];
-    e.against = describe(base), e.note = note, e.other_device = other_device;
-    e.sides.insert(e.sides.end(), sides.extract(sides.begin()));
+    Sides& rows = expected.try_emplace(sides.begin()->first.suite, of_a_suite).first->second.sides;
+    rows.insert(rows.end(), sides.extract(sides.begin()));
   }
   return expected;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "harness/judge/derived_counters.h"
@@ -84,10 +85,10 @@ std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
 
 std::string kernel_name(const std::string& demangled) {
   std::string name = demangled;
-  for (const std::string unnamed : {"(anonymous namespace)::", "<unnamed>::"}) {
+  for (const std::string_view unnamed : {"(anonymous namespace)::", "<unnamed>::"}) {
     for (size_t at; (at = name.find(unnamed)) != std::string::npos;) name.erase(at, unnamed.size());
   }
-  name = name.substr(0, name.find_first_of("<("));
+  name.resize(std::min(name.size(), name.find_first_of("<(")));
   const size_t returned = name.find_last_of(' ');
   if (returned != std::string::npos) name.erase(0, returned + 1);
   const size_t scope = name.rfind("::");

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "harness/base/pattern.h"
 #include "harness/base/text.h"
@@ -64,8 +63,8 @@ double effect_of(const Side& base, const Side& head) {
   return before > 0 && after > 0 ? after / before - 1 : 0;
 }
 
-/// As the run named them; else by the names that its rows have.
-std::vector<std::string> suites_of_run(const RunInfo& run, const Sides& sides) {
+/// As the run named them; else those that its rows are of, asked about or not.
+std::vector<std::string> suites_of_run(Store& store, const RunInfo& run) {
   const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
   if (options.is_object() && options.contains("suites") && options["suites"].is_array()) {
     std::vector<std::string> named;
@@ -74,17 +73,20 @@ std::vector<std::string> suites_of_run(const RunInfo& run, const Sides& sides) {
     }
     if (!named.empty()) return named;
   }
-  std::set<std::string> names;
-  for (const auto& [id, side] : sides) names.insert(id.suite);
-  return {names.begin(), names.end()};
+  Statement q(store.database(),
+              "SELECT DISTINCT suite FROM run_case WHERE run_id = ?1 ORDER BY suite");
+  q.bind(run.id);
+  std::vector<std::string> names;
+  while (q.step()) names.push_back(q.text(0));
+  return names;
 }
 
-std::string profile_command(const RunInfo& run, const Sides& sides, const std::string& db) {
+std::string profile_command(Store& store, const RunInfo& run) {
   std::string command = "moegate profile";
-  for (const std::string& suite : suites_of_run(run, sides)) {
+  for (const std::string& suite : suites_of_run(store, run)) {
     command += " --suite " + shell_word(suite);
   }
-  return fmt::format("{} --db {}", command, shell_word(db));
+  return fmt::format("{} --db {}", command, shell_word(store.database().path()));
 }
 
 /// What would count a run's rows: its own program, which may be another than this one.
@@ -99,13 +101,15 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
   const Pattern cases = compile_pattern("--case", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   Explained explained{store.run_info(query.base), store.run_info(query.head), {}, {}};
-  const Sides base = collect(store.each_level(query.base)),
-              head = collect(store.each_level(query.head));
-  const RowProfiles before = read_row_profiles(store, query.base);
-  const RowProfiles after = read_row_profiles(store, query.head);
+  const CaseFilter asked = [&](const std::string& key) { return cases.found_in(key); };
+  RowProfiles before, after;
+  const Sides base =
+      collect([&](const auto& add) { before = read_row_profiles(store, query.base, asked, add); });
+  const Sides head =
+      collect([&](const auto& add) { after = read_row_profiles(store, query.head, asked, add); });
   bool base_lacks = false, head_lacks = false;
   for (const CommonRow& row : common_rows(base, head)) {
-    if (!cases.found_in(row.head.key) || !variants.found_in(row.shown)) continue;
+    if (!variants.found_in(row.shown)) continue;
     const RowProfile& b = before.at({row.base.key, row.base.variant});
     const RowProfile& h = after.at({row.head.key, row.head.variant});
     const double effect = effect_of(base.at(row.base), head.at(row.head));
@@ -120,13 +124,12 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
                                             query.case_pattern, query.variant_pattern));
   }
   std::ranges::stable_sort(explained.rows, std::greater<>(), &CausedRow::effect);
-  const auto add = [&](bool lacks, const RunInfo& run, const Sides& sides) {
+  const auto add = [&](bool lacks, const RunInfo& run) {
     if (!lacks || run.device.backend == Backend::host) return;
-    explained.to_count.all.push_back(
-        {purpose_of(run), profile_command(run, sides, store.database().path())});
+    explained.to_count.all.push_back({purpose_of(run), profile_command(store, run)});
   };
-  add(base_lacks, explained.base, base);
-  add(head_lacks, explained.head, head);
+  add(base_lacks, explained.base);
+  add(head_lacks, explained.head);
   return explained;
 }
 

@@ -67,6 +67,18 @@ TEST_F(ExplainTest, StoredRunsAreEnough) {
   for (const auto& row : rows) EXPECT_EQ(row["case"], "topk_sort/tokens=8");
 }
 
+TEST_F(ExplainTest, ARowIsExplainedAsAmongAll) {
+  two_runs();
+  EXPECT_EQ(explain_them({"--format", "json"}), 0);
+  auto of_case = nlohmann::json::array();
+  for (const auto& row : nlohmann::json::parse(out_)) {
+    if (row["case"] == "topk_sort/tokens=8") of_case.push_back(row);
+  }
+  ASSERT_FALSE(of_case.empty());
+  EXPECT_EQ(explain_them({"--case", "tokens=8$", "--format", "json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_), of_case);
+}
+
 TEST_F(ExplainTest, WhatIsMissingHasACommand) {
   base_ = measured(0);
   info_.program = "new";

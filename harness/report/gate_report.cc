@@ -147,69 +147,6 @@ Table verdict_table(const GateResult& result) {
   return table;
 }
 
-namespace {
-
-/// Adds the verdict's rows. One that is there and says the same is left alone: a gate that is asked again
-/// writes nothing.
-void put_verdicts(Database& db, int64_t run, const GateResult& result) {
-  const double none = std::nan("");  // stored as NULL
-  const std::string said =
-      "outcome, stage, base, head, effect, low, high, df, p, p_adjusted, mde, blind, family, "
-      "waiver, why, cause";
-  const std::string now =
-      "excluded.outcome, excluded.stage, excluded.base, excluded.head, excluded.effect, "
-      "excluded.low, excluded.high, excluded.df, excluded.p, excluded.p_adjusted, excluded.mde, "
-      "excluded.blind, excluded.family, excluded.waiver, excluded.why, excluded.cause";
-  Statement insert(
-      db, fmt::format("INSERT INTO verdict (run_id, against, suite, key, variant, {0}) VALUES (?1, "
-                      "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                      "?18, ?19, ?20, ?21) ON CONFLICT (run_id, against, suite, key, variant) "
-                      "DO UPDATE SET ({0}) = ({1}) "
-                      "WHERE ({0}) IS NOT ({1})",
-                      said, now));
-  for (const CaseVerdict& v : result.cases) {
-    const bool judged = v.latency.has_value();
-    const Judgement l = v.latency.value_or(Judgement{});
-    insert
-        .bind(run, v.against, v.id.suite, v.id.key, v.id.variant, name_of(v.outcome), v.stage,
-              v.base > 0 ? v.base : none, v.head > 0 ? v.head : none, judged ? l.effect : none,
-              judged ? l.low : none, judged ? l.high : none, judged && l.df > 0 ? l.df : none,
-              judged ? l.p : none, judged ? l.p_adjusted : none, judged && l.mde > 0 ? l.mde : none,
-              l.blind, result.judged, v.waiver, v.why, cause_of(v))
-        .run();
-  }
-}
-
-/// Whether the store has rows of a verdict before, against the same, that are none of this one.
-bool others_are_there(Database& db, int64_t run, const GateResult& result) {
-  std::map<std::string, int64_t> rows;  // by what they are judged against
-  for (const CaseVerdict& v : result.cases) ++rows[v.against];
-  Statement count(db, "SELECT count(*) FROM verdict WHERE run_id = ?1 AND against = ?2");
-  for (const auto& [suite, e] : result.suites) {
-    count.bind(run, e.against).step();
-    if (count.integer(0) > rows[e.against]) return true;
-    count.reset();
-  }
-  return false;
-}
-
-}  // namespace
-
-void store_verdicts(Store& store, int64_t run, const GateResult& result) {
-  Database& db = store.database();
-  Transaction transaction(db);
-  put_verdicts(db, run, result);
-  if (others_are_there(db, run, result)) {
-    for (const auto& [suite, e] : result.suites) {
-      Statement(db, "DELETE FROM verdict WHERE run_id = ?1 AND against = ?2")
-          .bind(run, e.against)
-          .run();
-    }
-    put_verdicts(db, run, result);
-  }
-  transaction.commit();
-}
-
 std::string throttle_summary(Store& store, int64_t run) {
   Statement q(
       store.database(),

@@ -10,8 +10,8 @@
 namespace moegate {
 namespace {
 
-// The first columns of the statement; those of Result follow.
-constexpr int kResultId = 0, kCaseId = 1, kVariant = 2, kVerificationId = 3, kEnqueue = 4;
+// The first columns of the statement; those of Result follow, of which the variant is the first.
+constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kEnqueue = 3, kVariant = 4;
 
 /// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs as much
 /// as one for what is.
@@ -29,29 +29,37 @@ std::string enqueue_sql(Database& db) {
 
 }  // namespace
 
-ResultWalk::Process::Process(Database& db, const std::string& sql, int64_t id, int the_round)
-    : q(db, sql), reader(q), round(the_round) {
-  q.bind(id);
-}
+ResultWalk::Process::Process(Database& db, const std::string& sql, LeftOut left_out, int64_t the_id,
+                             int the_round, std::span<const CaseRange> ranges)
+    : q(db, sql), reader(q, left_out), id(the_id), round(the_round), ahead(ranges) {}
 
 bool ResultWalk::Process::step() {
-  if (!q.step()) return false;
+  while (!in_range || !q.step()) {
+    in_range = !ahead.empty();
+    if (!in_range) return false;
+    q.again();
+    q.bind(id, ahead.front().first, ahead.front().second);
+    ahead = ahead.subspan(1);
+  }
   result_id = q.integer(kResultId);
   case_id = q.integer(kCaseId);
   variant = q.view(kVariant);
   return true;
 }
 
-ResultWalk::ResultWalk(Database& db, int64_t run, bool enqueue) {
+ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges,
+                       bool for_verdict) {
+  const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
   const std::string sql = fmt::format(
-      "SELECT result_id, case_id, r.variant AS name, verification_id, {} AS enqueue, {} "
-      "FROM result r WHERE process_id = ?1 ORDER BY case_id, r.variant",
-      enqueue ? enqueue_sql(db) : "NULL", columns_of<Result>("r"));
+      "SELECT result_id, case_id, verification_id, {} AS enqueue, {} "
+      "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
+      "ORDER BY case_id, r.variant",
+      for_verdict ? enqueue_sql(db) : "NULL", columns_of<Result>("r", left_out));
   Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
   processes.bind(run);
   while (processes.step()) {
-    put(std::make_unique<Process>(db, sql, processes.integer(0),
-                                  static_cast<int>(processes.integer(1))));
+    put(std::make_unique<Process>(db, sql, left_out, processes.integer(0),
+                                  static_cast<int>(processes.integer(1)), ranges));
   }
 }
 

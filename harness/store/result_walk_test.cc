@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/result_walk.h"
 
+#include "harness/store/level_walk.h"
 #include "harness/store/store_fixture.h"
 
 namespace moegate {
@@ -48,6 +49,52 @@ TEST_F(ResultWalkTest, ResultsComeRowByRowWhateverTheirOrderWas) {
   // By number of the case: round 1 came first, and in it 8.
   EXPECT_EQ(rows, (std::vector<std::string>{"8 a 0", "8 a 1", "8 a 2", "8 b 0", "8 b 1", "8 b 2",
                                             "7 a 0", "7 a 1", "7 a 2", "7 b 0", "7 b 1", "7 b 2"}));
+}
+
+TEST_F(ResultWalkTest, OfCasesThatAreNotAskedAboutNothingIsRead) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(host_run());
+  for (const int round : {0, 1}) {
+    const int64_t process = store.begin_process(run, round, 1);
+    for (const int tokens : {1, 2, 3, 4, 5, 6}) {
+      store.add_result(process, case_of(tokens), {}, {}, whole_result());
+    }
+  }
+  store.database().execute("UPDATE result SET median_ns = -1 WHERE case_id IN (2, 5)");
+  const auto walked = [&](const std::string& tokens) {
+    std::string rows;
+    const auto chosen = [&](const std::string& key) { return tokens.find(key.back()) < 9; };
+    walk_levels(store.database(), {.run = run, .cases = chosen}, [&](const WalkedLevel& one) {
+      rows += fmt::format("{}.{} ", one.level.key.back(), one.level.round);
+      EXPECT_EQ(one.place, static_cast<size_t>(one.level.key.back() - '1'));
+    });
+    return rows;
+  };
+  EXPECT_EQ(walked("1346"), "1.0 1.1 3.0 3.1 4.0 4.1 6.0 6.1 ");
+  EXPECT_EQ(walked("4"), "4.0 4.1 ");
+  EXPECT_EQ(walked(""), "");
+  EXPECT_THROW(walked("45"), Error) << "the number that cannot be is read where it was asked for";
+}
+
+TEST_F(ResultWalkTest, AVerdictsLevelsHaveAllButWhatNoVerdictReads) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = write_shuffled_run(store);
+  for (const std::string_view column : kUnjudged)
+    store.database().execute(fmt::format("UPDATE result SET {} = 3", column));
+  const Result whole = store.levels(run).at(6).result, nothing;  // of case 8, which came first
+  Result judged;
+  bool first = true;
+  store.each_level(run)([&](const Level& l) {
+    if (std::exchange(first, false)) judged = l.result;
+  });
+  size_t left_out = 0;
+  for_each_field(kFields<Result>, [&](const auto& f) {
+    const bool is_out = is_left_out(kUnjudged, f.column);
+    left_out += is_out;
+    EXPECT_EQ(judged.*f.member, is_out ? nothing.*f.member : whole.*f.member) << f.column;
+    if (is_out) EXPECT_NE(whole.*f.member, nothing.*f.member) << f.column;
+  });
+  EXPECT_EQ(left_out, kUnjudged.size()) << "each is a column of results";
 }
 
 TEST_F(ResultWalkTest, LevelsAreOrderedByKeyAndHaveEveryMetric) {

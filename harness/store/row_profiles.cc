@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/row_profiles.h"
 
+#include <algorithm>
 #include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "harness/store/part_reader.h"
 
 namespace moegate {
 namespace {
@@ -34,26 +40,97 @@ std::optional<Result>* part_of(RowProfile& profile, const std::string& task) {
   return nullptr;
 }
 
+/// What launches of one result after another did.
+class ResultParts {
+ public:
+  explicit ResultParts(Database& db)
+      : kernels_(db, "kernel", "result_id", "ordinal"),
+        metrics_(db, "metric", "result_id", "ordinal"),  // as they lie: sorted here, for less
+        stalls_(db, "stall", "result_id", "ordinal, t.samples DESC, offset, reason") {}
+  void read_launches(int64_t id, Result& result) { kernels_.read(id, result.kernels); }
+  void read_metrics(int64_t id, Result& result) {
+    metrics_.read(id, result.metrics);
+    std::ranges::stable_sort(result.metrics, {},
+                             [](const Metric& m) { return std::tie(m.ordinal, m.name); });
+  }
+  void read_stalls(int64_t id, Result& result) { stalls_.read(id, result.stalls); }
+
+ private:
+  PartReader<KernelRow> kernels_;
+  PartReader<Metric> metrics_;
+  PartReader<StallRow> stalls_;
+};
+
+/// Puts together what the processes of a row measured. They come one after another.
+class RowOfProcesses {
+ public:
+  explicit RowOfProcesses(ResultParts& parts) : parts_(parts) {}
+  void add(const WalkedLevel& one) {
+    if (ids_.size() == results_.size()) results_.emplace_back();
+    Result& result = results_[ids_.size()];
+    std::vector<KernelRow> launches = std::move(result.kernels);  // for its memory
+    result = one.level.result;
+    result.kernels = std::move(launches);
+    parts_.read_launches(one.result_id, result);
+    ids_.push_back(one.result_id);
+  }
+  /// And begins the next row.
+  std::optional<Result> end() {
+    const std::span<Result> row(results_.data(), ids_.size());
+    if (const auto middle = middle_process(row)) parts_.read_metrics(ids_[*middle], row[*middle]);
+    ids_.clear();
+    return typical(row);
+  }
+
+ private:
+  ResultParts& parts_;
+  std::vector<Result> results_;  // keeps the memory of the rows before
+  std::vector<int64_t> ids_;     // of those of this row
+};
+
+RowProfiles measured_rows(Database& db, const RunInfo& run, const CaseFilter& cases,
+                          ResultParts& parts, const std::function<void(const Level&)>& also) {
+  RowProfiles rows;
+  RowOfProcesses processes(parts);
+  auto row = rows.end();
+  const auto end_row = [&] {
+    if (row != rows.end()) row->second.measured = processes.end();
+  };
+  walk_levels(db, {.run = run.id, .cases = cases, .verified = false}, [&](const WalkedLevel& one) {
+    const Level& level = one.level;
+    if (row == rows.end() || level.key != row->first.first || level.variant != row->first.second) {
+      end_row();
+      row = rows.try_emplace({level.key, level.variant}).first;
+      row->second.device = run.device;
+    }
+    processes.add(one);
+    if (also) also(level);
+  });
+  end_row();
+  return rows;
+}
+
 }  // namespace
 
-RowProfiles read_row_profiles(Store& store, int64_t run) {
+RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases,
+                              const std::function<void(const Level&)>& also) {
+  Database& db = store.database();
   const RunInfo info = store.run_info(run);
-  RowProfiles rows;
-  std::map<std::pair<std::string, std::string>, std::vector<Result>> processes;
-  for (Level& level : store.levels_with_launches(run)) {
-    processes[{level.key, level.variant}].push_back(std::move(level.result));
-  }
-  for (const auto& [name, results] : processes) {
-    rows[name].device = info.device;
-    rows[name].measured = typical(results);
-  }
+  ResultParts parts(db);
+  Transaction reading(db, "BEGIN");  // the statements of one state, whoever writes
+  RowProfiles rows = measured_rows(db, info, cases, parts, also);
   for (const ProfilingRun& profiling : profiling_runs(store, info)) {
-    for (Level& level : store.levels_with_launches(profiling.id)) {
-      const auto row = rows.find({level.key, level.variant});
-      if (row == rows.end() || level.result.status != Status::ok) continue;
+    const LevelChoice choice{.run = profiling.id, .cases = cases, .verified = false};
+    walk_levels(db, choice, [&](const WalkedLevel& one) {
+      const auto row = rows.find({one.level.key, one.level.variant});
+      if (row == rows.end() || one.level.result.status != Status::ok) return;
       std::optional<Result>* part = part_of(row->second, profiling.task);
-      if (part && !*part) *part = std::move(level.result);
-    }
+      if (!part || *part) return;
+      *part = one.level.result;
+      parts.read_launches(one.result_id, **part);
+      parts.read_metrics(one.result_id, **part);
+      parts.read_stalls(one.result_id, **part);
+    });
   }
   return rows;
 }

@@ -5,10 +5,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -77,35 +80,50 @@ class Columns {
   std::map<std::string, int, std::less<>> at_;
 };
 
+/// Columns that a statement does without.
+using LeftOut = std::span<const std::string_view>;
+
+inline bool is_left_out(LeftOut columns, std::string_view column) {
+  return std::ranges::find(columns, column) != columns.end();
+}
+
 /// Reads many rows: looks each name up once.
 template <class T>
 class RowReader {
  public:
-  explicit RowReader(const Statement& q) : q_(q) {
+  explicit RowReader(const Statement& q, LeftOut left_out = {}) : q_(q) {
     const Columns columns(q);
-    for_each_field(kFields<T>, [&](const auto& f) { at_.push_back(columns.at(f.column)); });
+    for_each_field(kFields<T>, [&](const auto& f) {
+      at_.push_back(is_left_out(left_out, f.column) ? kNowhere : columns.at(f.column));
+    });
   }
   T read() const {
     T value;
     read(value);
     return value;
   }
-  /// Into the fields of a value that is there; its parts stay as they are.
+  /// Into the fields of a value that is there; its parts, and what is left out, stay as they are.
   void read(T& value) const {
     size_t i = 0;
-    for_each_field(kFields<T>, [&](const auto& f) { read_column(q_, at_[i++], value.*f.member); });
+    for_each_field(kFields<T>, [&](const auto& f) {
+      const int at = at_[i++];
+      if (at != kNowhere) read_column(q_, at, value.*f.member);
+    });
   }
 
  private:
+  static constexpr int kNowhere = -1;
+
   const Statement& q_;
   std::vector<int> at_;
 };
 
-/// "r.variant, r.status, …": every column of a T, of the table called `table` in the statement.
+/// "r.variant, r.status, …": the columns of a T, of the table called `table` in the statement.
 template <class T>
-std::string columns_of(const std::string& table) {
+std::string columns_of(const std::string& table, LeftOut left_out = {}) {
   std::string list;
   for_each_field(kFields<T>, [&](const auto& f) {
+    if (is_left_out(left_out, f.column)) return;
     list += fmt::format("{}{}.{}", list.empty() ? "" : ", ", table, f.column);
   });
   return list;

@@ -83,8 +83,8 @@ class Store {
   std::vector<Level> levels(int64_t run);
   /// The same with the launches.
   std::vector<Level> levels_with_launches(int64_t run);
-  /// For collect(): the same results one after another, rows in the order of their cases' numbers; of the
-  /// metrics only kEnqueueMetric. The store has to outlive it.
+  /// For collect(): the same results one after another, rows in the order of their cases' numbers; of fields
+  /// and metrics only what a verdict reads. The store has to outlive it.
   EachLevel each_level(int64_t run);
 
   /// Seconds of one device that a result took in the quickest of the device's five newest complete runs, of

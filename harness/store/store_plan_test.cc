@@ -6,6 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/store/crash_fixture.h"
 #include "harness/store/report_fixture.h"
+#include "harness/store/row_profiles.h"
 
 namespace moegate {
 namespace {
@@ -70,14 +71,37 @@ TEST_F(StorePlanTest, TheStoresOwnQuestions) {
   EXPECT_EQ(asked.size(), 6u) << "a verdict reads neither launches nor metrics";
   EXPECT_FALSE(store_->levels(7).empty());
   EXPECT_FALSE(store_->done(7).empty());
-  EXPECT_EQ(asked.size(), 8u) << "nor do the others read launches";
+  EXPECT_EQ(asked.size(), 9u) << "nor do the others read launches, only more columns";
   EXPECT_FALSE(store_->levels_with_launches(7).empty());
   sqlite3_trace_v2(db, 0, nullptr, nullptr);
-  EXPECT_EQ(asked.size(), 10u);
+  EXPECT_EQ(asked.size(), 11u);
   for (const std::string& sql : asked)
     expect_one_run("the store", sql,
                    {"process_run", "run_case", "verified_output", "verified_seed",
                     "sqlite_autoindex_result_1", "sqlite_autoindex_metric_name_1"});
+}
+
+TEST_F(StorePlanTest, TheProfilesOfOneCaseReadNoOthers) {
+  const CaseFilter one = [](const std::string& key) { return key.find("softmax") < key.size(); };
+  std::map<std::string, int> asked;
+  const auto note = [](unsigned, void* counts, void* statement, void*) {
+    const std::string sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+    if (sql.starts_with("SELECT")) ++(*static_cast<std::map<std::string, int>*>(counts))[sql];
+    return 0;
+  };
+  sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, note, &asked);
+  EXPECT_EQ(read_row_profiles(*store_, 7, one).size(), 4u);
+  sqlite3_trace_v2(store_->database().handle(), 0, nullptr, nullptr);
+  int launches = 0, metrics = 0;
+  for (const auto& [sql, times] : asked) {
+    const bool of_result = sql.find("t WHERE result_id") != std::string::npos;
+    if (of_result && sql.find("FROM kernel") != std::string::npos) launches += times;
+    if (of_result && sql.find("FROM metric") != std::string::npos) metrics += times;
+    if (of_result || sql.find("FROM result r") != std::string::npos)
+      expect_one_run("profiles", sql, {"sqlite_autoindex_result_1", "launch", "metric_value"});
+  }
+  EXPECT_EQ(launches, 4 * 3) << "of each process of four variants";
+  EXPECT_EQ(metrics, 3) << "of the middle process of each that was timed";
 }
 
 TEST_F(StorePlanTest, AWalkAlongTheResultsOfAProcessSortsNothing) {
@@ -133,7 +157,8 @@ TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
   sqlite3_busy_timeout(intruder.store.database().handle(), 0);
   sqlite3_trace_v2(store_->database().handle(), SQLITE_TRACE_STMT, Intruder::look, &intruder);
   EXPECT_EQ(store_->levels(1).size(), before);
-  EXPECT_EQ(intruder.statements, 8) << "three of them walk along a process each";
+  EXPECT_EQ(intruder.statements, 12)
+      << "three of them walk along a process each, and both cases have what was verified";
 }
 
 }  // namespace

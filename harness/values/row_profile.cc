@@ -7,14 +7,30 @@
 
 namespace moegate {
 
-std::optional<Result> typical(std::span<const Result> processes) {
+namespace {
+
+std::vector<const Result*> timed_ones(std::span<const Result> processes) {
   std::vector<const Result*> timed;
   for (const Result& r : processes) {
     if (r.measured() && r.span_ns > 0) timed.push_back(&r);
   }
+  return timed;
+}
+
+}  // namespace
+
+std::optional<size_t> middle_process(std::span<const Result> processes) {
+  std::vector<const Result*> timed = timed_ones(processes);
   if (timed.empty()) return std::nullopt;
   std::ranges::stable_sort(timed, {}, [](const Result* r) { return r->span_ns; });
-  Result result = *timed[(timed.size() - 1) / 2];
+  return timed[(timed.size() - 1) / 2] - processes.data();
+}
+
+std::optional<Result> typical(std::span<const Result> processes) {
+  const auto at = middle_process(processes);
+  if (!at) return std::nullopt;
+  Result result = processes[*at];
+  std::vector<const Result*> timed = timed_ones(processes);
   std::erase_if(timed, [&](const Result* r) { return r->kernels.size() != result.kernels.size(); });
   const auto middle = [&](const auto& number) {
     std::vector<double> values;

@@ -20,7 +20,10 @@ struct RowProfile {
   DeviceFacts device;
 };
 
-/// What the processes of a row have in common: the one of the median span, with the medians of
+/// Place of the process of the median span, of those that were timed; nothing where none was.
+std::optional<size_t> middle_process(std::span<const Result> processes);
+
+/// What the processes of a row have in common: their middle_process(), with the medians of
 /// times, gaps and clock over all that were timed and launched as many kernels. Nothing where none was
 /// measured.
 std::optional<Result> typical(std::span<const Result> processes);
