@@ -6,7 +6,7 @@
 // saves 8 * R * I bytes.
 //
 // Measured on an H200, cold, in a graph, us, and percent of the sum of the steps' floors (report
-// `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit 948c1a3, protocol 1, three
+// `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit c571b61, protocol 1, three
 // processes):
 //   tokens              R1 TP8: 1024       4096       8192    Qwen3-30B: 1024       4096       8192
 //   chain_tuned         425 (84 %)   792 (66 %)  1391 (61 %)      204 (73 %)   486 (51 %)   859 (58 %)
