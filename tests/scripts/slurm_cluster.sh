@@ -27,7 +27,8 @@ print(*[s.getsockname()[1] for s in sockets], sep="\n")
 PYTHON
   )
   (umask 077 && head -c 32 /dev/urandom >"$cluster/munge.key")
-  # A job that is started again waits until the credentials of the first start have expired.
+  # A job that is started again waits until the credentials of the first start have expired: 5 s is the least that Slurm
+  # takes. Sooner (scontrol update StartTime=now) a node may refuse it as killed already, since it compares whole seconds.
   cat >"$cluster/slurm.conf" <<CONF
 ClusterName=moegate
 SlurmctldHost=$host(127.0.0.1)
@@ -35,7 +36,7 @@ SlurmUser=$user
 SlurmdUser=$user
 SlurmctldPort=${ports[0]}
 AuthType=auth/munge
-AuthInfo=socket=$cluster/munge.socket,cred_expire=2
+AuthInfo=socket=$cluster/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$cluster/state
 SlurmdSpoolDir=$cluster/spool.%n
