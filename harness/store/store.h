@@ -38,7 +38,7 @@ class Store {
   enum class Mode { read, update, write };
   /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and
   /// the remedy; a foreign file is left untouched. A store of an older version is migrated unless
-  /// `read`.
+  /// `read`, which takes it as it is where its tables are today's and refuses it else.
   static Store open(const std::string& path, Mode mode);
 
   /// Stores what a run states, but for its id, start, end and status, which the store sets; so it

@@ -40,7 +40,7 @@ class StoreFaultTest : public StoreFixture {
   }
 
  private:
-  /// What a store holds, in a line; empty for what is no store (yet) of this version.
+  /// What a store holds, in a line; empty for what is no store (yet) that can be read.
   static std::string content(const std::string& path) {
     if (!refusal(path, Store::Mode::read).empty()) return "";
     Store store = Store::open(path, Store::Mode::read);
@@ -48,7 +48,8 @@ class StoreFaultTest : public StoreFixture {
     const auto count = [&](const char* what) {
       return std::to_string(store.database().integer(std::string("SELECT count(*) FROM ") + what));
     };
-    return count("run") + " runs, " + count("run WHERE status = 'complete'") + " complete, " +
+    return "version " + std::to_string(store.database().integer("PRAGMA user_version")) + ": " +
+           count("run") + " runs, " + count("run WHERE status = 'complete'") + " complete, " +
            count("operator") + " operators, " + count("process") + " processes, " +
            count("result") + " results";
   }

@@ -108,13 +108,21 @@ inline void write_old_store(const std::string& path, int version) {
       " sum_ns, ratio, ratio_low, ratio_high, sm_mhz, impossible, suspect_warm, wall_s)"
       " VALUES (1, 1, 'chain', 'ok', '', '', 1, 'clock', 1, 1, 0, 0, 5000, 5000, 5000, 5000, 5000,"
       " 5000, 5000, 1, 1, 1, 0, 0, 0, 1);"
-      "INSERT INTO accuracy (result_id, output, ok, why, elements, mismatches, nonfinite, rel_l2,"
-      " worst_index) VALUES (1, 'weights', 1, '', 8, 0, 0, 1e-6, 0);"
       "INSERT INTO kernel (result_id, ordinal, name, grid, block, cluster, registers, "
       "static_shared,"
       " dynamic_shared, ns, gap_ns) VALUES (1, 0, 'a', '', '', '', 0, 0, 0, 1, 0),"
       " (1, 1, 'b', '', '', '', 0, 0, 0, 1, 0);"
-      "INSERT INTO sample VALUES (1, x'00409c45')");
+      "INSERT INTO sample (result_id, spans) VALUES (1, x'00409c45')");
+  db.execute(version < 7
+                 ? "INSERT INTO accuracy (result_id, output, ok, why, elements, mismatches,"
+                   " nonfinite, rel_l2, worst_index)"
+                   " VALUES (1, 'weights', 1, '', 8, 0, 0, 1e-6, 0)"
+                 : "INSERT INTO verification VALUES (1, 'of what was found');"
+                   "INSERT INTO verified_output (verification_id, output, ok, why, elements,"
+                   " mismatches, nonfinite, rel_l2, worst_index)"
+                   " VALUES (1, 'weights', 1, '', 8, 0, 0, 1e-6, 0);"
+                   "UPDATE result SET verification_id = 1;"
+                   "UPDATE process SET results = 1, wall_s = 1");
   if (version >= 6) db.execute("UPDATE process SET uuid = 'of an old store'");
   db.execute(
       version == 1

@@ -131,6 +131,31 @@ TEST_F(StoreMigrationTest, AMigrationStatesWhatRatiosAreTo) {
                             {"chain", "chain@c4a1"}, {"fused", "chain@c4a1"}, {"span", "@"}}));
 }
 
+TEST_F(StoreMigrationTest, AReaderTakesAnOldStoreWhoseTablesAreTodays) {
+  write_old_store(path_, 6);
+  EXPECT_PRED2(contains, refusal(path_, Store::Mode::read), "is a store of an older version");
+  fs::remove(path_);
+  write_old_store(path_, 7);
+  const std::string before = bytes_of(path_);
+  {
+    Store store = Store::open(path_, Store::Mode::read);
+    EXPECT_EQ(store.levels(1).at(0).result.span_ns, 5000);
+  }
+  EXPECT_EQ(bytes_of(path_), before);
+  const auto shape = [&] {  // of tables and views
+    std::string all;
+    Database db(path_, SQLITE_OPEN_READONLY);
+    Statement q(db,
+                "SELECT sql FROM sqlite_schema WHERE type <> 'index' AND name NOT LIKE 'sqlite_%' "
+                "ORDER BY name");
+    while (q.step()) all += q.text(0);
+    return all;
+  };
+  const std::string old = shape();
+  Store::open(path_, Store::Mode::update);
+  EXPECT_EQ(shape(), old) << "else readers must refuse it: kReadable in store_open.cc";
+}
+
 TEST_F(StoreMigrationTest, CopiesOfAnOldStoreNameARunAndItsProcessesAlike) {
   write_old_store(path_, 5);
   Database(path_, SQLITE_OPEN_READWRITE)

@@ -21,6 +21,9 @@ constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
 // version that exists never changes, because stores of it exist.
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
+// The oldest version that is read as it is: since then no table or view has changed.
+constexpr int64_t kReadable = 7;
+
 // Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
 constexpr int kFirstSafeWal = 3051003;
 
@@ -160,7 +163,7 @@ Store Store::open(const std::string& path, Mode mode) {
   if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
   const int64_t version = version_of(store.db_);
   if (mode == Mode::read) {
-    if (version != kVersion) {
+    if (version < kReadable) {
       throw Error(Exit::store, fmt::format("{}: {}; `moegate run --db {}` {}", path,
                                            version == 0 ? "is an empty file, no store"
                                                         : "is a store of an older version",

@@ -120,6 +120,13 @@ TEST_F(StorePlanTest, AWalkAlongTheResultsOfAProcessSortsNothing) {
   while (code.step()) EXPECT_NE(code.text(1), "SorterOpen") << walk;
 }
 
+TEST_F(StorePlanTest, AVerdictIsStoredInOnePlace) {
+  Statement index(store_->database(),
+                  "SELECT name FROM sqlite_schema WHERE tbl_name = 'verdict' AND type = 'index'");
+  EXPECT_FALSE(index.step()) << "each of a night's 30,000 would go into a page of its own of "
+                             << index.text(0);
+}
+
 TEST_F(StorePlanTest, TheReportsOfOneRun) {
   add_sql_functions(store_->database());
   for (const char* name : {"latency", "accuracy", "kernels", "layer", "roofline", "speedup",

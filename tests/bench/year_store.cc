@@ -300,12 +300,10 @@ Store make_year(const std::string& path, const YearOptions& options, const std::
   Store store = Store::open(path, Store::Mode::write);
   Database& db = store.database();
   db.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000");
-  // In the end, sorted: each night has all rows in another place of them.
-  db.execute("DROP INDEX result_series; DROP INDEX verdict_series");
+  // In the end, sorted: each night has all rows in another place of it.
+  db.execute("DROP INDEX result_series");
   YearWriter(db, options, against).add_all();
-  db.execute(
-      "CREATE INDEX result_series ON result (case_id, variant);"
-      "CREATE INDEX verdict_series ON verdict (key, variant)");
+  db.execute("CREATE INDEX result_series ON result (case_id, variant)");
   analyze(db);
   return store;
 }
