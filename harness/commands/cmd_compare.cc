@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate compare: judge one run against another.
+#include <future>
+
 #include "harness/campaign/night.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -28,6 +30,16 @@ std::map<std::string, Expectation> expectations(const RunInfo& base, const RunIn
 /// is.
 bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
   return is_partial(head) && (head.status != "complete" || base.options != head.options);
+}
+
+/// What is judged of two runs, read at the same time: each by a connection of its own.
+std::pair<Sides, Sides> sides_of(Store& store, const std::string& db, int64_t base, int64_t head) {
+  std::future<Sides> before = std::async(std::launch::async, [&db, base] {
+    Store own = Store::open(db, Store::Mode::read);
+    return collect(own.each_level(base));
+  });
+  Sides after = collect(store.each_level(head));
+  return {before.get(), std::move(after)};
 }
 
 struct CompareCommand {
@@ -69,11 +81,10 @@ int cmd_compare(const Args& args) {
   GateReport report;
   report.limits = command->judging.limits.of(head.device.backend);
   const bool host = head.device.backend == Backend::host;
-  const Sides sides = collect(store.each_level(head.id));
+  auto [base_sides, sides] = sides_of(store, command->db, base.id, head.id);
   Setting setting{report.limits, host, may_lack_cases(base, head)};
   setting.trust_code = false;  // the numbers are what was asked about
-  report.result =
-      judge(sides, expectations(base, head, collect(store.each_level(base.id)), sides), setting);
+  report.result = judge(sides, expectations(base, head, std::move(base_sides), sides), setting);
   report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;
