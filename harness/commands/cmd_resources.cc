@@ -33,8 +33,9 @@ struct ResourcesCommand {
   std::optional<std::string> program;
   std::vector<std::string> modules;
   std::string klass = "nvidia-h200", kernel, reason;
-  std::string db = kDefaultStore, run;
-  bool with_run = false, check = false, bless = false;
+  std::string db = kDefaultStore;
+  std::vector<std::string> runs;  // whose launches give shapes
+  bool check = false, bless = false;
   std::optional<std::string> baselines;
   Format format = Format::md;
 
@@ -71,9 +72,10 @@ std::optional<ResourcesCommand> read_resources_command(const Args& args) {
        "only kernels whose name, file or variant matches")  //
       ("class", po::value(&command.klass)->default_value(command.klass)->value_name("C"),
        "device class: its limits, and its folder in --baselines");
-  flags.add(db_flag(command.db, "a store: shapes of launches are those of a run of it"));
-  flags.add(run_flag(command.run));
+  flags.add(db_flag(command.db, "a store: shapes of launches are those of runs of it"));
   flags.add_options()  //
+      ("run", po::value(&command.runs)->composing()->value_name("R"),
+       "latest, a number or a label; may be repeated (default: latest)")  //
       ("check", po::bool_switch(&command.check),
        "compare with CLASS/resources.tsv; what is worse is exit 10, what else changed 13")    //
       ("bless", po::bool_switch(&command.bless), "write CLASS/resources.tsv and the ledger")  //
@@ -86,7 +88,7 @@ std::optional<ResourcesCommand> read_resources_command(const Args& args) {
   if (!parse("moegate resources [options]", flags, args, {}, &given)) return std::nullopt;
   check_resource_flags(command, given);
   plain_name("--reason", command.reason);
-  command.with_run = given.count("db") + given.count("run") > 0;
+  if (given.count("db") > 0 && command.runs.empty()) command.runs = {"latest"};
   return command;
 }
 
@@ -117,18 +119,29 @@ GpuCode read_all_code(const ResourcesCommand& command) {
   return all;
 }
 
-LaunchShapes launch_shapes(Store& store, int64_t run, const std::string& klass) {
-  const RunInfo info = store.run_info(run);
-  if (info.device.klass != klass) {
-    usage_error("resources: {} is of class '{}', not '{}'; see --class", describe(info),
-                info.device.klass, klass);
-  }
+/// How kernels were launched, and by which runs.
+struct LaunchedShapes {
   LaunchShapes shapes;
-  for (const StoredLaunch& launch : launches_of(store, run)) {
-    const auto threads = static_cast<int>(extent_size(launch.block));
-    shapes[launch.kernel].push_back({threads, launch.dynamic_shared});
+  std::string runs;  // empty: none were asked
+};
+
+LaunchedShapes launched_shapes(const ResourcesCommand& command) {
+  LaunchedShapes launched;
+  if (command.runs.empty()) return launched;
+  Store store = Store::open(command.db, Store::Mode::read);
+  for (const std::string& name : command.runs) {
+    const RunInfo info = store.run_info(store.find_run(name));
+    if (info.device.klass != command.klass) {
+      usage_error("resources: {} is of class '{}', not '{}'; see --class", describe(info),
+                  info.device.klass, command.klass);
+    }
+    launched.runs += (launched.runs.empty() ? "" : "; ") + describe(info);
+    for (const StoredLaunch& launch : launches_of(store, info.id)) {
+      const auto threads = static_cast<int>(extent_size(launch.block));
+      launched.shapes[launch.kernel].push_back({threads, launch.dynamic_shared});
+    }
   }
-  return shapes;
+  return launched;
 }
 
 /// Names of variants by the file that defines them.
@@ -239,23 +252,16 @@ int cmd_resources(const Args& args) {
   GpuCode code = read_all_code(*command);
   if (command->check) return check_resources(*command, std::move(code));
 
-  LaunchShapes launched;
-  std::string run_text;
-  if (command->with_run) {
-    Store store = Store::open(command->db, Store::Mode::read);
-    const int64_t run = store.find_run(command->run);
-    launched = launch_shapes(store, run, command->klass);
-    run_text = describe(store.run_info(run));
-  }
+  const LaunchedShapes launched = launched_shapes(*command);
   const ResourceFile before = known_resources(*command);
   if (command->bless) {
     const ResourceFile now{command->klass, code.compiler,
-                           in_shapes(code.kernels, launched, before, command->arch())};
-    return bless_kernels(*command, code, now, before, run_text);
+                           in_shapes(code.kernels, launched.shapes, before, command->arch())};
+    return bless_kernels(*command, code, now, before, launched.runs);
   }
   const KernelSelection selection(*command, command->modules);
   select_kernels(selection, command->kernel, code);
-  const auto rows = in_shapes(code.kernels, launched, before, command->arch());
+  const auto rows = in_shapes(code.kernels, launched.shapes, before, command->arch());
   fmt::print("{}", render(resources_table(rows, selection, command->format), command->format));
   return 0;
 }

@@ -20,7 +20,7 @@ ResourceFile blessed_resources(const std::filesystem::path& baselines, const std
 
 struct ResourceBlessing {
   std::string reason, author;
-  std::string run;               // whose launches gave shapes; empty: none
+  std::string run;               // or runs, whose launches gave shapes; empty: none
   std::string git_sha, program;  // of the kernels; empty: unknown
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/base/sha256.h"
+#include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -115,6 +116,37 @@ TEST_F(ResourcesTest, AnotherCompilerLeavesItOpen) {
   expect(resources("--check"), 0, "1.2.3");
   doctor(7, "31");
   expect(resources("--check"), 20, "UNDECIDED");
+}
+
+TEST_F(ResourcesTest, ShapesComeFromAllRunsThatAreNamed) {
+  const std::vector<std::string> all = lines();
+  const auto unlaunched = std::find_if(all.begin() + 3, all.end(), [](const std::string& line) {
+    return fields_of(line)[6] == "-" && fields_of(line)[5] != "-";
+  });
+  ASSERT_NE(unlaunched, all.end());
+  const std::string kernel = fields_of(*unlaunched)[1];
+  write("one.suite", "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[a]\ntokens = 3\n");
+  for (int run = 0; run < 2; ++run) {
+    const Outcome measured = moegate(
+        "run --suite ./one.suite --device host --kernel chain --db r.sqlite --min-samples 10 "
+        "--max-samples 20");
+    ASSERT_EQ(measured.exit, 0) << measured.err;
+  }
+  expect(resources("--bless --db r.sqlite --reason x"), 2, "not 'nvidia-h200'");
+  Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE)
+      .execute(
+          "UPDATE device SET class = 'nvidia-h200';"
+          "INSERT INTO kernel (result_id, ordinal, name, grid, block, cluster, registers,"
+          " static_shared, dynamic_shared, ns, gap_ns, local_bytes)"
+          " SELECT result_id, 0, '" +
+          kernel +
+          "', '1x1x1', (32 * run_id) || 'x1x1', '', 16, 0, 0, 1, 0, 0 FROM result JOIN process "
+          "USING (process_id)");
+  expect(resources("--bless --run 1 --run 2 --db r.sqlite --reason 'as launched'"), 0, "(ratchet)");
+  std::vector<std::string> threads;
+  for (const std::string& line : lines())
+    if (line[0] != '#' && fields_of(line)[1] == kernel) threads.push_back(fields_of(line)[5]);
+  EXPECT_EQ(threads, (std::vector<std::string>{"32", "64"}));
 }
 
 TEST_F(ResourcesTest, AnEditByHandIsRefused) {
