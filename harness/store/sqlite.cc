@@ -204,6 +204,8 @@ void Database::wait_while(std::function<bool(double)> go_on) {
 
 Database::Database(const std::string& path, int flags)
     : path_(path), waiting_(std::make_unique<Waiting>()), db_(nullptr, sqlite3_close) {
+  // Once, before all connections: SQLite would count each allocation under a lock that they share.
+  [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   wait_while([](double seconds) { return seconds < kWaitSeconds; });
   sqlite3* raw = nullptr;
   // Some libraries take names that start so for URIs, whose parameters mean much.
