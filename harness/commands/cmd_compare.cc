@@ -4,31 +4,12 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/judge/run_pair.h"
 
 namespace moegate {
 namespace {
 
 namespace po = boost::program_options;
-
-std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
-                                                Sides sides, const Sides& head_sides) {
-  const bool other_device = !same_device(base.device.uuid, head.device.uuid);
-  const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
-  const Expectation of_a_suite{describe(base), note, other_device, {}};
-  std::map<std::string, Expectation> expected;
-  for (const auto& [id, side] : head_sides) expected.try_emplace(id.suite, of_a_suite);
-  while (!sides.empty()) {
-    Sides& rows = expected.try_emplace(sides.begin()->first.suite, of_a_suite).first->second.sides;
-    rows.insert(rows.end(), sides.extract(sides.begin()));
-  }
-  return expected;
-}
-
-/// Two runs with the same options set out to measure the same cases, whatever part of a suite that
-/// is.
-bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
-  return is_partial(head) && (head.status != "complete" || base.options != head.options);
-}
 
 struct CompareCommand {
   std::string db, base, head;
@@ -68,12 +49,8 @@ int cmd_compare(const Args& args) {
 
   GateReport report;
   report.limits = command->judging.limits.of(head.device.backend);
-  const bool host = head.device.backend == Backend::host;
   const Sides sides = collect(store.each_level(head.id));
-  Setting setting{report.limits, host, may_lack_cases(base, head)};
-  setting.trust_code = false;  // the numbers are what was asked about
-  report.result =
-      judge(sides, expectations(base, head, collect(store.each_level(base.id)), sides), setting);
+  report.result = judge_runs(base, head, collect(store.each_level(base.id)), sides, report.limits);
   report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;

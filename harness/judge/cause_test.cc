@@ -16,7 +16,7 @@ namespace {
 /// A pair of profiles, whose head a test changes.
 class CauseTest : public testing::Test {
  protected:
-  Cause cause(double effect) const { return explain(base_, head_, effect); }
+  Cause cause(double effect) const { return explain(base_, head_, {effect}); }
   KernelRow& kernel() { return head_.measured->kernels[0]; }
 
   RowProfile base_ = row_profile(), head_ = row_profile();
@@ -42,6 +42,19 @@ TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
         "nothing differs: 17 counters within 1.0 %, the same code, launches, resources, clock");
     EXPECT_TRUE(found.also.empty());
   }
+}
+
+TEST_F(CauseTest, TimesThatAreJudgedEqualNeedNoReason) {
+  counter(head_, "warps_active") *= 0.7;
+  EXPECT_EQ(explain(base_, head_, {0.012, false}).kind, CauseKind::unknown);
+  const Cause found = explain(base_, head_, {0.012, true});
+  EXPECT_EQ(found.kind, CauseKind::nothing);
+  EXPECT_TRUE(found.sentence.starts_with("nothing differs: 17 counters within 30.0 %"))
+      << found.sentence;
+  counter(head_, "dram__bytes_read") *= 0.9;
+  EXPECT_EQ(explain(base_, head_, {0.012, true}).sentence,
+            "DRAM bytes read -10 % (16.8 -> 15.1 MB)")
+      << "the work differs all the same";
 }
 
 TEST_F(CauseTest, OneThatSpills) {
