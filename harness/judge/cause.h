@@ -13,7 +13,7 @@ namespace moegate {
 /// In the order in which they are looked for: the first that applies is the sentence.
 enum class CauseKind {
   launches,   // another path, set of kernels, or shape of one
-  resources,  // spills, blocks per multiprocessor
+  resources,  // local memory, blocks per multiprocessor
   work,       // bytes, instructions, atomics
   rate,       // the same work in more cycles: which pipe fell, which stall rose
   gaps,       // between launches

@@ -63,7 +63,7 @@ TEST_F(CauseTest, OneThatSpills) {
   counter(head_, "local_ld") = 1.2e6;
   const Cause found = cause(0.2);
   EXPECT_EQ(found.kind, CauseKind::resources);
-  EXPECT_EQ(found.sentence, "local memory 0 -> 24 B/thread (spills)");
+  EXPECT_EQ(found.sentence, "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)");
   ASSERT_FALSE(found.also.empty());
   EXPECT_EQ(found.also[0], "loads from local memory 0 -> 1.2 M");
   ASSERT_FALSE(found.numbers.empty());
@@ -88,7 +88,7 @@ TEST_F(CauseTest, LocalMemoryThatOnlyTheCountingProcessKnows) {
     side->measured->kernels[0].local_bytes = -1;
   }
   head_.counted->kernels[0].local_bytes = 24;
-  EXPECT_EQ(cause(0.2).sentence, "local memory 0 -> 24 B/thread (spills)");
+  EXPECT_EQ(cause(0.2).sentence, "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)");
   head_.counted->kernels[0].name = "another";  // then it is of another launch
   EXPECT_NE(cause(0.2).kind, CauseKind::resources);
 }
