@@ -59,11 +59,6 @@ void count_rows(Store& store, const WhySide& side, const CountedRows& rows,
   recording.finish(InterruptGuard::interrupted());
 }
 
-/// 0 where it was not judged.
-double effect_of_row(const CaseVerdict& v) {
-  return v.latency ? v.latency->effect : 0;
-}
-
 bool is_asked(const CaseVerdict& v, WhyMode mode) {
   if (mode == WhyMode::all) return true;
   if (!v.latency) return false;
@@ -79,7 +74,7 @@ std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
   }
   const auto place = [](const CaseVerdict* v) {
     const int rank = v->outcome == Outcome::regressed ? 0 : v->outcome == Outcome::waived ? 1 : 2;
-    return std::pair(rank, -std::abs(effect_of_row(*v)));
+    return std::pair(rank, -std::abs(effect_of(*v).share));
   };
   std::ranges::stable_sort(rows, {}, place);
   if (mode == WhyMode::automatic && rows.size() > kMostCauses) rows.resize(kMostCauses);
@@ -136,7 +131,7 @@ void explain_rows(Store& store, const Compared& compared, const std::vector<Case
     const auto before = base.find({v->id.key, own_variant(compared, v->id.variant, false)});
     const auto after = head.find({v->id.key, own_variant(compared, v->id.variant, true)});
     if (before == base.end() || after == head.end()) continue;
-    Cause cause = explain(before->second, after->second, effect_of_row(*v));
+    Cause cause = explain(before->second, after->second, effect_of(*v));
     if (cause.kind != CauseKind::unknown || say_unknown) v->cause = std::move(cause);
   }
 }

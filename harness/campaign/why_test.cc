@@ -127,7 +127,8 @@ TEST_F(WhyTest, TheVerdictStandsWhereNothingCanBeCounted) {
   EXPECT_EQ(report.result.counts.at(Outcome::regressed), 2);
   ASSERT_EQ(report.result.notes.size(), 1u);
   EXPECT_EQ(report.result.notes[0], "Why rows differ is not known in full: counters need rights.");
-  EXPECT_EQ(cause(report, 1, "fused"), "local memory 0 -> 24 B/thread (spills)")
+  EXPECT_EQ(cause(report, 1, "fused"),
+            "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)")
       << "what the timer saw says it";
   base().touch = head().touch = {};
   EXPECT_EQ(cause(compare(WhyMode::automatic), 1, "fused"), "none") << "the note says it once";

@@ -1,46 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate compare: judge one run against another.
-#include <future>
-
 #include "harness/campaign/night.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/judge/run_pair.h"
+#include "harness/store/two_runs.h"
 
 namespace moegate {
 namespace {
 
 namespace po = boost::program_options;
-
-std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
-                                                Sides sides, const Sides& head_sides) {
-  const bool other_device = !same_device(base.device.uuid, head.device.uuid);
-  const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
-  const Expectation of_a_suite{describe(base), note, other_device, {}};
-  std::map<std::string, Expectation> expected;
-  for (const auto& [id, side] : head_sides) expected.try_emplace(id.suite, of_a_suite);
-  while (!sides.empty()) {
-    Sides& rows = expected.try_emplace(sides.begin()->first.suite, of_a_suite).first->second.sides;
-    rows.insert(rows.end(), sides.extract(sides.begin()));
-  }
-  return expected;
-}
-
-/// Two runs with the same options set out to measure the same cases, whatever part of a suite that
-/// is.
-bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
-  return is_partial(head) && (head.status != "complete" || base.options != head.options);
-}
-
-/// What is judged of two runs, read at the same time: each by a connection of its own.
-std::pair<Sides, Sides> sides_of(Store& store, const std::string& db, int64_t base, int64_t head) {
-  std::future<Sides> before = std::async(std::launch::async, [&db, base] {
-    Store own = Store::open(db, Store::Mode::read);
-    return collect(own.each_level(base));
-  });
-  Sides after = collect(store.each_level(head));
-  return {before.get(), std::move(after)};
-}
 
 struct CompareCommand {
   std::string db, base, head;
@@ -80,11 +50,9 @@ int cmd_compare(const Args& args) {
 
   GateReport report;
   report.limits = command->judging.limits.of(head.device.backend);
-  const bool host = head.device.backend == Backend::host;
-  auto [base_sides, sides] = sides_of(store, command->db, base.id, head.id);
-  Setting setting{report.limits, host, may_lack_cases(base, head)};
-  setting.trust_code = false;  // the numbers are what was asked about
-  report.result = judge(sides, expectations(base, head, std::move(base_sides), sides), setting);
+  const auto read = [](Store& from, int64_t run) { return collect(from.each_level(run)); };
+  auto [before, sides] = of_two_runs(store, base.id, head.id, read);
+  report.result = judge_runs(base, head, std::move(before), sides, report.limits);
   report.result.absent_shards = absent_shards(store, head);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   report.run = head;

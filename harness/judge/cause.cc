@@ -153,17 +153,20 @@ std::string alike_text(const CauseQuestion& q) {
   return same.empty() ? "" : fmt::format("the same {}", fmt::join(same, ", "));
 }
 
+/// Nothing was counted on both sides. Times that are equal need no counters to be so.
+void settle_uncounted(const CauseQuestion& q, bool equal, Cause& cause) {
+  const std::string alike = alike_text(q), looked = unseen(q);
+  cause.kind = equal ? CauseKind::nothing : CauseKind::unknown;
+  cause.sentence = fmt::format("{} {}{}", equal ? "nothing differs: judged equal;" : "unknown:",
+                               looked.empty() ? "the sides have no counter in common" : looked,
+                               alike.empty() ? "" : "; " + alike);
+}
+
 /// No step applied: because all is alike, or because too little is known.
-void settle(const CauseQuestion& q, Cause& cause) {
+void settle(const CauseQuestion& q, bool equal, Cause& cause) {
   const auto counters = paired_counters(q);
+  if (counters.empty()) return settle_uncounted(q, equal, cause);
   const std::string alike = alike_text(q);
-  if (counters.empty()) {
-    const std::string looked = unseen(q);
-    cause.sentence = fmt::format("unknown: {}{}",
-                                 looked.empty() ? "the sides have no counter in common" : looked,
-                                 alike.empty() ? "" : "; " + alike);
-    return;
-  }
   double widest = 0;
   const PairedCounter* other = nullptr;
   for (const PairedCounter& c : counters) {
@@ -208,9 +211,9 @@ const char* name_of(CauseKind kind) {
   return "?";
 }
 
-Cause explain(const RowProfile& given_base, const RowProfile& given_head, double effect) {
+Cause explain(const RowProfile& given_base, const RowProfile& given_head, const Effect& effect) {
   const RowProfile base = with_local_memory(given_base), head = with_local_memory(given_head);
-  const CauseQuestion q{base, head, effect};
+  const CauseQuestion q{base, head, effect.equal ? 0 : effect.share};
   Cause cause;
   std::vector<std::string> first;
   for (const Ordered& step : kSteps) {
@@ -226,7 +229,7 @@ Cause explain(const RowProfile& given_base, const RowProfile& given_head, double
       cause.also.push_back(found->sentence);
     }
   }
-  if (cause.sentence.empty()) settle(q, cause);
+  if (cause.sentence.empty()) settle(q, effect.equal, cause);
   cause.numbers = numbers_of(q, first);
   return cause;
 }

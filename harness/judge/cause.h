@@ -13,7 +13,7 @@ namespace moegate {
 /// In the order in which they are looked for: the first that applies is the sentence.
 enum class CauseKind {
   launches,   // another path, set of kernels, or shape of one
-  resources,  // spills, blocks per multiprocessor
+  resources,  // local memory, blocks per multiprocessor
   work,       // bytes, instructions, atomics
   rate,       // the same work in more cycles: which pipe fell, which stall rose
   gaps,       // between launches
@@ -42,8 +42,13 @@ constexpr double kEvenEffect = 0.005;
 /// a launch 20 % slower.
 constexpr double kShareOfEffect = 0.25;
 
-/// `effect`: how much slower the head is, as a share; below 0: faster. It says which direction of a
-/// difference can be a cause, and how large one has to be.
-Cause explain(const RowProfile& base, const RowProfile& head, double effect);
+/// What is to be explained. It says which direction of a difference can be a cause, and how large one has to
+/// be.
+struct Effect {
+  double share = 0;    // so much slower is the head; below 0: faster
+  bool equal = false;  // the verdict takes the times for equal: whatever the share is, it is noise
+};
+
+Cause explain(const RowProfile& base, const RowProfile& head, const Effect& effect);
 
 }  // namespace moegate

@@ -15,7 +15,7 @@ namespace moegate {
 struct CauseQuestion {
   const RowProfile& base;
   const RowProfile& head;
-  double effect = 0;
+  double effect = 0;  // share; 0 where the verdict takes the times for equal
 
   bool even() const;
   /// Whether `worse`, a share by which the head should be slower, can be a part of the effect and is

@@ -9,6 +9,7 @@
 
 #include "harness/judge/cause_parts.h"
 #include "harness/values/occupancy.h"
+#include "harness/values/resources.h"
 
 namespace moegate {
 namespace {
@@ -93,13 +94,15 @@ std::string in_kernel(const CauseQuestion& q, const KernelPair& pair) {
   return kernels_of(q.head)->size() > 1 ? " in " + pair.label : "";
 }
 
-/// More local memory than before is spilled registers, or an array that lost its place in them.
-void find_spills(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+/// More of it than before is spilled registers, or an array that is indexed at run time: both cost loads and
+/// stores, and no number tells one from the other.
+void find_local_memory(const CauseQuestion& q, const KernelPair& pair, Finding& found,
+                       Texts& texts) {
   const int64_t base = pair.base->local_bytes, head = pair.head->local_bytes;
   if (base < 0 || head < 0 || base == head) return;
   if (!q.same_way(static_cast<double>(head - base))) return;
   texts.push_back(fmt::format("local memory {} -> {} B/thread{}{}", base, head, in_kernel(q, pair),
-                              head > base ? " (spills)" : ""));
+                              head > base ? fmt::format(" ({})", kInLocalMemory) : ""));
   found.names.push_back(fmt::format("local memory [{}]", pair.label));
 }
 
@@ -203,7 +206,7 @@ std::optional<Finding> find_resources(const CauseQuestion& q) {
   Finding found;
   Texts texts;
   for (const KernelPair& pair : paired_kernels(q)) {
-    find_spills(q, pair, found, texts);
+    find_local_memory(q, pair, found, texts);
     const bool known = pair.base_blocks > 0 && pair.head_blocks > 0;
     (known ? find_blocks : find_shares)(q, pair, found, texts);
   }

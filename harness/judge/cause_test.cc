@@ -16,7 +16,7 @@ namespace {
 /// A pair of profiles, whose head a test changes.
 class CauseTest : public testing::Test {
  protected:
-  Cause cause(double effect) const { return explain(base_, head_, effect); }
+  Cause cause(double effect) const { return explain(base_, head_, {effect}); }
   KernelRow& kernel() { return head_.measured->kernels[0]; }
 
   RowProfile base_ = row_profile(), head_ = row_profile();
@@ -44,13 +44,26 @@ TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
   }
 }
 
+TEST_F(CauseTest, TimesThatAreJudgedEqualNeedNoReason) {
+  counter(head_, "warps_active") *= 0.7;
+  EXPECT_EQ(explain(base_, head_, {0.012, false}).kind, CauseKind::unknown);
+  const Cause found = explain(base_, head_, {0.012, true});
+  EXPECT_EQ(found.kind, CauseKind::nothing);
+  EXPECT_TRUE(found.sentence.starts_with("nothing differs: 17 counters within 30.0 %"))
+      << found.sentence;
+  counter(head_, "dram__bytes_read") *= 0.9;
+  EXPECT_EQ(explain(base_, head_, {0.012, true}).sentence,
+            "DRAM bytes read -10 % (16.8 -> 15.1 MB)")
+      << "the work differs all the same";
+}
+
 TEST_F(CauseTest, OneThatSpills) {
   slow_down(head_, 0.2);
   kernel().local_bytes = 24;
   counter(head_, "local_ld") = 1.2e6;
   const Cause found = cause(0.2);
   EXPECT_EQ(found.kind, CauseKind::resources);
-  EXPECT_EQ(found.sentence, "local memory 0 -> 24 B/thread (spills)");
+  EXPECT_EQ(found.sentence, "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)");
   ASSERT_FALSE(found.also.empty());
   EXPECT_EQ(found.also[0], "loads from local memory 0 -> 1.2 M");
   ASSERT_FALSE(found.numbers.empty());
@@ -75,7 +88,7 @@ TEST_F(CauseTest, LocalMemoryThatOnlyTheCountingProcessKnows) {
     side->measured->kernels[0].local_bytes = -1;
   }
   head_.counted->kernels[0].local_bytes = 24;
-  EXPECT_EQ(cause(0.2).sentence, "local memory 0 -> 24 B/thread (spills)");
+  EXPECT_EQ(cause(0.2).sentence, "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)");
   head_.counted->kernels[0].name = "another";  // then it is of another launch
   EXPECT_NE(cause(0.2).kind, CauseKind::resources);
 }

@@ -136,6 +136,11 @@ bool same_code(const Side& base, const Side& head) {
   return !head.code.empty() && base.code == head.code;
 }
 
+Effect effect_of(const CaseVerdict& v) {
+  const bool passed = v.latency && v.outcome == Outcome::pass;
+  return {v.latency ? v.latency->effect : 0, passed || v.outcome == Outcome::identical};
+}
+
 std::vector<size_t> suspects(const GateResult& result) {
   std::vector<size_t> places, judged;
   std::vector<Judgement> judgements;

@@ -105,6 +105,9 @@ struct GateResult {
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
 
+/// Of its latency; equal where the row passed by that, or launched what the base launched.
+Effect effect_of(const CaseVerdict& v);
+
 /// Adds rows that the base's suites have and the head's lack: Outcome::missing.
 void add_lacking(GateResult& result, const std::vector<CaseId>& lacking);
 

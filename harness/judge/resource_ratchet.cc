@@ -90,7 +90,7 @@ void compare_kernel(const std::vector<ResourceRow>& before, const KernelResource
   const int64_t was = before[0].kernel.local_bytes, is = now.local_bytes;
   if (is != was) {
     const std::string bytes = fmt::format("local memory {} -> {} B/thread", was, is);
-    say(is > was ? worse : better, was == 0 ? "a spill appears: " + bytes : bytes);
+    is > was ? say(worse, fmt::format("{} ({})", bytes, kInLocalMemory)) : say(better, bytes);
   }
   double most = 1, least = 1;
   std::string loss, gain;

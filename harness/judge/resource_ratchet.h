@@ -27,7 +27,7 @@ struct ResourceChange {
   enum class Kind { worse, better, added, removed };
   Kind kind;
   std::string file, kernel;
-  std::string what;  // "a spill appears: local memory 0 -> 24 B/thread"
+  std::string what;  // "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)"
 };
 const char* name_of(ResourceChange::Kind kind);
 

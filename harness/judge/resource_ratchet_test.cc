@@ -43,11 +43,11 @@ std::string changes_text(const ResourceFile& before, const std::vector<KernelRes
   return text;
 }
 
-TEST(ResourceRatchet, ASpillThatAppearsIsWorse) {
+TEST(ResourceRatchet, MoreLocalMemoryIsWorse) {
   EXPECT_EQ(changes_text(blessed(128), {kernel_taking(128, 24)}),
-            "worse: a spill appears: local memory 0 -> 24 B/thread\n");
+            "worse: local memory 0 -> 24 B/thread (spills, indexed arrays or calls)\n");
   EXPECT_EQ(changes_text(blessed(128, 16), {kernel_taking(128, 24)}),
-            "worse: local memory 16 -> 24 B/thread\n");
+            "worse: local memory 16 -> 24 B/thread (spills, indexed arrays or calls)\n");
   EXPECT_EQ(changes_text(blessed(128, 24), {kernel_taking(128)}),
             "better: local memory 24 -> 0 B/thread\n");
 }
@@ -66,7 +66,7 @@ TEST(ResourceRatchet, RegistersCountByTheBlocksThatTheyCost) {
 
 TEST(ResourceRatchet, WorseAndBetterAtOnce) {
   EXPECT_EQ(changes_text(blessed(168), {kernel_taking(128, 40)}),
-            "worse: a spill appears: local memory 0 -> 40 B/thread\n"
+            "worse: local memory 0 -> 40 B/thread (spills, indexed arrays or calls)\n"
             "better: blocks per SM 1 -> 2 (registers 168 -> 128)\n");
 }
 
@@ -136,7 +136,8 @@ TEST(ResourceRatchet, ExitCodesAndFirstLines) {
   EXPECT_EQ(worse.exit, Exit::latency);
   EXPECT_EQ(worse.text,
             "FAIL (exit 10): 1 worse of 1 kernels against r.tsv\n"
-            "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread\n"
+            "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread (spills, "
+            "indexed arrays or calls)\n"
             "if it should be so, `moegate resources --bless --reason '...'` moves the file\n");
 }
 

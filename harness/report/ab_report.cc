@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/ab_report.h"
 
+#include "harness/judge/run_pair.h"
 #include "harness/report/pr_table.h"
 
 namespace moegate {
@@ -16,8 +17,7 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
   std::map<std::string, Expectation> expected;
   for (const Sides* sides : {&comparison.base, &comparison.head}) {
     for (const auto& [id, side] : *sides) {
-      expected[id.suite] = {
-          describe(base) + (base.git_sha.empty() ? "" : " at " + base.git_sha), "", false, {}};
+      expected[id.suite] = {against_commit(base), "", false, {}};
     }
   }
   for (const auto& [id, side] : comparison.base) expected[id.suite].sides[id] = side;

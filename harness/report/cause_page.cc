@@ -37,7 +37,7 @@ std::vector<CausedRow> caused_rows(const GateResult& result) {
   std::vector<CausedRow> rows;
   for (const CaseVerdict& v : result.cases) {
     if (!v.cause) continue;
-    rows.push_back({v.id.key, v.id.variant, v.latency ? v.latency->effect : 0, *v.cause});
+    rows.push_back({v.id.key, v.id.variant, effect_of(v).share, *v.cause});
   }
   std::ranges::stable_sort(rows, std::greater<>(), &CausedRow::effect);
   return rows;

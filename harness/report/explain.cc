@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 
 #include "harness/base/pattern.h"
 #include "harness/base/text.h"
-#include "harness/judge/comparison.h"
+#include "harness/report/row_effects.h"
 #include "harness/store/row_profiles.h"
 
 namespace moegate {
@@ -18,49 +18,59 @@ namespace {
 
 constexpr size_t kMostTables = 10;
 
-/// A row of both runs.
-struct CommonRow {
-  CaseId base, head;
-  std::string shown;  // its variant
+/// The rows that two runs both have, each under the name that it is shown by, in one order.
+struct CommonRows {
+  Sides base, head;
+  std::vector<std::pair<std::string, std::string>> variants;  // their own names, of base and head
+  size_t left_out = 0;                                        // that no side has a result of
 };
 
-std::map<std::string, std::vector<CaseId>> by_key(const Sides& sides) {
-  std::map<std::string, std::vector<CaseId>> keys;
-  for (const auto& [id, side] : sides) keys[id.key].push_back(id);
+/// By key, those of a key in their order. The map's nodes may leave it meanwhile.
+using ByKey = std::unordered_map<std::string_view, std::vector<Sides::iterator>>;
+ByKey by_key(Sides& sides) {
+  ByKey keys;
+  for (auto row = sides.begin(); row != sides.end(); ++row) keys[row->first.key].push_back(row);
   return keys;
 }
 
+/// Whether it says nothing that could differ: no process of it ended well.
+bool has_no_result(const Side& side) {
+  return side.level.n == 0 && side.status != Status::ok && side.status != Status::noisy;
+}
+
+/// Moves rows of two runs together.
+void add_row(CommonRows& rows, Sides::node_type before, Sides::node_type after) {
+  CaseId &base = before.key(), &head = after.key();
+  rows.variants.emplace_back(base.variant, head.variant);
+  if (base.variant != head.variant) head.variant = base.variant + " → " + head.variant;
+  base.suite = head.suite;
+  base.variant = head.variant;
+  rows.base.insert(rows.base.end(), std::move(before));
+  rows.head.insert(rows.head.end(), std::move(after));
+}
+
 /// By their names; where a case has one variant in each run, by that.
-std::vector<CommonRow> common_rows(const Sides& base, const Sides& head) {
-  std::vector<CommonRow> rows;
-  const auto bases = by_key(base);
-  for (const auto& [key, ids] : by_key(head)) {
-    const auto others = bases.find(key);
+CommonRows common_rows(Sides base, Sides head, const Pattern& variants) {
+  CommonRows rows;
+  const ByKey bases = by_key(base), heads = by_key(head);
+  for (auto next = head.begin(); next != head.end();) {
+    const auto row = next++;
+    const auto others = bases.find(row->first.key);
     if (others == bases.end()) continue;
-    if (ids.size() == 1 && others->second.size() == 1) {
-      const CaseId &before = others->second[0], &after = ids[0];
-      const bool same = before.variant == after.variant;
-      rows.push_back(
-          {before, after, same ? after.variant : before.variant + " → " + after.variant});
-      continue;
-    }
-    for (const CaseId& id : ids) {
-      const auto other = std::ranges::find(others->second, id.variant, &CaseId::variant);
-      if (other != others->second.end()) rows.push_back({*other, id, id.variant});
+    const std::string& variant = row->first.variant;
+    const bool one_each = others->second.size() == 1 && heads.at(row->first.key).size() == 1;
+    const auto is_other = [&](auto other) { return one_each || other->first.variant == variant; };
+    const auto other = std::ranges::find_if(others->second, is_other);
+    if (other == others->second.end()) continue;
+    const std::string& before = (*other)->first.variant;
+    if (!variants.found_in(before == variant ? variant : before + " → " + variant)) continue;
+    if (has_no_result((*other)->second) && has_no_result(row->second)) {
+      ++rows.left_out;
+    } else {
+      add_row(rows, base.extract(*other), head.extract(row));
     }
   }
   return rows;
-}
-
-/// How much slower the head is, by what the two are compared by; 0 where a side has no level.
-double effect_of(const Side& base, const Side& head) {
-  const auto level = [quantity = compared(base, head)](const Side& side) {
-    std::vector<double> levels;
-    for (const auto& [round, value] : side.rounds(quantity)) levels.push_back(value);
-    return Evidence::of(levels).level();
-  };
-  const double before = level(base), after = level(head);
-  return before > 0 && after > 0 ? after / before - 1 : 0;
 }
 
 /// As the run named them; else those that its rows are of, asked about or not.
@@ -100,28 +110,31 @@ std::string purpose_of(const RunInfo& run) {
 Explained explain_runs(Store& store, const ExplainQuery& query) {
   const Pattern cases = compile_pattern("--case", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
-  Explained explained{store.run_info(query.base), store.run_info(query.head), {}, {}};
+  Explained explained{store.run_info(query.base), store.run_info(query.head), {}, 0, {}};
   const CaseFilter asked = [&](const std::string& key) { return cases.found_in(key); };
   RowProfiles before, after;
-  const Sides base =
+  Sides base =
       collect([&](const auto& add) { before = read_row_profiles(store, query.base, asked, add); });
-  const Sides head =
+  Sides head =
       collect([&](const auto& add) { after = read_row_profiles(store, query.head, asked, add); });
-  bool base_lacks = false, head_lacks = false;
-  for (const CommonRow& row : common_rows(base, head)) {
-    if (!variants.found_in(row.shown)) continue;
-    const RowProfile& b = before.at({row.base.key, row.base.variant});
-    const RowProfile& h = after.at({row.head.key, row.head.variant});
-    const double effect = effect_of(base.at(row.base), head.at(row.head));
-    explained.rows.push_back({row.head.key, row.shown, effect, explain(b, h, effect)});
-    base_lacks = base_lacks || !b.counted;
-    head_lacks = head_lacks || !h.counted;
-  }
-  if (explained.rows.empty()) {
+  CommonRows rows = common_rows(std::move(base), std::move(head), variants);
+  if (rows.variants.empty() && rows.left_out == 0) {
     throw Error(Exit::coverage, fmt::format("{} and {} have no row in common that matches --case "
                                             "'{}' --variant '{}'",
                                             describe(explained.base), describe(explained.head),
                                             query.case_pattern, query.variant_pattern));
+  }
+  explained.left_out = rows.left_out;
+  bool base_lacks = false, head_lacks = false;
+  auto names = rows.variants.begin();
+  for (const auto& [id, effect] : row_effects(store, explained.base, explained.head,
+                                              std::move(rows.base), std::move(rows.head))) {
+    const RowProfile& b = before.at({id.key, names->first});
+    const RowProfile& h = after.at({id.key, names->second});
+    ++names;
+    explained.rows.push_back({id.key, id.variant, effect.share, explain(b, h, effect)});
+    base_lacks = base_lacks || !b.counted;
+    head_lacks = head_lacks || !h.counted;
   }
   std::ranges::stable_sort(explained.rows, std::greater<>(), &CausedRow::effect);
   const auto add = [&](bool lacks, const RunInfo& run) {
@@ -140,6 +153,12 @@ Page explain_page(const Explained& explained) {
        {Paragraph{{{plain(fmt::format("{} against {}, on {}", describe(explained.head),
                                       describe(explained.base), explained.head.device.name))}}}}});
   add_causes(page, 0, explained.rows);
+  if (explained.left_out > 0) {
+    page.sections.push_back(
+        {0,
+         {Paragraph{{{plain(fmt::format("Left out: {} rows that have no result on either side.",
+                                        explained.left_out))}}}}});
+  }
   const size_t tables = std::min(kMostTables, explained.rows.size());
   for (size_t i = 0; i < tables; ++i) {
     const CausedRow& row = explained.rows[i];

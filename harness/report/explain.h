@@ -18,7 +18,8 @@ struct ExplainQuery {
 
 struct Explained {
   RunInfo base, head;
-  std::vector<CausedRow> rows;  // that both runs measured; the slowest first
+  std::vector<CausedRow> rows;  // of both runs; the slowest first
+  size_t left_out = 0;          // that are of both, too, and unsupported or failed in both
   /// Commands that would count what a side lacks; empty where both were counted in every row, and on a
   /// host, which is not counted.
   Commands to_count;
@@ -26,7 +27,7 @@ struct Explained {
 
 /// Two runs that each measured one variant of a case are compared in it, whatever it is called: those of
 /// an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where the runs have
-/// no row in common that matches.
+/// no row in common that matches. Rows are judged as in row_effects.h.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.

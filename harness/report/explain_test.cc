@@ -2,9 +2,11 @@
 #include "harness/report/explain.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/judge/cause_fixture.h"
 #include "harness/judge/gate_fixture.h"
+#include "harness/report/gate_report.h"
 #include "harness/report/page_markdown.h"
 
 namespace moegate {
@@ -43,6 +45,39 @@ class ExplainTest : public GateTest {
     info_.program = "new";
     head_ = measured(0.2);
     counted(24e6);
+  }
+  /// Two runs of two programs whose fused differs by so much, and in a counter that explains nothing.
+  void two_runs_apart_by(double slower) {
+    info_.program = "old";
+    base_ = measured(0);
+    counted(16e6);
+    info_.program = "new";
+    head_ = measured(slower);
+    info_.task = "counters";
+    add_run([&](Row& row, int round) {
+      row.result = counted_row();
+      row.result.variant = row.variant;
+      row.result.metrics[0].value = row.variant == "fused" ? 16e6 : 1e6;
+      for (Metric& m : row.result.metrics)
+        m.value *= m.name.starts_with("sm__warps_active") ? 0.7 : 1;
+      return round == 0;
+    });
+    info_.task = "measure";
+  }
+  /// As if a verdict of the head against the base had come to this about all of its rows.
+  void judged_as(const std::string& against, Outcome outcome, double effect) {
+    Store store = Store::open(db_, Store::Mode::write);
+    GateResult result;
+    result.suites["nightly"].against = against;
+    for (const auto& [id, side] : collect(store.each_level(head_))) {
+      CaseVerdict v;
+      v.id = id;
+      v.against = against;
+      v.outcome = outcome;
+      v.latency = Judgement{.outcome = outcome, .effect = effect};
+      result.cases.push_back(v);
+    }
+    store_verdicts(store, head_, result);
   }
   int explain_them(Args args = {}) {
     args.insert(args.begin(), {std::to_string(base_), std::to_string(head_)});
@@ -106,6 +141,65 @@ TEST_F(ExplainTest, TwoVariantsOfACaseAreAPair) {
   head_ = only("fused");
   EXPECT_EQ(explain_them({"--format", "csv"}), 0) << out_;
   EXPECT_TRUE(says("chain → fused")) << out_;
+}
+
+TEST_F(ExplainTest, WhatIsJudgedEqualDoesNotDiffer) {
+  two_runs_apart_by(0.006);  // 3 processes a side
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("`fused` +0.6 %: nothing differs: 17 counters")) << out_;
+  two_runs_apart_by(0.02);
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("`fused` +2.0 %: unknown: active warps 12 -\\> 8.4 %, which does not")) << out_;
+}
+
+TEST_F(ExplainTest, WhatIsJudgedEqualNeedsNoCounters) {
+  base_ = measured(0);
+  info_.program = "new";
+  head_ = measured(0.006);
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("+0.6 %: nothing differs: judged equal; of both sides no counters; the same"))
+      << out_;
+}
+
+TEST_F(ExplainTest, AStoredVerdictOfTheTwoStands) {
+  two_runs_apart_by(0.02);
+  judged_as("run 7 'night'", Outcome::pass, 0.012);
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("`fused` +2.0 %: unknown")) << "that was another base's\n" << out_;
+  judged_as(fmt::format("run {} 'night'", base_), Outcome::inconclusive, 0.019);
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("`fused` +1.9 %: unknown")) << out_;
+  judged_as(fmt::format("run {} 'night' at abc123", base_), Outcome::pass, 0.012);
+  EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
+  EXPECT_TRUE(says("`fused` +1.2 %: nothing differs")) << "rounds of an A/B are paired\n" << out_;
+}
+
+TEST_F(ExplainTest, RowsThatNoSideHasAResultOfAreCounted) {
+  const auto without = [&](const std::set<std::string>& unsupported) {
+    return add_run([&](Row& row, int) {
+      row.result = timed_row();
+      row.result.variant = row.variant;
+      if (!unsupported.contains(row.variant)) return true;
+      row.result = {};
+      row.result.variant = row.variant;
+      row.result.status = Status::unsupported;
+      return true;
+    });
+  };
+  base_ = without({"fused"});
+  head_ = without({"fused"});
+  EXPECT_EQ(explain_them(), 0);
+  EXPECT_TRUE(says("Why (2)")) << out_;
+  EXPECT_FALSE(says("`fused`")) << out_;
+  EXPECT_TRUE(says("Left out: 2 rows that have no result on either side.")) << out_;
+  head_ = without({});
+  EXPECT_EQ(explain_them(), 0);
+  EXPECT_TRUE(says("`fused`")) << "one side has it\n" << out_;
+  base_ = head_;
+  head_ = without({"chain", "fused"});
+  base_ = without({"chain", "fused"});
+  EXPECT_EQ(explain_them(), 0) << out_;
+  EXPECT_TRUE(says("Left out: 4 rows")) << out_;
 }
 
 TEST_F(ExplainTest, RefusesWhatItCannotExplain) {

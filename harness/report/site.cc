@@ -12,6 +12,7 @@
 
 #include "harness/judge/waivers.h"
 #include "harness/report/site_parts.h"
+#include "harness/report/site_steps.h"
 
 namespace moegate {
 namespace {
@@ -125,6 +126,7 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                             options.since.empty() ? "" : " since " + options.since));
   }
   sort_by_file(site->data.rows);
+  site->searched = searched_histories(site->data);
   site->run_names = std::make_shared<const std::vector<LevelChart::Run>>(names_of(site->data.runs));
   ask_about_rows(*site);
   std::vector<SitePage> pages;

@@ -3,34 +3,17 @@
 #include <fmt/format.h>
 
 #include <boost/math/distributions/students_t.hpp>
-#include <chrono>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <utility>
 
-#include "harness/base/change_points.h"
 #include "harness/base/text.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/site_parts.h"
+#include "harness/report/site_steps.h"
 
 namespace moegate {
 namespace {
-
-/// Adds the time that it lives to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& seconds_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 /// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked for, often.
 double student_975(int df) {
@@ -38,61 +21,6 @@ double student_975(int df) {
   const auto [at, fresh] = known.try_emplace(df, 0);
   if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
   return at->second;
-}
-
-/// Points of a series that are searched for steps, the newest: the search is quadratic and more.
-constexpr size_t kSearched = 60;
-constexpr double kSearchSeconds = 10;  // for all rows of a site
-/// No split of a series has means further apart than this many standard errors: it has no step. Of
-/// a hundred series without one, about three are searched for nothing.
-constexpr double kClearSplit = 3;
-
-using Points = std::vector<const SitePoint*>;
-
-/// The points of each series of runs whose levels compare, by conditions.
-std::map<int, Points> series_of(const Site& site, const SiteRow& row) {
-  std::map<int, Points> series;
-  for (const SitePoint& p : row.points) {
-    if (p.level) series[site.data.runs[p.run].conditions].push_back(&p);
-  }
-  return series;
-}
-
-/// Whether some split parts the values clearly; what costs little is asked before what costs much.
-bool may_have_step(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  const double all = std::accumulate(values.begin(), values.end(), 0.0);
-  double squares = 0, left = 0;
-  for (const double x : values) squares += (x - all / n) * (x - all / n);
-  for (size_t i = 1; i < values.size(); ++i) {
-    left += values[i - 1];
-    const auto k = static_cast<double>(i);
-    const double gap = left / k - (all - left) / (n - k);
-    const double between = gap * gap * k * (n - k) / n;  // of the sum of squares
-    const double within = (squares - between) / std::max(1.0, n - 2);
-    if (between > kClearSplit * kClearSplit * within) return true;
-  }
-  return false;
-}
-
-struct Steps {
-  std::map<size_t, double> at;  // of a point: the change
-  bool left_out = false;        // for want of time
-};
-
-/// The steps among the newest points. Takes its time from the site's.
-Steps steps_of(Site& site, const Points& points) {
-  const size_t first = points.size() - std::min(points.size(), kSearched);
-  std::vector<double> logs;
-  for (size_t i = first; i < points.size(); ++i) logs.push_back(points[i]->mean_log);
-  Steps steps;
-  if (!may_have_step(logs)) return steps;
-  steps.left_out = site.search_s > kSearchSeconds;
-  if (steps.left_out) return steps;
-  const Stopwatch watch(site.search_s);
-  for (const ChangePoint& change : change_points(logs))
-    steps.at[first + change.at] = std::expm1(change.after - change.before);
-  return steps;
 }
 
 LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
@@ -131,13 +59,16 @@ LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
       .steps = {}};
 }
 
-void add_history(Page& page, Site& site, const SiteRow& row) {
+void add_history(Page& page, const Site& site, size_t place) {
+  const SiteRow& row = site.data.rows[place];
   bool left_out = false, older = false;
-  for (const auto& [conditions, points] : series_of(site, row)) {
+  for (const auto& [conditions, points] : histories_of(site.data, row)) {
     LevelChart chart = level_chart_of(site, row, conditions, points);
-    Steps steps = steps_of(site, points);
-    chart.steps = std::move(steps.at);
-    left_out = left_out || steps.left_out;
+    if (site.searched.contains({place, conditions})) {
+      chart.steps = steps_of(points);
+    } else {
+      left_out = left_out || may_have_step(points);
+    }
     older = older || points.size() > kSearched;
     page.sections.push_back({0, {std::move(chart)}});
   }
@@ -145,7 +76,10 @@ void add_history(Page& page, Site& site, const SiteRow& row) {
     page.sections.push_back({0, {Paragraph{{{plain(text)}}, /*small=*/true}}});
   };
   if (left_out) {
-    note("Steps were not looked for here, for want of time; the command below finds them.");
+    note(
+        "Steps were not looked for here: many histories may have some, and others more clearly; "
+        "the "
+        "command below finds them.");
   } else if (older) {
     note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
                      kSearched));
@@ -182,7 +116,7 @@ Page row_page(Site& site, size_t place) {
        {Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
                    {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
                     plain(fmt::format(" on {}", run.info.device.name))}}}}});
-  add_history(page, site, row);
+  add_history(page, site, place);
   add_reports(page, site, place);
   const std::string db = shell_word(site.options.db);
   const int64_t result = site.first_results[place];

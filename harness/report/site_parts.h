@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,8 @@ struct Site {
   Store& store;
   SiteOptions options;
   SiteData data;
-  double search_s = 0;  // spent on steps in histories
+  /// Histories that are searched for steps: index of the row, and conditions.
+  std::set<std::pair<size_t, int>> searched = {};
   std::shared_ptr<const std::vector<LevelChart::Run>> run_names = {};  // as data.runs
   std::vector<std::pair<ShownReport, RowReport>> row_reports = {};
   std::vector<int64_t> first_results = {};  // of the rows' newest runs

@@ -7,11 +7,14 @@
 
 namespace moegate {
 
+/// What the local memory of a thread is taken by. The compiler states how much of it there is, not which.
+constexpr const char* kInLocalMemory = "spills, indexed arrays or calls";
+
 struct KernelResources {
   std::string file;           // that defines it, "kernels/topk_sort/chain_sort.cu"
   std::string kernel;         // demangled, whole
   int registers = 0;          // per thread, at launch
-  int64_t local_bytes = 0;    // of a thread: spills, arrays that are indexed, calls
+  int64_t local_bytes = 0;    // of a thread: kInLocalMemory
   int64_t static_shared = 0;  // bytes, without those that every block takes
   int max_threads = 0;        // of a block, by __launch_bounds__; 0: not stated
   int barriers = 0;

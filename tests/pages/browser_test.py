@@ -381,6 +381,14 @@ class PagesTest(unittest.TestCase):
         self.assertIn("has no chart", done.stderr)
 
 
+    def test_a_roofline_needs_no_ceilings(self):
+        svg = self.folder / "chart.svg"
+        done = self.moegate("report", "roofline", "--run", 2, "--chart", svg)  # a host's, whose ceilings nobody measured
+        self.assertEqual("", done.stderr)
+        self.browser.get(svg.as_uri())
+        self.assertEqual(24, self.js("return document.querySelectorAll('g.rows > path').length"))
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
