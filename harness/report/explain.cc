@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/report/row_effects.h"
 #include "harness/store/row_profiles.h"
+#include "harness/store/two_runs.h"
 
 namespace moegate {
 namespace {
@@ -112,12 +113,16 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   Explained explained{store.run_info(query.base), store.run_info(query.head), {}, 0, {}};
   const CaseFilter asked = [&](const std::string& key) { return cases.found_in(key); };
-  RowProfiles before, after;
-  Sides base =
-      collect([&](const auto& add) { before = read_row_profiles(store, query.base, asked, add); });
-  Sides head =
-      collect([&](const auto& add) { after = read_row_profiles(store, query.head, asked, add); });
-  CommonRows rows = common_rows(std::move(base), std::move(head), variants);
+  const auto read = [&](Store& from, int64_t run) {
+    RowProfiles profiles;
+    Sides sides =
+        collect([&](const auto& add) { profiles = read_row_profiles(from, run, asked, add); });
+    return std::pair(std::move(sides), std::move(profiles));
+  };
+  auto [base, head] = of_two_runs(store, query.base, query.head, read);
+  auto& [base_sides, before] = base;
+  auto& [head_sides, after] = head;
+  CommonRows rows = common_rows(std::move(base_sides), std::move(head_sides), variants);
   if (rows.variants.empty() && rows.left_out == 0) {
     throw Error(Exit::coverage, fmt::format("{} and {} have no row in common that matches --case "
                                             "'{}' --variant '{}'",
