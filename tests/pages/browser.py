@@ -4,10 +4,14 @@
 main() exits 77, with the reason, where Debian's chromium, chromium-driver, python3-selenium or libjs-vega are missing.
 MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a violation that is worse than minor.
 """
+import contextlib
+import functools
+import http.server
 import os
 import pathlib
 import shutil
 import sys
+import threading
 import unittest
 
 SKIPPED = 77
@@ -53,9 +57,14 @@ class BrowserTest(unittest.TestCase):
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         self.browser.get("about:blank")
         self.browser.get(address)
-        wait = WebDriverWait(self.browser, 30)
-        wait.until(lambda b: self.js("return document.getElementById('main').dataset.page") == page)
-        wait.until(lambda b: self.js("return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)"))
+        self.wait_for_page(page)
+        self.wait_for("return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)")
+
+    def wait_for(self, script, value=True):
+        WebDriverWait(self.browser, 30).until(lambda _: self.js(script) == value)
+
+    def wait_for_page(self, page):
+        self.wait_for("return document.getElementById('main').dataset.page", page)
 
     def scrolling(self):
         """Tables that are seen and wider than their place."""
@@ -84,8 +93,8 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(0, self.js("return document.querySelectorAll('main script, main img, main style').length"), name)
         self.assertLessEqual(self.js("return document.documentElement.scrollWidth - window.innerWidth"), 0,
                              f"{name} scrolls sideways")
-        WebDriverWait(self.browser, 30).until(lambda b: self.js(
-            "return [...document.querySelectorAll('.scroll')].every(s => !s.checkVisibility() || s.dataset.fitted)"))
+        self.wait_for(
+            "return [...document.querySelectorAll('.scroll')].every(s => !s.checkVisibility() || s.dataset.fitted)")
         self.assertEqual([], self.scrolling(), name)
         charts = self.js("""return [...document.querySelectorAll('.chart')].map(c => [c.dataset.chart, c.dataset.drawn,
             c.querySelectorAll('g.rows > path').length, c.querySelector('summary').textContent])""")
@@ -104,6 +113,24 @@ class BrowserTest(unittest.TestCase):
             ".filter(v => v.impact !== 'minor')"
             ".map(v => v.id + ': ' + v.nodes[0].html.slice(0, 300) + ' ' + v.nodes[0].failureSummary)))")
         self.assertEqual([], found, name)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def send_error(self, code, *args):  # Chromium asks for an icon
+        super().send_error(204 if self.path == "/favicon.ico" else code, *args)
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The address of a web server of a folder."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def missing():

@@ -6,8 +6,6 @@ browser_test.py MOEGATE [SCREENSHOTS]
 
 Exits 77, with the reason, where something is missing that browser.py names.
 """
-import functools
-import http.server
 import json
 import math
 import pathlib
@@ -17,13 +15,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import urllib.parse
 
 import browser
 import gallery_test
 import make_store
-from browser import By, Keys, WebDriverWait
+from browser import By, Keys
 
 KEY = "moe_down/experts=256,hidden=7168,launch=graph,cache=cold,routing=uniform,tokens=1,topk=8"
 HOSTILE_KEY = KEY.replace("moe_down", "topk_sort")
@@ -72,9 +69,10 @@ class PagesTest(browser.BrowserTest):
         assert exits is None or done.returncode == exits, done.stderr
         return done
 
-    def open_page(self, page, state="", **how):
-        index = (self.folder / "site" / "index.html").as_uri()
-        self.open(index + "#" + urllib.parse.quote(page, safe="=,/&:") + state, page, **how)
+    def open_page(self, page, site=None, **how):
+        """Of a site by its address; else of that in the folder."""
+        site = site or (self.folder / "site").as_uri()
+        self.open(f"{site}/index.html#{urllib.parse.quote(page, safe='=,/&:')}", page, **how)
 
     def test_every_page_in_both_schemes_and_on_a_phone(self):
         for name, page in PAGES.items():
@@ -168,10 +166,10 @@ class PagesTest(browser.BrowserTest):
     def test_links_lead_to_cases_and_back(self):
         self.open_page(PAGES["night"])
         self.browser.find_element(By.CSS_SELECTOR, "td a").click()
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == CASE)
+        self.wait_for_page(CASE)
         self.assertEqual("main", self.js("return document.activeElement.id"))
         self.browser.back()
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == PAGES["night"])
+        self.wait_for_page(PAGES["night"])
 
     def test_a_page_that_is_not_there_says_so(self):
         self.open_page("night=999")
@@ -232,7 +230,7 @@ class PagesTest(browser.BrowserTest):
         for file in files:
             pages = json.loads(file.read_text().removeprefix("moegatePart(").removesuffix(");\n"))["pages"]
             for page in [list(pages)[0], list(pages)[-1]]:
-                self.open((site / "index.html").as_uri() + "#" + urllib.parse.quote(page, safe="=,/&:"), page)
+                self.open_page(page, site=site.as_uri())
                 self.assertEqual([pages[page]["title"]], self.texts("h1"))
 
     def test_the_keyboard_walks_over_a_chart(self):
@@ -241,7 +239,7 @@ class PagesTest(browser.BrowserTest):
         plot.send_keys(Keys.END)
         self.assertIn(f"run: {NEWEST}", self.texts("[data-chart=history] .reads")[0])
         plot.send_keys(Keys.ARROW_LEFT, Keys.ENTER)
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == "night=31")
+        self.wait_for_page("night=31")
 
     def test_the_keyboard_reaches_everything_that_acts(self):
         self.open_page(PAGES["night"])
@@ -271,12 +269,9 @@ class PagesTest(browser.BrowserTest):
         self.assertNotRegex(page.read_text(), r"""(src|href)=["']?(https?:)?//""")
 
     def test_a_web_server_serves_them_too(self):
-        handler = functools.partial(Quiet, directory=str(self.folder / "site"))
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            self.open(f"http://127.0.0.1:{server.server_port}/index.html#{urllib.parse.quote(CASE, safe='=,/&:')}", CASE)
+        with browser.served(self.folder / "site") as address:
+            self.open_page(CASE, site=address)
             self.assertEqual(["history", "case-spans", "case-kernels"], self.check_page("served"))
-            server.shutdown()
 
     def test_reports_are_drawn_as_svg(self):
         for report, marks in {"speedup": 12, "roofline": 24, self.folder / "own.sql": 3}.items():
@@ -290,14 +285,6 @@ class PagesTest(browser.BrowserTest):
         self.assertIn("may not load /etc/hostname", done.stderr)
         done = self.moegate("report", "runs", "--chart", self.folder / "none.svg", exits=2)
         self.assertIn("has no chart", done.stderr)
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-    def send_error(self, code, *args):  # Chromium asks for an icon
-        super().send_error(204 if self.path == "/favicon.ico" else code, *args)
 
 
 if __name__ == "__main__":
