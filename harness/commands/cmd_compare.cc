@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate compare: judge one run against another.
-#include "harness/campaign/night.h"
+#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
