@@ -145,13 +145,8 @@ TEST_F(ReportTest, AnOperatorOfSomebodyElseHasItsSpeedupToo) {
   const std::pair<const char*, double> rows[] = {
       {"slow_and_old", 20000}, {"old", 10000}, {"new_a", 5000}, {"other", 8000}};
   for (const auto& [variant, ns] : rows) add(store, process, c, variant, {ns}, 1);
-  std::map<std::string, std::string> before;
-  const Table t = report("speedup");
-  for (size_t row = 0; row < t.rows.size(); ++row) {
-    before[at(t, row, "variant")] = at(t, row, "before");
-  }
-  EXPECT_EQ(before,
-            (std::map<std::string, std::string>{{"new_a", "slow_and_old"}, {"other", "old"}}))
+  EXPECT_EQ(column(report("speedup"), "before"),
+            (Cells{{"new_a", "slow_and_old"}, {"other", "old"}}))
       << "a before is no after";
 }
 
@@ -189,8 +184,7 @@ TEST_F(ReportTest, RooflineNeedsMeasuredCeilings) {
   add_run(Backend::cuda);
   EXPECT_EQ(at(report("roofline"), 0, "% of roofline"), "");
   EXPECT_NE(at(report("roofline"), 0, "GB/s"), "");
-  Store::open(db_, Store::Mode::update)
-      .set_ceilings(info(Backend::cuda).device, {{"read_bytes_per_s", 4e12}});
+  measure_ceilings({{"read_bytes_per_s", 4e12}});
   const Table t = report("roofline");
   EXPECT_EQ(at(t, 0, "variant"), "chain3");
   EXPECT_EQ(at(t, 0, "floor us"), "4") << "16 MB at 4 TB/s";
@@ -302,28 +296,17 @@ TEST_F(ReportTest, TheCommandPrints) {
 
 TEST_F(ReportTest, HasBoundsAndBlamesTheRightOne) {
   add_run(Backend::cuda);
-  const auto refusal = [&](const std::string& sql) -> std::pair<Exit, std::string> {
-    const fs::path file = dir_ / "own.sql";
-    std::ofstream(file) << sql;
-    try {
-      report(file.string());
-    } catch (const Error& e) {
-      return {e.code(), e.what()};
-    }
-    return {Exit::ok, ""};
-  };
   const std::string numbers =
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 1000000) ";
-  EXPECT_NE(refusal(numbers + "SELECT i FROM n").second.find("more than 1000000 rows"),
-            std::string::npos);
-  EXPECT_EQ(refusal("SELECT length(zeroblob(1000000000)) AS n").first, Exit::usage);
-  const auto twice = refusal("SELECT 1 AS a, 2 AS b, 3 AS a");
-  EXPECT_NE(twice.second.find("two columns 'a'"), std::string::npos) << twice.second;
-  EXPECT_EQ(refusal("SELECT nothing FROM nowhere").first, Exit::usage);
+  EXPECT_NE(refusal(numbers + "SELECT i FROM n").find("more than 1000000 rows"), std::string::npos);
+  EXPECT_EQ(end_of("SELECT length(zeroblob(1000000000)) AS n").first, Exit::usage);
+  const std::string twice = refusal("SELECT 1 AS a, 2 AS b, 3 AS a");
+  EXPECT_NE(twice.find("two columns 'a'"), std::string::npos) << twice;
+  EXPECT_EQ(end_of("SELECT nothing FROM nowhere").first, Exit::usage);
   Database(db_, SQLITE_OPEN_READWRITE).execute("PRAGMA user_version = 3");
   std::ofstream(db_, std::ios::in | std::ios::out | std::ios::binary).seekp(8192)
       << std::string(200000, 'x');
-  EXPECT_EQ(refusal("SELECT count(span_ns) AS n FROM result JOIN process USING (process_id)").first,
+  EXPECT_EQ(end_of("SELECT count(span_ns) AS n FROM result JOIN process USING (process_id)").first,
             Exit::store);
 }
 

@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "harness/store/query_report.h"
 #include "harness/store/report_runs_fixture.h"
@@ -17,6 +19,8 @@ namespace moegate {
 namespace fs = std::filesystem;
 
 inline const fs::path kSource = MOEGATE_SOURCE_DIR;
+
+using Cells = std::map<std::string, std::string>;
 
 class ReportTest : public StoredRuns {
  protected:
@@ -34,16 +38,29 @@ class ReportTest : public StoredRuns {
     ADD_FAILURE() << "no column " << column;
     return "";
   }
-  std::string refusal(const std::string& sql) {
+  /// The cells of a column by those of another.
+  Cells column(const Table& table, const std::string& name, const std::string& of = "variant") {
+    Cells cells;
+    for (size_t row = 0; row < table.rows.size(); ++row) {
+      cells[at(table, row, of)] = at(table, row, name);
+    }
+    return cells;
+  }
+  /// How a report of somebody's own ends.
+  std::pair<Exit, std::string> end_of(const std::string& sql) {
     const fs::path path = dir_ / "own.sql";
     std::ofstream(path) << sql;
     try {
       report(path.string());
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage) << e.what();
-      return e.what();
+      return {e.code(), e.what()};
     }
-    return "accepted";
+    return {Exit::ok, "accepted"};
+  }
+  std::string refusal(const std::string& sql) {
+    const auto [exit, text] = end_of(sql);
+    if (exit != Exit::ok) EXPECT_EQ(exit, Exit::usage) << text;
+    return text;
   }
 };
 

@@ -25,8 +25,8 @@ class StoredRuns : public ::testing::Test {
     for (const OpDescription& op : describe_operators(own_registry(), backend)) {
       info.operators.push_back(facts_of(op, backend));
     }
-    info.device = {backend, "device", "class", backend == Backend::cuda ? "GPU-1" : "a-host",
-                   132,     60 << 20, 1,       1,
+    info.device = {backend, "device",     "class", backend == Backend::cuda ? "GPU-1" : "a-host",
+                   132,     cache_bytes_, 1,       1,
                    "driver"};
     info.protocol = 1;
     info.timer = backend == Backend::cuda ? "cupti" : "clock";
@@ -241,7 +241,7 @@ class StoredRuns : public ::testing::Test {
   /// `first` names the first of several launches.
   void add(Store& store, int64_t process, const Case& c, const std::string& variant,
            const std::vector<double>& launches_ns, double ratio, const Cost& cost = {1e9, 16e6, 0},
-           const std::string& first = "kernel<int>") {
+           const std::string& first = "kernel<int>", const std::vector<Fact>& facts = {}) {
     Result r;
     r.variant = variant;
     r.timer = "cupti";
@@ -263,12 +263,17 @@ class StoredRuns : public ::testing::Test {
       r.kernels.push_back(k);
     }
     r.stalls = {{0, 0x40, "LDG.E R2, [R4.64]", "", "long_scoreboard", 10}};
-    store.add_result(process, c, cost, {}, r);
+    store.add_result(process, c, cost, facts, r);
+  }
+  /// Of the GPU.
+  void measure_ceilings(const std::map<std::string, double>& ceilings) {
+    Store::open(db_, Store::Mode::write).set_ceilings(info(Backend::cuda).device, ceilings);
   }
 
   ScratchFolder dir_;
   const std::string db_ = (dir_ / "r.db").string();
   Backend backend_ = Backend::cuda;  // of the run that is being added
+  int64_t cache_bytes_ = 60 << 20;   // of the device
 };
 
 }  // namespace moegate
