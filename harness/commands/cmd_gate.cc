@@ -7,6 +7,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/judging_flags.h"
 
 namespace moegate {
 namespace {
