@@ -265,7 +265,7 @@ void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions
     result.status = Status::unsupported;
     result.why = e.what();
   }
-  result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+  result.wall_s = seconds_since(start);
 }
 
 }  // namespace moegate
