@@ -5,45 +5,12 @@
 
 #include <csignal>
 
-#include "harness/campaign/campaign_fixture.h"
+#include "harness/campaign/ab_fixture.h"
 #include "harness/campaign/selftest.h"
 #include "harness/judge/rounds.h"
 
 namespace moegate {
 namespace {
-
-class AbTest : public CampaignTest {
- protected:
-  AbTest() {
-    ab_.run = options_;
-    std::ofstream(base_path_) << "a program to hash\n";
-    ab_.base.program = base_path_;
-    ab_.plan = {.screen_rounds = 3, .rounds = 6, .extra_rounds = 0};
-    for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0.001;
-  }
-
-  Comparison run() {
-    Store kept = store();
-    return run_ab(kept, prepare_ab(ab_, fake_), [](Backend) { return Limits::cuda(); });
-  }
-  CaseId id(const std::string& variant, int rows = 1) const {
-    return {"s", fmt::format("fake/rows={}", rows), variant};
-  }
-  bool measured(const std::string& text) const {
-    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
-      return entry.find(text) != std::string::npos;
-    });
-  }
-  std::vector<std::string> starts() const {
-    std::vector<std::string> all;
-    std::ranges::copy_if(fake_.journal, std::back_inserter(all),
-                         [](const std::string& entry) { return entry.ends_with("start"); });
-    return all;
-  }
-
-  const std::string base_path_ = (folder_ / "base.out").string();
-  AbOptions ab_;
-};
 
 TEST_F(AbTest, TheSidesTakeTurnsInAnOrderThatIsDrawn) {
   std::set<std::vector<std::string>> orders;
@@ -95,79 +62,6 @@ TEST_F(AbTest, ARoundInWhichAllRowsWereOffIsMeasuredAgain) {
   }
 }
 
-/// Time that passes while a worker runs, a second a row.
-class TimedAbTest : public AbTest {
- protected:
-  TimedAbTest() {
-    for (const std::string& path : {base_path_, std::string()}) {
-      fake_.program(path).touch = [this](const Request&, Result&) { ++now_; };
-    }
-    write_suite("op = fake\n[a]\nrows = 1, 2, 3, 4\n");
-    ab_.plan = {.screen_rounds = 2, .rounds = 4, .extra_rounds = 0};
-  }
-  void seconds(double budget) {
-    ab_.run.deadline = Deadline(budget, [this] { return now_; });
-  }
-  static std::vector<RowName> all_rows() {
-    std::vector<RowName> rows;
-    for (int i = 4; i >= 1; --i) {
-      for (const char* variant : {"plain", "fused"}) {
-        rows.emplace_back(fmt::format("fake/rows={}", i), variant);
-      }
-    }
-    return rows;
-  }
-
-  double now_ = 0;
-};
-
-TEST_F(TimedAbTest, TheMostSuspiciousRowsAreReplayedAndTheOthersNamed) {
-  ab_.suspects = all_rows();
-  ab_.seconds_per_row = 1;
-  seconds(35);  // of 64: 8 rows, 4 rounds, 2 sides
-  const Comparison result = run();
-  EXPECT_LE(now_, 35);
-  EXPECT_EQ(result.decided.judged.size(), 4u);
-  EXPECT_EQ(result.decided.judged.count(id("plain", 4)), 1u);
-  EXPECT_EQ(result.decided.judged.count(id("fused", 4)), 1u);
-  EXPECT_EQ(result.decided.judged.count(id("plain", 3)), 1u);
-  EXPECT_EQ(result.decided.left_out.size(), 4u);
-  EXPECT_EQ(result.decided.left_out.count(id("fused", 1)), 1u) << "with its suite";
-  EXPECT_FALSE(measured("rows=1")) << "no time is spent on what cannot be decided";
-}
-
-TEST_F(TimedAbTest, AfterAScreenTheMostSuspiciousComeFirst) {
-  ab_.trust_code = false;
-  fake_.program("").spans = {{"fused", 1100}, {"plain", 1030}};
-  for (const std::string& path : {base_path_, std::string()}) fake_.program(path).noise = 0;
-  seconds(32 + 2 * 4 * 3 + 1);
-  const Comparison result = run();
-  EXPECT_LE(now_, 32 + 2 * 4 * 3 + 1);
-  int replayed = 0;
-  for (const CaseId& suspect : result.suspects) {
-    if (result.decided.left_out.count(suspect) > 0) continue;
-    ++replayed;
-    EXPECT_EQ(suspect.variant, "fused");
-  }
-  EXPECT_EQ(replayed, 3);
-  EXPECT_FALSE(result.interrupted);
-}
-
-TEST_F(TimedAbTest, AMachineThatGetsSlowerEndsAllTheSame) {
-  ab_.suspects = all_rows();
-  ab_.seconds_per_row = 0.1;  // it was
-  seconds(30);
-  const Comparison result = run();
-  EXPECT_LE(now_, 31);
-  EXPECT_EQ(result.decided.judged.size() + result.decided.left_out.size(), 8u);
-  EXPECT_GT(result.decided.left_out.size(), 0u);
-}
-
-TEST_F(TimedAbTest, WithoutABudgetNothingIsLeftOut) {
-  ab_.suspects = all_rows();
-  EXPECT_TRUE(run().decided.left_out.empty());
-}
-
 TEST_F(AbTest, FindsASlowDownAndNothingElse) {
   fake_.program("").spans["fused"] = 1100;
   const Comparison result = run();
@@ -206,74 +100,6 @@ TEST_F(AbTest, IdenticalCodeIsMeasuredOnceAndNotJudged) {
   EXPECT_EQ(result.decided.judged.count(id("plain")), 0u);
   EXPECT_EQ(count("run fake/rows=1 plain"), 1);
   EXPECT_GT(count("run fake/rows=1 fused"), 1);
-}
-
-/// Two programs on a host, whose operator has the yardstick "plain".
-class HostAbTest : public AbTest {
- protected:
-  HostAbTest() {
-    for (FakeProgram* fake : {&base_, &head_}) {
-      fake->hello.device.backend = Backend::host;
-      fake->hello.operators[0].yardstick = "plain";
-      for (VariantDescription& v : fake->hello.variants) v.backend = Backend::host;
-      fake->spans = {{"plain", 1000}, {"fused", 500}};
-      fake->codes = {{"plain", "01d"}, {"fused", "01df"}};
-    }
-  }
-  /// Every host variant's code covers that of its yardstick.
-  void change_yardstick() { head_.codes = {{"plain", "4e3"}, {"fused", "4e3f"}}; }
-  Judgement judged(const std::string& variant) {
-    Store kept = store();
-    const Comparison result =
-        run_ab(kept, prepare_ab(ab_, fake_), [](Backend) { return Limits::host(); });
-    return result.decided.judged.at(id(variant));
-  }
-
-  FakeProgram& base_ = fake_.program(base_path_);
-  FakeProgram& head_ = fake_.program("");
-};
-
-TEST_F(HostAbTest, ASlowedHelperSharedWithTheYardstickIsSeen) {
-  change_yardstick();
-  head_.spans = {{"plain", 3000}, {"fused", 1500}};
-  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
-  EXPECT_NEAR(judged("fused").effect, 2, 0.05);
-  EXPECT_EQ(judged("plain").outcome, Outcome::regressed);
-}
-
-TEST_F(HostAbTest, AFasterYardstickFailsNobody) {
-  change_yardstick();
-  head_.spans["plain"] = 250;
-  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
-  EXPECT_EQ(judged("plain").outcome, Outcome::improved);
-}
-
-TEST_F(HostAbTest, ASlowerYardstickImprovesNobody) {
-  change_yardstick();
-  head_.spans = {{"plain", 2000}, {"fused", 700}};
-  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
-}
-
-TEST_F(HostAbTest, AnotherYardstickIsAnotherCondition) {
-  head_.hello.operators[0].yardstick = "fused";
-  head_.codes["plain"] = "4e3";  // covers the new one, too
-  head_.codes["fused"] = "4e3f";
-  EXPECT_EQ(judged("plain").outcome, Outcome::pass);
-  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
-}
-
-TEST_F(HostAbTest, AYardstickOfUnknownCodeIsNoConstant) {
-  base_.codes = head_.codes = {};
-  head_.spans = {{"plain", 3000}, {"fused", 1500}};
-  EXPECT_EQ(judged("fused").outcome, Outcome::regressed);
-}
-
-TEST_F(HostAbTest, RatiosToTheSameYardstickAreCompared) {
-  head_.codes["fused"] = "4e3f";
-  head_.spans["fused"] = 1000;
-  EXPECT_NEAR(judged("fused").effect, 1, 0.02);
-  head_.spans = {{"plain", 2000}, {"fused", 1000}};  // a slower hour
-  EXPECT_EQ(judged("fused").outcome, Outcome::pass);
 }
 
 TEST_F(AbTest, IdenticalCodeThatIsSlowerAllTheSameIsJudged) {

@@ -6,84 +6,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <iterator>
 
 #include "harness/base/home.h"
-#include "harness/base/notes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
-#include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
-#include "harness/judge/creep.h"
 
 namespace moegate {
 namespace {
-
-// --- the gate: find, screen, replay, conclude
-
-std::string cannot_see(const std::string& suite, const BaselineHeader& baseline) {
-  return fmt::format(
-      "suite {} was measured on another device ({}), its baseline's program is not to be had for a "
-      "replay, and too few rows show by how much the devices differ",
-      suite, baseline.gpu);
-}
-
-/// The suspects of the suites that one program is the baseline of, the most suspicious first.
-using Replays = std::map<std::string, std::vector<RowName>>;  // by program
-
-Replays by_program(const GateInput& input, const std::vector<CaseId>& suspects,
-                   const ProgramOf& program_of, std::string& unable) {
-  std::map<std::string, std::string> programs;  // by suite
-  Replays replays;
-  for (const CaseId& suspect : suspects) {
-    const auto header = input.expected.headers.find(suspect.suite);
-    if (header == input.expected.headers.end()) continue;
-    const auto [known, first] = programs.try_emplace(suspect.suite);
-    if (first) known->second = program_of(header->second);
-    if (known->second.empty()) {
-      const Expectation& e = input.expected.suites.at(suspect.suite);
-      if (e.other_device && !e.between) unable = cannot_see(suspect.suite, header->second);
-      continue;
-    }
-    replays[known->second].emplace_back(suspect.key, suspect.variant);
-  }
-  return replays;
-}
-
-/// Of this program with the run's kernels from elsewhere, as they are now.
-std::string own_hash(const RunInfo& run) {
-  RunOptions measured;
-  measured.from_json(run.options);
-  return program_hash(own_program(), measured.worker.kernels);
-}
-
-AbOptions replay_options(const GateInput& input, const GateRules& rules, const std::string& program,
-                         const std::vector<RowName>& suspects) {
-  AbOptions ab;
-  ab.run.from_json(input.run.options);
-  if (!rules.device.empty()) ab.run.worker.device = rules.device;
-  ab.run.order_seed = 0;
-  ab.run.db = input.db;
-  ab.run.command = input.run.command;
-  ab.run.tags["replay"] = std::to_string(input.run.id);
-  ab.base.program = program;
-  ab.base.kernels = kernels_kept_with(program);
-  if (ab.base.kernels.empty() && !ab.run.worker.kernels.empty()) {
-    usage_error(
-        "--replay-program {}: {} has kernels from elsewhere, and none were kept with that program; "
-        "give one of out/artifacts",
-        program, describe(input.run));
-  }
-  ab.base.label = "baseline's program";
-  ab.head.label = fmt::format("replay of {}", describe(input.run));
-  ab.suspects = suspects;
-  return ab;
-}
-
-// --- the night: verify, measure, canaries
 
 /// The command that does the same again, by hand.
 std::string command_of(const RunOptions& run) {
@@ -240,118 +172,6 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
 }
 
 }  // namespace
-
-std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
-  std::vector<AbsentShard> absent;
-  for (const int shard : store.absent_shards(run)) {
-    absent.push_back({shard, run.shards, shard_command(run.command, shard, run.shards)});
-  }
-  return absent;
-}
-
-GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
-  store.check_intact(kQuicklyRead);
-  GateInput input;
-  input.run = store.run_info(run);
-  input.db = db;
-  input.absent_shards = absent_shards(store, input.run);
-  const Backend backend = input.run.device.backend;
-  input.sides = collect(store.each_level(run));
-  input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
-  input.expected = find_baselines(rules.baselines, input.run, input.sides);
-  for (auto& [suite, e] : input.expected.suites) {
-    if (!e.other_device) continue;
-    e.between = device_spread(e.sides, input.sides, std::log1p(input.setting.limits.margin));
-    if (e.between) e.note += "; " + e.between->text();
-  }
-  return input;
-}
-
-Screened screen(const GateInput& input) {
-  Screened screened{judge(input.sides, input.expected.suites, input.setting), {}};
-  const std::vector<CaseVerdict>& cases = screened.result.cases;
-  std::vector<size_t> found = suspects(screened.result);
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const CaseVerdict& v = cases[i];
-    const bool off = v.base > 0 && v.head > v.base * (1 + input.setting.limits.fail_at);
-    if (v.outcome == Outcome::identical && off) found.push_back(i);
-  }
-  const auto p_of_slower = [&](size_t i) {
-    const CaseVerdict& v = cases[i];
-    return v.latency && v.outcome != Outcome::identical ? v.latency->p : 0;
-  };
-  std::ranges::stable_sort(found, {}, p_of_slower);
-  for (const size_t i : found) screened.suspects.push_back(cases[i].id);
-  return screened;
-}
-
-Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
-                const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
-                WorkerSource& source, std::vector<Compared>& compared) {
-  Replayed all;
-  if (time.left_out) all.left_out = *time.left_out;
-  const Replays replays = by_program(input, suspects, program_of, all.unable);
-  if (!replays.empty() && own_hash(input.run) != input.run.program) {
-    usage_error(
-        "--replay-program: {} was measured by another program than this one; let that one judge it",
-        describe(input.run));
-  }
-  const auto limits = [&](Backend backend) {
-    Limits shared = rules.limits(backend);
-    shared.alpha /= static_cast<double>(replays.size());
-    return shared;
-  };
-  size_t left = replays.size();
-  for (const auto& [program, rows] : replays) {
-    say("replaying {} of {} rows against {}\n", rows.size(), input.sides.size(), program);
-    AbOptions options = replay_options(input, rules, program, rows);
-    options.seconds_per_row = time.seconds_per_row;
-    options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
-    PreparedAb prepared = prepare_ab(std::move(options), source);
-    compared.push_back(keep_for_why(prepared));
-    Comparison result = run_ab(store, std::move(prepared), limits);
-    complete_for_why(compared.back(), result);
-    if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
-    all.judged.merge(result.decided.judged);
-    all.identical.merge(result.decided.identical);
-    all.left_out.merge(result.decided.left_out);
-    std::ranges::copy(result.decided.notes, std::back_inserter(all.notes));
-    all.worse.merge(result.decided.worse);
-    all.compared.merge(result.decided.compared);
-  }
-  return all;
-}
-
-Verdict conclude(const GateInput& input, GateResult screened, const Replayed& replayed,
-                 const GateRules& rules) {
-  const RunInfo& run = input.run;
-  const bool full = !input.setting.partial;
-  Verdict verdict{run, input.setting.limits, std::move(screened), Exit::ok};
-  if (!replayed.nothing()) {
-    verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
-  }
-  verdict.result.absent_shards = input.absent_shards;
-  apply_creep(verdict.result, input.expected.suites,
-              CreepLimits::of(run.device.backend, verdict.limits));
-  apply_waivers(verdict.result, rules.waivers, run.device.klass, today(), full);
-  verdict.exit = decide_exit(verdict.result, rules.fail_on,
-                             rules.require_baseline && !input.expected.all_blessed);
-  return verdict;
-}
-
-Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
-             const ProgramOf& program_of, const GateTime& time, WorkerSource& source) {
-  GateInput input = find_input(store, db, run, rules);
-  if (time.left_out) input.setting.partial = false;
-  Screened screened = screen(input);
-  std::vector<Compared> compared;
-  const Replayed replayed =
-      replay(store, input, screened.suspects, program_of, rules, time, source, compared);
-  Verdict verdict = conclude(input, std::move(screened.result), replayed, rules);
-  add_causes(store, compared, rules.why, verdict.run.device.backend, time.until, verdict.result,
-             source);
-  return verdict;
-}
 
 RunOptions verify_options(const NightOptions& options, Task task) {
   RunOptions run;

@@ -137,8 +137,31 @@ void make_folder(const fs::path& folder, const char* flag) {
     usage_error("{} {}: cannot make this folder: {}", flag, folder.string(), error.message());
 }
 
+fs::path file_of(const fs::path& out, const std::string& klass, const std::string& shape) {
+  return out / klass / (shape + ".ini");
+}
+
+/// What a file has from before this tuning.
+TileText present_tiles(const fs::path& file, const std::string& klass) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return {};
+  return read_tile_text(file.string(), read_file(file), klass);
+}
+
+/// Throws Error(usage) for a file that could not be completed once its shape is tuned.
+void check_present_tiles(const Plan& plan, const fs::path& out) {
+  const std::string& klass = plan.hello.device.klass;
+  const std::set<std::string> ops = tunable_ops();
+  std::set<std::string> shapes;
+  for (const PlannedCase& c : plan.cases) {
+    if (ops.contains(c.spec.op)) shapes.insert(tile_shape(c.spec).name());
+  }
+  for (const std::string& shape : shapes) present_tiles(file_of(out, klass, shape), klass);
+}
+
 std::vector<std::string> about_tiles(const RunInfo& run, const std::string& conditions) {
   return {"Fastest tile configurations by [operator.tokens]; see suites/tiles/README.md",
+          about_class(run.device.klass),
           fmt::format("{} ({}), {}, {}, commit {}{}, protocol {}, {}, at most {} processes",
                       run.device.name, run.device.uuid, run.device.driver,
                       run.started.substr(0, 10), run.git_sha.empty() ? "unknown" : run.git_sha,
@@ -160,10 +183,12 @@ std::vector<TunedFile> write_tiles(Tuning& tuning, const std::vector<TilePick>& 
           {pick.best.task.op, pick.best.task.tokens, pick.best.config, pick.best.us, ""});
     }
     std::ranges::stable_sort(tiles, {}, &TunedTile::op);
-    const fs::path path = out / run.device.klass / (shape + ".ini");
+    const fs::path path = file_of(out, run.device.klass, shape);
     make_folder(path.parent_path(), "--out");
-    write_file_atomically(path, format_tiles(about_tiles(run, tuning.conditions(shape)), tiles));
-    files.push_back({path, its});
+    MergedTiles merged = merge_tiles(present_tiles(path, run.device.klass),
+                                     about_tiles(run, tuning.conditions(shape)), tiles);
+    write_file_atomically(path, merged.text);
+    files.push_back({path, its, std::move(merged)});
   }
   return files;
 }
@@ -193,6 +218,7 @@ RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
 Tuned tune(const TuneOptions& options, WorkerSource& source) {
   Prepared prepared = prepare(options.run, source);  // a bad suite must leave nothing behind
   make_folder(options.out, "--out");                 // not only when hours have been measured
+  check_present_tiles(prepared.plan, options.out);   // likewise
   const fs::path db = options.run.db;
   if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
   Tuning tuning(std::move(prepared), options.resume);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/campaign/recording.h"
+#include "harness/campaign/tile_merge.h"
 #include "harness/campaign/tune.h"
 
 namespace moegate {
@@ -16,7 +17,7 @@ namespace moegate {
 struct TuneOptions {
   RunOptions run;             // as tuning_run() made it
   int64_t resume = 0;         // the run to finish; 0: a new one
-  std::filesystem::path out;  // folder of the files: OUT/CLASS/SHAPE.ini, written anew
+  std::filesystem::path out;  // folder of the files: OUT/CLASS/SHAPE.ini
 };
 
 /// Turns what the user selected into a run over every candidate: all tile variants, all blocks
@@ -27,6 +28,7 @@ RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops);
 struct TunedFile {
   std::filesystem::path path;
   std::vector<TilePick> picks;
+  MergedTiles merged;  // with what the file had
 };
 
 struct Tuned {
@@ -35,7 +37,9 @@ struct Tuned {
   std::vector<TileTask> missing;  // tasks that got no configuration
 };
 
-/// Measures and writes the files. Throws Error(usage) for folders that cannot be made.
+/// Measures and writes the files, keeping what they have for other operators and token counts. Throws
+/// Error(usage) for folders that cannot be made and, before anything is measured, for files that
+/// read_tile_text() refuses.
 Tuned tune(const TuneOptions& options, WorkerSource& source);
 
 /// A task without a configuration is Exit::coverage.

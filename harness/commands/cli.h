@@ -33,6 +33,12 @@ boost::program_options::typed_value<T>* into(std::optional<T>& field) {
   return boost::program_options::value<T>()->notifier([&field](const T& value) { field = value; });
 }
 
+/// A text that is read by `read`, which throws Error(usage).
+template <class Read>
+boost::program_options::typed_value<std::string>* read_by(Read read) {
+  return boost::program_options::value<std::string>()->notifier(read);
+}
+
 /// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming
 /// the flag.
 double parse_seconds(const std::string& flag, const std::string& text);

@@ -8,6 +8,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/judging_flags.h"
 #include "harness/report/ab_report.h"
 
 namespace moegate {

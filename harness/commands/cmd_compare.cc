@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate compare: judge one run against another.
-#include "harness/campaign/night.h"
+#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/judging_flags.h"
 #include "harness/judge/run_pair.h"
 #include "harness/store/two_runs.h"
 

@@ -3,10 +3,11 @@
 #include <unistd.h>
 
 #include "harness/base/home.h"
-#include "harness/campaign/night.h"
+#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/judging_flags.h"
 
 namespace moegate {
 namespace {

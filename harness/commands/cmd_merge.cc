@@ -2,7 +2,7 @@
 // moegate merge: stores of several machines into one.
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
-#include "harness/campaign/night.h"
+#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

@@ -19,6 +19,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/judging_flags.h"
 #include "harness/report/site.h"
 #include "harness/report/site_files.h"
 #include "harness/store/query_report.h"

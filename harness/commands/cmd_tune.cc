@@ -24,7 +24,8 @@ std::optional<TuneOptions> read_tune(const Args& args) {
       ("routing", po::value(&routing)->default_value("")->value_name("R"),
        "replaces the suite's; of several, the mean time decides")  //
       ("out", po::value(&out)->default_value("out/tiles")->value_name("DIR"),
-       "folder of the files: DIR/CLASS/SHAPE.ini, written anew");
+       "folder of the files: DIR/CLASS/SHAPE.ini; what is tuned is replaced there, other entries "
+       "stay");
   flags.add(rounds_flag(run.rounds,
                         "worker processes; the first measures every candidate, the others those "
                         "within 10 % of the best"));
@@ -50,11 +51,24 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   return TuneOptions{tuning_run(run, ops.empty() ? Args{} : parse_list("--op", ops)), 0, out};
 }
 
+/// Of the entries of a file that there was: "(entries: 2 replaced, 1 new, 3 kept)".
+std::string what_became_of(const MergedTiles& merged) {
+  if (merged.replaced + merged.kept == 0) return "";
+  return fmt::format(" (entries: {} replaced, {} new, {} kept)", merged.replaced, merged.added,
+                     merged.kept);
+}
+
 void print(const Tuned& tuned, const std::string& db) {
   const Tally& tally = tuned.tally;
   fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   for (const TunedFile& file : tuned.files) {
-    fmt::print("{}\n{}\n", file.path.string(), render(tune_table(file.picks), format_for_people()));
+    fmt::print("{}{}\n{}\n", file.path.string(), what_became_of(file.merged),
+               render(tune_table(file.picks), format_for_people()));
+    for (const TunedTile& tile : file.merged.apart) {
+      say("{} keeps block {} at {} tokens; a layer needs one for all its operators: tune them "
+          "together\n",
+          tile.op, tile.config.block, tile.tokens);
+    }
   }
   for (const TileTask& task : tuned.missing) {
     say("no configuration for {} at {} tokens of {}\n", task.op, task.tokens, task.shape);

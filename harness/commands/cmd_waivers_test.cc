@@ -2,6 +2,8 @@
 // Waivers as files: what `gate` and `waivers lint` read.
 #include <fmt/chrono.h>
 
+#include <fstream>
+
 #include "harness/judge/gate_fixture.h"
 #include "harness/judge/waivers.h"
 

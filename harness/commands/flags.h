@@ -12,9 +12,7 @@
 #include "harness/base/table.h"
 #include "harness/campaign/plan.h"
 #include "harness/campaign/why.h"
-#include "harness/commands/publish.h"
 #include "harness/commands/which_store.h"
-#include "harness/judge/gate.h"
 
 namespace moegate {
 
@@ -72,26 +70,5 @@ void check_measuring(const RunOptions& run);
 /// Gives a parameter its values. Throws Error(usage) naming the flag when it has some already.
 void set_axis(RunOptions& run, const char* flag, const std::string& name,
               std::vector<std::string> values);
-
-/// --margin --fail-at: shares; empty for the backend's own.
-struct LimitOptions {
-  std::optional<double> margin, fail_at;
-
-  /// Throws Error(usage) for a case that would fail inside the margin.
-  Limits of(Backend backend) const;
-};
-boost::program_options::options_description limit_flags(LimitOptions& limits);
-
-/// What gate, compare and ab do with what was measured.
-struct JudgingOptions {
-  LimitOptions limits;
-  FailOn fail_on;
-  PublishOptions publish;
-};
-constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
-/// --margin --fail-at --fail-on --format --report --junit --github --verdict; `fail_on` is the
-/// default of --fail-on.
-boost::program_options::options_description judging_flags(
-    JudgingOptions& judging, const std::string& fail_on = kDefaultFailOn);
 
 }  // namespace moegate

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bless, compare, candidates and flags on synthetic stores.
+// What moegate bless writes and refuses, on synthetic stores.
 #include "harness/judge/bless.h"
 
-#include <nlohmann/json.hpp>
+#include <fstream>
 
 #include "harness/base/file_limit_fixture.h"
 #include "harness/base/files.h"
@@ -11,122 +11,6 @@
 
 namespace moegate {
 namespace {
-
-TEST_F(GateTest, WithoutBaselineNothingIsJudged) {
-  add_run();
-  EXPECT_EQ(gate(), 0) << out_;
-  EXPECT_TRUE(says("NO BASELINE: 0 inconclusive, 4 new")) << out_;
-  EXPECT_EQ(gate({"--require-baseline"}), 22) << out_;
-}
-
-TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
-  const std::string cand = (dir_ / "cand").string();
-  add_run();
-  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
-  EXPECT_TRUE(says("recorded as candidate")) << out_;
-  EXPECT_TRUE(fs::exists(dir_ / "cand" / "nvidia-h200" / "nightly.tsv"));
-  add_run([](Row& row, int) {
-    row.result.span_ns *= row.variant == "fused" ? 1.1 : 1;
-    return true;
-  });
-  EXPECT_EQ(gate({"--candidate", cand}), 10) << out_;
-  EXPECT_TRUE(says("candidate, not blessed")) << out_;
-  add_run();
-  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
-  EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
-}
-
-TEST_F(GateTest, ABrokenRunBecomesNoCandidate) {
-  add_run([](Row& row, int) {
-    if (is(row, "8", "fused")) row.result.status = Status::timeout;
-    return true;
-  });
-  EXPECT_EQ(gate({"--candidate", (dir_ / "cand").string()}), 13) << out_;
-  EXPECT_TRUE(says("not recorded")) << out_;
-  EXPECT_FALSE(fs::exists(dir_ / "cand"));
-}
-
-TEST_F(GateTest, OtherConditionsAreRefused) {
-  bless_run(add_run());
-  info_.flush = "write";
-  add_run();
-  EXPECT_EQ(gate(), 2);
-  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
-  info_.flush = "read";
-  info_.timer = "event";
-  add_run();
-  EXPECT_EQ(gate(), 21);
-  EXPECT_TRUE(says("timer is 'cupti', the run's is 'event'")) << out_;
-  info_.timer = "cupti";
-  info_.device.klass = "nvidia-b200";
-  add_run();
-  EXPECT_EQ(gate({"--baseline", baseline().string()}), 2);
-  EXPECT_TRUE(says("class")) << out_;
-  EXPECT_EQ(gate(), 0) << "another class has no baseline: " << out_;
-}
-
-TEST_F(GateTest, PrintsJsonAndCsv) {
-  bless_run(add_run());
-  EXPECT_EQ(gate({"--format", "json"}), 0);
-  EXPECT_EQ(nlohmann::json::parse(out_)["judged"], 4);
-  EXPECT_EQ(gate({"--format", "csv"}), 0);
-  EXPECT_EQ(out_.rfind("outcome,suite,case,variant", 0), 0u) << out_;
-}
-
-TEST_F(GateTest, BadFlagsAreUsageErrors) {
-  add_run();
-  for (const Args& args : {Args{"--fail-on", "speed"},
-                           {"--margin", "0.01"},
-                           {"--margin", "5%"},
-                           {"--format", "xml"},
-                           {"--run", "none"},
-                           {"--baseline", "/none"},
-                           {"--colour", "red"}}) {
-    EXPECT_EQ(gate(args), 2) << args[0] << ": " << out_;
-  }
-  fs::remove(db_);
-  EXPECT_EQ(gate(), 30) << out_;
-  EXPECT_FALSE(fs::exists(db_));
-}
-
-TEST_F(GateTest, NoVerdictFileWithoutAVerdict) {
-  add_run();
-  const std::string verdict = (dir_ / "v.json").string();
-  EXPECT_EQ(gate({"--verdict", verdict, "--run", "none"}), 2);
-  EXPECT_FALSE(fs::exists(verdict));
-  EXPECT_EQ(gate({"--verdict", (dir_ / "no" / "v.json").string()}), 2) << out_;
-}
-
-TEST_F(GateTest, ComparesTwoRuns) {
-  add_run();
-  add_run([](Row& row, int) {
-    if (is(row, "8", "fused")) row.result.span_ns *= 1.1;
-    return true;
-  });
-  add_run([](Row& row, int) { return !is(row, "8", "fused"); });
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << out_;
-  EXPECT_TRUE(says("against run 1 'night'")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"2", "1"}), 0) << out_;
-  EXPECT_TRUE(says("1 improved")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 13) << out_;
-  EXPECT_EQ(call(cmd_compare, {"3", "1", "--format", "csv"}), 0) << out_;
-  EXPECT_TRUE(says("new,nightly")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"1"}), 2);
-  EXPECT_EQ(call(cmd_compare, {"1", "1"}), 2);
-  info_.timer = "event";
-  add_run();
-  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 21) << out_;
-}
-
-TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
-  add_run([](Row& row, int) {
-    if (is(row, "8", "fused")) row.result.status = Status::crashed;
-    return true;
-  });
-  add_run();
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
-  EXPECT_TRUE(says("1 new")) << out_;
-}
 
 TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
   add_run();
@@ -285,51 +169,6 @@ TEST_F(GateTest, BlessRefuses) {
     return true;
   });
   refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
-}
-
-TEST(FailOn, ChangedMeansRowsOfOtherCodeThatStayOpen) {
-  GateResult result;
-  result.suites["s"].against = "base";
-  for (const Outcome outcome : {Outcome::pass, Outcome::pass, Outcome::inconclusive}) {
-    CaseVerdict v;
-    v.outcome = outcome;
-    v.latency = Judgement{};
-    result.cases.push_back(v);
-  }
-  count_outcomes(result);
-  const FailOn changed = parse_fail_on("latency,changed"), latency = parse_fail_on("latency");
-  EXPECT_EQ(decide_exit(result, changed, false), Exit::inconclusive);
-  EXPECT_EQ(decide_exit(result, latency, false), Exit::ok);
-  result.cases[2].same_code = true;
-  EXPECT_EQ(decide_exit(result, changed, false), Exit::ok);
-}
-
-TEST(Undecided, IsWhatDecidedFewerThanHalf) {
-  GateResult result;
-  result.suites["s"].against = "base";
-  const auto add = [&](Outcome outcome, bool yardstick = false) {
-    CaseVerdict v;
-    v.outcome = outcome;
-    v.yardstick = yardstick;
-    v.against = "base";
-    if (outcome == Outcome::pass) v.latency = Judgement{};
-    result.cases.push_back(v);
-  };
-  for (int i = 0; i < 5; ++i) add(Outcome::inconclusive);
-  for (int i = 0; i < 4; ++i) add(Outcome::pass);
-  for (int i = 0; i < 9; ++i) add(Outcome::identical, true);
-  EXPECT_TRUE(undecided(result));
-  EXPECT_EQ(sentence(result, Exit::ok).find("UNDECIDED: "), 0u);
-  add(Outcome::identical);
-  EXPECT_FALSE(undecided(result));
-  EXPECT_EQ(sentence(result, Exit::ok).find("PASS: "), 0u);
-}
-
-TEST(FailOn, Parses) {
-  EXPECT_TRUE(parse_fail_on("inconclusive").inconclusive);
-  EXPECT_FALSE(parse_fail_on("inconclusive").latency);
-  for (const char* bad : {"", "latency,", ",latency", "speed"})
-    EXPECT_THROW(parse_fail_on(bad), Error) << bad;
 }
 
 TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRestored) {

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
-#include "harness/base/stats.h"
 #include "harness/device/cannot_capture.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
 #include "harness/worker/interference.h"
 #include "harness/worker/nvtx.h"
+#include "harness/worker/summary.h"
 
 namespace moegate {
 namespace {
@@ -24,39 +23,11 @@ using Clock = std::chrono::steady_clock;
 // that it is the last before the outputs are compared.
 constexpr int kLeastBatch = 75, kMostBatch = 125;
 constexpr double kMostCheckShare = 0.05;  // of the time, spent on comparing outputs between batches
-constexpr double kMaxInvalidShare = 0.05;  // more is status noisy or bad_timer
-// On the host the scheduler's own tick flags some samples of every long launch, and leaving them
-// out is all that is needed; only most of them are too many.
-constexpr double kMaxPreemptedShare = 0.5;
 constexpr double kMaxInterference = 0.05;  // host: more and the ratio itself is not to be trusted
 constexpr double kComputeBound = 100;      // flops per byte from which clocks need long to settle
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double footprint(const Problem& problem) {
-  double bytes = 0;
-  for (const Tensor* t : problem.tensors()) bytes += static_cast<double>(t->bytes());
-  return bytes;
-}
-
-/// How many problems a launch alternates among. Memory placement and graph instantiation shift a
-/// whole process's spans by half a percent on an H200; many small sets average that out. Large ones
-/// cost too much, and two are enough to defeat any cache.
-size_t set_count(double bytes) {
-  constexpr double kMiB = 1 << 20;
-  return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
-}
-
-std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, const OpEntry& op) {
-  std::vector<std::unique_ptr<Problem>> sets;
-  do {
-    Case seeded = c;
-    seeded.params["seed"] = std::to_string(seed_of_set(c, sets.size()));
-    sets.push_back(op.make(device, seeded));
-  } while (sets.size() < set_count(footprint(*sets[0])));
-  return sets;
 }
 
 /// Without the sets that these conditions leave out.
@@ -103,14 +74,6 @@ std::vector<Sample> sample_batch(Session& session, int count) {
   return samples;
 }
 
-double median_clock(const std::vector<Sample>& samples) {
-  std::vector<double> mhz;
-  for (const Sample& s : samples) {
-    if (s.sm_mhz > 0) mhz.push_back(s.sm_mhz);
-  }
-  return mhz.empty() ? 0 : median(mhz);
-}
-
 /// Runs the sampled sequence itself until the clock has settled between two batches.
 void warm_up(Session& session, double least_s, double most_s) {
   constexpr int kLaunches = 50;
@@ -125,74 +88,7 @@ void warm_up(Session& session, double least_s, double most_s) {
   }
 }
 
-std::vector<double> column(const std::vector<Sample>& samples, double Sample::*field) {
-  std::vector<double> values;
-  for (const Sample& s : samples) {
-    if (s.flags == 0) values.push_back(s.*field);
-  }
-  return values;
-}
-
-/// Half the width of the 95 % interval of what is judged, as a share of it: the median paired ratio
-/// where there is one, else the trimmed mean span.
-double uncertainty(const Result& result) {
-  if (result.samples < 2) return std::numeric_limits<double>::infinity();
-  if (result.ratio > 0) return 0.5 * (result.ratio_high - result.ratio_low) / result.ratio;
-  const std::vector<double> spans(result.spans_ns.begin(), result.spans_ns.end());
-  const Interval interval = trimmed_mean_interval(spans);
-  return 0.5 * (interval.high - interval.low) / result.span_ns;
-}
-
 }  // namespace
-
-int64_t seed_of_set(const Case& c, size_t set) {
-  // Far apart, so that the sets of one seed are never those of the next.
-  constexpr int64_t kApart = 1000003;
-  return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
-}
-
-Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw& draw)
-    : device_(device),
-      registry_(registry),
-      case_(resolved(c, device.facts(), registry)),
-      draw_(draw) {
-  build();
-}
-
-void Bench::build() {
-  references_.clear();
-  inputs_.clear();
-  prepared_.clear();
-  spoilt_ = false;
-  const OpEntry& op = find_op(case_.op, registry_);
-  sets_ = make_sets(device_, case_, op);
-  seeds_.clear();
-  for (size_t i = 0; i < sets_.size(); ++i) seeds_.push_back(seed_of_set(case_, i));
-  if (draw_.another_set && draw_.sample_seed != 0) {
-    seeds_.push_back(static_cast<int64_t>(mix64(draw_.sample_seed) >> 1));
-    Case drawn = case_;
-    drawn.params["seed"] = std::to_string(seeds_.back());
-    sets_.push_back(op.make(device_, drawn));
-  }
-  if (device_.facts().backend != Backend::host) return;
-  yardstick_sets_ = make_sets(device_, case_, op);
-}
-
-Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {
-  Subject subject{&variant, {}};
-  const Launch launch{device_.stream(), device_.facts()};
-  for (const auto& set : sets) {
-    if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
-    if (variant.prepare && prepared_.insert({variant.name, set.get()}).second) {
-      set->replace_activations(random_() | 1);
-      variant.prepare(*set, launch);
-      set->replace_activations(0);
-    }
-    subject.sets.push_back(set.get());
-  }
-  device_.synchronize();
-  return subject;
-}
 
 void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                     const Sampling& sampling, Result& result) {
@@ -283,15 +179,6 @@ std::string Bench::odd_fault(const Subject& subject, Session& session, const Lau
   return right > 0 ? "" : watch.fault() + ", and did not do so again";
 }
 
-Subject Bench::yardstick() {
-  const std::string& name = find_op(case_.op, registry_).yardstick;
-  for (const Variant& v : registry_.variants) {
-    const bool is_it = v.op == case_.op && v.backend == Backend::host && v.name == name;
-    if (is_it && !yardstick_sets_.empty()) return subject(v, yardstick_sets_);
-  }
-  return {nullptr, {}};
-}
-
 int enough_samples(const Sampling& sampling, bool spent) {
   constexpr int kFewest = 50;  // whose interval is to be trusted
   return spent ? std::min(sampling.min_samples, kFewest) : sampling.min_samples;
@@ -378,56 +265,7 @@ void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions
     result.status = Status::unsupported;
     result.why = e.what();
   }
-  result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void summarise(const std::vector<Sample>& samples, Result& result) {
-  result.flags = 0;
-  result.slow = 0;
-  for (const Sample& s : samples) {
-    result.flags |= s.flags;
-    result.slow += s.flags == kSlowClock;
-  }
-  const auto spans = column(samples, &Sample::span_ns);
-  result.samples = static_cast<int>(spans.size());
-  result.invalid = static_cast<int>(samples.size() - spans.size());
-  result.spans_ns.assign(spans.begin(), spans.end());
-  if (spans.empty()) return;
-  result.span_ns = trimmed_mean(spans);
-  result.mean_ns = mean(spans);
-  result.median_ns = median(spans);
-  const Interval interval = median_interval(spans);
-  result.low_ns = interval.low;
-  result.high_ns = interval.high;
-  result.min_ns = *std::min_element(spans.begin(), spans.end());
-  result.busy_ns = trimmed_mean(column(samples, &Sample::busy_ns));
-  result.sum_ns = trimmed_mean(column(samples, &Sample::sum_ns));
-  result.sm_mhz = median_clock(samples);
-  const auto yard = column(samples, &Sample::yard_ns);
-  if (!(yard[0] > 0)) return;  // this timer pairs nothing
-  std::vector<double> ratios;
-  for (size_t i = 0; i < spans.size(); ++i) ratios.push_back(spans[i] / yard[i]);
-  const Interval paired = median_interval(ratios);
-  result.ratio = median(ratios);
-  result.mean_ratio = result.mean_ns / mean(yard);
-  result.ratio_low = paired.low;
-  result.ratio_high = paired.high;
-}
-
-void judge_samples(bool host, Result& result) {
-  const int all = result.samples + result.invalid;
-  const double most = (host ? kMaxPreemptedShare : kMaxInvalidShare) * all;
-  if (result.samples > 0 && result.invalid <= most) return;
-  if (result.samples > 0 && result.invalid - result.slow <= most) {
-    result.status = Status::noisy;
-    result.why = fmt::format(
-        "{} of {} samples are below 95 % of the median SM clock, {:.0f} MHz: at the power limit?",
-        result.slow, all, result.sm_mhz);
-    return;
-  }
-  result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
-  result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
-                           describe_flags(result.flags));
+  result.wall_s = seconds_since(start);
 }
 
 }  // namespace moegate

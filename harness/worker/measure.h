@@ -158,10 +158,5 @@ bool first_ones_are_slower(const std::vector<double>& first, const std::vector<d
 int enough_samples(const Sampling& sampling, bool spent);
 /// Makes of a result a wrong one, without latency. `accuracy` empty: that of the result stays.
 void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result);
-/// Fills the latency part of a result from its samples. Pure; exposed for tests.
-void summarise(const std::vector<Sample>& samples, Result& result);
-/// Lowers the status of a summarised result with too many invalid samples: noisy where no more than
-/// allowed are invalid for another reason than a slow clock, else bad_timer (host: noisy, too).
-void judge_samples(bool host, Result& result);
 
 }  // namespace moegate

@@ -30,16 +30,9 @@ void launch(FusedMoe& problem, const Launch& where) {
   moe_sum::launch_at_places(sum(layer.args, layer.buffers), layer.buffers.places, where);
 }
 
-const Kernel<FusedMoe> kernel({
-    .name = "chain_sorted",
-    .backend = Backend::cuda,
-    .help = "silu and quantisation in gate-up, rows in sorted order up to the sum, by prefill",
-    .launch = launch,
-    .workspace = sorted_workspace,
-    .unsupported = sorted_unsupported,
-    .path = sorted_path,
-    .tolerance = FusedMoe::kOtherSums,
-});
+const Kernel<FusedMoe> kernel(sorted_chain(
+    "chain_sorted",
+    "silu and quantisation in gate-up, rows in sorted order up to the sum, by prefill", launch));
 
 }  // namespace
 }  // namespace moegate::fused_moe

@@ -22,16 +22,9 @@ void launch(FusedMoe& problem, const Launch& where) {
   moe_gemm::prefill::launch_sorted_token_sums(down, layer.down_cluster(), where);
 }
 
-const Kernel<FusedMoe> kernel({
-    .name = "chain_sorted_sum",
-    .backend = Backend::cuda,
-    .help = "as chain_sorted, with rows added to their tokens by the down product",
-    .launch = launch,
-    .workspace = sorted_workspace,
-    .unsupported = sorted_unsupported,
-    .path = sorted_path,
-    .tolerance = FusedMoe::kOtherSums,
-});
+const Kernel<FusedMoe> kernel(
+    sorted_chain("chain_sorted_sum",
+                 "as chain_sorted, with rows added to their tokens by the down product", launch));
 
 }  // namespace
 }  // namespace moegate::fused_moe

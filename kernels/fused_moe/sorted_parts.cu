@@ -24,17 +24,6 @@ void launch_activations(const SortedLayer& layer, const Launch& where) {
   });
 }
 
-}  // namespace
-
-SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
-  FusedMoeArgs args = problem.args();
-  args.shape = in_large_blocks(args.shape);
-  const SortedLayer layer{args, sorted_buffers_at(args.shape, problem.workspace())};
-  moe_align::launch_redundant_count(align(args, layer.buffers), where);
-  launch_activations(layer, where);
-  return layer;
-}
-
 size_t sorted_workspace(const Case& c, const DeviceFacts&) {
   return sorted_buffer_bytes(in_large_blocks(FusedMoeShape::of(c)));
 }
@@ -53,6 +42,31 @@ std::string sorted_path(const Case& c, const DeviceFacts&) {
   return fmt::format("block={}; clusters of {} and {}", shape.block,
                      prefill::usual_cluster(shape.gate_up(), false),
                      prefill::usual_cluster(shape.down(), true));
+}
+
+}  // namespace
+
+SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
+  FusedMoeArgs args = problem.args();
+  args.shape = in_large_blocks(args.shape);
+  const SortedLayer layer{args, sorted_buffers_at(args.shape, problem.workspace())};
+  moe_align::launch_redundant_count(align(args, layer.buffers), where);
+  launch_activations(layer, where);
+  return layer;
+}
+
+KernelSpec<FusedMoe> sorted_chain(const char* name, const char* help,
+                                  void (*launch)(FusedMoe&, const Launch&)) {
+  return {
+      .name = name,
+      .backend = Backend::cuda,
+      .help = help,
+      .launch = launch,
+      .workspace = sorted_workspace,
+      .unsupported = sorted_unsupported,
+      .path = sorted_path,
+      .tolerance = FusedMoe::kOtherSums,
+  };
 }
 
 }  // namespace moegate::fused_moe

@@ -23,9 +23,8 @@ struct SortedLayer {
 /// scales and places. The next may start early.
 SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where);
 
-/// As fields of KernelSpec.
-size_t sorted_workspace(const Case& c, const DeviceFacts& device);
-std::string sorted_unsupported(const Case& c, const DeviceFacts& device);
-std::string sorted_path(const Case& c, const DeviceFacts& device);
+/// What such a chain registers; they differ in these alone.
+KernelSpec<FusedMoe> sorted_chain(const char* name, const char* help,
+                                  void (*launch)(FusedMoe&, const Launch&));
 
 }  // namespace moegate::fused_moe

@@ -2,14 +2,12 @@
 """The Python side of harness/plugin/python.cc: what each of the two calls of the other."""
 
 import ctypes
-import hashlib
-import importlib.util
 import json
 import os
 import sys
 import traceback
 
-from moegate import _kernels
+from moegate import _files, _kernels
 from moegate._problems import Case, Problem, address
 
 _TEXT, _SIZE = ctypes.c_char_p, ctypes.c_int64
@@ -205,30 +203,6 @@ def _last_line(error):
     return "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
 
 
-def _load(path):
-    """Imports a file, its folder last on the path: one called operator.py must not be everybody's `operator`."""
-    name = "kernels_of_" + os.path.splitext(os.path.basename(path))[0]
-    folder = os.path.dirname(path)
-    if folder not in sys.path:
-        sys.path.append(folder)
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-
-
-def _sources(path):
-    """The file and what it imported from its folder and below: {name: hash}."""
-    folder = os.path.dirname(path) + os.sep
-    files = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
-    files = {os.path.realpath(f) for f in files if f and f.endswith(".py")}
-    found = {}
-    for file in sorted(f for f in files if f.startswith(folder) and "site-packages" not in f):
-        with open(file, "rb") as source:
-            found[file[len(folder) :]] = hashlib.sha256(source.read()).hexdigest()
-    return found
-
-
 class Host:
     """The interpreter's end: all sides by number, and the worker's functions."""
 
@@ -240,14 +214,14 @@ class Host:
 
     def register(self, path):
         known_variants, known_operators = len(_kernels.VARIANTS), len(_kernels.operators())
-        _load(path)
+        _files.load(path)
         base = os.path.basename(path)
         where = f"{base}/{base}"
         for operator in _kernels.operators()[known_operators:]:
             self._add_operator(operator(), where)
         for variant in _kernels.VARIANTS[known_variants:]:
             self._add_variant(variant, where)
-        for name, digest in _sources(path).items():
+        for name, digest in _files.sources(path).items():
             self.functions.add_source(f"{base}/{name}".encode(), digest.encode())
 
     def _add(self, side, add, stated):

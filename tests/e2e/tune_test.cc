@@ -67,6 +67,46 @@ TEST_F(TuneTest, TunedRunsWhatTuningFound) {
             std::string::npos);
 }
 
+TEST_F(TuneTest, TuningAgainKeepsOtherEntries) {
+  ASSERT_EQ(moegate(tune("--rounds 1 --axis tokens=2,9")).exit, 0);
+  const fs::path file = files("out/tiles").at(0);
+  const auto before = read_tiles(file).value();
+  const Outcome again = moegate(tune("--rounds 1 --axis tokens=4,9 --op moe_down"));
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_NE(again.out.find(".ini (entries: 1 replaced, 1 new, 3 kept)\n"), std::string::npos)
+      << again.out;
+  const auto after = read_tiles(file).value();
+  ASSERT_EQ(after.size(), 5u);
+  EXPECT_EQ(after[0].config, before[0].config);
+  EXPECT_EQ(after[0].us, before[0].us);
+  EXPECT_EQ(after[1].tokens, 4);
+  EXPECT_EQ(after[2].tokens, 9);
+  for (const size_t i : {2u, 3u}) {
+    EXPECT_EQ(after[i + 1].op, before[i].op);
+    EXPECT_EQ(after[i + 1].us, before[i].us);
+  }
+}
+
+TEST_F(TuneTest, AFileThatCannotBeTunedAgainIsRefusedBeforeAnythingIsMeasured) {
+  ASSERT_EQ(moegate(tune("--rounds 1 --op moe_down")).exit, 0);
+  const std::string file = fs::relative(files("out/tiles").at(0), folder_);
+  const std::string good = read(file), named = "# Device class: host";
+  ASSERT_NE(good.find(named), std::string::npos) << good;
+  std::string foreign = good;
+  foreign.replace(foreign.find(named), named.size(), "# Device class: ghost");
+  for (const auto& [text, says] :
+       {std::pair(foreign, ".ini: its comment says '# Device class: ghost"),
+        std::pair(good + "splits", "malformed line 'splits'")}) {
+    write(file, text);
+    const Outcome refused = moegate(tune("--rounds 1 --db again.sqlite"));
+    EXPECT_EQ(refused.exit, 2) << refused.out;
+    EXPECT_NE(refused.err.find(says), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("another --out"), std::string::npos) << refused.err;
+    EXPECT_FALSE(fs::exists(folder_ / "again.sqlite"));
+    EXPECT_EQ(read(file), text);
+  }
+}
+
 TEST_F(TuneTest, ConfigurationsRunOnlyWhereTheyAreNamed) {
   const std::string list = "list cases --suite ./layer.suite --device host --filter tokens=2 ";
   EXPECT_EQ(moegate(list).out.find("tile/"), std::string::npos);

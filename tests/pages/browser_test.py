@@ -4,14 +4,10 @@
 
 browser_test.py MOEGATE [SCREENSHOTS]
 
-Exits 77, with the reason, where Debian's chromium, chromium-driver, python3-selenium or libjs-vega are missing.
-MOEGATE_AXE names axe.min.js of axe-core; where it is set, no page may have a violation that is worse than minor.
+Exits 77, with the reason, where something is missing that browser.py names.
 """
-import functools
-import http.server
 import json
 import math
-import os
 import pathlib
 import shutil
 import sqlite3
@@ -19,23 +15,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
-import unittest
 import urllib.parse
 
+import browser
 import gallery_test
 import make_store
-
-SKIPPED = 77
-VEGA = pathlib.Path("/usr/share/javascript/vega/vega-view.min.js")
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
-except ImportError as error:
-    print(f"skipped: {error}; install Debian's python3-selenium")
-    sys.exit(SKIPPED)
+from browser import By, Keys
 
 KEY = "moe_down/experts=256,hidden=7168,launch=graph,cache=cold,routing=uniform,tokens=1,topk=8"
 HOSTILE_KEY = KEY.replace("moe_down", "topk_sort")
@@ -60,17 +45,7 @@ OWN_CHART = """{"$schema": "https://vega.github.io/schema/vega/v5.json", "height
   "height": {"scale": "y", "band": 0.8}, "fill": {"value": "steelblue"}}}}]}"""
 
 
-def open_browser():
-    options = webdriver.ChromeOptions()
-    for flag in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]:
-        options.add_argument(flag)
-    options.binary_location = shutil.which("chromium")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.chrome.service.Service(shutil.which("chromedriver"))
-    return webdriver.Chrome(service=service, options=options)
-
-
-class PagesTest(unittest.TestCase):
+class PagesTest(browser.BrowserTest):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="moegate-pages-"))
@@ -86,8 +61,7 @@ class PagesTest(unittest.TestCase):
         flags = [flag for report in [cls.folder / "own.sql", *reports] for flag in ["--report", report]]
         cls.moegate("pages", "--out", cls.folder / "site", *flags)
         cls.moegate("compare", 1, 3, "--page", cls.folder / "verdict.html", exits=None)
-        cls.browser = open_browser()
-        cls.addClassCleanup(cls.browser.quit)
+        cls.open_browser()
 
     @classmethod
     def moegate(cls, *args, exits=0):
@@ -95,75 +69,10 @@ class PagesTest(unittest.TestCase):
         assert exits is None or done.returncode == exits, done.stderr
         return done
 
-    def tearDown(self):
-        # Chromium's log is emptied by reading it: what is left is this test's.
-        self.assertEqual([], [entry for entry in self.browser.get_log("browser")])
-
-    def js(self, script, *args):
-        return self.browser.execute_script(script, *args)
-
-    def open(self, address, page="start", width=1280, dark=False):
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
-            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-        self.browser.get("about:blank")
-        self.browser.get(address)
-        wait = WebDriverWait(self.browser, 30)
-        wait.until(lambda b: self.js("return document.getElementById('main').dataset.page") == page)
-        wait.until(lambda b: self.js("return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)"))
-
-    def open_page(self, page, state="", **how):
-        index = (self.folder / "site" / "index.html").as_uri()
-        self.open(index + "#" + urllib.parse.quote(page, safe="=,/&:") + state, page, **how)
-
-    def scrolling(self):
-        """Tables that are seen and wider than their place."""
-        return self.js("""return [...document.querySelectorAll('.scroll')].filter(s => s.checkVisibility()
-            && s.scrollWidth > s.clientWidth).map(s => s.ariaLabel)""")
-
-    def texts(self, selector):
-        return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
-
-    def column(self, name):
-        """Cells of the first table's column, top to bottom."""
-        return self.js("""const t = document.querySelector('table');
-            const i = [...t.tHead.rows[0].cells].findIndex(c => c.querySelector('button').firstChild.data === arguments[0]);
-            return [...t.tBodies[0].rows].map(r => r.cells[i].textContent)""", name)
-
-    def shoot(self, name):
-        height = self.js("return document.body.scrollHeight")
-        width = self.js("return window.innerWidth")
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": min(height, 4000), "deviceScaleFactor": 1, "mobile": False})
-        self.browser.save_screenshot(str(self.shots / f"{name}.png"))
-
-    def check_page(self, name):
-        self.assertFalse(self.js("return document.title").startswith("Not here"), name)
-        self.assertIsNone(self.js("return window.hacked ?? null"), name)
-        self.assertEqual(0, self.js("return document.querySelectorAll('main script, main img, main style').length"), name)
-        self.assertLessEqual(self.js("return document.documentElement.scrollWidth - window.innerWidth"), 0,
-                             f"{name} scrolls sideways")
-        WebDriverWait(self.browser, 30).until(lambda b: self.js(
-            "return [...document.querySelectorAll('.scroll')].every(s => !s.checkVisibility() || s.dataset.fitted)"))
-        self.assertEqual([], self.scrolling(), name)
-        charts = self.js("""return [...document.querySelectorAll('.chart')].map(c => [c.dataset.chart, c.dataset.drawn,
-            c.querySelectorAll('g.rows > path').length, c.querySelector('summary').textContent])""")
-        for chart, drawn, marks, summary in charts:
-            self.assertEqual("yes", drawn, f"{name}: {chart}")
-            self.assertIn(f"({marks} rows)", summary, f"{name}: {chart} has as many marks as rows")
-        return [chart[0] for chart in charts]
-
-    def check_axe(self, name):
-        if "MOEGATE_AXE" not in os.environ:
-            return
-        # The page's policy lets no script in; the driver's own run outside it.
-        self.js(pathlib.Path(os.environ["MOEGATE_AXE"]).read_text() + "; window.axe = axe || window.axe")
-        found = self.browser.execute_async_script(
-            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations"
-            ".filter(v => v.impact !== 'minor')"
-            ".map(v => v.id + ': ' + v.nodes[0].html.slice(0, 300) + ' ' + v.nodes[0].failureSummary)))")
-        self.assertEqual([], found, name)
+    def open_page(self, page, site=None, **how):
+        """Of a site by its address; else of that in the folder."""
+        site = site or (self.folder / "site").as_uri()
+        self.open(f"{site}/index.html#{urllib.parse.quote(page, safe='=,/&:')}", page, **how)
 
     def test_every_page_in_both_schemes_and_on_a_phone(self):
         for name, page in PAGES.items():
@@ -257,10 +166,10 @@ class PagesTest(unittest.TestCase):
     def test_links_lead_to_cases_and_back(self):
         self.open_page(PAGES["night"])
         self.browser.find_element(By.CSS_SELECTOR, "td a").click()
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == CASE)
+        self.wait_for_page(CASE)
         self.assertEqual("main", self.js("return document.activeElement.id"))
         self.browser.back()
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == PAGES["night"])
+        self.wait_for_page(PAGES["night"])
 
     def test_a_page_that_is_not_there_says_so(self):
         self.open_page("night=999")
@@ -321,7 +230,7 @@ class PagesTest(unittest.TestCase):
         for file in files:
             pages = json.loads(file.read_text().removeprefix("moegatePart(").removesuffix(");\n"))["pages"]
             for page in [list(pages)[0], list(pages)[-1]]:
-                self.open((site / "index.html").as_uri() + "#" + urllib.parse.quote(page, safe="=,/&:"), page)
+                self.open_page(page, site=site.as_uri())
                 self.assertEqual([pages[page]["title"]], self.texts("h1"))
 
     def test_the_keyboard_walks_over_a_chart(self):
@@ -330,7 +239,7 @@ class PagesTest(unittest.TestCase):
         plot.send_keys(Keys.END)
         self.assertIn(f"run: {NEWEST}", self.texts("[data-chart=history] .reads")[0])
         plot.send_keys(Keys.ARROW_LEFT, Keys.ENTER)
-        WebDriverWait(self.browser, 30).until(lambda b: self.js("return main.dataset.page") == "night=31")
+        self.wait_for_page("night=31")
 
     def test_the_keyboard_reaches_everything_that_acts(self):
         self.open_page(PAGES["night"])
@@ -360,12 +269,9 @@ class PagesTest(unittest.TestCase):
         self.assertNotRegex(page.read_text(), r"""(src|href)=["']?(https?:)?//""")
 
     def test_a_web_server_serves_them_too(self):
-        handler = functools.partial(Quiet, directory=str(self.folder / "site"))
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            self.open(f"http://127.0.0.1:{server.server_port}/index.html#{urllib.parse.quote(CASE, safe='=,/&:')}", CASE)
+        with browser.served(self.folder / "site") as address:
+            self.open_page(CASE, site=address)
             self.assertEqual(["history", "case-spans", "case-kernels"], self.check_page("served"))
-            server.shutdown()
 
     def test_reports_are_drawn_as_svg(self):
         for report, marks in {"speedup": 12, "roofline": 24, self.folder / "own.sql": 3}.items():
@@ -380,7 +286,6 @@ class PagesTest(unittest.TestCase):
         done = self.moegate("report", "runs", "--chart", self.folder / "none.svg", exits=2)
         self.assertIn("has no chart", done.stderr)
 
-
     def test_a_roofline_needs_no_ceilings(self):
         svg = self.folder / "chart.svg"
         done = self.moegate("report", "roofline", "--run", 2, "--chart", svg)  # a host's, whose ceilings nobody measured
@@ -389,24 +294,5 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(24, self.js("return document.querySelectorAll('g.rows > path').length"))
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-    def send_error(self, code, *args):  # Chromium asks for an icon
-        super().send_error(204 if self.path == "/favicon.ico" else code, *args)
-
-
-def missing():
-    for program, package in {"chromium": "chromium", "chromedriver": "chromium-driver", "node": "nodejs"}.items():
-        if not shutil.which(program):
-            return f"there is no {program}; install Debian's {package}"
-    return None if VEGA.exists() else f"there is no {VEGA}; install Debian's libjs-vega"
-
-
 if __name__ == "__main__":
-    reason = missing()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    browser.main()

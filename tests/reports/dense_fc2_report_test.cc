@@ -7,8 +7,6 @@
 namespace moegate {
 namespace {
 
-using Cells = std::map<std::string, std::string>;
-
 class DenseFc2ReportTest : public ReportTest {
  protected:
   void add_the_pr(const Cells& params = {}) {
@@ -26,12 +24,8 @@ class DenseFc2ReportTest : public ReportTest {
   Table table(int64_t run = 1) { return report("pr-tensorrt-llm-12686", run); }
   /// The cells of a column by variant, but for empty ones.
   Cells column(const std::string& name, int64_t run = 1) {
-    const Table t = table(run);
-    Cells cells;
-    for (size_t row = 0; row < t.rows.size(); ++row) {
-      const std::string cell = at(t, row, name);
-      if (!cell.empty()) cells[at(t, row, "variant")] = cell;
-    }
+    Cells cells = ReportTest::column(table(run), name);
+    std::erase_if(cells, [](const auto& cell) { return cell.second.empty(); });
     return cells;
   }
 };
@@ -92,26 +86,20 @@ TEST_F(DenseFc2ReportTest, WithoutItsBeforeARowHasNoSpeedUp) {
 TEST_F(DenseFc2ReportTest, FloorsNeedMeasuredCeilings) {
   add_the_pr();
   EXPECT_EQ(column("% of floor"), Cells{});
-  const auto measure = [&](double bandwidth) {
-    Store::open(db_, Store::Mode::update)
-        .set_ceilings(info(Backend::cuda).device,
-                      {{"read_bytes_per_s", bandwidth}, {"fp8_flops", 1.5e15}});
-  };
-  measure(4e12);
+  measure_ceilings({{"read_bytes_per_s", 4e12}, {"fp8_flops", 1.5e15}});
   EXPECT_EQ(column("dense floor us: memory")["alpha_per_expert"], "119.57")
       << "469.76 MB of b, 8.39 of a, 0.13 of alpha; without what is written";
   EXPECT_EQ(column("dense floor us: products")["alpha_per_expert"], "80.17");
   EXPECT_EQ(column("sparse floor us")["alpha_per_expert"], "117.5") << "470 MB";
   EXPECT_EQ(column("% of floor")["alpha_per_expert"], "74.7");
   EXPECT_EQ(column("% of floor")["sparse_rows"], "117.5");
-  measure(8e12);
+  measure_ceilings({{"read_bytes_per_s", 8e12}});
   EXPECT_EQ(column("% of floor")["alpha_per_expert"], "50.1") << "products";
   EXPECT_EQ(column("% of floor")["sparse_rows"], "58.8");
 }
 
 TEST_F(DenseFc2ReportTest, TheDenseFloorHasScaleFactorsOfBlocks) {
-  Store::open(db_, Store::Mode::write)
-      .set_ceilings(info(Backend::cuda).device, {{"read_bytes_per_s", 5e8}});
+  measure_ceilings({{"read_bytes_per_s", 5e8}});
   add_the_pr({{"hidden", "7176"}, {"scales", "block"}});
   // 470,286,336 bytes of b and 57 x 512 factors, 8,388,608 of a and 128 x 512 factors, alpha.
   EXPECT_EQ(column("dense floor us: memory")["alpha_per_expert"], "958370");
@@ -158,11 +146,7 @@ TEST_F(DenseFc2ReportTest, AHostComparesWithItsYardstickAndOtherOperatorsStayOut
 
 TEST_F(DenseFc2ReportTest, SpeedupComparesTilesOfOneShape) {
   add_the_pr();
-  const Table t = report("speedup");
-  Cells befores;
-  for (size_t row = 0; row < t.rows.size(); ++row) {
-    befores[at(t, row, "variant")] = at(t, row, "before");
-  }
+  Cells befores = ReportTest::column(report("speedup"), "before");
   EXPECT_EQ(befores["alpha_per_expert_n64"], "alpha_per_k_tile_n64");
   EXPECT_EQ(befores["alpha_per_expert"], "alpha_per_k_tile");
 }

@@ -14,38 +14,19 @@
 namespace moegate {
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 class LayerReport : public ReportTest {
  protected:
-  /// One process of a layer of `params`, in as many launches; with a cache of one byte every write
-  /// counts.
-  void add_layer(const Params& params, const std::vector<double>& launches_ns) {
+  LayerReport() { cache_bytes_ = 1; }  // every write counts
+
+  /// One process of a layer of `params`, in as many launches.
+  void add_layer(const Cells& params, const std::vector<double>& launches_ns) {
     const Case c = fused_moe::fused_moe_case(params);
     const fused_moe::FusedMoe problem(*host_, c);
-    RunInfo one_byte_of_cache = info(Backend::cuda);
-    one_byte_of_cache.device.cache_bytes = 1;
-    Result r;
-    r.variant = "chain";
-    r.timer = "cupti";
-    r.judged = Judged::span;
-    r.samples = 100;
-    r.span_ns = total(launches_ns);
-    for (const double ns : launches_ns) {
-      KernelRow kernel;
-      kernel.name = "kernel";
-      kernel.ns = ns;
-      r.kernels.push_back(kernel);
-    }
     Store store = Store::open(db_, Store::Mode::write);
-    const int64_t run = store.begin_run(one_byte_of_cache);
-    store.add_result(store.begin_process(run, 0, 0), c, problem.cost(), problem.facts(), r);
+    const int64_t run = store.begin_run(info(Backend::cuda));
+    add(store, store.begin_process(run, 0, 0), c, "chain", launches_ns, 1, problem.cost(),
+        "kernel<int>", problem.facts());
     store.end_run(run, "complete");
-  }
-  void measure_ceilings(const std::map<std::string, double>& ceilings) {
-    RunInfo one_byte_of_cache = info(Backend::cuda);
-    one_byte_of_cache.device.cache_bytes = 1;
-    Store::open(db_, Store::Mode::update).set_ceilings(one_byte_of_cache.device, ceilings);
   }
   double number(const Table& t, const std::string& column) {
     return std::strtod(at(t, 0, column).c_str(), nullptr);
@@ -56,11 +37,11 @@ class LayerReport : public ReportTest {
 
 // Slow ceilings, so that microseconds have digits enough.
 TEST_F(LayerReport, StepsHaveTheFloorsOfTheirOperators) {
-  const Params layer = {{"tokens", "70"}, {"hidden", "640"}, {"inter", "384"}, {"block", "16"}};
-  const Params ceilings_of[] = {{{"read", "1e6"}, {"rate", "1e30"}},
-                                {{"read", "1e30"}, {"rate", "1e9"}}};
+  const Cells layer = {{"tokens", "70"}, {"hidden", "640"}, {"inter", "384"}, {"block", "16"}};
+  const Cells ceilings_of[] = {{{"read", "1e6"}, {"rate", "1e30"}},
+                               {{"read", "1e30"}, {"rate", "1e9"}}};
   add_layer(layer, {1e9});
-  for (const Params& ceiling : ceilings_of) {
+  for (const Cells& ceiling : ceilings_of) {
     const std::map<std::string, double> ceilings = {
         {"read_bytes_per_s", std::stod(ceiling.at("read"))},
         {"fp8_flops", std::stod(ceiling.at("rate"))}};
@@ -78,9 +59,9 @@ TEST_F(LayerReport, StepsHaveTheFloorsOfTheirOperators) {
     expect("gate-up", floor_us(gate_up.cost()));
     expect("down", floor_us(down.cost()));
     if (ceiling.at("read") != "1e6") continue;  // the others are counted by their bytes alone
-    Params quantised = {{"tokens", "70"}, {"inter", "384"}};
-    Params summed = {{"tokens", "70"}, {"topk", "3"}, {"hidden", "640"}};
-    Params aligned = {{"tokens", "70"}, {"block", "16"}};
+    Cells quantised = {{"tokens", "70"}, {"inter", "384"}};
+    Cells summed = {{"tokens", "70"}, {"topk", "3"}, {"hidden", "640"}};
+    Cells aligned = {{"tokens", "70"}, {"block", "16"}};
     const double silu = floor_us(
         silu_mul_quant::SiluMulQuant(*host_, silu_mul_quant::silu_mul_quant_case(quantised))
             .cost());

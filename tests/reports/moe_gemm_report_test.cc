@@ -7,22 +7,10 @@
 namespace moegate {
 namespace {
 
-using Cells = std::map<std::string, std::string>;
-
 class MoeGemmReportTest : public ReportTest {
  protected:
-  /// The cells of a column by the cells of another.
-  Cells column(const Table& table, const std::string& name, const std::string& of) {
-    Cells cells;
-    for (size_t row = 0; row < table.rows.size(); ++row) {
-      cells[at(table, row, of)] = at(table, row, name);
-    }
-    return cells;
-  }
-  void measure_ceilings() {
-    Store::open(db_, Store::Mode::update)
-        .set_ceilings(info(Backend::cuda).device,
-                      {{"read_bytes_per_s", 4e12}, {"fp8_flops", 1.5e15}, {"bf16_flops", 8e14}});
+  void measure_rates() {
+    measure_ceilings({{"read_bytes_per_s", 4e12}, {"fp8_flops", 1.5e15}, {"bf16_flops", 8e14}});
   }
 };
 
@@ -48,31 +36,31 @@ TEST_F(SplitKReport, HasEveryVariantAtItsBestBlock) {
   EXPECT_EQ(at(t, 0, "variant"), "gather") << "the before first, then what was submitted";
   EXPECT_EQ(at(t, 1, "variant"), "gather_split_k1");
   EXPECT_EQ(at(t, 0, "tokens"), "8192");
-  EXPECT_EQ(column(t, "block", "variant"),
+  EXPECT_EQ(column(t, "block"),
             (Cells{{"gather", "16"}, {"gather_split_k1", "16"}, {"split_k2", "64"}}));
-  EXPECT_EQ(column(t, "us", "variant"),
+  EXPECT_EQ(column(t, "us"),
             (Cells{{"gather", "20"}, {"gather_split_k1", "20"}, {"split_k2", "16"}}));
 }
 
 TEST_F(SplitKReport, SpeedUpsAreWithAndWithoutZeroing) {
   add_split_k();
   const Table t = table();
-  EXPECT_EQ(column(t, "speed-up", "variant"),
+  EXPECT_EQ(column(t, "speed-up"),
             (Cells{{"gather", ""}, {"gather_split_k1", "~"}, {"split_k2", "1.250x"}}));
   EXPECT_EQ(
-      column(t, "95 % CI", "variant"),
+      column(t, "95 % CI"),
       (Cells{{"gather", ""}, {"gather_split_k1", "1.000–1.000"}, {"split_k2", "1.250–1.250"}}));
-  EXPECT_EQ(column(t, "speed-up without zeroing", "variant"),
+  EXPECT_EQ(column(t, "speed-up without zeroing"),
             (Cells{{"gather", ""}, {"gather_split_k1", ""}, {"split_k2", "2.000x"}}));
-  EXPECT_EQ(column(t, "zeroing us", "variant")["split_k2"], "6");
-  EXPECT_EQ(column(t, "GEMM us", "variant")["split_k2"], "10");
-  EXPECT_EQ(column(t, "GEMM us", "variant")["gather"], "") << "it is all of it";
+  EXPECT_EQ(column(t, "zeroing us")["split_k2"], "6");
+  EXPECT_EQ(column(t, "GEMM us")["split_k2"], "10");
+  EXPECT_EQ(column(t, "GEMM us")["gather"], "") << "it is all of it";
 }
 
 TEST_F(SplitKReport, FloorsNeedMeasuredCeilings) {
   add_split_k();
   EXPECT_EQ(at(table(), 0, "% of floor"), "");
-  measure_ceilings();
+  measure_rates();
   const Table t = table();
   // 1.0 GB and what of 0.15 GB does not fit in 60 MiB at 4 TB/s; 541.2 GFLOP at 1.5 PFLOP/s.
   EXPECT_EQ(at(t, 0, "floor us: memory"), "271.77");
@@ -82,13 +70,13 @@ TEST_F(SplitKReport, FloorsNeedMeasuredCeilings) {
 
 TEST_F(SplitKReport, WhatWasPublishedStandsByItsOwnShape) {
   add_split_k();
-  EXPECT_EQ(column(table(), "expected speed-up", "variant"),
+  EXPECT_EQ(column(table(), "expected speed-up"),
             (Cells{{"gather", ""}, {"gather_split_k1", "1.00"}, {"split_k2", ""}}));
-  EXPECT_EQ(column(table(), "published gain", "variant")["gather_split_k1"], "");
+  EXPECT_EQ(column(table(), "published gain")["gather_split_k1"], "");
   add_moe_run(Backend::cuda,
               {{"moe_gate_up", "gather", "64", {8}}, {"moe_gate_up", "gather_split_k1", "64", {8}}},
               {{"experts", "128"}, {"hidden", "2048"}, {"inter", "384"}});
-  EXPECT_EQ(column(table(2), "published gain", "variant"),
+  EXPECT_EQ(column(table(2), "published gain"),
             (Cells{{"gather", ""}, {"gather_split_k1", "~0.4 % end to end"}}));
 }
 
@@ -132,7 +120,7 @@ TEST_F(SortedRowsReport, JoinsTheTwoGemmsOfARouteAtOneBlock) {
 
 TEST_F(SortedRowsReport, FloorsSayWhatLimitsHereAndOnAnH20) {
   add_routes();
-  measure_ceilings();
+  measure_rates();
   const Table t = table();
   EXPECT_EQ(at(t, 1, "down floor us: memory"), "374.3");
   EXPECT_EQ(at(t, 1, "down floor us: products"), "180.4");

@@ -30,29 +30,18 @@ const char* remedy(CUptiResult result) {
 
 }  // namespace
 
-CounterCupti::CounterCupti() {
-  bool all = static_cast<bool>(lib);
-#define X(name) all = all && lib.bind(name, #name);
-  MOEGATE_COUNTER_FUNCTIONS(X)
-#undef X
-  if (!all) {
-    why = "counters need CUPTI 13: " + lib.why() + " (install the CUDA toolkit's CUPTI)";
-  }
-}
-
 const CounterCupti& counter_cupti() {
   static const CounterCupti* functions = new CounterCupti;
-  if (!functions->why.empty()) throw Error(Exit::environment, functions->why);
-  return *functions;
+  const std::string why = functions->why();
+  if (why.empty()) return *functions;
+  throw Error(Exit::environment,
+              "counters need CUPTI 13: " + why + " (install the CUDA toolkit's CUPTI)");
 }
 
 void require_counters(CUptiResult result, const char* what) {
   if (result == CUPTI_SUCCESS) return;
-  const char* text = nullptr;
-  counter_cupti().cuptiGetResultString(result, &text);
-  throw Error(Exit::environment,
-              fmt::format("counters: {} fails with {}{}", what,
-                          text ? text : std::to_string(static_cast<int>(result)), remedy(result)));
+  throw Error(Exit::environment, fmt::format("counters: {} fails with {}{}", what,
+                                             counter_cupti().text_of(result), remedy(result)));
 }
 
 }  // namespace moegate

@@ -9,51 +9,36 @@
 #include <cupti_target.h>
 
 #include <cstddef>
-#include <string>
 
-#include "harness/base/dynlib.h"
+#include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {
 
-// clang-format 14 moves these backslashes to and fro.
-// clang-format off
-#define MOEGATE_COUNTER_FUNCTIONS(X)                \
-  X(cuptiGetResultString)                           \
-  X(cuptiProfilerInitialize)                        \
-  X(cuptiDeviceGetChipName)                         \
-  X(cuptiProfilerGetCounterAvailability)            \
-  X(cuptiProfilerHostInitialize)                    \
-  X(cuptiProfilerHostDeinitialize)                  \
-  X(cuptiProfilerHostGetBaseMetrics)                \
-  X(cuptiProfilerHostGetMetricProperties)           \
-  X(cuptiProfilerHostConfigAddMetrics)              \
-  X(cuptiProfilerHostGetConfigImageSize)            \
-  X(cuptiProfilerHostGetConfigImage)                \
-  X(cuptiProfilerHostGetNumOfPasses)                \
-  X(cuptiProfilerHostEvaluateToGpuValues)           \
-  X(cuptiRangeProfilerEnable)                       \
-  X(cuptiRangeProfilerDisable)                      \
-  X(cuptiRangeProfilerGetCounterDataSize)           \
-  X(cuptiRangeProfilerCounterDataImageInitialize)   \
-  X(cuptiRangeProfilerSetConfig)                    \
-  X(cuptiRangeProfilerStart)                        \
-  X(cuptiRangeProfilerStop)                         \
-  X(cuptiRangeProfilerPushRange)                    \
-  X(cuptiRangeProfilerPopRange)                     \
-  X(cuptiRangeProfilerDecodeData)                   \
-  X(cuptiRangeProfilerGetCounterDataInfo)           \
-  X(cuptiRangeProfilerCounterDataGetRangeInfo)
-// clang-format on
-
-/// Under their own names. Never closed: CUPTI's hooks in the driver outlive main.
-struct CounterCupti {
-  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
-#define X(name) decltype(&::name) name = nullptr;
-  MOEGATE_COUNTER_FUNCTIONS(X)
-#undef X
-  std::string why;  // a function is missing; empty: none is
-
-  CounterCupti();
+struct CounterCupti : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiDeviceGetChipName)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerGetCounterAvailability)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostDeinitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetBaseMetrics)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetMetricProperties)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostConfigAddMetrics)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetConfigImageSize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetConfigImage)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetNumOfPasses)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostEvaluateToGpuValues)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerEnable)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerDisable)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerGetCounterDataSize)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerCounterDataImageInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerSetConfig)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerStart)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerStop)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerPushRange)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerPopRange)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerDecodeData)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerGetCounterDataInfo)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerCounterDataGetRangeInfo)
 };
 
 /// Throws Error(environment) where a function is missing.

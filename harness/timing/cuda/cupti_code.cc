@@ -12,19 +12,18 @@
 #include <set>
 #include <vector>
 
-#include "harness/base/dynlib.h"
 #include "harness/kernel/kernel.h"
+#include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/elf_code.h"
 
 namespace moegate {
 namespace {
 
 /// Never destroyed: modules may be loaded while the process ends.
-struct State {
-  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
-  decltype(&::cuptiSubscribe) subscribe = nullptr;
-  decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
-  decltype(&::cuptiEnableCallback) enable = nullptr;
+struct State : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiSubscribe)
+  MOEGATE_CUPTI_FUNCTION(cuptiUnsubscribe)
+  MOEGATE_CUPTI_FUNCTION(cuptiEnableCallback)
   CUpti_SubscriberHandle subscriber = nullptr;
   bool keep_cubins = false;
 
@@ -55,21 +54,19 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
 void CuptiCode::watch(bool keep_cubins) noexcept {
   State& s = state();
   s.keep_cubins = keep_cubins;
-  if (!s.lib.bind(s.subscribe, "cuptiSubscribe") ||
-      !s.lib.bind(s.unsubscribe, "cuptiUnsubscribe") ||
-      !s.lib.bind(s.enable, "cuptiEnableCallback") ||
-      s.subscribe(&s.subscriber, module_loaded, nullptr) != CUPTI_SUCCESS) {
+  if (!s.why().empty() ||
+      s.cuptiSubscribe(&s.subscriber, module_loaded, nullptr) != CUPTI_SUCCESS) {
     s.subscriber = nullptr;
     return;
   }
-  const CUptiResult enabled =
-      s.enable(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+  const CUptiResult enabled = s.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                                    CUPTI_CBID_RESOURCE_MODULE_LOADED);
   if (enabled != CUPTI_SUCCESS) stop();
 }
 
 void CuptiCode::stop() noexcept {
   State& s = state();
-  if (s.subscriber) s.unsubscribe(s.subscriber);
+  if (s.subscriber) s.cuptiUnsubscribe(s.subscriber);
   s.subscriber = nullptr;
 }
 

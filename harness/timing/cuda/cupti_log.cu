@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/base/dynlib.h"
 #include "harness/base/error.h"
+#include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {
 namespace {
@@ -26,40 +26,20 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
                                          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-// clang-format 14 moves these backslashes to and fro.
-// clang-format off
-#define MOEGATE_CUPTI_FUNCTIONS(X)          \
-  X(cuptiActivitySetAttribute)              \
-  X(cuptiActivityRegisterTimestampCallback) \
-  X(cuptiActivityRegisterCallbacks)         \
-  X(cuptiActivityEnable)                    \
-  X(cuptiActivityDisable)                   \
-  X(cuptiActivityEnableRuntimeApi)          \
-  X(cuptiActivityEnableDriverApi)           \
-  X(cuptiActivityFlushAll)                  \
-  X(cuptiActivityGetNextRecord)             \
-  X(cuptiActivityGetNumDroppedRecords)      \
-  X(cuptiActivityPushExternalCorrelationId) \
-  X(cuptiActivityPopExternalCorrelationId)  \
-  X(cuptiGetCallbackName)                   \
-  X(cuptiGetResultString)
-// clang-format on
-
-/// CUPTI's functions under their own names. Never closed: CUPTI's threads outlive main.
-struct Functions {
-  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
-#define X(name) decltype(&::name) name = nullptr;
-  MOEGATE_CUPTI_FUNCTIONS(X)
-#undef X
-  std::string why;
-
-  Functions() {
-    bool all = static_cast<bool>(lib);
-#define X(name) all = all && lib.bind(name, #name);
-    MOEGATE_CUPTI_FUNCTIONS(X)
-#undef X
-    if (!all) why = "CUPTI is not usable: " + lib.why() + " (install the CUDA toolkit's CUPTI)";
-  }
+struct Functions : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiActivitySetAttribute)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityRegisterTimestampCallback)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityRegisterCallbacks)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityEnable)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityDisable)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityEnableRuntimeApi)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityEnableDriverApi)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityFlushAll)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityGetNextRecord)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityGetNumDroppedRecords)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityPushExternalCorrelationId)
+  MOEGATE_CUPTI_FUNCTION(cuptiActivityPopExternalCorrelationId)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetCallbackName)
 };
 
 Functions& cupti() {
@@ -104,15 +84,9 @@ void CUPTIAPI complete_buffer(CUcontext, uint32_t, uint8_t* data, size_t, size_t
   b.completed.push_back({data, valid});
 }
 
-std::string text_of(CUptiResult result) {
-  const char* text = nullptr;
-  cupti().cuptiGetResultString(result, &text);
-  return text ? text : fmt::format("CUPTI error {}", static_cast<int>(result));
-}
-
 /// Names the remedy for the failures that people meet.
 std::string explain(CUptiResult result, const char* what) {
-  std::string text = fmt::format("CUPTI: {} fails with {}", what, text_of(result));
+  std::string text = fmt::format("CUPTI: {} fails with {}", what, cupti().text_of(result));
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
     text += "; another profiler owns CUPTI (Nsight, a framework's profiler, a debugger): stop it";
   } else if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
@@ -239,7 +213,10 @@ void give_back(const std::vector<Buffer>& done) {
 
 std::string CuptiLog::open() {
   Functions& c = cupti();
-  if (!c.why.empty()) return c.why;
+  const std::string why = c.why();
+  if (!why.empty()) {
+    return "CUPTI is not usable: " + why + " (install the CUDA toolkit's CUPTI)";
+  }
   set_attributes();
   // Once per process: registering again corrupts the records that follow.
   CUptiResult result = c.cuptiActivityRegisterTimestampCallback(&CuptiLog::now_ns);

@@ -12,8 +12,7 @@ const char* pc_remedy(CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       return "; allow profiling for users (driver option NVreg_RestrictProfilingToAdminUsers=0), "
-             "or run as "
-             "root";
+             "or run as root";
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return "; the hypervisor has to allow profiling on this virtual GPU";
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
@@ -29,20 +28,11 @@ const char* pc_remedy(CUptiResult result) {
       return "; it needs a GPU of compute capability 7.5 or later that is no MIG slice";
     default:
       return "; the toolkit's CUPTI must be whole (libnvperf_host beside libcupti) and no newer "
-             "than "
-             "the driver";
+             "than the driver";
   }
 }
 
 }  // namespace
-
-PcCupti::PcCupti() {
-  bool all = static_cast<bool>(lib);
-#define X(name) all = all && lib.bind(name, #name);
-  MOEGATE_PC_FUNCTIONS(X)
-#undef X
-  if (!all) why = lib.why();
-}
 
 PcCupti& pc_cupti() {
   static PcCupti* functions = new PcCupti;
@@ -51,12 +41,8 @@ PcCupti& pc_cupti() {
 
 void require_pc(CUptiResult result, const std::string& what) {
   if (result == CUPTI_SUCCESS) return;
-  const char* text = nullptr;
-  pc_cupti().cuptiGetResultString(result, &text);
-  throw Error(Exit::environment,
-              fmt::format("stalls cannot be sampled: {} fails with {}{}", what,
-                          text ? text : fmt::format("CUPTI error {}", static_cast<int>(result)),
-                          pc_remedy(result)));
+  throw Error(Exit::environment, fmt::format("stalls cannot be sampled: {} fails with {}{}", what,
+                                             pc_cupti().text_of(result), pc_remedy(result)));
 }
 
 }  // namespace moegate

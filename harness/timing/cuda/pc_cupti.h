@@ -7,35 +7,21 @@
 
 #include <string>
 
-#include "harness/base/dynlib.h"
+#include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {
 
-// clang-format 14 moves these backslashes to and fro.
-// clang-format off
-#define MOEGATE_PC_FUNCTIONS(X)              \
-  X(cuptiPCSamplingEnable)                   \
-  X(cuptiPCSamplingDisable)                  \
-  X(cuptiPCSamplingSetConfigurationAttribute)\
-  X(cuptiPCSamplingGetNumStallReasons)       \
-  X(cuptiPCSamplingGetStallReasons)          \
-  X(cuptiPCSamplingStart)                    \
-  X(cuptiPCSamplingStop)                     \
-  X(cuptiPCSamplingGetData)                  \
-  X(cuptiGetCubinCrc)                        \
-  X(cuptiGetSassToSourceCorrelation)         \
-  X(cuptiGetResultString)
-// clang-format on
-
-/// Under their own names. Never closed: CUPTI's threads outlive main.
-struct PcCupti {
-  Dynlib lib{{"libcupti.so.13", "libcupti.so"}};
-#define X(name) decltype(&::name) name = nullptr;
-  MOEGATE_PC_FUNCTIONS(X)
-#undef X
-  std::string why;  // a function is missing; empty: none is
-
-  PcCupti();
+struct PcCupti : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingEnable)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingDisable)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingSetConfigurationAttribute)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetNumStallReasons)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetStallReasons)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingStart)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingStop)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetData)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetCubinCrc)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetSassToSourceCorrelation)
 };
 
 PcCupti& pc_cupti();

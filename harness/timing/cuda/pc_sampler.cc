@@ -174,10 +174,10 @@ struct PcSampler::Session {
 };
 
 PcSampler::PcSampler() {
-  if (!pc_cupti().why.empty()) {
+  if (!pc_cupti().why().empty()) {
     throw Error(Exit::environment,
                 fmt::format("stalls cannot be sampled: {} (install the CUDA toolkit's CUPTI)",
-                            pc_cupti().why));
+                            pc_cupti().why()));
   }
   session_ = std::make_unique<Session>();  // with its memory: nothing comes between these two
   session_->enable();

@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <set>
 #include <span>
-#include <string_view>
 #include <thread>
 #include <unordered_set>
 
@@ -19,6 +17,7 @@
 #include "harness/kernel/object_code.h"
 #include "harness/timing/cuda/cupti_code.h"
 #include "harness/timing/cuda/cupti_log.h"
+#include "harness/timing/cuda/other_profiler.h"
 #include "harness/timing/timer_of.h"
 
 namespace moegate {
@@ -242,27 +241,6 @@ std::string self_test() {
   const double tick = measured_tick(durations);
   if (tick > 0) measured_tick_ns = tick;
   return why;
-}
-
-/// Why CUPTI belongs to somebody else (a variable or a tool), read from the environment.
-std::string other_profiler() {
-  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-    const char* value = std::getenv(variable);
-    if (value && *value) {
-      return fmt::format(
-          "{}={} says that another profiler owns CUPTI: unset it, or start without "
-          "the profiler (use --profile under one)",
-          variable, value);
-    }
-  }
-  const char* preload = std::getenv("LD_PRELOAD");
-  for (const char* tool : {"nsight", "nsys", "sanitizer", "Injection", "injection"}) {
-    if (preload && std::string_view(preload).find(tool) != std::string_view::npos) {
-      return fmt::format("LD_PRELOAD={} names a profiler ({}): CUPTI serves one tool at a time",
-                         preload, tool);
-    }
-  }
-  return "";
 }
 
 std::string prepare_once(int ordinal) {

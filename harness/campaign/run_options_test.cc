@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's options as the store keeps them.
+#include <gtest/gtest.h>
+
+#include "harness/campaign/campaign_fixture.h"
+#include "harness/campaign/plan.h"
+
+namespace moegate {
+namespace {
+
+class RunOptionsTest : public CampaignTest {};
+
+TEST_F(RunOptionsTest, StoredOptionsNameTheFlushAndOldOnesNumberIt) {
+  options_.worker.flush = Flush::write;
+  std::string text = options_.to_json();
+  const std::string named = R"("flush":"write")";
+  ASSERT_NE(text.find(named), std::string::npos) << text;
+  RunOptions back;
+  back.from_json(text);
+  EXPECT_EQ(back.worker.flush, Flush::write);
+  text.replace(text.find(named), named.size(), R"("flush":2)");
+  back.from_json(text);
+  EXPECT_EQ(back.worker.flush, Flush::none);
+}
+
+TEST_F(RunOptionsTest, OptionsThatNoRunHasAreADamagedStore) {
+  const auto refused = [&](const std::string& field, const std::string& value) {
+    std::string text = options_.to_json();
+    const size_t at = text.find("\"" + field + "\":") + field.size() + 3;
+    text.replace(at, text.find_first_of(",}", at) - at, value);
+    try {
+      RunOptions().from_json(text);
+    } catch (const Error& e) {
+      return e.code() == Exit::store;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused("rounds", "3"));
+  EXPECT_TRUE(refused("shards", "0")) << "what is divided by";
+  EXPECT_TRUE(refused("shard", "-1"));
+  EXPECT_TRUE(refused("rounds", "1e300"));
+  EXPECT_TRUE(refused("rounds", "4294967297"));
+  EXPECT_TRUE(refused("min_samples", "0"));
+  EXPECT_TRUE(refused("order_seed", "-1"));
+  EXPECT_TRUE(refused("flush", "7"));
+  EXPECT_TRUE(refused("flush", "\"splash\""));
+}
+
+TEST_F(RunOptionsTest, AnyPathCanBeStored) {
+  options_.worker.tiles = "\xff";  // a name of a folder need not be UTF-8
+  RunOptions back;
+  EXPECT_NO_THROW(back.from_json(options_.to_json()));
+}
+
+}  // namespace
+}  // namespace moegate

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// moegate gate and compare on synthetic stores: which runs meet which baseline, candidates, flags.
+#include <nlohmann/json.hpp>
+
+#include "harness/judge/gate.h"
+#include "harness/judge/gate_fixture.h"
+
+namespace moegate {
+namespace {
+
+TEST_F(GateTest, WithoutBaselineNothingIsJudged) {
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("NO BASELINE: 0 inconclusive, 4 new")) << out_;
+  EXPECT_EQ(gate({"--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
+  const std::string cand = (dir_ / "cand").string();
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_TRUE(says("recorded as candidate")) << out_;
+  EXPECT_TRUE(fs::exists(dir_ / "cand" / "nvidia-h200" / "nightly.tsv"));
+  add_run([](Row& row, int) {
+    row.result.span_ns *= row.variant == "fused" ? 1.1 : 1;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", cand}), 10) << out_;
+  EXPECT_TRUE(says("candidate, not blessed")) << out_;
+  add_run();
+  EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
+  EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, ABrokenRunBecomesNoCandidate) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::timeout;
+    return true;
+  });
+  EXPECT_EQ(gate({"--candidate", (dir_ / "cand").string()}), 13) << out_;
+  EXPECT_TRUE(says("not recorded")) << out_;
+  EXPECT_FALSE(fs::exists(dir_ / "cand"));
+}
+
+TEST_F(GateTest, OtherConditionsAreRefused) {
+  bless_run(add_run());
+  info_.flush = "write";
+  add_run();
+  EXPECT_EQ(gate(), 2);
+  EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
+  info_.flush = "read";
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(gate(), 21);
+  EXPECT_TRUE(says("timer is 'cupti', the run's is 'event'")) << out_;
+  info_.timer = "cupti";
+  info_.device.klass = "nvidia-b200";
+  add_run();
+  EXPECT_EQ(gate({"--baseline", baseline().string()}), 2);
+  EXPECT_TRUE(says("class")) << out_;
+  EXPECT_EQ(gate(), 0) << "another class has no baseline: " << out_;
+}
+
+TEST_F(GateTest, PrintsJsonAndCsv) {
+  bless_run(add_run());
+  EXPECT_EQ(gate({"--format", "json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["judged"], 4);
+  EXPECT_EQ(gate({"--format", "csv"}), 0);
+  EXPECT_EQ(out_.rfind("outcome,suite,case,variant", 0), 0u) << out_;
+}
+
+TEST_F(GateTest, BadFlagsAreUsageErrors) {
+  add_run();
+  for (const Args& args : {Args{"--fail-on", "speed"},
+                           {"--margin", "0.01"},
+                           {"--margin", "5%"},
+                           {"--format", "xml"},
+                           {"--run", "none"},
+                           {"--baseline", "/none"},
+                           {"--colour", "red"}}) {
+    EXPECT_EQ(gate(args), 2) << args[0] << ": " << out_;
+  }
+  fs::remove(db_);
+  EXPECT_EQ(gate(), 30) << out_;
+  EXPECT_FALSE(fs::exists(db_));
+}
+
+TEST_F(GateTest, NoVerdictFileWithoutAVerdict) {
+  add_run();
+  const std::string verdict = (dir_ / "v.json").string();
+  EXPECT_EQ(gate({"--verdict", verdict, "--run", "none"}), 2);
+  EXPECT_FALSE(fs::exists(verdict));
+  EXPECT_EQ(gate({"--verdict", (dir_ / "no" / "v.json").string()}), 2) << out_;
+}
+
+TEST_F(GateTest, ComparesTwoRuns) {
+  add_run();
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.span_ns *= 1.1;
+    return true;
+  });
+  add_run([](Row& row, int) { return !is(row, "8", "fused"); });
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << out_;
+  EXPECT_TRUE(says("against run 1 'night'")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"2", "1"}), 0) << out_;
+  EXPECT_TRUE(says("1 improved")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 13) << out_;
+  EXPECT_EQ(call(cmd_compare, {"3", "1", "--format", "csv"}), 0) << out_;
+  EXPECT_TRUE(says("new,nightly")) << out_;
+  EXPECT_EQ(call(cmd_compare, {"1"}), 2);
+  EXPECT_EQ(call(cmd_compare, {"1", "1"}), 2);
+  info_.timer = "event";
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 21) << out_;
+}
+
+TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::crashed;
+    return true;
+  });
+  add_run();
+  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  EXPECT_TRUE(says("1 new")) << out_;
+}
+
+}  // namespace
+}  // namespace moegate

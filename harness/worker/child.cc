@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/worker/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "harness/base/descendants.h"
+#include "harness/base/error.h"
+#include "harness/worker/protocol.h"
+
+namespace moegate {
+namespace {
+
+constexpr int kBuryTries = 500, kBuryMicroseconds = 10000;  // then it is killed
+constexpr int kNoProgram = 127;  // exit code of a child that could not become the program
+
+/// Lanes start and bury workers from threads of their own. Held from the look at the children to the
+/// new worker's entry, and while the children that are nobody's are ended.
+std::mutex& family() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// The workers that are alive.
+std::set<pid_t>& workers() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+/// Nothing to read, and a kernel's printf must not end up in this program's JSON.
+void detach_from_terminal() {
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  close(nothing);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+/// Turns the forked child into the program. Never returns into the parent's code.
+[[noreturn]] void become(const char* program, const cpu_set_t* cpus, int in, int out) {
+  setpgid(0, 0);
+  if (cpus) sched_setaffinity(0, sizeof *cpus, cpus);  // a CPU that is gone is no reason to die
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Ctrl-C, a terminal that goes away and `timeout` signal the whole group; the parent decides what
+  // becomes of the worker.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_IGN);
+  // Away from the numbers that dup2 is about to take.
+  in = fcntl(in, F_DUPFD, kReplies + 1);
+  out = fcntl(out, F_DUPFD, kReplies + 1);
+  detach_from_terminal();
+  dup2(in, kRequests);
+  dup2(out, kReplies);
+  close(in);
+  close(out);
+  // The same arguments for every program: they lie on the stack, and its alignment shows in timings
+  // (Mytkowicz et al. 2009).
+  execl(program, "moegate", "worker", static_cast<char*>(nullptr));
+  _exit(kNoProgram);
+}
+
+}  // namespace
+
+Child::Child(const std::string& program, const std::vector<int>& cpus) {
+  int down[2], up[2];
+  if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
+    throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  cpu_set_t bound_to;
+  CPU_ZERO(&bound_to);
+  for (const int cpu : cpus) CPU_SET(cpu, &bound_to);
+  adopt_orphans();
+  fflush(nullptr);
+  {
+    const std::lock_guard lock(family());
+    before_ = children();
+    pid_ = fork();
+    if (pid_ == 0) become(program.c_str(), cpus.empty() ? nullptr : &bound_to, down[0], up[1]);
+    if (pid_ > 0) workers().insert(pid_);
+  }
+  if (pid_ < 0) {
+    throw Error(Exit::environment, fmt::format("cannot fork: {}", std::strerror(errno)));
+  }
+  setpgid(pid_, pid_);  // whoever of the two comes first
+  close(down[0]);
+  close(up[1]);
+  to_ = down[1];
+  from_ = up[0];
+}
+
+Child::~Child() {
+  if (alive()) bury(true);
+  close(from_);
+}
+
+std::string Child::bury(bool kill_first) {
+  int status = 0;
+  // Its last request: one that lost its own end of the replies learns of it here.
+  close(to_);
+  to_ = -1;
+  // One that has said its last word, or closed its pipe, may still not end.
+  for (int i = 0; !kill_first && i < kBuryTries; ++i) {
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (ended.si_pid != 0) break;
+    usleep(kBuryMicroseconds);
+    kill_first = i + 1 == kBuryTries;
+  }
+  if (kill_first) kill(pid_, SIGKILL);
+  kill(-pid_, SIGKILL);  // before it is waited for: the number of its group is its own until then
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  {
+    const std::lock_guard lock(family());
+    workers().erase(pid_);
+    std::set<pid_t> spared = before_;
+    spared.insert(workers().begin(), workers().end());
+    end_children_but(spared);
+  }
+  pid_ = -1;
+  if (WIFSIGNALED(status)) {
+    return fmt::format("the process died of signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) == kNoProgram) return "it cannot be started";
+  if (WEXITSTATUS(status) == kLostPipe) {
+    return fmt::format("the process closed its pipe to the runner (files {} and {})", kRequests,
+                       kReplies);
+  }
+  return fmt::format("the process ended with code {}", WEXITSTATUS(status));
+}
+
+}  // namespace moegate
