@@ -24,7 +24,7 @@ WITH value AS (
            / max(iif(name = 'sm__cycles_elapsed.avg.per_second', value, NULL)) AS busy_s,
          max(iif(name = 'smsp__warps_active.sum', value, NULL)) AS warp_cycles,
          max(iif(name = 'l1tex__data_bank_conflicts_pipe_lsu.sum', value, NULL)) AS conflicts,
-         sum(iif(name IN ('smsp__inst_executed_op_local_ld.sum', 'smsp__inst_executed_op_local_st.sum'), value, NULL)) AS spills
+         sum(iif(name IN ('smsp__inst_executed_op_local_ld.sum', 'smsp__inst_executed_op_local_st.sum'), value, NULL)) AS local_instructions
   FROM metric JOIN result USING (result_id) JOIN process USING (process_id)
   WHERE run_id = :run AND name <> 'counter_passes'
   GROUP BY result_id, ordinal
@@ -54,7 +54,7 @@ SELECT section AS model,
        round(tensor, 1) AS "tensor %",
        round(issue, 1) AS "issue %",
        round(warps, 1) AS "warps %",
-       CAST(spills AS INTEGER) AS spills,
+       CAST(local_instructions AS INTEGER) AS "local ld+st",
        CAST(conflicts AS INTEGER) AS "bank conflicts",
        (SELECT printf('%s %.0f %%', reason, 100 * value / warp_cycles) FROM stalled s
         WHERE s.result_id = c.result_id AND s.ordinal = c.ordinal AND place = 1) AS "first stall",

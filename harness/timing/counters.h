@@ -7,7 +7,7 @@
 
 namespace moegate {
 
-/// What tells a reviewer why a kernel takes its time: bytes, hit rates, pipes, instructions, spills, bank
+/// What tells a reviewer why a kernel takes its time: bytes, hit rates, pipes, instructions, local memory, bank
 /// conflicts, what warps wait for. Eight passes on GH100; throughputs of whole units, which alone take 4
 /// to 8 passes each, are left to their parts.
 const std::vector<std::string>& default_counters();
