@@ -23,7 +23,7 @@ constexpr size_t kMostTables = 10;
 struct CommonRows {
   Sides base, head;
   std::vector<std::pair<std::string, std::string>> variants;  // their own names, of base and head
-  size_t left_out = 0;                                        // that no side has a result of
+  size_t left_out = 0;                                        // that a side has no result of
 };
 
 /// By key, those of a key in their order. The map's nodes may leave it meanwhile.
@@ -65,7 +65,7 @@ CommonRows common_rows(Sides base, Sides head, const Pattern& variants) {
     if (other == others->second.end()) continue;
     const std::string& before = (*other)->first.variant;
     if (!variants.found_in(before == variant ? variant : before + " → " + variant)) continue;
-    if (has_no_result((*other)->second) && has_no_result(row->second)) {
+    if (has_no_result((*other)->second) || has_no_result(row->second)) {
       ++rows.left_out;
     } else {
       add_row(rows, base.extract(*other), head.extract(row));
@@ -138,8 +138,8 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
     const RowProfile& h = after.at({id.key, names->second});
     ++names;
     explained.rows.push_back({id.key, id.variant, effect.share, explain(b, h, effect)});
-    base_lacks = base_lacks || !b.counted;
-    head_lacks = head_lacks || !h.counted;
+    base_lacks = base_lacks || (!b.counted && !effect.equal);
+    head_lacks = head_lacks || (!h.counted && !effect.equal);
   }
   std::ranges::stable_sort(explained.rows, std::greater<>(), &CausedRow::effect);
   const auto add = [&](bool lacks, const RunInfo& run) {
@@ -161,7 +161,8 @@ Page explain_page(const Explained& explained) {
   if (explained.left_out > 0) {
     page.sections.push_back(
         {0,
-         {Paragraph{{{plain(fmt::format("Left out: {} rows that have no result on either side.",
+         {Paragraph{{{plain(fmt::format("Left out: {} rows without a result on one side or both; "
+                                        "`moegate compare` says what they come to.",
                                         explained.left_out))}}}}});
   }
   const size_t tables = std::min(kMostTables, explained.rows.size());

@@ -19,9 +19,9 @@ struct ExplainQuery {
 struct Explained {
   RunInfo base, head;
   std::vector<CausedRow> rows;  // of both runs; the slowest first
-  size_t left_out = 0;          // that are of both, too, and unsupported or failed in both
-  /// Commands that would count what a side lacks; empty where both were counted in every row, and on a
-  /// host, which is not counted.
+  size_t left_out = 0;          // that are of both, too, and unsupported or failed in one of them
+  /// Commands that would count what a side lacks; empty where both were counted in every row that is not
+  /// judged equal, and on a host, which is not counted.
   Commands to_count;
 };
 
