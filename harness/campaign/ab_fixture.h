@@ -30,11 +30,6 @@ class AbTest : public CampaignTest {
   CaseId id(const std::string& variant, int rows = 1) const {
     return {"s", fmt::format("fake/rows={}", rows), variant};
   }
-  bool measured(const std::string& text) const {
-    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
-      return entry.find(text) != std::string::npos;
-    });
-  }
   std::vector<std::string> starts() const {
     std::vector<std::string> all;
     std::ranges::copy_if(fake_.journal, std::back_inserter(all),

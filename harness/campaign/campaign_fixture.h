@@ -29,6 +29,12 @@ class CampaignTest : public testing::Test {
   Store store() { return Store::open(options_.db, Store::Mode::write); }
   /// How often something was asked of the fake.
   long count(const std::string& entry) const { return std::ranges::count(fake_.journal, entry); }
+  /// Whether something was asked of the fake with this in it.
+  bool measured(const std::string& text) const {
+    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
+      return entry.find(text) != std::string::npos;
+    });
+  }
 
   ScratchFolder folder_;
   RunOptions options_;

@@ -101,11 +101,6 @@ class NightTest : public CampaignTest {
       all[v.id.key + " " + v.id.variant] = v.outcome;
     return all;
   }
-  bool measured(const std::string& text) const {
-    return std::ranges::any_of(fake_.journal, [&](const std::string& entry) {
-      return entry.find(text) != std::string::npos;
-    });
-  }
 
   GateRules rules_;
   NightOptions night_;

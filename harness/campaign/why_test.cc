@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/campaign/campaign_fixture.h"
+#include "harness/campaign/ab_fixture.h"
 #include "harness/campaign/night_fixture.h"
 #include "harness/report/ab_report.h"
 #include "harness/store/row_profiles.h"
@@ -14,17 +14,11 @@ namespace moegate {
 namespace {
 
 /// Two programs, of which the head's fused is slower by 10 % because it reads half as much again.
-class WhyTest : public CampaignTest {
+class WhyTest : public AbTest {
  protected:
   WhyTest() {
-    ab_.run = options_;
-    std::ofstream(base_path_) << "a program to hash\n";
-    ab_.base.program = base_path_;
-    ab_.plan = {.screen_rounds = 3, .rounds = 6, .extra_rounds = 0};
-    for (const std::string& path : {base_path_, std::string()}) {
-      FakeProgram& program = fake_.program(path);
-      program.noise = 0.001;
-      for (const char* variant : {"plain", "fused"}) program.counters[variant] = counters(16e6);
+    for (FakeProgram* program : {&base(), &head()}) {
+      for (const char* variant : {"plain", "fused"}) program->counters[variant] = counters(16e6);
     }
     head().spans["fused"] = 1100;
     head().counters["fused"] = counters(24e6);
@@ -58,9 +52,7 @@ class WhyTest : public CampaignTest {
     return "no such row";
   }
 
-  const std::string base_path_ = (folder_ / "base.out").string();
   const std::string kPlanted = "DRAM bytes read +50 % (16 -> 24 MB)";
-  AbOptions ab_;
 };
 
 TEST_F(WhyTest, APlantedCauseEndsInTheRowsOfTheVerdict) {
