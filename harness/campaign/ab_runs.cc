@@ -18,9 +18,7 @@ void leave_out(const std::set<int>& rounds, Side& side) {
       levels->erase(round);
     }
   }
-  std::vector<double> levels;
-  for (const auto& [round, level] : side.by_round) levels.push_back(level);
-  side.level = Evidence::of(levels);
+  side.level = evidence_of(side.by_round);
 }
 
 }  // namespace

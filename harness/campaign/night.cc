@@ -35,8 +35,7 @@ std::string what_was_drawn(const NightOptions& options) {
   return fmt::format(
       "Further rows of large outputs were compared with the truth, drawn by sample seed {}. Cases "
       "of suite tiny were verified with another number of tokens, too: `moegate verify --suite "
-      "tiny "
-      "--axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
+      "tiny --axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
       options.sample_seed, drawn.axes.at("tokens")[0], options.sample_seed, options.device);
 }
 

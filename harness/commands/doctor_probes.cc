@@ -38,7 +38,7 @@ std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& sour
 Probe visible_change(const Health& health, Backend backend) {
   Probe probe{.name = "smallest change seen", .value = "unknown", .note = "no A/A", .ok = false};
   if (health.log_ratios.size() < 2) return probe;
-  const Limits limits = backend == Backend::cuda ? Limits::cuda() : Limits::host();
+  const Limits limits = Limits::of(backend);
   const PairedQuestion question{.log_ratios = health.log_ratios, .tick = health.tick};
   const Judgement judged = judge_pairs(std::span(&question, 1), limits).front();
   probe.value = fmt::format("{:.1f}", 100 * judged.mde);

@@ -10,7 +10,7 @@ namespace moegate {
 namespace po = boost::program_options;
 
 Limits LimitOptions::of(Backend backend) const {
-  Limits limits = backend == Backend::cuda ? Limits::cuda() : Limits::host();
+  Limits limits = Limits::of(backend);
   limits.margin = margin.value_or(limits.margin);
   limits.fail_at = fail_at.value_or(limits.fail_at);
   if (limits.fail_at < limits.margin) {

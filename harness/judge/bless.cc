@@ -136,7 +136,6 @@ constexpr const char* kNoIdYet = "B0000";
 
 Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
           const BlessOptions& options) {
-  const bool host = run.device.backend == Backend::host;
   Plan p;
   p.path = baseline_path(options.baselines, run.device.klass, suite);
   std::error_code ignored;
@@ -147,7 +146,7 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
     check_recorded(p.path, header.klass, header.suite, options.baselines / "blessings.tsv");
   }
   p.now = settle(before, to_baseline(run, suite, sides, kNoIdYet), p.changes);
-  const Limits limits = host ? Limits::host() : Limits::cuda();
+  const Limits limits = Limits::of(run.device.backend);
   p.kind = blessing_kind(before, p.now, kNoIdYet, limits.fail_at);
   if (p.kind == "epoch") {
     if (!options.new_conditions) {

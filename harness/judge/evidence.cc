@@ -15,6 +15,12 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
   return NaturalLess::compare(a.variant, b.variant) < 0;
 }
 
+Evidence evidence_of(const ByRound& rounds) {
+  std::vector<double> levels;
+  for (const auto& [round, level] : rounds) levels.push_back(level);
+  return Evidence::of(levels);
+}
+
 Quantity compared(const Side& base, const Side& head) {
   const auto of_ratios = [](const Side& side) {
     return side.judged == Judged::ratio || side.judged == Judged::is_yardstick;

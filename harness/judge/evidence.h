@@ -87,6 +87,9 @@ Sides collect(const EachLevel& levels);
 Sides collect(const std::vector<Level>& levels);
 Sides collect(const Baseline& baseline);
 
+/// Of the processes of these rounds, a level each.
+Evidence evidence_of(const ByRound& rounds);
+
 /// The conditions a run was measured under, as a baseline of one of its suites states them.
 BaselineHeader header_of(const RunInfo& run, const std::string& suite);
 /// The rows of one suite that are fit for a baseline, as its own by `by`.

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/values/device_facts.h"
+
 namespace moegate {
 
 /// `fresh` is written "new": the run has the row, and there is none to compare it with. Where
@@ -66,6 +68,7 @@ struct Limits {
             .prior_df = 6,
             .blind_at = 0.50};
   }
+  static Limits of(Backend backend) { return backend == Backend::host ? host() : cuda(); }
 };
 
 /// Two devices of one model differ; added to the standard error when the sides come from different

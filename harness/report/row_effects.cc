@@ -13,12 +13,9 @@ namespace {
 
 /// By what the two are compared by; 0 where a side has no level.
 double share_of_levels(const Side& base, const Side& head) {
-  const auto level = [quantity = compared(base, head)](const Side& side) {
-    std::vector<double> levels;
-    for (const auto& [round, value] : side.rounds(quantity)) levels.push_back(value);
-    return Evidence::of(levels).level();
-  };
-  const double before = level(base), after = level(head);
+  const Quantity quantity = compared(base, head);
+  const double before = evidence_of(base.rounds(quantity)).level();
+  const double after = evidence_of(head.rounds(quantity)).level();
   return before > 0 && after > 0 ? after / before - 1 : 0;
 }
 
@@ -58,9 +55,8 @@ class StoredVerdict {
 /// As compare would.
 void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, const Sides& head,
                Effects& effects) {
-  const bool host = head_run.device.backend == Backend::host;
   GateResult result =
-      judge_runs(base_run, head_run, std::move(base), head, host ? Limits::host() : Limits::cuda());
+      judge_runs(base_run, head_run, std::move(base), head, Limits::of(head_run.device.backend));
   for (const size_t open : suspects(result)) result.cases[open].outcome = Outcome::inconclusive;
   for (const CaseVerdict& v : result.cases) {
     Effect& effect = effects.at(v.id);

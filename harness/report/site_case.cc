@@ -44,7 +44,7 @@ std::vector<LevelChart::Point> points_of(const Points& points) {
 LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
                           const Points& points) {
   const SiteRun& run = site.data.runs[points.back()->run];
-  const Limits limits = run.host() ? Limits::host() : Limits::cuda();
+  const Limits limits = Limits::of(run.info.device.backend);
   const auto base = row.bases.find(conditions);
   return {
       .file = page_chart("history"),
@@ -78,8 +78,7 @@ void add_history(Page& page, const Site& site, size_t place) {
   if (left_out) {
     note(
         "Steps were not looked for here: many histories may have some, and others more clearly; "
-        "the "
-        "command below finds them.");
+        "the command below finds them.");
   } else if (older) {
     note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
                      kSearched));
