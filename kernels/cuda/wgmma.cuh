@@ -15,7 +15,16 @@ namespace moegate::cuda {
 __device__ inline uint32_t operand(uint32_t address) {
   return 1u << 16 | (address & 0x3ffff) >> 4;
 }
-/// Its upper half: 128-byte swizzle, patterns 1024 bytes apart, in units of 16.
+/// The same in all lanes of a warp, and seen to be: products with operands derived from it need no moves
+/// to uniform registers in between.
+__device__ inline uint32_t uniform(uint32_t value) {
+  return __shfl_sync(~0u, value, 0);
+}
+/// This thread's warpgroup in its block.
+__device__ inline int warpgroup() {
+  return uniform(threadIdx.x / 128);
+}
+/// An operand's upper half: 128-byte swizzle, patterns 1024 bytes apart, in units of 16.
 constexpr uint32_t kOperandHigh = 1u << 30 | 1024 >> 4;
 
 /// Registers belong to the products until wait_products().

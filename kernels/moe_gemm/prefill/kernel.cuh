@@ -18,6 +18,7 @@ __device__ void prepare_barriers(Shared<Out>& shared) {
   } else if (threadIdx.x / 2 == 16) {
     init_barrier(&shared.staged_full[threadIdx.x % 2], R::kMultipliers / 32 / 2);
     init_barrier(&shared.staged_empty[threadIdx.x % 2], 1);
+    init_barrier(&shared.turns[threadIdx.x % 2], R::kMultipliers / 32 / 2);
   }
   fence_barrier_init();
   __syncthreads();

@@ -27,23 +27,33 @@ __device__ void release(Shared<Out>& shared, int stage) {
   }
 }
 
-/// acc = the product of 64 rows and 128 columns over 128 of K, in this warpgroup's turn, and
-/// `meanwhile` while the tensor cores work. The turn passes when all but the last instruction are
-/// done: two warpgroups whose products run at once would end at once, and leave the tensor cores
-/// idle while both add up.
-template <class F>
-__device__ void multiply_in_turn(uint32_t a, uint32_t b, float (&acc)[kSums], F meanwhile) {
-  const int warpgroup = threadIdx.x / 128;
-  wait_turn(warpgroup);
+/// Whose products start next. By barriers in shared memory, not named ones: no instruction moves across
+/// the loop of their wait, where sums that are added up before a `bar.sync` are scheduled behind it.
+/// Every stage has an even number of turns: whose phase is over is known from the product.
+template <class Out>
+__device__ void wait_turn(Shared<Out>& shared, int product) {
+  static_assert(kProducts % 2 == 0);
+  wait_barrier(&shared.turns[warpgroup()], product % 2);
+}
+/// Warpgroup 1 passes once at the start: the first turn is warpgroup 0's.
+template <class Out>
+__device__ void pass_turn(Shared<Out>& shared) {
+  arrive_warp(&shared.turns[1 - warpgroup()]);
+}
+
+/// acc = the product of 64 rows and 128 columns over 128 of K, started in this warpgroup's turn, and
+/// `meanwhile` while the tensor cores work. The turn passes as soon as the instructions are issued: the
+/// other's queue up behind them, and are under way by the time that these are done and added up.
+template <class Out, class F>
+__device__ void multiply_in_turn(Shared<Out>& shared, int product, uint32_t a, uint32_t b,
+                                 float (&acc)[kSums], F meanwhile) {
+  wait_turn(shared, product);
   begin_products();
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
-    if (k >= 2) commit_products();
-  }
+  for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
+  commit_products();
+  pass_turn(shared);
   meanwhile();
-  wait_products<1>();
-  pass_turn(warpgroup);
   wait_products();
 }
 
@@ -73,16 +83,16 @@ template <Order kOrder, int kCluster, class Out>
 __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring, Sums& sums,
                               RowFactors& factors) {
   const int groups = args.shape.k_groups();
-  const uint32_t rows_at = kWeightBytes + threadIdx.x / 128 * kHalfRowBytes;
+  const uint32_t rows_at = kWeightBytes + warpgroup() * kHalfRowBytes;
   for (int g = 0; g < groups; ++g, ring.advance()) {
     const uint32_t stage = shared_address(shared.stages[ring.stage]);
     wait_barrier(&shared.full[ring.stage], ring.phase);
     if (kOrder == Order::tokens) fence_for_products();
-    const uint32_t a = operand(stage + rows_at), b = operand(stage);
+    const uint32_t a = uniform(operand(stage + rows_at)), b = uniform(operand(stage));
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
       float acc[kSums];
-      multiply_in_turn(a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
+      multiply_in_turn(shared, p, a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
         if (p > 0) return;
         factors.load(shared_address(&shared.factors[ring.stage]),
                      g == groups - 1 && args.routing_weights);
@@ -99,8 +109,8 @@ template <int kCluster, class Out>
 __device__ void pass_tile(int groups, Shared<Out>& shared, Ring& ring) {
   for (int g = 0; g < groups; ++g, ring.advance()) {
     for (int p = 0; p < kProducts; ++p) {
-      wait_turn(threadIdx.x / 128);
-      pass_turn(threadIdx.x / 128);
+      wait_turn(shared, p);
+      pass_turn(shared);
     }
     wait_barrier(&shared.full[ring.stage], ring.phase);
     release<kCluster>(shared, ring.stage);
@@ -111,10 +121,10 @@ template <Order kOrder, int kCluster, class Out>
 __device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<Out>& shared) {
   const Tiles<kCluster, Out> tiles(args);
   if (tiles.first >= tiles.all) return;
-  const int half = threadIdx.x / 128;
+  const int half = warpgroup();
   Ring ring{Out::kStages};
   uint32_t phase = 0;  // of the staged output
-  if (half == 1) pass_turn(1);
+  if (half == 1) pass_turn(shared);
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
     wait_barrier(&shared.full[ring.stage], ring.phase);
     if (shared.halves[ring.stage] <= half) {

@@ -5,7 +5,6 @@
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
-#include "kernels/cuda/turns.cuh"
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -64,7 +63,7 @@ struct Shared {
   Factors factors[kStages];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
-  uint64_t staged_full[2], staged_empty[2];  // per warpgroup that multiplies
+  uint64_t staged_full[2], staged_empty[2], turns[2];  // per warpgroup that multiplies
 };
 
 template <class Out>

@@ -6,9 +6,10 @@
 //   factors a tile ahead and copy scale factors into the stages; two write.
 // - Output leaves shared memory by bulk copies, a row of 512 bytes each, wherever the row belongs,
 //   while the next tile is multiplied. The third of three stages pays for the staged tile.
-// - The two multiplying warpgroups take strict turns: one begins when all but the last instruction
-//   of the other's product are done. Products that run side by side end side by side, and leave
-//   the tensor cores idle while both warpgroups add up.
+// - The two multiplying warpgroups take turns at starting products: what one starts queues up behind
+//   the other's. Products that run side by side end side by side, and leave the tensor cores idle
+//   while both warpgroups add up.
+// - Operands' places are computed in uniform registers: no moves to these between products.
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
 //
@@ -47,7 +48,35 @@
 // still costs against x in sorted order is neither the fence between copies and tensor cores (a
 // stage ahead, or by the warps that gather: no gain) nor DRAM (with L2::256B: none).
 //
-// Likewise, wide_tiles with blocks of 128 / prefill / prefill_sorted, each with its usual cluster:
+// Then, prefill in turns that passed when three of a product's four instructions were done, and as it is
+// (turns pass at once, uniform registers), the same bits; cluster=1, 2026-11-23; us as above, and
+// thousands of cycles of one launch by ncu. Down was not measured:
+//                               R1 gate-up   EP-like gate-up   Qwen3-30B gate-up
+//   passed late                 611          648  916          478  723
+//   passed at once              599          628  863          466  705
+//     x in sorted order, late   552          574  813          419  624
+//     x in sorted order         547          561  806          412  617
+// cluster=2, passed when the first instruction was done: 553 to 550, 570 to 560, 456 to 451 us.
+//
+// What a launch of Qwen3-30B gate-up consists of, thousands of cycles, x in token / in sorted order.
+// 418 would be those of the products of the SM that has the most, at the tensor cores' peak:
+//   all of it                                                    703  612
+//     without scale factors and output                           680  594
+//     without any copies                                         603  572
+//     adding up half of the products                             670  549
+//     adding up none                                             629  526
+//     adding up none, and no copies                              503  490
+//   without the fence between copies and tensor cores (wrong)    688
+// What binds is in the SM: every stage's products read 96 KiB of shared memory and its copies write
+// 48, 1152 cycles at 128 bytes where the tensor cores need 1024; and adding up takes registers'
+// bandwidth from them (200 to 300 cycles for 64 FFMA per thread). Tried for that, without gain, in
+// thousands of cycles where 705 / 617 are as it is: rows from registers (m64n128 with A loaded once
+// for both products) 998 / 642; these as products of 64 columns, two of a warpgroup's under way, no
+// turns 829 / 673; a fourth stage 731 / 663 with output staged by halves, of which the third
+// alone cost 725 / 653; copies that arrive by the warp, a stage late 741 / 618; bulk copies of
+// rows (15 cycles each, whatever their size up to 512 bytes: 1976 for 128 rows).
+//
+// wide_tiles with blocks of 128 / prefill / prefill_sorted, in late turns, each with its usual cluster:
 //                              8192 tokens         2048 tokens
 //   R1 TP8 gate-up             604  594    -       262  258    -
 //   R1 TP8 down                629  472  469       241  186  190
@@ -110,7 +139,7 @@ KernelSpec<P> in_token_order() {
   return {
       .name = "prefill",
       .backend = Backend::cuda,
-      .help = "wgmma in strict turns, apart from the warps that gather, look up and write",
+      .help = "wgmma in turns, apart from the warps that gather, look up and write",
       .launch =
           [](P& problem, const Launch& where) {
             launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
