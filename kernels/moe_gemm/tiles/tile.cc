@@ -225,15 +225,10 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   // With less than a row for each expert, tiles are too few to pay for what keeps rows resident.
   const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 &&
                         shape.block <= 64 && shape.rows() >= shape.experts;
-  // What prefill gains it gains beside the products. With a long K those are nearly all, and its
-  // gathering is no better than wide_tiles'; with few columns of tiles it shares weights.
-  constexpr int kLongGroups = 32, kFewColumns = 512;
-  const bool prefill = shape.scaled() && shape.block > 64 &&
-                       (shape.down || shape.k_groups() < kLongGroups || shape.n <= kFewColumns);
-  const char* usual = resident           ? "resident_rows"
-                      : shape.block < 64 ? "swap_ab"
-                      : prefill          ? "prefill"
-                                         : "wide_tiles";
+  const char* usual = resident                             ? "resident_rows"
+                      : shape.block < 64                   ? "swap_ab"
+                      : shape.block > 64 && shape.scaled() ? "prefill"
+                                                           : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);
   return choice.kernel ? choice : usual_tile("gather", shape, device);
 }

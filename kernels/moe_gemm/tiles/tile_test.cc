@@ -230,6 +230,7 @@ TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
+  EXPECT_EQ(choice("4096", "fp8", "512"), (TileConfig{"prefill", 128, {{"cluster", 1}}}));
 }
 
 TEST_F(CudaTileDefaults, RowsStayResidentFromARowPerExpertOn) {

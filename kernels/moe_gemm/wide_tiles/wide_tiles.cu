@@ -17,7 +17,7 @@
 // The products are QGMMA.64x128x32. R1 gate-up at T = 8192 runs into the power limit: the clock falls
 // to 1.47 GHz. A lone launch takes 546 us at 1.65 GHz: L2 at 80 % of its peak, DRAM at 62 %
 // (3.0 TB/s), a warpgroup a third of its time at the tensor cores. A kernel with fewer cycles is
-// faster under the same limit: prefill, but for a long K with more than two columns of tiles.
+// faster under the same limit: prefill.
 //
 // bf16: all columns in one product, sums in the accumulators, no turns. Where most experts have two
 // blocks of rows, clusters of two share the weights of such a pair by TMA multicast. gpt-oss-120b
