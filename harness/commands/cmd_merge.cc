@@ -35,15 +35,21 @@ int cmd_merge(const Args& args) {
   po::options_description flags("Options");
   flags.add_options()  //
       ("out", po::value(&out)->value_name("FILE"),
-       "the store that gets the runs; made when missing")                                        //
-      ("in", po::value(&in)->value_name("FILE"), "a store whose runs it gets; may be repeated")  //
+       "the store that gets the runs; made when missing")  //
+      ("in", po::value(&in)->value_name("FILE"),
+       "a store whose runs it gets; may be repeated; without any a store of an older version is "
+       "upgraded")  //
       ("leave-unfinished", po::bool_switch(&options.leave_unfinished),
        "merge without runs that have not ended, and name them; else they are refused");
-  if (!parse("moegate merge OUT IN... [options]", flags, args, {"out", "in"})) return 0;
-  if (out.empty() || in.empty()) {
+  if (!parse("moegate merge OUT [IN...] [options]", flags, args, {"out", "in"})) return 0;
+  if (out.empty()) {
     usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
   }
-  Store store = Store::open(out, Store::Mode::write);
+  Store store = Store::open(out, in.empty() ? Store::Mode::update : Store::Mode::write);
+  if (in.empty()) {
+    fmt::print("{}: is of this version\n", one_line(out));
+    return 0;
+  }
   const Merged merged = merge_stores(store, in, options);
   for (const std::string& note : merged.notes) say("{}\n", note);
   fmt::print("{}: {} runs added, {} were there\n", one_line(out), merged.added, merged.known);

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "harness/base/interrupt.h"
@@ -164,10 +165,11 @@ Store Store::open(const std::string& path, Mode mode) {
   const int64_t version = version_of(store.db_);
   if (mode == Mode::read) {
     if (version < kReadable) {
-      throw Error(Exit::store, fmt::format("{}: {}; `moegate run --db {}` {}", path,
-                                           version == 0 ? "is an empty file, no store"
-                                                        : "is a store of an older version",
-                                           path, version == 0 ? "fills it" : "upgrades it"));
+      const auto [what, command, does] =
+          version == 0 ? std::tuple("an empty file, no store", "run --db", "fills")
+                       : std::tuple("a store of an older version", "merge", "upgrades");
+      throw Error(Exit::store,
+                  fmt::format("{0}: is {1}; `moegate {2} {0}` {3} it", path, what, command, does));
     }
     return store;
   }
