@@ -60,6 +60,7 @@ void store(std::string_view bytes);
 void suite(std::string_view bytes);
 void text(std::string_view bytes);
 void tiles(std::string_view bytes);
+void trace(std::string_view bytes);
 void waivers(std::string_view bytes);
 
 struct NamedTarget {
@@ -71,7 +72,7 @@ inline constexpr NamedTarget kTargets[] = {
     {"ledger", ledger},     {"npy", npy},         {"options", options},
     {"reply", reply},       {"request", request}, {"resources", resources},
     {"store", store},       {"suite", suite},     {"text", text},
-    {"tiles", tiles},       {"waivers", waivers},
+    {"tiles", tiles},       {"trace", trace},     {"waivers", waivers},
 };
 
 }  // namespace moegate::fuzz
