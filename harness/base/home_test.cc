@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -38,13 +39,8 @@ TEST_F(HomeTest, TheEnvironmentWins) {
 
 TEST_F(HomeTest, AWrongEnvironmentIsAnErrorThatNamesIt) {
   setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
-  try {
-    home();
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::environment);
-    EXPECT_NE(std::string(e.what()).find(folder_.path().string()), std::string::npos) << e.what();
-  }
+  const std::string why = refusal_of([&] { home(); }, Exit::environment);
+  EXPECT_NE(why.find(folder_.path().string()), std::string::npos) << why;
 }
 
 TEST_F(HomeTest, EmptyEnvironmentMeansAboveTheProgram) {

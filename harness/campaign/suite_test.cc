@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -61,16 +62,11 @@ class SuiteTest : public testing::Test {
 
   void expect_load_refused(const std::string& name, const std::vector<std::string>& parts,
                            const Axes& axes = {}) {
-    try {
-      load_suite(name, axes, kOperators);
-      ADD_FAILURE() << "accepted " << name;
-    } catch (const Error& e) {
-      const std::string message = e.what();
-      EXPECT_EQ(e.code(), Exit::usage) << message;
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-      for (const std::string& part : parts) {
-        EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
-      }
+    const std::string message = refusal_of([&] { load_suite(name, axes, kOperators); });
+    EXPECT_NE(message, "accepted") << name;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
     }
   }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #ifdef MOEGATE_HAS_CUDA
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/timing/cuda/counter_cupti.h"
 #include "harness/timing/cuda/pc_cupti.h"
 
@@ -17,16 +17,6 @@ struct UnknownFunction : CuptiLib {
 
 bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-template <class Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(CuptiLib, NamesTheRemedy) {
@@ -45,9 +35,9 @@ TEST(CuptiLib, CountersAndStallsHaveOneRemedy) {
   constexpr CUptiResult kRights = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   const std::string said = NoFunctions().failure(kRights, "enabling");
   EXPECT_TRUE(says(said, "NVreg_RestrictProfilingToAdminUsers=0")) << said;
-  EXPECT_EQ(message_of([] { require_counters(kRights, "enabling"); }),
+  EXPECT_EQ(refusal_of([] { require_counters(kRights, "enabling"); }, Exit::environment),
             "counters cannot be read: " + said);
-  EXPECT_EQ(message_of([] { require_pc(kRights, "enabling"); }),
+  EXPECT_EQ(refusal_of([] { require_pc(kRights, "enabling"); }, Exit::environment),
             "stalls cannot be sampled: " + said);
 }
 
