@@ -92,6 +92,11 @@ Flag run_flag(std::string& run) {
   return flag("run", bound(run)->value_name("R"), "latest, a number or a label");
 }
 
+Flag label_flag(std::string& label) {
+  const auto read = [&](const std::string& typed) { label = plain_name("--label", typed); };
+  return flag("label", read_by(read)->default_value("")->value_name("L"), "name of the run");
+}
+
 Flag resume_flag(std::optional<std::string>& run, const char* about) {
   return flag("resume", into(run)->value_name("RUN"), about);
 }
