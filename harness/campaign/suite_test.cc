@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "harness/base/error.h"
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -31,15 +31,6 @@ class SuiteTest : public testing::Test {
   SuiteTest() {
     fs::create_directories(home_ / "suites");
     fs::create_directories(home_ / "reports");
-    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
-    setenv("MOEGATE_HOME", home_.path().c_str(), 1);
-  }
-  ~SuiteTest() override {
-    if (before_.empty()) {
-      unsetenv("MOEGATE_HOME");
-    } else {
-      setenv("MOEGATE_HOME", before_.c_str(), 1);
-    }
   }
 
   void write(const std::string& name, const std::string& text) {
@@ -71,7 +62,7 @@ class SuiteTest : public testing::Test {
   }
 
   ScratchFolder home_;
-  std::string before_;
+  const ScopedVariable named_{"MOEGATE_HOME", home_.path()};
 };
 
 using Keys = std::vector<std::string>;

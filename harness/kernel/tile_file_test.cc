@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "harness/base/error.h"
 #include "harness/base/refusal_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -114,13 +114,16 @@ TEST(TileFile, IsNamedForTheShapeAndTheDevice) {
 }
 
 TEST(TileFile, ANamedFolderMustBeThere) {
-  setenv("MOEGATE_TILES", "/nowhere/tiles", 1);
-  const std::string why = refusal_of([&] { tile_folder(); });
-  EXPECT_NE(why.find("'/nowhere/tiles'"), std::string::npos) << why;
-  EXPECT_NE(why.find("MOEGATE_TILES"), std::string::npos) << why;
-  setenv("MOEGATE_TILES", testing::TempDir().c_str(), 1);
-  EXPECT_EQ(tile_folder(), testing::TempDir());
-  unsetenv("MOEGATE_TILES");
+  {
+    const ScopedVariable folder("MOEGATE_TILES", "/nowhere/tiles");
+    const std::string why = refusal_of([&] { tile_folder(); });
+    EXPECT_NE(why.find("'/nowhere/tiles'"), std::string::npos) << why;
+    EXPECT_NE(why.find("MOEGATE_TILES"), std::string::npos) << why;
+  }
+  {
+    const ScopedVariable folder("MOEGATE_TILES", testing::TempDir());
+    EXPECT_EQ(tile_folder(), testing::TempDir());
+  }
   EXPECT_EQ(tile_folder().filename(), "tiles");
 }
 
