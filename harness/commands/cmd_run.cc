@@ -2,6 +2,7 @@
 // moegate run: verify, measure, store.
 #include <filesystem>
 
+#include "harness/base/environment.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/program.h"

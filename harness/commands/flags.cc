@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/campaign/devices.h"
