@@ -4,15 +4,16 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <utility>
+
+#include "harness/base/environment.h"
 
 namespace moegate {
 namespace {
 
 std::vector<std::string> folders() {
   std::vector<std::string> roots;
-  if (const char* home = std::getenv("CUDA_HOME"); home && *home) roots.emplace_back(home);
+  if (const std::string home = environment("CUDA_HOME"); !home.empty()) roots.push_back(home);
   roots.emplace_back("/usr/local/cuda");
   std::vector<std::string> all{""};  // the loader's own search comes first
   for (const std::string& root : roots) {

@@ -13,6 +13,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/file_limit_fixture.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -94,14 +95,10 @@ TEST_F(Files, ADiskThatIsFullLeavesTheFileAsItWas) {
   for (rlim_t bytes = 0; bytes < text.size(); ++bytes) {
     const fs::path path = dir_ / "a";
     write_file_atomically(path, old);
-    std::string why;
-    try {
+    const std::string why = refusal_of([&] {
       const FileLimit limit(bytes);
       write_file_atomically(path, text);
-    } catch (const Error& e) {
-      why = e.what();
-      EXPECT_EQ(e.code(), Exit::usage);
-    }
+    });
     EXPECT_NE(why.find(path.string()), std::string::npos) << bytes << ": " << why;
     EXPECT_EQ(read(path), old) << bytes;
     EXPECT_EQ(files(), 1u) << bytes;

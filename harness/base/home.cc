@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/home.h"
 
-#include <cstdlib>
 #include <system_error>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 
 namespace moegate {
@@ -29,7 +29,7 @@ fs::path home_of(const fs::path& program) {
 }
 
 fs::path home() {
-  if (const char* set = std::getenv("MOEGATE_HOME"); set != nullptr && *set != '\0') {
+  if (const std::string set = environment("MOEGATE_HOME"); !set.empty()) {
     if (holds_data(set)) return fs::path(set);
     throw Error(Exit::environment,
                 fmt::format("MOEGATE_HOME = '{}' does not hold suites/ and reports/; set it to the "

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -14,41 +14,25 @@ namespace fs = std::filesystem;
 
 class HomeTest : public testing::Test {
  protected:
-  HomeTest() {
-    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
-    fs::create_directories(folder_ / "suites");
-  }
-  ~HomeTest() override {
-    if (before_.empty()) {
-      unsetenv("MOEGATE_HOME");
-    } else {
-      setenv("MOEGATE_HOME", before_.c_str(), 1);
-    }
-  }
+  HomeTest() { fs::create_directories(folder_ / "suites"); }
 
   ScratchFolder folder_;
-  std::string before_;
 };
 
 TEST_F(HomeTest, TheEnvironmentWins) {
   fs::create_directories(folder_ / "reports");
-  setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
+  const ScopedVariable named("MOEGATE_HOME", folder_.path());
   EXPECT_EQ(home(), folder_.path());
 }
 
 TEST_F(HomeTest, AWrongEnvironmentIsAnErrorThatNamesIt) {
-  setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
-  try {
-    home();
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::environment);
-    EXPECT_NE(std::string(e.what()).find(folder_.path().string()), std::string::npos) << e.what();
-  }
+  const ScopedVariable named("MOEGATE_HOME", folder_.path());
+  const std::string why = refusal_of([&] { home(); }, Exit::environment);
+  EXPECT_NE(why.find(folder_.path().string()), std::string::npos) << why;
 }
 
 TEST_F(HomeTest, EmptyEnvironmentMeansAboveTheProgram) {
-  setenv("MOEGATE_HOME", "", 1);
+  const ScopedVariable empty("MOEGATE_HOME", "");
   try {
     const fs::path found = home();
     EXPECT_TRUE(fs::is_directory(found / "suites"));

@@ -3,25 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 
 namespace moegate {
 namespace {
 
 std::string json_refusal(const std::string& text) {
-  try {
-    parse_json("there:3", text);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    return e.what();
-  }
-  return "";
+  return refusal_of([&] { parse_json("there:3", text); });
 }
 
 TEST(JsonText, ReadsWhatIsJson) {
   EXPECT_EQ(parse_json("there", R"({"a": [1, null]})")["a"][0], 1);
   const std::string deepest = std::string(kDeepestJson, '[') + std::string(kDeepestJson, ']');
-  EXPECT_EQ(json_refusal(deepest), "");
+  EXPECT_EQ(json_refusal(deepest), "accepted");
 }
 
 TEST(JsonText, NamesThePlaceOfWhatIsNot) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -43,16 +44,10 @@ class NpyTest : public testing::Test {
 
   /// Expects an error that names the path, `what`, and how to save a right one.
   void expect_refused(const std::string& bytes, const std::string& what) {
-    try {
-      read(bytes);
-      ADD_FAILURE() << "accepted; expected: " << what;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      const std::string message = e.what();
-      EXPECT_EQ(message.find("'" + path_ + "' " + what), 0u) << message;
-      EXPECT_NE(message.find("numpy.save"), std::string::npos) << message;
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    }
+    const std::string message = refusal_of([&] { read(bytes); });
+    EXPECT_EQ(message.find("'" + path_ + "' " + what), 0u) << message;
+    EXPECT_NE(message.find("numpy.save"), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 
   ScratchFolder folder_;
@@ -84,15 +79,9 @@ TEST_F(NpyTest, AcceptsOtherSpellingsOfTheHeader) {
 }
 
 TEST_F(NpyTest, RefusesMissingFile) {
-  try {
-    read_npy("/nonexistent/ids.npy");
-    ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_STREQ(e.what(),
-                 "'/nonexistent/ids.npy' does not exist; check the path (a relative one starts at "
-                 "the current folder)");
-  }
+  EXPECT_EQ(refusal_of([&] { read_npy("/nonexistent/ids.npy"); }),
+            "'/nonexistent/ids.npy' does not exist; check the path (a relative one starts at "
+            "the current folder)");
 }
 
 TEST_F(NpyTest, RefusesFolder) {

@@ -3,19 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 
 namespace moegate {
 namespace {
 
 std::string refusal(const std::string& pattern) {
-  try {
-    compile_pattern("--filter", pattern);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { compile_pattern("--filter", pattern); });
 }
 
 TEST(Pattern, IsFoundAnywhereOrMatchesTheWhole) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 
 namespace moegate {
 namespace {
@@ -11,14 +11,8 @@ namespace {
 using DeviceNames = std::vector<std::string>;
 
 /// What a list of devices is refused with.
-std::string refusal_of(const std::string& spec) {
-  try {
-    devices_of(spec);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    return e.what();
-  }
-  return "";
+std::string devices_refusal(const std::string& spec) {
+  return refusal_of([&] { devices_of(spec); });
 }
 
 TEST(Devices, AListNamesGpusOneByOne) {
@@ -35,13 +29,14 @@ TEST(Devices, AListHasOneSpelling) {
 }
 
 TEST(Devices, AListIsRefusedByNameAndWithARemedy) {
-  EXPECT_EQ(refusal_of("cuda:0,00"), "--device cuda:0,00: names cuda:0 twice; name each GPU once");
+  EXPECT_EQ(devices_refusal("cuda:0,00"),
+            "--device cuda:0,00: names cuda:0 twice; name each GPU once");
   for (const char* spec : {"host,cuda:0", "cuda:0,host", "cuda,1", "cuda:0,", ",", "cuda:0,-1",
                            "cuda:0,1234", "auto,cuda:1", "cuda:0, 1", "cuda:all,cuda:0"}) {
-    EXPECT_NE(refusal_of(spec).find("is no GPU that others could share a run with"),
+    EXPECT_NE(devices_refusal(spec).find("is no GPU that others could share a run with"),
               std::string::npos)
-        << spec << ": " << refusal_of(spec);
-    EXPECT_NE(refusal_of(spec).find("as in cuda:0,1"), std::string::npos);
+        << spec << ": " << devices_refusal(spec);
+    EXPECT_NE(devices_refusal(spec).find("as in cuda:0,1"), std::string::npos);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/file_lock.h"
 #include "harness/base/files.h"
@@ -151,8 +152,11 @@ std::map<std::string, std::string> repository_tags(const std::string& file) try 
 }
 
 fs::path cache_of_repository(const std::string& root) {
-  const char *named = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  fs::path cache = named && *named ? fs::path(named) : fs::path(home ? home : "/tmp") / ".cache";
+  fs::path cache = environment("XDG_CACHE_HOME");
+  if (cache.empty()) {
+    const std::string home = environment("HOME");
+    cache = fs::path(home.empty() ? "/tmp" : home) / ".cache";
+  }
   cache /= fmt::format("moegate/{:016x}", hash_bytes(root.data(), root.size()));
   std::error_code error;
   fs::create_directories(cache, error);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <latch>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/campaign/ab.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/recording.h"
@@ -197,15 +198,8 @@ TEST_F(LanesTest, WhenAllAreLostTheRunEndsWithTheLastOnesReason) {
   fake_.program("").start = [&](const std::string&) {
     if (++starts > 2 + 2) throw Error(Exit::environment, "fell off the bus");
   };
-  try {
-    run_suites(options_, 0, fake_);
-    ADD_FAILURE() << "ended well";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::environment);
-    EXPECT_NE(std::string(e.what()).find("fell off the bus; `moegate run --resume"),
-              std::string::npos)
-        << e.what();
-  }
+  const std::string why = refusal_of([&] { run_suites(options_, 0, fake_); }, Exit::environment);
+  EXPECT_NE(why.find("fell off the bus; `moegate run --resume"), std::string::npos) << why;
   EXPECT_EQ(store().run_info(1).status, "interrupted");
 }
 
@@ -233,13 +227,8 @@ TEST_F(LanesTest, ARunResumesOnTheSameGpusOnly) {
   };
   const int64_t run = run_suites(options_, 0, fake_).run;
   options_.worker.device = "cuda:0";
-  try {
-    run_suites(options_, run, fake_);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "--resume 1: its device is 'GPU-a,GPU-b', this one is 'GPU-a'; start a new run");
-  }
+  EXPECT_EQ(refusal_of([&] { run_suites(options_, run, fake_); }),
+            "--resume 1: its device is 'GPU-a,GPU-b', this one is 'GPU-a'; start a new run");
 }
 
 TEST_F(LanesTest, AnErrorOnOneGpuStopsTheOther) {
@@ -261,15 +250,9 @@ TEST_F(LanesTest, AnErrorOnOneGpuStopsTheOther) {
 
 TEST_F(LanesTest, DevicesThatDoNotCompareShareNoRun) {
   fake_.program("").classes["cuda:1"] = "other-gpu";
-  try {
-    run_suites(options_, 0, fake_);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_STREQ(e.what(),
-                 "--device cuda:1: is of class other-gpu, cuda:0 of fake-gpu: their times do not "
-                 "compare; measure on each by itself");
-  }
+  EXPECT_EQ(refusal_of([&] { run_suites(options_, 0, fake_); }),
+            "--device cuda:1: is of class other-gpu, cuda:0 of fake-gpu: their times do not "
+            "compare; measure on each by itself");
   EXPECT_FALSE(std::filesystem::exists(options_.db));
 }
 
@@ -277,13 +260,8 @@ TEST_F(LanesTest, AGpuThatIsNotThereLeavesNoStore) {
   fake_.program("").start = [](const std::string& device) {
     if (device == "cuda:1") throw Error(Exit::environment, "device cuda:1 is not there");
   };
-  try {
-    run_suites(options_, 0, fake_);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::environment);
-    EXPECT_STREQ(e.what(), "device cuda:1 is not there");
-  }
+  EXPECT_EQ(refusal_of([&] { run_suites(options_, 0, fake_); }, Exit::environment),
+            "device cuda:1 is not there");
   EXPECT_FALSE(std::filesystem::exists(options_.db));
 }
 

@@ -2,9 +2,8 @@
 // For tests of the night: a home, its baselines and the programs that a night may meet.
 #pragma once
 
-#include <stdlib.h>
-
 #include "harness/base/sha256.h"
+#include "harness/base/variable_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/night.h"
 #include "harness/campaign/runner.h"
@@ -23,7 +22,6 @@ class NightTest : public CampaignTest {
     write_suite("b", "3");
     write_suite("tiny", "4");
     write_suite("smoke", "16");
-    setenv("MOEGATE_HOME", folder_.path().c_str(), 1);
     options_.suites = {"a", "b"};
     night_.suites = {"a", "b"};
     night_.device = "cuda:0";
@@ -40,7 +38,6 @@ class NightTest : public CampaignTest {
       if (request.canary.scale != 1) result.status = Status::wrong;
     };
   }
-  ~NightTest() override { unsetenv("MOEGATE_HOME"); }
 
   void write_suite(const std::string& name, const std::string& tokens) const {
     std::ofstream(folder_ / "suites" / (name + ".suite"))
@@ -102,6 +99,7 @@ class NightTest : public CampaignTest {
     return all;
   }
 
+  const ScopedVariable home_{"MOEGATE_HOME", folder_.path()};
   GateRules rules_;
   NightOptions night_;
   NightCalls calls_;

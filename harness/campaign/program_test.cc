@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -34,13 +35,8 @@ TEST_F(ProgramHash, DependsOnEveryByteAndNothingElse) {
 
 TEST_F(ProgramHash, UnreadableIsAUsageErrorThatNamesThePath) {
   for (const std::string path : {"/no/such/program", "/"}) {
-    try {
-      program_hash(path);
-      FAIL() << path;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Exit::usage);
-      EXPECT_NE(std::string(error.what()).find(path + ": cannot be read"), std::string::npos);
-    }
+    const std::string why = refusal_of([&] { program_hash(path); });
+    EXPECT_NE(why.find(path + ": cannot be read"), std::string::npos);
   }
 }
 

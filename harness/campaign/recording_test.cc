@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 
@@ -62,13 +63,8 @@ TEST_F(RecordingTest, ResumeRefusesAnotherProgram) {
   interrupt_at(1);
   const Tally first = run_suites(options_, 0, fake_);
   fake_.program("").hello.git_sha = "fedcba9";
-  try {
-    run_suites(options_, first.run, fake_);
-    ADD_FAILURE() << "resumed";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_NE(std::string(e.what()).find("commit"), std::string::npos) << e.what();
-  }
+  const std::string why = refusal_of([&] { run_suites(options_, first.run, fake_); });
+  EXPECT_NE(why.find("commit"), std::string::npos) << why;
 }
 
 TEST_F(RecordingTest, ACrashCostsOneRowAndAFreshWorkerFollows) {
@@ -172,13 +168,7 @@ TEST_F(RecordingTest, TheWorkersWordOnACaseLeavesNoStore) {
     return CaseAnswer{.error = question.spec.get("rows") == "2" ? "rows = 2 is odd" : "",
                       .unsupported = {}};
   };
-  try {
-    run_suites(options_, 0, fake_);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_STREQ(e.what(), "rows = 2 is odd");
-  }
+  EXPECT_EQ(refusal_of([&] { run_suites(options_, 0, fake_); }), "rows = 2 is odd");
   EXPECT_FALSE(std::filesystem::exists(options_.db));
 }
 
@@ -227,16 +217,11 @@ TEST_F(RecordingTest, ARunThatAnErrorEndsIsInterruptedAndSaysHowToFinishIt) {
   fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {
     if (++seen == 3) throw Error(Exit::store, "the disk is full");
   };
-  try {
-    run_suites(options_, 0, fake_);
-    ADD_FAILURE() << "ended";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::store);
-    EXPECT_NE(std::string(e.what()).find("the disk is full; `moegate run --resume 1 --db " +
-                                         options_.db + "` finishes"),
-              std::string::npos)
-        << e.what();
-  }
+  const std::string why = refusal_of([&] { run_suites(options_, 0, fake_); }, Exit::store);
+  EXPECT_NE(
+      why.find("the disk is full; `moegate run --resume 1 --db " + options_.db + "` finishes"),
+      std::string::npos)
+      << why;
   EXPECT_EQ(store().run_info(1).status, "interrupted");
   EXPECT_EQ(store().levels(1).size(), 2u);
   fake_.program("").touch = nullptr;

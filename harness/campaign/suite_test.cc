@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -30,15 +31,6 @@ class SuiteTest : public testing::Test {
   SuiteTest() {
     fs::create_directories(home_ / "suites");
     fs::create_directories(home_ / "reports");
-    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
-    setenv("MOEGATE_HOME", home_.path().c_str(), 1);
-  }
-  ~SuiteTest() override {
-    if (before_.empty()) {
-      unsetenv("MOEGATE_HOME");
-    } else {
-      setenv("MOEGATE_HOME", before_.c_str(), 1);
-    }
   }
 
   void write(const std::string& name, const std::string& text) {
@@ -61,21 +53,16 @@ class SuiteTest : public testing::Test {
 
   void expect_load_refused(const std::string& name, const std::vector<std::string>& parts,
                            const Axes& axes = {}) {
-    try {
-      load_suite(name, axes, kOperators);
-      ADD_FAILURE() << "accepted " << name;
-    } catch (const Error& e) {
-      const std::string message = e.what();
-      EXPECT_EQ(e.code(), Exit::usage) << message;
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-      for (const std::string& part : parts) {
-        EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
-      }
+    const std::string message = refusal_of([&] { load_suite(name, axes, kOperators); });
+    EXPECT_NE(message, "accepted") << name;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
     }
   }
 
   ScratchFolder home_;
-  std::string before_;
+  const ScopedVariable named_{"MOEGATE_HOME", home_.path()};
 };
 
 using Keys = std::vector<std::string>;

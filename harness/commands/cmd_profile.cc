@@ -55,13 +55,8 @@ po::options_description profile_flags(ProfileCommand& command) {
       ("energy", po::bool_switch(&command.energy),
        "measure energy per launch and mean power instead of counting")  //
       ("nsys", po::bool_switch(&command.nsys),
-       "print the command that records these rows under Nsight Systems, and stop")  //
-      ("label",
-       po::value<std::string>()
-           ->notifier([&](const std::string& label) { run.label = plain_name("--label", label); })
-           ->default_value("")
-           ->value_name("L"),
-       "name of the run");
+       "print the command that records these rows under Nsight Systems, and stop");
+  flags.add(label_flag(run.label));
   flags.add(new_db_flag(run.db));
   flags.add(format_flag(command.format));
   return flags;

@@ -19,6 +19,7 @@
 #include "harness/plugin/plugin.h"
 #include "harness/store/launches.h"
 #include "harness/timing/gpu_code.h"
+#include "harness/values/kernel_name.h"
 #include "harness/values/occupancy.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/worker.h"
@@ -199,7 +200,7 @@ Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelectio
   for (const ResourceRow& row : rows) {
     const KernelResources& k = row.kernel;
     table.rows.push_back({{k.file},
-                          {for_people ? short_kernel_name(k.kernel) : k.kernel},
+                          {for_people ? kernel_name(k.kernel).whole() : k.kernel},
                           {fmt::format("{}", fmt::join(selection.variants_of(k), " "))},
                           {std::to_string(k.registers), true},
                           {std::to_string(k.local_bytes), true},

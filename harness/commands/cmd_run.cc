@@ -2,6 +2,7 @@
 // moegate run: verify, measure, store.
 #include <filesystem>
 
+#include "harness/base/environment.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/program.h"
@@ -39,13 +40,8 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
   flags.add(
       rounds_flag(run.rounds, "worker processes, each measuring every row: the unit of evidence"));
   flags.add(new_db_flag(run.db));
+  flags.add(label_flag(run.label));
   flags.add_options()  //
-      ("label",
-       po::value<std::string>()
-           ->notifier([&](const std::string& label) { run.label = plain_name("--label", label); })
-           ->default_value("")
-           ->value_name("L"),
-       "name of the run")  //
       ("campaign",
        po::value<std::string>()
            ->notifier(

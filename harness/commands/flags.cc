@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/campaign/devices.h"
@@ -90,6 +91,11 @@ Flag own_db_flag(std::string& db, const char* about) {
 Flag run_flag(std::string& run) {
   run = "latest";
   return flag("run", bound(run)->value_name("R"), "latest, a number or a label");
+}
+
+Flag label_flag(std::string& label) {
+  const auto read = [&](const std::string& typed) { label = plain_name("--label", typed); };
+  return flag("label", read_by(read)->default_value("")->value_name("L"), "name of the run");
 }
 
 Flag resume_flag(std::optional<std::string>& run, const char* about) {

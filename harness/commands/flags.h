@@ -30,6 +30,8 @@ Flag new_db_flag(std::string& db);
 Flag own_db_flag(std::string& db, const char* about);
 /// Which stored run; default: latest.
 Flag run_flag(std::string& run);
+/// A run's name; default: none. Throws Error(usage) for what plain_name() refuses.
+Flag label_flag(std::string& label);
 Flag resume_flag(std::optional<std::string>& run, const char* about);
 /// The default is text where standard output is a terminal, else md.
 Flag format_flag(

@@ -90,11 +90,17 @@ std::string tokens_of(const OpEntry& op, const Case& example) {
   return counts.empty() ? own->second : fmt::format("{}", fmt::join(counts, ", "));
 }
 
+/// Characters of the longest name.
+size_t width_of(const std::vector<Param>& params) {
+  size_t width = 0;
+  for (const Param& param : params) width = std::max(width, param.name.size());
+  return width;
+}
+
 }  // namespace
 
 std::string OpSample::params_text() const {
-  size_t width = 0;
-  for (const Param& param : op.params) width = std::max(width, param.name.size());
+  const size_t width = width_of(op.params);
   std::vector<std::string> lines;
   for (const Param& param : op.params) {
     std::string attribute = param.name;
@@ -106,8 +112,7 @@ std::string OpSample::params_text() const {
 
 std::string OpSample::suite_text(const Registry& registry) const {
   const std::string tokens = tokens_of(find_op(op.name, registry), example);
-  size_t width = 0;
-  for (const Param& param : op.params) width = std::max(width, param.name.size());
+  const size_t width = width_of(op.params);
   std::vector<std::string> lines;
   for (const Param& param : op.params) {
     const std::string& value = param.name == "tokens" ? tokens : example.params.at(param.name);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/sha256.h"
 #include "harness/base/text.h"
@@ -52,11 +52,6 @@ std::pair<int, int> shard_of_task(const Environment& environment) {
 }
 
 }  // namespace
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::pair<int, int> parse_shard(const std::string& text, const Environment& environment) {
   if (text == "slurm") return shard_of_task(environment);

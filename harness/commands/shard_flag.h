@@ -9,9 +9,8 @@
 
 namespace moegate {
 
-/// The value of an environment variable; empty where it is not set.
+/// As environment() of base: the value of a variable, empty where it is not set.
 using Environment = std::function<std::string(const char* name)>;
-std::string environment(const char* name);
 
 /// The shard, from 0, and of how many: of "K/N" with K from 1, or of "slurm", the place of this task in
 /// its job array. Throws Error(usage) for anything else, outside of a job array, and for an array with

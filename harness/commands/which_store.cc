@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/which_store.h"
 
-#include <cstdlib>
 #include <filesystem>
 
+#include "harness/base/environment.h"
 #include "harness/base/notes.h"
 
 namespace moegate {
@@ -19,8 +19,8 @@ bool exists(const char* path) {
 }  // namespace
 
 WhichStore new_store() {
-  const char* set = std::getenv("MOEGATE_DB");
-  if (set != nullptr && *set != '\0') return {set, "MOEGATE_DB"};
+  const std::string set = environment("MOEGATE_DB");
+  if (!set.empty()) return {set, "MOEGATE_DB"};
   return {kDefaultStore, ""};
 }
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
 namespace moegate {
@@ -30,13 +31,7 @@ class BaselineTest : public ::testing::Test {
     return dir_ / "b.tsv";
   }
   std::string refusal(const std::string& text) {
-    try {
-      read_baseline(file(text));
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      return e.what();
-    }
-    return "accepted";
+    return refusal_of([&] { read_baseline(file(text)); });
   }
 
   ScratchFolder dir_;

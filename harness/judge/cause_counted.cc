@@ -76,17 +76,16 @@ bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c,
   return q.explains(c.change() / cycles, 0);
 }
 
-/// The conflicts where they matter, else null.
-const PairedCounter* more_conflicts(const CauseQuestion& q,
-                                    const std::vector<PairedCounter>& counters) {
-  for (const PairedCounter& c : counters) {
-    if (c.role.kind == RoleKind::conflict && conflicts_matter(q, c, counters)) return &c;
-  }
-  return nullptr;
-}
-
-std::string conflicts_text(const PairedCounter& c) {
-  return fmt::format("{} {}", c.role.label, both_text(c.base, c.head, c.unit));
+/// Where they matter.
+void find_conflicts(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
+                    std::vector<std::string>& texts, Finding& found) {
+  const auto more = std::ranges::find_if(counters, [&](const PairedCounter& c) {
+    return c.role.kind == RoleKind::conflict && conflicts_matter(q, c, counters);
+  });
+  if (more == counters.end()) return;
+  texts.push_back(
+      fmt::format("{} {}", more->role.label, both_text(more->base, more->head, more->unit)));
+  found.names.push_back(more->name);
 }
 
 /// The pipe that was the busiest of those that are less busy now, on the faster side.
@@ -172,10 +171,7 @@ std::optional<Finding> find_work(const CauseQuestion& q) {
   Finding found;
   std::vector<std::string> texts;
   // What makes conflicts is instructions, too; and they are what takes the time.
-  if (const PairedCounter* conflicts = more_conflicts(q, counters)) {
-    texts.push_back(conflicts_text(*conflicts));
-    found.names.push_back(conflicts->name);
-  }
+  find_conflicts(q, counters, texts, found);
   for (const auto& [share, c] : more) {
     if (texts.size() < kMostNamed) texts.push_back(work_text(*c));
     found.names.push_back(c->name);
@@ -190,10 +186,7 @@ std::optional<Finding> find_rate(const CauseQuestion& q) {
   if (!counted_work || !kernels_took_longer(q, counters)) return std::nullopt;
   Finding found;
   std::vector<std::string> texts;
-  if (const PairedCounter* conflicts = more_conflicts(q, counters)) {
-    texts.push_back(conflicts_text(*conflicts));
-    found.names.push_back(conflicts->name);
-  }
+  find_conflicts(q, counters, texts, found);
   find_pipe(q, counters, texts, found);
   find_stall(q, counters, texts, found);
   const PairedCounter* cycles = first_of(counters, RoleKind::cycles);

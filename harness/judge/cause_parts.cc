@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "harness/judge/derived_counters.h"
@@ -81,19 +80,6 @@ std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
     all.push_back({m.name, m.unit, m.ordinal, m.value, other->second});
   }
   return all;
-}
-
-std::string kernel_name(const std::string& demangled) {
-  std::string name = demangled;
-  for (const std::string_view unnamed : {"(anonymous namespace)::", "<unnamed>::"}) {
-    for (size_t at; (at = name.find(unnamed)) != std::string::npos;) name.erase(at, unnamed.size());
-  }
-  name.resize(std::min(name.size(), name.find_first_of("<(")));
-  const size_t returned = name.find_last_of(' ');
-  if (returned != std::string::npos) name.erase(0, returned + 1);
-  const size_t scope = name.rfind("::");
-  if (scope != std::string::npos) name.erase(0, scope + 2);
-  return name.empty() ? demangled : name;
 }
 
 std::string change_text(double base, double head) {

@@ -60,8 +60,6 @@ struct KernelPair {
 };
 /// None where the counts differ, or a side's are unknown.
 std::vector<KernelPair> paired_kernels(const CauseQuestion& q);
-/// Without namespaces, template arguments and parameters: "gather".
-std::string kernel_name(const std::string& demangled);
 
 std::optional<Finding> find_launches(const CauseQuestion& q);
 /// Other names, or instances, for launches of the same shape: a cause only where there is no other.

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/judge/cause_parts.h"
+#include "harness/values/kernel_name.h"
 #include "harness/values/occupancy.h"
 #include "harness/values/resources.h"
 
@@ -25,7 +26,7 @@ const KernelRows* kernels_of(const RowProfile& profile) {
 
 Texts sorted_names(const KernelRows& rows) {
   Texts names;
-  for (const KernelRow& row : rows) names.push_back(kernel_name(row.name));
+  for (const KernelRow& row : rows) names.push_back(kernel_name(row.name).name);
   std::ranges::sort(names);
   return names;
 }
@@ -46,20 +47,6 @@ bool same_shape(const KernelRow& base, const KernelRow& head) {
   return base.grid == head.grid && base.block == head.block && base.cluster == head.cluster;
 }
 
-/// "<128, 64>"; empty for a kernel that is no template.
-std::string instance_of(const std::string& demangled) {
-  const std::string name = kernel_name(demangled);
-  const size_t at = demangled.find(name);
-  const size_t from = at == std::string::npos ? at : at + name.size();
-  if (from == std::string::npos || from >= demangled.size() || demangled[from] != '<') return "";
-  int depth = 0;
-  for (size_t i = from; i < demangled.size(); ++i) {
-    if (demangled[i] == '<') ++depth;
-    if (demangled[i] == '>' && --depth == 0) return demangled.substr(from, i + 1 - from);
-  }
-  return "";
-}
-
 std::string changed_text(const std::string& what, const std::string& base,
                          const std::string& head) {
   const auto shown = [](const std::string& text) { return text.empty() ? "none" : text; };
@@ -70,11 +57,11 @@ std::string changed_text(const std::string& what, const std::string& base,
 /// says nothing alone.
 void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
   if (same_shape(base, head)) return;
-  const std::string name = kernel_name(base.name);
-  const auto add = [&](const char* what, const std::string& before, const std::string& after) {
-    if (before != after) texts.push_back(changed_text(what + (" of " + name), before, after));
+  const KernelName before = kernel_name(base.name), after = kernel_name(head.name);
+  const auto add = [&](const char* what, const std::string& old, const std::string& now) {
+    if (old != now) texts.push_back(changed_text(what + (" of " + before.name), old, now));
   };
-  add("instance", instance_of(base.name), instance_of(head.name));
+  add("instance", before.instance, after.instance);
   add("grid", base.grid, head.grid);
   add("block", base.block, head.block);
   add("cluster", base.cluster, head.cluster);
@@ -134,10 +121,10 @@ void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found,
 /// The place in `head` of what is at `place` in `base`, among those that are not taken yet.
 size_t partner_of(const KernelRows& base, size_t place, const KernelRows& head,
                   std::vector<bool>& taken) {
-  const std::string name = kernel_name(base[place].name);
+  const std::string name = kernel_name(base[place].name).name;
   size_t partner = head.size();
   for (size_t i = 0; i < head.size() && partner == head.size(); ++i) {
-    if (!taken[i] && kernel_name(head[i].name) == name) partner = i;
+    if (!taken[i] && kernel_name(head[i].name).name == name) partner = i;
   }
   return partner;
 }
@@ -154,7 +141,7 @@ std::vector<KernelPair> paired_kernels(const CauseQuestion& q) {
   for (size_t i = 0; i < base->size(); ++i) {
     const size_t partner = same_names ? partner_of(*base, i, *head, taken) : i;
     taken[partner] = true;
-    std::string label = kernel_name((*head)[partner].name);
+    std::string label = kernel_name((*head)[partner].name).name;
     const int nth = ++seen[label];
     if (nth > 1) label += fmt::format(" {}", nth);
     const KernelRow &before = (*base)[i], &after = (*head)[partner];
@@ -190,12 +177,11 @@ std::optional<Finding> find_launches(const CauseQuestion& q) {
 std::optional<Finding> find_renamed(const CauseQuestion& q) {
   Texts texts;
   for (const KernelPair& pair : paired_kernels(q)) {
-    const std::string base = kernel_name(pair.base->name), head = kernel_name(pair.head->name);
-    if (base != head) {
-      texts.push_back(fmt::format("{} -> {}", base, head));
-    } else if (instance_of(pair.base->name) != instance_of(pair.head->name)) {
-      texts.push_back(changed_text("instance of " + base, instance_of(pair.base->name),
-                                   instance_of(pair.head->name)));
+    const KernelName base = kernel_name(pair.base->name), head = kernel_name(pair.head->name);
+    if (base.name != head.name) {
+      texts.push_back(fmt::format("{} -> {}", base.name, head.name));
+    } else if (base.instance != head.instance) {
+      texts.push_back(changed_text("instance of " + base.name, base.instance, head.instance));
     }
   }
   if (texts.empty()) return std::nullopt;

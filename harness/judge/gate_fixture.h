@@ -4,7 +4,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/base/sha256.h"
+#include "harness/base/variable_fixture.h"
 #include "harness/commands/commands.h"
 #include "harness/judge/baseline.h"
 #include "harness/store/store.h"
@@ -41,7 +41,6 @@ class GateTest : public ::testing::Test {
   void SetUp() override {
     for (const char* folder : {"suites", "reports", "baselines"})
       fs::create_directories(dir_ / folder);
-    setenv("MOEGATE_HOME", dir_.path().c_str(), 1);
     info_.label = "night";
     info_.device = {Backend::cuda, "NVIDIA H200", "nvidia-h200", "GPU-1", 132, 60 << 20, 1, 1,
                     "580"};
@@ -53,7 +52,6 @@ class GateTest : public ::testing::Test {
     info_.command = "moegate run --suite nightly";
     info_.options = R"({"filtered": false})";
   }
-  void TearDown() override { unsetenv("MOEGATE_HOME"); }
 
   /// Stores a run of two cases x two variants x three processes with 0.2 % noise; `change` may
   /// alter a row or, returning false, leave it out.
@@ -129,6 +127,7 @@ class GateTest : public ::testing::Test {
   fs::path baseline() const { return dir_ / "baselines" / "nvidia-h200" / "nightly.tsv"; }
 
   ScratchFolder dir_;
+  const ScopedVariable home_{"MOEGATE_HOME", dir_.path()};
   const std::string db_ = (dir_ / "r.db").string();
   std::string out_;
   RunInfo info_;

@@ -13,6 +13,7 @@
 #include "harness/judge/baseline.h"
 #include "harness/judge/find_baseline.h"
 #include "harness/judge/waivers.h"
+#include "harness/values/kernel_name.h"
 
 namespace moegate {
 namespace {
@@ -87,7 +88,7 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
                                  now.rows.size(), changes.size(), id, kind);
   for (const ResourceChange& c : changes) {
     if (before.empty()) break;
-    said += fmt::format("  {}: {} {}: {}\n", name_of(c.kind), c.file, short_kernel_name(c.kernel),
+    said += fmt::format("  {}: {} {}: {}\n", name_of(c.kind), c.file, kernel_name(c.kernel).whole(),
                         c.what);
   }
   return said;

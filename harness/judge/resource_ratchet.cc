@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "harness/values/kernel_name.h"
+
 namespace moegate {
 namespace {
 
@@ -194,7 +196,7 @@ ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const Res
   for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
     for (const ResourceChange& c : changes) {
       if (c.kind != kind) continue;
-      text += fmt::format("  {}: {} {}: {}\n", name_of(kind), c.file, short_kernel_name(c.kernel),
+      text += fmt::format("  {}: {} {}: {}\n", name_of(kind), c.file, kernel_name(c.kernel).whole(),
                           c.what);
     }
   }

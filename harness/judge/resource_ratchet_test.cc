@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/judge/baseline.h"
 #include "harness/judge/resource_bless.h"
@@ -179,18 +180,12 @@ TEST_F(ResourceFileTest, WhatItDoesNotKnowIsRefusedByLine) {
   const std::string good = format_resources(blessed(128));
   const auto why = [&](const std::string& text) -> std::string {
     write_file_atomically(folder_ / "r.tsv", text);
-    try {
-      read_resources(folder_ / "r.tsv");
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { read_resources(folder_ / "r.tsv"); });
   };
   const auto expect = [&](const std::string& text, const std::string& part) {
     EXPECT_NE(why(text).find(part), std::string::npos) << why(text);
   };
-  EXPECT_EQ(why(good), "");
+  EXPECT_EQ(why(good), "accepted");
   expect("", "empty");
   expect("#moegate-baseline 1\n", "r.tsv:1");
   expect(good + "a\tb\n", "r.tsv:5: has 2 fields");

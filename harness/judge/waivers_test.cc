@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/waivers.h"
+#include "harness/base/refusal_fixture.h"
 
 #include "harness/judge/gate_fixture.h"
 
@@ -37,13 +38,7 @@ sys_days day(int month, unsigned d) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_waivers(text, "w.ini", day(11, 20));
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { parse_waivers(text, "w.ini", day(11, 20)); });
 }
 
 TEST(Waivers, AreReadInOrder) {

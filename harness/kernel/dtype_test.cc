@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 
 namespace moegate {
 namespace {
@@ -190,14 +190,8 @@ TEST(DType, NamesAndSizes) {
 
 TEST(DType, RefusesOtherNames) {
   for (const char* name : {"", "int32", "fp8", "float", "FP16"}) {
-    try {
-      parse_float_dtype(name);
-      ADD_FAILURE() << name;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      EXPECT_EQ(std::string(e.what()),
-                "'" + std::string(name) + "' is not a floating type; use fp32, fp16 or bf16");
-    }
+    const std::string why = refusal_of([&] { parse_float_dtype(name); });
+    EXPECT_EQ(why, "'" + std::string(name) + "' is not a floating type; use fp32, fp16 or bf16");
   }
 }
 

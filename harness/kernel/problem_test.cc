@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"
 
@@ -68,13 +69,8 @@ TEST_F(ProblemTest, PackedWeightsAreWeights) {
 }
 
 TEST_F(ProblemTest, ALayoutThatNobodyPackedIsNamed) {
-  try {
-    problem_.packed("interleaved");
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::internal);
-    EXPECT_NE(std::string(e.what()).find("interleaved"), std::string::npos) << e.what();
-  }
+  const std::string why = refusal_of([&] { problem_.packed("interleaved"); }, Exit::internal);
+  EXPECT_NE(why.find("interleaved"), std::string::npos) << why;
 }
 
 TEST_F(ProblemTest, ToleranceIsOfTheVariantAtWork) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/kernel/routing.h"
 
 namespace moegate {
@@ -24,13 +24,7 @@ TEST(RoutingShared, IsOneExpertForAllAndARoutingOfTheOthers) {
 }
 
 std::string refusal(const std::string& spec, int topk) {
-  try {
-    routing_scores(spec, {8, 64, topk}, 1);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Exit::usage);
-    return error.what();
-  }
-  return "accepted";
+  return refusal_of([&] { routing_scores(spec, {8, 64, topk}, 1); });
 }
 
 TEST(RoutingShared, RefusesWhatTheOthersCannotBe) {

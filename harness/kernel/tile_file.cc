@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/home.h"
@@ -186,8 +187,8 @@ void use_tile_folder(const std::string& folder) {
 }
 
 fs::path tile_folder() {
-  const char* set = std::getenv("MOEGATE_TILES");
-  const std::string named = !chosen_folder().empty() ? chosen_folder() : set ? set : "";
+  const std::string named =
+      !chosen_folder().empty() ? chosen_folder() : environment("MOEGATE_TILES");
   if (named.empty()) return home() / "suites" / "tiles";
   std::error_code ignored;  // a folder that may not be looked into is none
   if (!fs::is_directory(named, ignored)) {

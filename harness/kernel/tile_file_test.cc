@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -80,16 +81,10 @@ TEST(TileFile, NearestTokenCountAndOfTwoTheSmaller) {
 }
 
 void expect_refused(const std::string& text, const std::vector<std::string>& parts) {
-  try {
-    parse_tiles("t.ini", text);
-    ADD_FAILURE() << "accepted " << text;
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    const std::string message = e.what();
-    EXPECT_NE(message.find("t.ini"), std::string::npos) << message;
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
-    }
+  const std::string message = refusal_of([&] { parse_tiles("t.ini", text); });
+  EXPECT_NE(message.find("t.ini"), std::string::npos) << message;
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
   }
 }
 
@@ -119,18 +114,16 @@ TEST(TileFile, IsNamedForTheShapeAndTheDevice) {
 }
 
 TEST(TileFile, ANamedFolderMustBeThere) {
-  setenv("MOEGATE_TILES", "/nowhere/tiles", 1);
-  try {
-    tile_folder();
-    ADD_FAILURE() << "accepted /nowhere/tiles";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    EXPECT_NE(std::string(e.what()).find("'/nowhere/tiles'"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("MOEGATE_TILES"), std::string::npos) << e.what();
+  {
+    const ScopedVariable folder("MOEGATE_TILES", "/nowhere/tiles");
+    const std::string why = refusal_of([&] { tile_folder(); });
+    EXPECT_NE(why.find("'/nowhere/tiles'"), std::string::npos) << why;
+    EXPECT_NE(why.find("MOEGATE_TILES"), std::string::npos) << why;
   }
-  setenv("MOEGATE_TILES", testing::TempDir().c_str(), 1);
-  EXPECT_EQ(tile_folder(), testing::TempDir());
-  unsetenv("MOEGATE_TILES");
+  {
+    const ScopedVariable folder("MOEGATE_TILES", testing::TempDir());
+    EXPECT_EQ(tile_folder(), testing::TempDir());
+  }
   EXPECT_EQ(tile_folder().filename(), "tiles");
 }
 

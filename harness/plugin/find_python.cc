@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/subprocess.h"
 
@@ -29,8 +29,8 @@ print(next((f for f in files if os.path.exists(f)), names[-1]))
 }  // namespace
 
 PythonPlace find_python() {
-  const char* named = std::getenv("MOEGATE_PYTHON");
-  const std::string program = named && *named ? named : "python3";
+  const std::string named = environment("MOEGATE_PYTHON");
+  const std::string program = named.empty() ? "python3" : named;
   Finished finished;
   try {
     finished = run_program({program, "-c", kWhereIsPython}, Output::capture);

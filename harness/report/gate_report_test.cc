@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verdict for programs and forges: JUnit XML, GitHub annotations and the step's summary.
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"
@@ -92,13 +93,11 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
   });
   const fs::path summary = dir_ / "summary.md";
   std::ofstream(summary) << "before\n";
-  setenv("GITHUB_WORKSPACE", dir_.path().c_str(), 1);
-  setenv("GITHUB_STEP_SUMMARY", summary.c_str(), 1);
+  const ScopedVariable workspace("GITHUB_WORKSPACE", dir_.path());
+  const ScopedVariable step("GITHUB_STEP_SUMMARY", summary);
   testing::internal::CaptureStderr();
   const int code = gate({"--github", "--junit", (dir_ / "j.xml").string()});
   const std::string err = testing::internal::GetCapturedStderr();
-  unsetenv("GITHUB_WORKSPACE");
-  unsetenv("GITHUB_STEP_SUMMARY");
   EXPECT_EQ(code, 10) << out_;
   EXPECT_EQ(err.find("::error file=baselines/nvidia-h200/nightly.tsv,line=10,title=latency "
                      "regression::topk_sort/tokens=16 fused: "),

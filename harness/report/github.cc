@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
@@ -40,11 +40,6 @@ std::string anchor_of(const CaseVerdict& v, const fs::path& workspace) {
   const std::string file = fs::relative(v.against, workspace, ignored).generic_string();
   if (file.empty() || file.compare(0, 2, "..") == 0) return "";  // not of the repository
   return fmt::format("file={},line={},", workflow_property(file), line);
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 }  // namespace

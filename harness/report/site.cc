@@ -126,7 +126,7 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                             options.since.empty() ? "" : " since " + options.since));
   }
   sort_by_file(site->data.rows);
-  site->searched = searched_histories(site->data);
+  site->steps = plan_search(site->data);
   site->run_names = std::make_shared<const std::vector<LevelChart::Run>>(names_of(site->data.runs));
   ask_about_rows(*site);
   std::vector<SitePage> pages;

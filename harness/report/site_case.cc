@@ -64,11 +64,8 @@ void add_history(Page& page, const Site& site, size_t place) {
   bool left_out = false, older = false;
   for (const auto& [conditions, points] : histories_of(site.data, row)) {
     LevelChart chart = level_chart_of(site, row, conditions, points);
-    if (site.searched.contains({place, conditions})) {
-      chart.steps = steps_of(points);
-    } else {
-      left_out = left_out || may_have_step(points);
-    }
+    if (site.steps.searched.contains({place, conditions})) chart.steps = steps_of(points);
+    left_out = left_out || site.steps.left_out.contains({place, conditions});
     older = older || points.size() > kSearched;
     page.sections.push_back({0, {std::move(chart)}});
   }

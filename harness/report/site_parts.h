@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "harness/report/page.h"
 #include "harness/report/site.h"
 #include "harness/report/site_data.h"
+#include "harness/report/site_steps.h"
 #include "harness/store/query_report.h"
 #include "harness/store/row_report.h"
 
@@ -30,8 +30,7 @@ struct Site {
   Store& store;
   SiteOptions options;
   SiteData data;
-  /// Histories that are searched for steps: index of the row, and conditions.
-  std::set<std::pair<size_t, int>> searched = {};
+  StepSearch steps = {};
   std::shared_ptr<const std::vector<LevelChart::Run>> run_names = {};  // as data.runs
   std::vector<std::pair<ShownReport, RowReport>> row_reports = {};
   std::vector<int64_t> first_results = {};  // of the rows' newest runs

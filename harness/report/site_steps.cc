@@ -45,10 +45,6 @@ double clearest_split(const std::vector<double>& values) {
   return clearest;
 }
 
-bool is_clear(double split) {
-  return split > kClearSplit * kClearSplit;
-}
-
 }  // namespace
 
 std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row) {
@@ -59,10 +55,6 @@ std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row) {
   return histories;
 }
 
-bool may_have_step(const Points& points) {
-  return is_clear(clearest_split(newest_logs(points)));
-}
-
 std::map<size_t, double> steps_of(const Points& points) {
   const size_t first = first_searched(points);
   std::map<size_t, double> steps;
@@ -71,7 +63,7 @@ std::map<size_t, double> steps_of(const Points& points) {
   return steps;
 }
 
-std::set<std::pair<size_t, int>> searched_histories(const SiteData& data, size_t work) {
+StepSearch plan_search(const SiteData& data, size_t work) {
   struct Candidate {
     double split;
     size_t row;
@@ -83,19 +75,20 @@ std::set<std::pair<size_t, int>> searched_histories(const SiteData& data, size_t
     for (const auto& [conditions, points] : histories_of(data, data.rows[row])) {
       const std::vector<double> logs = newest_logs(points);
       const double split = clearest_split(logs);
-      if (is_clear(split))
+      if (split > kClearSplit * kClearSplit)
         candidates.push_back({split, row, conditions, logs.size() * logs.size()});
     }
   }
   std::ranges::sort(candidates, {},
                     [](const Candidate& c) { return std::tuple(-c.split, c.row, c.conditions); });
-  std::set<std::pair<size_t, int>> searched;
-  for (const Candidate& c : candidates) {
-    if (c.cost > work) break;
-    work -= c.cost;
-    searched.emplace(c.row, c.conditions);
+  StepSearch search;
+  auto next = candidates.begin();
+  for (; next != candidates.end() && next->cost <= work; ++next) {
+    work -= next->cost;
+    search.searched.emplace(next->row, next->conditions);
   }
-  return searched;
+  for (; next != candidates.end(); ++next) search.left_out.emplace(next->row, next->conditions);
+  return search;
 }
 
 }  // namespace moegate

@@ -24,14 +24,17 @@ using Points = std::vector<const SitePoint*>;
 /// By conditions.
 std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row);
 
-/// Whether some split parts the newest points clearly; what costs little is asked before what costs much.
-bool may_have_step(const Points& points);
 /// The steps among the newest points: the change, a share, by the index of the point after it.
 std::map<size_t, double> steps_of(const Points& points);
 
-/// Of the histories that may have a step, those that are searched, by the index of their row and their
-/// conditions: the clearest splits first, for as long as their squares are within `work`.
-std::set<std::pair<size_t, int>> searched_histories(const SiteData& data,
-                                                    size_t work = kSearchWork);
+/// Histories in which some split parts the newest points clearly, so that they may have a step, by the
+/// index of their row and their conditions.
+struct StepSearch {
+  std::set<std::pair<size_t, int>> searched;
+  std::set<std::pair<size_t, int>> left_out;  // for want of work
+};
+/// What costs little is asked of every history, what costs much of those with the clearest splits: for as
+/// long as their squares are within `work`.
+StepSearch plan_search(const SiteData& data, size_t work = kSearchWork);
 
 }  // namespace moegate

@@ -10,7 +10,7 @@
 namespace moegate {
 namespace {
 
-using Searched = std::set<std::pair<size_t, int>>;
+using Histories = std::set<std::pair<size_t, int>>;
 
 /// Rows of so many runs in one place, with noise of 0.3 %, that step up in the middle.
 class SiteStepsTest : public testing::Test {
@@ -46,27 +46,35 @@ TEST_F(SiteStepsTest, AreFoundAmongTheNewestPoints) {
 TEST_F(SiteStepsTest, AreLookedForWhereTheyAreClearestWithinTheWork) {
   for (const double step : {0.03, 0.0, 0.2, 0.1}) add_row(20, step);
   add_row(10, 0.08);
-  EXPECT_FALSE(may_have_step(points(1)));
-  EXPECT_EQ(searched_histories(data_, 4 * 400), (Searched{{0, 0}, {2, 0}, {3, 0}, {4, 0}}));
-  EXPECT_EQ(searched_histories(data_, 2 * 400), (Searched{{2, 0}, {3, 0}}));
-  EXPECT_EQ(searched_histories(data_, 2 * 400 + 100), (Searched{{2, 0}, {3, 0}, {4, 0}}))
+  const auto searched = [&](size_t work) { return plan_search(data_, work).searched; };
+  EXPECT_EQ(searched(4 * 400), (Histories{{0, 0}, {2, 0}, {3, 0}, {4, 0}})) << "row 1 has no step";
+  EXPECT_EQ(searched(2 * 400), (Histories{{2, 0}, {3, 0}}));
+  EXPECT_EQ(searched(2 * 400 + 100), (Histories{{2, 0}, {3, 0}, {4, 0}}))
       << "half the points, a quarter of the work";
-  EXPECT_TRUE(searched_histories(data_, 399).empty());
+  EXPECT_TRUE(searched(399).empty());
+}
+
+TEST_F(SiteStepsTest, AreLeftOutOnlyWhereThereMayBeSome) {
+  for (const double step : {0.03, 0.0, 0.2}) add_row(20, step);
+  EXPECT_TRUE(plan_search(data_, 2 * 400).left_out.empty());
+  EXPECT_EQ(plan_search(data_, 400).left_out, (Histories{{0, 0}}));
+  EXPECT_EQ(plan_search(data_, 0).left_out, (Histories{{0, 0}, {2, 0}}));
 }
 
 TEST_F(SiteStepsTest, ALevelThatNeverMovesHasNone) {
   add_row(20, 0);
   for (SitePoint& p : data_.rows[0].points) p.mean_log = 1.25;
-  EXPECT_FALSE(may_have_step(points(0)));
+  EXPECT_TRUE(plan_search(data_).searched.empty());
   for (size_t i = 10; i < 20; ++i) data_.rows[0].points[i].mean_log = 2.5;
-  EXPECT_TRUE(may_have_step(points(0))) << "without noise there is nothing clearer";
+  EXPECT_EQ(plan_search(data_).searched, (Histories{{0, 0}}))
+      << "without noise there is nothing clearer";
 }
 
 TEST_F(SiteStepsTest, RunsThatDoNotCompareAreHistoriesOfTheirOwn) {
   add_row(40, 0.05);
   for (size_t i = 20; i < 40; ++i) data_.runs[i].conditions = 1;
   EXPECT_EQ(histories_of(data_, data_.rows[0]).size(), 2u);
-  EXPECT_TRUE(searched_histories(data_).empty()) << "the step is another device's";
+  EXPECT_TRUE(plan_search(data_).searched.empty()) << "the step is another device's";
 }
 
 }  // namespace

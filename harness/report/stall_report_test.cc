@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/report/page_markdown.h"
 
@@ -45,13 +45,7 @@ class StallReportTest : public ::testing::Test {
     return text.find(what) != std::string::npos;
   }
   std::string refusal(int64_t base, int64_t head) {
-    try {
-      text_of(base, head);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      return e.what();
-    }
-    return "accepted";
+    return refusal_of([&] { text_of(base, head); });
   }
 
   ScratchFolder dir_;

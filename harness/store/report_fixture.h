@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/base/variable_fixture.h"
 #include "harness/store/query_report.h"
 #include "harness/store/report_runs_fixture.h"
 
@@ -24,9 +24,6 @@ using Cells = std::map<std::string, std::string>;
 
 class ReportTest : public StoredRuns {
  protected:
-  void SetUp() override { setenv("MOEGATE_HOME", kSource.c_str(), 1); }
-  void TearDown() override { unsetenv("MOEGATE_HOME"); }
-
   Table report(const std::string& name, int64_t run = 1) {
     Store store = Store::open(db_, Store::Mode::read);
     return run_report(store, find_report(name), {run});
@@ -62,6 +59,8 @@ class ReportTest : public StoredRuns {
     if (exit != Exit::ok) EXPECT_EQ(exit, Exit::usage) << text;
     return text;
   }
+
+  const ScopedVariable home_{"MOEGATE_HOME", kSource};
 };
 
 }  // namespace moegate

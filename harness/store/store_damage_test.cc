@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "harness/base/interrupt.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/store/run_lock.h"
 #include "harness/store/store.h"
@@ -43,15 +44,13 @@ class DamagedStore : public ::testing::Test {
   }
   /// The message of the Error(store) that reading the run throws.
   std::string refusal() {
-    try {
-      Store store = Store::open(path_, Store::Mode::read);
-      store.run_info(run_);
-      store.levels(run_);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::store) << e.what();
-      return e.what();
-    }
-    return "accepted";
+    return refusal_of(
+        [&] {
+          Store store = Store::open(path_, Store::Mode::read);
+          store.run_info(run_);
+          store.levels(run_);
+        },
+        Exit::store);
   }
 
   ScratchFolder dir_;
@@ -95,13 +94,8 @@ TEST_F(DamagedStore, PagesThatAreNoneAreFoundBeforeAVerdict) {
   file.close();
   Store store = Store::open(path_, Store::Mode::read);
   EXPECT_NO_THROW(store.check_intact(1000)) << "too large to be read";
-  try {
-    store.check_intact();
-    ADD_FAILURE() << "intact";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::store);
-    EXPECT_NE(std::string(e.what()).find("restore a copy"), std::string::npos) << e.what();
-  }
+  const std::string why = refusal_of([&] { store.check_intact(); }, Exit::store);
+  EXPECT_NE(why.find("restore a copy"), std::string::npos) << why;
 }
 
 TEST_F(DamagedStore, AVersionBelowOneIsNone) {

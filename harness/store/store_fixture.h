@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/store/store.h"
 #include "schema_sql.h"
@@ -18,15 +19,9 @@ namespace moegate {
 
 class StoreFixture : public ::testing::Test {
  protected:
-  /// The message of the Error(store) that opening throws; empty when it does not.
+  /// The message of the Error(store) that opening throws; "accepted" where it throws none.
   static std::string refusal(const std::string& path, Store::Mode mode) {
-    try {
-      Store::open(path, mode);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::store) << e.what();
-      return e.what();
-    }
-    return "";
+    return refusal_of([&] { Store::open(path, mode); }, Exit::store);
   }
 
   /// A copy of the store and its journal, which lives until the next copy.

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
@@ -98,11 +98,10 @@ std::map<std::string, Sass> parse_sass(std::string_view printed) {
 
 std::string find_nvdisasm() {
   std::vector<std::string> folders;
-  if (const char* home = std::getenv("CUDA_HOME"); home && *home) {
-    folders.push_back(std::string(home) + "/bin");
+  if (const std::string home = environment("CUDA_HOME"); !home.empty()) {
+    folders.push_back(home + "/bin");
   }
-  const char* path = std::getenv("PATH");
-  std::istringstream parts(path ? path : "");
+  std::istringstream parts(environment("PATH"));
   for (std::string folder; std::getline(parts, folder, ':');) folders.push_back(folder);
   folders.emplace_back("/usr/local/cuda/bin");
   for (const std::string& folder : folders) {

@@ -2,12 +2,12 @@
 #include "harness/timing/sass.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 
 namespace moegate {
 namespace {
@@ -54,14 +54,7 @@ TEST(Sass, PassesOverWhatIsNoInstruction) {
 /// A disassembler that is a script.
 class NvdisasmTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (const char* home = getenv("CUDA_HOME")) before_ = home;
-    setenv("CUDA_HOME", dir_.path().c_str(), 1);
-    std::filesystem::create_directory(dir_ / "bin");
-  }
-  void TearDown() override {
-    before_.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", before_.c_str(), 1);
-  }
+  void SetUp() override { std::filesystem::create_directory(dir_ / "bin"); }
   std::string install(const std::string& script) {
     const std::filesystem::path program = dir_ / "bin/nvdisasm";
     std::ofstream(program) << "#!/bin/sh\n" << script;
@@ -70,7 +63,7 @@ class NvdisasmTest : public ::testing::Test {
   }
 
   ScratchFolder dir_;
-  std::string before_;
+  const ScopedVariable toolkit_{"CUDA_HOME", dir_.path()};
   const std::vector<uint8_t> cubin_ = {'E', 'X', 'I', 'T'};
 };
 

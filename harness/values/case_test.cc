@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
+#include "harness/base/refusal_fixture.h"
 
 namespace moegate {
 namespace {
@@ -18,19 +18,6 @@ Case sample() {
   c.params["tokens"] = "13";
   c.params["experts"] = "60";
   return c;
-}
-
-/// The message of the Error that `action` throws; fails the test when it throws none.
-template <class F>
-std::string message_of(F action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::usage);
-    return e.what();
-  }
-  ADD_FAILURE() << "no Error";
-  return "";
 }
 
 TEST(Case, KeyLeavesOutDefaultsAndSorts) {
@@ -77,7 +64,7 @@ TEST(Case, RefusesWhatIsNoInteger) {
   for (const char* text :
        {"", "x", "13x", " 13", "1e3", "1.5", "12", "14", "99999999999999999999"}) {
     c.params["tokens"] = text;
-    const std::string message = message_of([&] { c.get_int("tokens", 13, 13); });
+    const std::string message = refusal_of([&] { c.get_int("tokens", 13, 13); });
     EXPECT_EQ(message, std::string("tiny.suite [ties]: tokens = '") + text +
                            "' is not an integer in [13, 13]; change it there");
   }
@@ -87,7 +74,7 @@ TEST(Case, RefusesWhatIsNoNumber) {
   Case c = sample();
   for (const char* text : {"", "nan", "inf", "1,5", "-0.5", "2.0001", "0x"}) {
     c.params["scale"] = text;
-    const std::string message = message_of([&] { c.get_double("scale", 0, 2); });
+    const std::string message = refusal_of([&] { c.get_double("scale", 0, 2); });
     EXPECT_NE(message.find("scale = '" + std::string(text) + "'"), std::string::npos) << message;
   }
   c.params["scale"] = "2.5e-1";
@@ -95,13 +82,13 @@ TEST(Case, RefusesWhatIsNoNumber) {
 }
 
 TEST(Case, RefusesUnknownChoiceListingThem) {
-  const std::string message = message_of([] { sample().get_choice("launch", {"eager", "graph"}); });
+  const std::string message = refusal_of([] { sample().get_choice("launch", {"eager", "graph"}); });
   EXPECT_EQ(message,
             "tiny.suite [ties]: launch = 'stream' is none of eager, graph; use one of these");
 }
 
 TEST(Case, RefusesUndeclaredParameter) {
-  const std::string message = message_of([] { sample().get("hidden"); });
+  const std::string message = refusal_of([] { sample().get("hidden"); });
   EXPECT_NE(message.find("tiny.suite [ties]"), std::string::npos) << message;
   EXPECT_NE(message.find("'hidden'"), std::string::npos) << message;
 }

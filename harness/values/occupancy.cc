@@ -92,9 +92,4 @@ std::optional<int> blocks_per_sm(const KernelRow& kernel, const std::string& kla
                        *sm);
 }
 
-double waves(int64_t blocks, int per_sm, int processors) {
-  if (per_sm <= 0 || processors <= 0) return 0;
-  return static_cast<double>(blocks) / (static_cast<double>(per_sm) * processors);
-}
-
 }  // namespace moegate

@@ -47,7 +47,4 @@ int64_t extent_size(const std::string& extent);
 /// known here. Clusters are not looked at: their blocks have to find room side by side.
 std::optional<int> blocks_per_sm(const KernelRow& kernel, const std::string& klass);
 
-/// How often a device is filled until all blocks of a grid have run; 0 where no block fits.
-double waves(int64_t blocks, int per_sm, int processors);
-
 }  // namespace moegate

@@ -66,11 +66,5 @@ TEST(Occupancy, Extents) {
   }
 }
 
-TEST(Occupancy, Waves) {
-  EXPECT_DOUBLE_EQ(waves(264, 2, 132), 1);
-  EXPECT_DOUBLE_EQ(waves(66, 1, 132), 0.5);
-  EXPECT_DOUBLE_EQ(waves(66, 0, 132), 0);
-}
-
 }  // namespace
 }  // namespace moegate

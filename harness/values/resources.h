@@ -21,7 +21,4 @@ struct KernelResources {
   std::string cluster;  // by __cluster_dims__, "2x1x1"; empty: not stated
 };
 
-/// For people: "gather_kernel<128, (DType)2>" of "void moegate::(anonymous namespace)::gather_…(int)".
-std::string short_kernel_name(const std::string& kernel);
-
 }  // namespace moegate

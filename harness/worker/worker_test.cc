@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/worker/protocol.h"
 
@@ -77,13 +78,8 @@ class WorkerTest : public testing::Test {
   }
 
   void expect_refused(const std::string& replies, Exit code, const std::string& part) {
-    try {
-      start(replies);
-      ADD_FAILURE() << "started";
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), code) << e.what();
-      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
-    }
+    const std::string why = refusal_of([&] { start(replies); }, code);
+    EXPECT_NE(why.find(part), std::string::npos) << why;
   }
 
   /// Waits for the program to have written it.

@@ -11,6 +11,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
 #include "harness/report/history.h"
 #include "harness/report/site.h"
 #include "harness/report/site_data.h"
@@ -22,9 +23,6 @@ namespace {
 
 class YearStore : public ::testing::Test {
  protected:
-  void SetUp() override { setenv("MOEGATE_HOME", MOEGATE_SOURCE_DIR, 1); }
-  void TearDown() override { unsetenv("MOEGATE_HOME"); }
-
   Store make(const std::string& name = "year.db", int cases = 24) {
     return make_year((dir_ / name).string(), {.cases = cases,
                                               .variants = 3,
@@ -81,6 +79,7 @@ class YearStore : public ::testing::Test {
       "result",  "launch",    "metric_value", "sample",        "verification",
       "verdict", "row_level", "run_case",     "verified_seed", "verified_output"};
   ScratchFolder dir_;
+  const ScopedVariable home_{"MOEGATE_HOME", MOEGATE_SOURCE_DIR};
 };
 
 TEST_F(YearStore, IsWholeAndTheSameEachTime) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate bisect end to end in a scratch repository, with a stand-in for ci/ab: every commit holds
 // the exit code that an A/B of it would have.
-#include <cstdlib>
 
+#include "harness/base/variable_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -30,9 +30,9 @@ class BisectTest : public ProgramTest {
   }
   static constexpr const char* kCase = "--case 'tokens=8(,|$)' --variant fused ";
 
-  ~BisectTest() override { unsetenv("XDG_CACHE_HOME"); }
+  const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
+
   BisectTest() {
-    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     write("fake_ab", R"sh(#!/bin/sh
 root=$(cd "$(dirname "$0")/.." && pwd)
 echo "$@" >>"$root/../arguments"

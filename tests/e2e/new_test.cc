@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "harness/base/variable_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -11,12 +12,9 @@ namespace {
 
 class NewTest : public ProgramTest {
  protected:
-  NewTest() {
-    setenv("MOEGATE_PYTHON", "/usr/bin/python3", 0);
-    // `new` has the interpreter in its own process, and numpy keeps memory when that ends.
-    setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-  }
-  ~NewTest() override { unsetenv("LSAN_OPTIONS"); }
+  NewTest() { setenv("MOEGATE_PYTHON", "/usr/bin/python3", 0); }
+  // `new` has the interpreter in its own process, and numpy keeps memory when that ends.
+  const ScopedVariable sanitizer_{"LSAN_OPTIONS", "detect_leaks=0"};
 
   /// Makes a starting point; `files`, a line each, is what it says it wrote.
   void make(const std::string& arguments, const std::string& files) const {

@@ -32,6 +32,8 @@ class ProgramTest : public ::testing::Test {
   std::string sabotaged(const std::string& sabotage) const;
   /// The single value of an SQL query on a store in the folder.
   std::string query(const std::string& db, const std::string& sql) const;
+  /// The same of a whole number, while a store is being made: 0 where there is none yet.
+  int number(const std::string& db, const std::string& sql) const;
   void write(const std::string& name, const std::string& text) const;
   std::string read(const std::string& name) const;
 

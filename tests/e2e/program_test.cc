@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "harness/base/error.h"
 #include "harness/store/sqlite.h"
 
 namespace moegate {
@@ -113,6 +114,14 @@ std::string ProgramTest::query(const std::string& db, const std::string& sql) co
   Database database((folder_ / db).string(), SQLITE_OPEN_READONLY);
   Statement statement(database, sql);
   return statement.step() ? statement.text(0) : "no row";
+}
+
+int ProgramTest::number(const std::string& db, const std::string& sql) const {
+  try {
+    return std::stoi(query(db, sql));
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 void ProgramTest::write(const std::string& name, const std::string& text) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "harness/base/variable_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -111,13 +112,12 @@ class PythonTest : public ProgramTest {
  protected:
   PythonTest() {
     setenv("MOEGATE_PYTHON", "/usr/bin/python3", 0);
-    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     write("variants.py", kVariants);
     write("operator.py", kOperator);
     write("sum.suite", "op = moe_sum\ntopk = 2\nhidden = 64\nscale = 2.5\n[s]\ntokens = 1, 3\n");
     write("doubled.suite", "op = doubled\n[d]\ntokens = 4\n");
   }
-  ~PythonTest() override { unsetenv("XDG_CACHE_HOME"); }
+  const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
 
   /// The operator in a file; variant `other` is off by a factor, which no load on the machine hides.
   void write_scaled(const std::string& file, const std::string& factor) const {
@@ -236,9 +236,8 @@ TEST_F(PythonTest, AFileThatCannotBeTakenIsOneLine) {
         "def v(p): pass\n");
   refused("odd.py", "odd.py/odd.py: v states what is of another type");
   refused("none.py", "none.py: No such file or directory");
-  setenv("MOEGATE_PYTHON", "/no/python", 1);
+  const ScopedVariable python("MOEGATE_PYTHON", "/no/python");
   refused("variants.py", "'/no/python' cannot be run");
-  setenv("MOEGATE_PYTHON", "/usr/bin/python3", 1);
 }
 
 TEST_F(PythonTest, EachSideHasItsFile) {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <thread>
 
-#include "harness/base/error.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
@@ -25,13 +24,7 @@ class RobustTest : public ProgramTest {
   std::string run(const std::string& rounds = "1", const std::string& more = "") const {
     return "run --suite ./quick.suite " + (kQuick + rounds) + " " + more;
   }
-  int count(const std::string& sql) const {
-    try {
-      return std::stoi(query("results.sqlite", sql));
-    } catch (const Error&) {
-      return 0;  // no store yet
-    }
-  }
+  int count(const std::string& sql) const { return number("results.sqlite", sql); }
   int rows() const { return count("SELECT count(*) FROM result"); }
   void refused(const std::string& arguments, const std::string& says, int exit = 2) const {
     const Outcome outcome = moegate(arguments);

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <thread>
 
-#include "harness/base/error.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
@@ -25,14 +24,8 @@ tokens = 3, 20
 
 class RunTest : public ProgramTest {
  protected:
-  /// Results stored so far; 0 while there is no store.
-  int rows() const {
-    try {
-      return std::stoi(query("results.sqlite", "SELECT count(*) FROM result"));
-    } catch (const Error&) {
-      return 0;
-    }
-  }
+  /// Results stored so far.
+  int rows() const { return number("results.sqlite", "SELECT count(*) FROM result"); }
   RunTest() { write("quick.suite", kSuite); }
   std::string run(const std::string& more = "") const {
     return std::string("run --suite ./quick.suite ") + kTwoCases + more;

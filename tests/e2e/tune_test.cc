@@ -5,7 +5,6 @@
 #include <csignal>
 #include <thread>
 
-#include "harness/base/error.h"
 #include "harness/kernel/tile_file.h"
 #include "tests/e2e/program.h"
 
@@ -143,13 +142,7 @@ TEST_F(TuneTest, AnInterruptedTuningWritesNothingAndIsResumed) {
   Outcome outcome;
   std::thread running(
       [&] { outcome = shell("echo $$ >pid; exec " + program() + " " + tune("--rounds 2")); });
-  const auto rows = [&] {
-    try {
-      return std::stoi(query("out/tune.sqlite", "SELECT count(*) FROM result"));
-    } catch (const Error&) {
-      return 0;  // no store yet
-    }
-  };
+  const auto rows = [&] { return number("out/tune.sqlite", "SELECT count(*) FROM result"); };
   while (rows() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   kill(std::stoi(read("pid")), SIGINT);
   running.join();

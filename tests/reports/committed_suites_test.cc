@@ -3,10 +3,10 @@
 // error in a nightly suite shows only at night.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
+#include "harness/base/variable_fixture.h"
 #include "harness/campaign/suite.h"
 #include "harness/kernel/registry.h"
 
@@ -19,18 +19,7 @@ std::vector<OpDescription> operators() {
 
 class CommittedSuites : public testing::Test {
  protected:
-  CommittedSuites() {
-    if (const char* set = std::getenv("MOEGATE_HOME")) before_ = set;
-    setenv("MOEGATE_HOME", MOEGATE_SOURCE_DIR, 1);
-  }
-  ~CommittedSuites() override {
-    if (before_.empty()) {
-      unsetenv("MOEGATE_HOME");
-    } else {
-      setenv("MOEGATE_HOME", before_.c_str(), 1);
-    }
-  }
-  std::string before_;
+  const ScopedVariable home_{"MOEGATE_HOME", MOEGATE_SOURCE_DIR};
 };
 
 TEST_F(CommittedSuites, LoadAndFitTheirOperators) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that flush, space and touch, and the launching around them. The flush reads, because one
-// that writes leaves dirty lines whose write-back the measured kernel pays.
+// What is launched around a sample, in which order: sequence_kernels.cuh has the kernels.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,137 +10,14 @@
 
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
-#include "harness/device/cuda/hash_words.cuh"
+#include "harness/device/cuda/sequence_kernels.cuh"
 #include "harness/kernel/cuda_check.h"
 
 namespace moegate {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr int kFlushBlocksPerSm = 4;          // 2048 threads: a full SM
-constexpr uint64_t kSpacerNs = 20'000;        // long enough to read the SM clock to 0.2 %
-constexpr uint64_t kGateLimitNs = 5'000'000;  // see release()
-constexpr unsigned kNeverSum = 0x6d6f6567u;   // no sum of the zeros that the buffer holds
-
-enum class FlushKind { none, read, write };
-
-struct FlushWork {
-  uint4* buffer;
-  size_t vectors;  // of 16 bytes
-  SampleReading* reading;
-  const volatile uint32_t* gate;
-  uint32_t ticket;  // the gate's value that lets this sample pass
-};
-
-__device__ uint64_t global_ns() {
-  uint64_t t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
-
-// The global timer ticks coarsely; waiting for a tick makes both ends of the reading sharp.
-__device__ uint64_t next_tick() {
-  const uint64_t now = global_ns();
-  uint64_t t = now;
-  for (int i = 0; i < 4096 && t == now; ++i) t = global_ns();
-  return t;
-}
-
-__device__ void wait_at_gate(const FlushWork& work) {
-  const uint64_t arrived = global_ns();
-  uint64_t now = arrived;
-  while (static_cast<int32_t>(*work.gate - work.ticket) < 0 && now - arrived < kGateLimitNs) {
-    now = global_ns();
-  }
-  work.reading->wait_ns = now - arrived;
-}
-
-template <FlushKind kind>
-__device__ void sweep(const FlushWork& work) {
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
-  unsigned sum = 0;
-#pragma unroll 8
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < work.vectors; i += stride) {
-    if constexpr (kind == FlushKind::read) {
-      const uint4 v = work.buffer[i];
-      sum += v.x ^ v.y ^ v.z ^ v.w;
-    } else {
-      work.buffer[i] = make_uint4(0, 0, 0, 0);
-    }
-  }
-  if (kind == FlushKind::read && sum == kNeverSum) work.buffer[0].x = sum;  // keeps the loads
-}
-
-template <FlushKind kind>
-__global__ void flush_kernel(FlushWork work) {
-  const bool first = blockIdx.x == 0 && threadIdx.x == 0;
-  uint64_t ns = 0;
-  int64_t clocks = 0;
-  if (first) {
-    work.reading->outputs = 0;
-    ns = next_tick();
-    clocks = clock64();
-  }
-  if constexpr (kind == FlushKind::none) {
-    while (global_ns() - ns < kSpacerNs) {
-    }
-  } else {
-    sweep<kind>(work);
-  }
-  if (!first) return;
-  const uint64_t end_ns = next_tick();
-  work.reading->clocks = static_cast<uint64_t>(clock64() - clocks);
-  work.reading->ns = end_ns - ns;
-  wait_at_gate(work);
-}
-
-__global__ void touch_kernel(const char* data, size_t bytes) {
-  constexpr size_t kLine = 32;  // a sector: the least that a load brings into L2
-  const size_t stride = size_t{gridDim.x} * blockDim.x * kLine;
-  int sum = 0;
-  for (size_t i = (size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kLine; i < bytes; i += stride) {
-    sum += *static_cast<const volatile char*>(data + i);
-  }
-  // volatile loads are never removed; the sum only has to look used
-  if (sum == INT32_MIN) asm volatile("");
-}
-
-/// The parts of up to as many outputs as operators have; more are left alone.
-struct Scribbles {
-  static constexpr int kMost = 8;
-  Scribble parts[kMost];
-  int count;
-};
-
-__global__ void scribble_kernel(Scribbles all) {
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
-  for (int p = 0; p < all.count; ++p) {
-    const Scribble& part = all.parts[p];
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.words; i += stride) {
-      part.to[i] = part.word;
-    }
-  }
-}
-
-/// Up to as many outputs as operators have; more are left alone.
-struct Outputs {
-  static constexpr int kMost = 8;
-  const void* data[kMost];
-  size_t bytes[kMost];
-  int count;
-};
-
-__global__ void look_kernel(Outputs all, SampleReading* reading) {
-  constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
-  unsigned long long sum = 0;
-  for (int k = 0; k < all.count; ++k) {
-    sum += hash_of_threads_words(all.data[k], all.bytes[k], kApart * static_cast<uint64_t>(k),
-                                 [](uint64_t word) { return written_part(word); });
-  }
-  add_of_block(sum, &reading->outputs);
-}
-
-__global__ void empty_kernel() {}
+constexpr int kFlushBlocksPerSm = 4;  // 2048 threads: a full SM
 
 uint32_t* allocate_gate() {
   void* gate = nullptr;

@@ -44,7 +44,7 @@ struct CounterCupti : CuptiLib {
 /// Throws Error(environment) where a function is missing.
 const CounterCupti& counter_cupti();
 
-/// Throws Error(environment) for a failure, with the remedy: "counters: `what` fails with …".
+/// Throws Error(environment) for a failure, with the remedy: "counters cannot be read: `what` fails with …".
 void require_counters(CUptiResult result, const char* what);
 
 /// The parameters of a call, zeroed but for their size.

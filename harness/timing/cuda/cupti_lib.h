@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cupti_result.h>
-#include <fmt/format.h>
 
 #include <string>
 
@@ -19,14 +18,11 @@ namespace moegate {
 /// hooks in the driver outlive main.
 class CuptiLib {
  public:
-  /// What is missing; empty: nothing is.
-  std::string why() const { return complete_ ? "" : lib_.why(); }
-  /// CUPTI's name for a failure.
-  std::string text_of(CUptiResult result) const {
-    const char* text = nullptr;
-    get_result_string_(result, &text);
-    return text ? text : fmt::format("CUPTI error {}", static_cast<int>(result));
-  }
+  /// What is missing, and the remedy; empty: nothing is.
+  std::string why() const;
+  /// "`what` fails with CUPTI_ERROR_…; the remedy": one remedy for whatever CUPTI is asked for. Only where
+  /// nothing is missing.
+  std::string failure(CUptiResult result, const std::string& what) const;
 
  protected:
   /// Null where the library lacks it, or a function before it.

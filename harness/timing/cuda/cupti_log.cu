@@ -4,7 +4,6 @@
 #include "harness/timing/cuda/cupti_log.h"
 
 #include <cupti.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -84,15 +83,8 @@ void CUPTIAPI complete_buffer(CUcontext, uint32_t, uint8_t* data, size_t, size_t
   b.completed.push_back({data, valid});
 }
 
-/// Names the remedy for the failures that people meet.
 std::string explain(CUptiResult result, const char* what) {
-  std::string text = fmt::format("CUPTI: {} fails with {}", what, cupti().text_of(result));
-  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    text += "; another profiler owns CUPTI (Nsight, a framework's profiler, a debugger): stop it";
-  } else if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-    text += "; allow profiling for users (driver option NVreg_RestrictProfilingToAdminUsers=0)";
-  }
-  return text;
+  return "launches cannot be recorded: " + cupti().failure(result, what);
 }
 
 void require(CUptiResult result, const char* what) {
@@ -214,9 +206,7 @@ void give_back(const std::vector<Buffer>& done) {
 std::string CuptiLog::open() {
   Functions& c = cupti();
   const std::string why = c.why();
-  if (!why.empty()) {
-    return "CUPTI is not usable: " + why + " (install the CUDA toolkit's CUPTI)";
-  }
+  if (!why.empty()) return "launches cannot be recorded: " + why;
   set_attributes();
   // Once per process: registering again corrupts the records that follow.
   CUptiResult result = c.cuptiActivityRegisterTimestampCallback(&CuptiLog::now_ns);

@@ -24,10 +24,10 @@ struct PcCupti : CuptiLib {
   MOEGATE_CUPTI_FUNCTION(cuptiGetSassToSourceCorrelation)
 };
 
-PcCupti& pc_cupti();
+/// Throws Error(environment) where a function is missing.
+const PcCupti& pc_cupti();
 
-/// Throws Error(environment) for a failure, with the remedy: "stalls cannot be sampled: `what` fails with
-/// …".
+/// Throws Error(environment) for a failure, with the remedy: "stalls cannot be sampled: `what` fails …".
 void require_pc(CUptiResult result, const std::string& what);
 
 }  // namespace moegate

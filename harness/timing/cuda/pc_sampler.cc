@@ -174,11 +174,7 @@ struct PcSampler::Session {
 };
 
 PcSampler::PcSampler() {
-  if (!pc_cupti().why().empty()) {
-    throw Error(Exit::environment,
-                fmt::format("stalls cannot be sampled: {} (install the CUDA toolkit's CUPTI)",
-                            pc_cupti().why()));
-  }
+  pc_cupti();                              // what is missing is said before memory is taken
   session_ = std::make_unique<Session>();  // with its memory: nothing comes between these two
   session_->enable();
   session_->configure();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/timing/cuda/cupti_lib.h"
+
+#include <fmt/format.h>
+
+namespace moegate {
+namespace {
+
+/// What people meet has one of its own.
+const char* remedy(CUptiResult result) {
+  switch (result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+      return "allow profiling for users (driver option NVreg_RestrictProfilingToAdminUsers=0), or "
+             "run "
+             "as root or with CAP_SYS_ADMIN";
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+      return "the hypervisor has to allow profiling on this virtual GPU";
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+    case CUPTI_ERROR_HARDWARE_BUSY:
+    case CUPTI_ERROR_INVALID_OPERATION:
+      return "another profiler may own CUPTI or the counters (Nsight, DCGM's profiling, a "
+             "framework's "
+             "profiler, a debugger): stop it";
+    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+      return "switch MIG off, or use a whole GPU";
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+      return "confidential computing has to be off";
+    case CUPTI_ERROR_NOT_SUPPORTED:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+      return "it needs a GPU of compute capability 7.5 or later that is no MIG slice";
+    default:
+      return "the toolkit's CUPTI must be whole (libnvperf_host and libnvperf_target beside "
+             "libcupti) "
+             "and no newer than the driver";
+  }
+}
+
+}  // namespace
+
+std::string CuptiLib::why() const {
+  if (complete_) return "";
+  return lib_.why() + "; install the CUPTI of CUDA toolkit 13, or set CUDA_HOME to a toolkit";
+}
+
+std::string CuptiLib::failure(CUptiResult result, const std::string& what) const {
+  const char* name = nullptr;
+  get_result_string_(result, &name);
+  return fmt::format("{} fails with {}; {}", what,
+                     name ? name : fmt::format("CUPTI error {}", static_cast<int>(result)),
+                     remedy(result));
+}
+
+}  // namespace moegate
