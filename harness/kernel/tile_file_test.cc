@@ -128,6 +128,8 @@ TEST(TileFile, ANamedFolderMustBeThere) {
     EXPECT_NE(std::string(e.what()).find("'/nowhere/tiles'"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("MOEGATE_TILES"), std::string::npos) << e.what();
   }
+  EXPECT_THROW(use_tile_folder(""),
+               Error);  // when a worker starts, not at the first row with tiles
   setenv("MOEGATE_TILES", testing::TempDir().c_str(), 1);
   EXPECT_EQ(tile_folder(), testing::TempDir());
   unsetenv("MOEGATE_TILES");
