@@ -43,6 +43,8 @@ int cmd_merge(const Args& args) {
   if (out.empty() || in.empty()) {
     usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
   }
+  for (const std::string& path : in)
+    Store::open(path, Store::Mode::read);  // else OUT is made for nothing
   Store store = Store::open(out, Store::Mode::write);
   const Merged merged = merge_stores(store, in, options);
   for (const std::string& note : merged.notes) say("{}\n", note);
