@@ -1,7 +1,7 @@
 -- title: latency of every case and variant: microseconds with 95 % interval, bandwidth, status
 -- SPDX-License-Identifier: Apache-2.0
 -- us is the geometric mean of the processes' trimmed means, its interval from their spread (Student t on
--- logs); with one process, the interval of that process's median. row is what `moegate repro` takes.
+-- logs); with one process, the interval of that process's trimmed mean, or of its median where samples are gone. row is what `moegate repro` takes.
 WITH results AS (
   SELECT r.*, run_id, round,
          (SELECT count(*) FROM launch k WHERE k.result_id = r.result_id) AS launches,
@@ -11,6 +11,7 @@ WITH results AS (
 ), grouped AS (
   SELECT case_id, variant, min(result_id) AS result_id, count(*) AS processes, count(span) AS n,
          exp(avg(ln(span))) AS level, reach95(ln(span)) AS reach,
+         max(CASE WHEN span THEN result_id END) AS only,
          avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
          avg(CASE WHEN span THEN busy_ns END) AS busy, max(launches) AS launches,
          sum(samples) AS samples, group_concat(DISTINCT status) AS status, max(why) AS why, max(path) AS path,
@@ -19,13 +20,13 @@ WITH results AS (
   FROM results
   GROUP BY case_id, variant
 )
-SELECT result_id AS "row",
+SELECT grouped.result_id AS "row",
        section AS model,
        key AS "case",
        variant,
        round(level / 1000, 3) AS us,
-       round(CASE WHEN n > 1 THEN level * exp(-reach) ELSE low_ns END / 1000, 3) AS "from",
-       round(CASE WHEN n > 1 THEN level * exp(reach) ELSE high_ns END / 1000, 3) AS "to",
+       round(CASE WHEN n > 1 THEN level * exp(-reach) ELSE ifnull(span_bound(spans, 0), low_ns) END / 1000, 3) AS "from",
+       round(CASE WHEN n > 1 THEN level * exp(reach) ELSE ifnull(span_bound(spans, 1), high_ns) END / 1000, 3) AS "to",
        round(busy / 1000, 3) AS "busy us",
        CASE WHEN launches > 0 THEN launches END AS launches,
        CASE WHEN n > 0 THEN samples END AS samples,
@@ -36,6 +37,7 @@ SELECT result_id AS "row",
        path,
        why
 FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
+     LEFT JOIN sample ON n = 1 AND sample.result_id = only
 WHERE rc.run_id = :run
 ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
          CAST(params ->> 'tokens' AS INTEGER), key, variant

@@ -7,27 +7,29 @@ WITH results AS (
   FROM result r JOIN process USING (process_id)
   WHERE run_id = :run
 ), grouped AS (
-  SELECT case_id, variant, min(result_id) AS result_id, exp(avg(ln(span))) AS level,
-         CASE WHEN count(span) > 1 THEN exp(-reach95(ln(span))) * exp(avg(ln(span)))
-              ELSE avg(CASE WHEN span THEN low_ns END) END AS low,
-         CASE WHEN count(span) > 1 THEN exp(reach95(ln(span))) * exp(avg(ln(span)))
-              ELSE avg(CASE WHEN span THEN high_ns END) END AS high,
+  SELECT case_id, variant, min(result_id) AS result_id, exp(avg(ln(span))) AS level, count(span) AS n,
+         reach95(ln(span)) AS reach, max(CASE WHEN span THEN result_id END) AS only,
+         avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
          group_concat(DISTINCT status) AS status, max(CASE WHEN status <> 'ok' THEN why END) AS why,
          max(suspect_warm) AS suspect_warm, max(impossible) AS impossible
   FROM results GROUP BY case_id, variant
+), bounded AS (
+  SELECT grouped.*, CASE WHEN n > 1 THEN level * exp(-reach) ELSE ifnull(span_bound(spans, 0), low_ns) END AS low,
+         CASE WHEN n > 1 THEN level * exp(reach) ELSE ifnull(span_bound(spans, 1), high_ns) END AS high
+  FROM grouped LEFT JOIN sample ON n = 1 AND sample.result_id = only
 ), gains AS (
-  SELECT case_id, variant, before, x, reach FROM gain WHERE run_id = :run
+  SELECT case_id, variant, before, x, reach AS gain_reach FROM gain WHERE run_id = :run
 )
-SELECT result_id AS "row",
+SELECT bounded.result_id AS "row",
        key AS "case",
        variant,
        round(level / 1000, iif(level < 1e5, 2, 1)) AS us,
        round(low / 1000, iif(level < 1e5, 2, 1)) || '–' || round(high / 1000, iif(level < 1e5, 2, 1)) AS "95 % CI",
        before,
-       speedup_text(x, reach, 2) AS Speedup,
+       speedup_text(x, gain_reach, 2) AS Speedup,
        status || iif(suspect_warm, ' suspect_warm', '') || iif(impossible, ' impossible', '') AS status,
        why
-FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gains USING (case_id, variant)
+FROM bounded JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gains USING (case_id, variant)
 WHERE rc.run_id = :run
 ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
          CAST(params ->> 'tokens' AS INTEGER), key, variant

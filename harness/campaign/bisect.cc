@@ -100,9 +100,10 @@ void expect_regression(const BisectQuery& query, const Words& ab, const std::str
   if (code == kSkip) {
     throw Error(
         Exit::inconclusive,
-        fmt::format("whether '{}' is worse than '{}' cannot be told (the A/B exited {}, see "
-                    "above); a regression that small may need more --rounds",
-                    query.bad, query.good, exit));
+        fmt::format(
+            "whether '{}' is worse than '{}' cannot be told (the A/B exited {}, see "
+            "above); a small regression may need more --rounds, a noisy one a quieter machine",
+            query.bad, query.good, exit));
   }
   if (code == kBisectGiveUp)
     usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);

@@ -185,8 +185,12 @@ std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOpti
 
 namespace {
 
-/// A variant whose name is close to a pattern that is one; of any operator, because none matched.
+/// A variant whose name is close to a pattern that is one; of any operator, because none matched. Nothing for a
+/// pattern that names a variant: the filter is to blame then.
 std::string meant_variant(std::string pattern, const Hello& hello) {
+  const Pattern kernel = compile_pattern("--kernel", pattern);
+  const auto named = [&](const VariantDescription& v) { return kernel.found_in(v.name); };
+  if (std::ranges::any_of(hello.variants, named)) return "";
   std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
   std::vector<std::string> known;
   for (const VariantDescription& v : hello.variants) known.push_back(v.name);

@@ -32,7 +32,20 @@ std::string meant_option(const po::error& error, const po::options_description& 
   return did_you_mean(unknown->get_option_name(), known);
 }
 
-std::string why(const po::error& error, const Args& args, const po::options_description& options) {
+/// Whether a flag has two values of which one at least came without the flag: an argument too many.
+bool one_too_many(const po::error& error, const Args& args) {
+  const auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error);
+  if (twice == nullptr) return false;
+  const std::string flag = twice->get_option_name();
+  return std::ranges::count_if(args, [&](const std::string& arg) {
+           return arg == flag || arg.starts_with(flag + "=");
+         }) < 2;
+}
+
+std::string why(const po::error& error, const Args& args, const po::options_description& options,
+                const std::vector<std::string>& positional) {
+  if (one_too_many(error, args))
+    return fmt::format("only {} may stand without a flag", fmt::join(positional, " and "));
   const auto arg = std::ranges::find_if(args, holds_placeholder);
   return arg == args.end() ? error.what() + meant_option(error, options)
                            : fmt::format("'{}' is not understood", *arg);
@@ -64,7 +77,7 @@ bool parse(const std::string& usage, po::options_description options, const Args
       if (given && !value.defaulted()) given->insert(name);
     }
   } catch (const po::error& e) {
-    usage_error("{}: {}; see --help", command, why(e, args, options));
+    usage_error("{}: {}; see --help", command, why(e, args, options, positional));
   }
   return true;
 }

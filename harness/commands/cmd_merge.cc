@@ -45,6 +45,9 @@ int cmd_merge(const Args& args) {
   if (out.empty()) {
     usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
   }
+  for (const std::string& path : in) {
+    Store::open(path, Store::Mode::read);  // else OUT is made for nothing
+  }
   Store store = Store::open(out, in.empty() ? Store::Mode::update : Store::Mode::write);
   if (in.empty()) {
     fmt::print("{}: is of this version\n", one_line(out));

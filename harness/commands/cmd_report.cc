@@ -101,8 +101,9 @@ int cmd_report(const Args& args) {
   if (!command) return 0;
   const auto sql = find_report(command->name);
   if (command->chart && !has_chart(sql)) {
-    usage_error("--chart {}: {} has no chart; one is {}, a Vega specification (reports/README.md)",
-                *command->chart, sql.string(), chart_of(sql).string());
+    usage_error(
+        "--chart {}: {} has no chart; it would be a Vega specification {} (reports/README.md)",
+        *command->chart, sql.string(), chart_of(sql).string());
   }
   Store store = Store::open(command->db, Store::Mode::read);
   Table table = run_report(store, sql, {store.find_run(command->run, task_of_report(sql))});

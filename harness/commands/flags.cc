@@ -10,6 +10,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/campaign/devices.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/shard_flag.h"
@@ -114,7 +115,13 @@ Flag suite_flag(std::vector<std::string>& suites) {
 }
 
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown) {
-  return flag("sample-seed", po::value(&seed)->default_value(seed, shown)->value_name("N"),
+  const auto read = [&](const std::string& text) {  // Boost takes -1 for the largest number
+    const auto number = parse_number<uint64_t>(text);
+    if (!number) usage_error("--sample-seed '{}' is no whole number from 0 on", text);
+    seed = *number;
+  };
+  return flag("sample-seed",
+              read_by(read)->default_value(std::to_string(seed), shown)->value_name("N"),
               "draws further rows that are compared with the truth, in verify also a problem set "
               "(0: none; a night draws by its date)");
 }

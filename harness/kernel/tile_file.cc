@@ -94,6 +94,11 @@ std::string& chosen_folder() {
   return folder;
 }
 
+/// By --tiles, else by MOEGATE_TILES; empty: by neither.
+std::string named_folder() {
+  return !chosen_folder().empty() ? chosen_folder() : environment("MOEGATE_TILES");
+}
+
 }  // namespace
 
 std::string TileConfig::text() const {
@@ -181,14 +186,12 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
 }
 
 void use_tile_folder(const std::string& folder) {
-  if (folder.empty()) return;
-  chosen_folder() = folder;
-  tile_folder();
+  if (!folder.empty()) chosen_folder() = folder;
+  if (!named_folder().empty()) tile_folder();
 }
 
 fs::path tile_folder() {
-  const std::string named =
-      !chosen_folder().empty() ? chosen_folder() : environment("MOEGATE_TILES");
+  const std::string named = named_folder();
   if (named.empty()) return home() / "suites" / "tiles";
   std::error_code ignored;  // a folder that may not be looked into is none
   if (!fs::is_directory(named, ignored)) {

@@ -73,8 +73,8 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
 /// The folder of the files: the one given to use_tile_folder(), else MOEGATE_TILES, else
 /// suites/tiles. Throws Error(usage) when the named one is no folder.
 std::filesystem::path tile_folder();
-/// Sets the folder for the rest of this process. An empty name changes nothing. Throws as
-/// tile_folder() does.
+/// Sets the folder for the rest of this process; an empty name leaves it. Throws as tile_folder()
+/// does, before anything is measured.
 void use_tile_folder(const std::string& folder);
 /// The file of a shape in a folder.
 std::filesystem::path tile_path(const std::filesystem::path& folder,

@@ -119,6 +119,8 @@ TEST(TileFile, ANamedFolderMustBeThere) {
     const std::string why = refusal_of([&] { tile_folder(); });
     EXPECT_NE(why.find("'/nowhere/tiles'"), std::string::npos) << why;
     EXPECT_NE(why.find("MOEGATE_TILES"), std::string::npos) << why;
+    // When a worker starts, not at the first row with tiles.
+    EXPECT_EQ(refusal_of([&] { use_tile_folder(""); }), why);
   }
   {
     const ScopedVariable folder("MOEGATE_TILES", testing::TempDir());

@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/home.h"
 #include "harness/base/notes.h"
+#include "harness/base/pattern.h"
 #include "harness/base/sha256.h"
 #include "harness/report/chart_file.h"
 #include "harness/report/page_json.h"
@@ -130,10 +131,24 @@ std::string document(const std::string& title, const std::string& data,
          "</script>\n" + scripts + html.substr(at + std::string("{{data}}").size());
 }
 
-void make_empty(const fs::path& folder) {
+/// Whether a site of this or an earlier version has such a file: rows-7.js, page-7.js, 7.js.
+bool is_data_of_site(const fs::directory_entry& entry) {
+  static const Pattern name = compile_pattern("", "^(page-|rows-)?[0-9]+\\.js$");
+  std::error_code ignored;  // what cannot be looked at stays
+  return entry.is_regular_file(ignored) && name.found_in(entry.path().filename().string());
+}
+
+/// Makes the folder and takes an earlier site out of it. What else is there stays: many a project
+/// has a data/ of its own.
+void clear_of_site(const fs::path& folder) {
   std::error_code error;
-  fs::remove_all(folder, error);
-  if (!error) fs::create_directories(folder, error);
+  fs::create_directories(folder, error);
+  std::vector<fs::path> old;
+  for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    if (is_data_of_site(*at)) old.push_back(at->path());
+  }
+  for (auto file = old.begin(); !error && file != old.end(); ++file) fs::remove(*file, error);
   if (error) usage_error("{}: {}", folder.string(), error.message());
 }
 
@@ -185,7 +200,7 @@ std::string site_json(const std::string& files, size_t row_files, const Vega& ve
 }  // namespace
 
 void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
-  make_empty(folder / "data");
+  clear_of_site(folder / "data");
   Charts charts;
   const Page start = pages[0].make();
   charts.add(start);

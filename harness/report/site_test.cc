@@ -123,9 +123,16 @@ TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
   Store store = Store::open(db_, Store::Mode::read);
   const auto folder = std::filesystem::path(db_).parent_path() / "site";
   std::filesystem::create_directories(folder / "data");
-  write_file_atomically(folder / "data" / "99999.js", "old");
+  for (const char* file : {"99999.js", "page-99999.js", "rows-99999.js"})
+    write_file_atomically(folder / "data" / file, "old");
+  const std::vector<std::string> foreign = {"shapes.js", "99999.json", "page-1.csv"};
+  for (const std::string& file : foreign) write_file_atomically(folder / "data" / file, "mine");
+  std::filesystem::create_directories(folder / "data" / "1.js");
   write_site(folder, site_pages(store, {.db = db_}));
-  EXPECT_FALSE(is_file(folder / "data" / "99999.js"));
+  for (const char* file : {"99999.js", "page-99999.js", "rows-99999.js"})
+    EXPECT_FALSE(is_file(folder / "data" / file)) << file;
+  for (const std::string& file : foreign) EXPECT_TRUE(is_file(folder / "data" / file)) << file;
+  EXPECT_TRUE(is_directory(folder / "data" / "1.js"));
   const std::string html = read_file(folder / "index.html");
   EXPECT_NE(html.find("default-src 'none'; script-src 'self' 'sha256-"), std::string::npos);
   EXPECT_EQ(html.find("unsafe"), std::string::npos);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports that people write: what they may ask, with which functions, and what they get.
+#include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "harness/store/report_fixture.h"
 #include "harness/store/sqlite.h"
@@ -19,6 +21,32 @@ TEST_F(ReportTest, QuantilesAreOfStoredSpans) {
   EXPECT_EQ(at(t, 0, "b"), "2");
   EXPECT_EQ(at(t, 0, "c"), "3");
   EXPECT_EQ(at(t, 0, "d"), "");
+}
+
+TEST_F(ReportTest, OfOneProcessTheIntervalIsAroundTheLevel) {
+  {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(Backend::cuda));
+    Result r;
+    r.variant = "flat";
+    r.spans_ns = std::vector<float>(20, 1000);
+    std::fill_n(r.spans_ns.begin(), 6,
+                2000.0F);  // the level, 1250, is above all of the median's interval
+    r.samples = 20;
+    r.span_ns = 1250;
+    r.median_ns = r.low_ns = r.high_ns = 1000;
+    store.add_result(store.begin_process(run, 0, 1),
+                     {"s", "gpt", "topk_sort", {{"tokens", "8"}}, {}}, {}, {}, r);
+    store.end_run(run, "complete");
+  }
+  const Table t = report("latency");
+  EXPECT_EQ(at(t, 0, "us"), "1.25");
+  EXPECT_EQ(at(t, 0, "from"), "0.97");  // Yuen, by hand: 1250 ± 2.131 x 470 / (0.8 x sqrt(20))
+  EXPECT_EQ(at(t, 0, "to"), "1.53");
+  EXPECT_EQ(at(report("summary"), 0, "95 % CI"), "0.97–1.53");
+  Database(db_, SQLITE_OPEN_READWRITE).execute("DELETE FROM sample");  // as prune does
+  EXPECT_EQ(at(report("latency"), 0, "to"), "1");
+  EXPECT_EQ(at(report("summary"), 0, "95 % CI"), "1.0–1.0");
 }
 
 TEST_F(ReportTest, AReportOnlyReads) {

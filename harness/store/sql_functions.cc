@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/stats.h"
 #include "harness/store/packed_spans.h"
 #include "harness/store/query_report.h"
 #include "harness/values/occupancy.h"
@@ -166,13 +167,30 @@ void unpacked_spans(sqlite3_context* context, int count, sqlite3_value** values)
   sqlite3_result_blob64(context, spans->data(), spans->size() * sizeof(float), SQLITE_TRANSIENT);
 }
 
-/// A quantile of spans as the view sample holds them: little-endian f32, ns. NULL for none.
+/// Spans as the view sample holds them: little-endian f32, ns.
+std::vector<float> spans_of(sqlite3_value* value) {
+  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(value));
+  std::vector<float> spans(bytes / sizeof(float));
+  if (!spans.empty())
+    std::memcpy(spans.data(), sqlite3_value_blob(value), spans.size() * sizeof(float));
+  return spans;
+}
+
+/// A bound of the 95 % interval of the trimmed mean of spans: the upper one of side 1, else the lower.
+/// NULL for fewer than two.
+void span_bound(sqlite3_context* context, int count, sqlite3_value** values) {
+  if (any_null(count, values)) return sqlite3_result_null(context);
+  const std::vector<float> spans = spans_of(values[0]);
+  if (spans.size() < 2) return sqlite3_result_null(context);
+  const Interval interval = trimmed_mean_interval(std::vector<double>(spans.begin(), spans.end()));
+  answer(context, sqlite3_value_int(values[1]) == 1 ? interval.high : interval.low);
+}
+
+/// A quantile of spans. NULL for none.
 void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) {
   if (any_null(count, values)) return sqlite3_result_null(context);
-  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
-  std::vector<float> spans(bytes / sizeof(float));
+  std::vector<float> spans = spans_of(values[0]);
   if (spans.empty()) return sqlite3_result_null(context);
-  std::memcpy(spans.data(), sqlite3_value_blob(values[0]), spans.size() * sizeof(float));
   const double share = std::clamp(sqlite3_value_double(values[1]), 0.0, 1.0);
   const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(spans.size() - 1) + 0.5);
   std::nth_element(spans.begin(), spans.begin() + at, spans.end());
@@ -195,6 +213,7 @@ constexpr std::array kScalars = {
     Scalar{"extent_size", 1, size_of_extent},
     Scalar{"blocks_per_sm", 4, blocks_on_sm},
     Scalar{"span_quantile", 2, span_quantile},
+    Scalar{"span_bound", 2, span_bound},
     Scalar{"unpack_spans", 2, unpacked_spans},
 };
 struct Aggregate {

@@ -87,9 +87,9 @@ class Store {
   /// and metrics only what a verdict reads. The store has to outlive it.
   EachLevel each_level(int64_t run);
 
-  /// Seconds of one device that a result took in the quickest of the device's five newest complete runs, of
-  /// those with twenty results or more; 0 where there is none.
-  double seconds_per_result(const DeviceFacts& device);
+  /// Seconds of one device that a result took in the quickest of the device's five newest complete runs that
+  /// had this budget for a row (Sampling::budget_s), of those with twenty results or more; 0 where there is none.
+  double seconds_per_result(const DeviceFacts& device, double budget_s);
 
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
   std::map<std::string, double> ceilings(const DeviceFacts& device);

@@ -127,7 +127,7 @@ TEST_F(YearStore, QuestionsReadNoMoreThanTheyAreAbout) {
   expect_narrow(store, [&] {
     EXPECT_EQ(read_history(store, {.case_pattern = "^" + key + "$", .last = 100}).size(), 3u);
   });
-  expect_narrow(store, [&] { store.seconds_per_result(store.run_info(1).device); });
+  expect_narrow(store, [&] { store.seconds_per_result(store.run_info(1).device, 0.5); });
   const std::string runs = read_file(find_report("runs"));
   add_sql_functions(store.database());
   ask_about(store, {{12, 5, "chain3"}});

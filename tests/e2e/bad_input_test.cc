@@ -28,8 +28,13 @@ TEST_F(BadInputTest, CommandAndFlags) {
   expect("run --suite tiny --budget soon", 2, {"--budget", "soon", "500ms"});
   expect("run --suite tiny --shard 3/2", 2, {"--shard", "3/2"});
   expect("run --suite tiny --filter '('", 2, {"--filter", "("});
+  expect("verify --suite tiny --filter none --sample-seed -1", 2, {"--sample-seed '-1'", "0"});
+  expect("verify --suite tiny --filter none --sample-seed 1.5", 2, {"--sample-seed '1.5'"});
+  expect("compare 1 2 3", 2, {"only base and head may stand without a flag"});
+  expect("compare 1 --head 2 --head 3", 2, {"'--head' cannot be specified more than once"});
   expect("run --suite tiny --flush wash", 2, {"--flush", "wash", "read"});
   expect("run --suite tiny --axis tokens", 2, {"--axis", "tokens"});
+  expect("report accuracy --chart x.svg", 2, {"no chart; it would be", "accuracy.vg.json"});
   expect("list things", 2, {"things", "suites"});
   expect("list suites --format xml", 2, {"xml", "md"});
   expect("list kernels --suite tiny", 2, {"--suite", "list cases"});
@@ -67,6 +72,10 @@ TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device host --filter no-such-case", 13,
          {"no-such-case", "list cases"});
   expect("verify --suite tiny --device host --kernel no-such", 13, {"no-such"});
+  const Outcome filtered =
+      moegate("verify --suite tiny --device host --filter no-such --kernel '^chain$'");
+  EXPECT_EQ(filtered.exit, 13);
+  EXPECT_EQ(filtered.err.find("did you mean"), std::string::npos) << filtered.err;
 }
 
 TEST_F(BadInputTest, StoresAreLeftAlone) {

@@ -100,7 +100,8 @@ TEST_F(MergeProgramTest, WhatCannotBeMergedIsRefusedInOneLine) {
       "1.sqlite` finishes it; --leave-unfinished merges without it\n");
   EXPECT_EQ(moegate("merge out.sqlite 1.sqlite --leave-unfinished").exit, 13) << "nothing is left";
   EXPECT_EQ(moegate("merge").exit, 2);
-  EXPECT_EQ(moegate("merge out.sqlite none.sqlite").exit, 30);
+  EXPECT_EQ(moegate("merge made.sqlite none.sqlite").exit, 30);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "made.sqlite"));
   EXPECT_EQ(moegate("run --suite ./one.suite --shard slurm --db x.sqlite").exit, 2);
   EXPECT_EQ(moegate("run --suite ./one.suite --campaign night --db x.sqlite").exit, 2);
 }

@@ -207,7 +207,7 @@ TEST_F(TerminalTest, ARunSaysBeforeItsFirstCaseHowLongItTakes) {
   const std::string tokens = "--axis tokens=1,2,3,4,5,6 ";
   const Outcome first = moegate(run(tokens));
   EXPECT_TRUE(
-      first.err.starts_with("24 results to measure (12 rows x 2 rounds): likely 5 s or less"))
+      first.err.starts_with("24 results to measure (12 rows x 2 rounds): likely 8 s (sampling"))
       << first.err;
   Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
       .execute(

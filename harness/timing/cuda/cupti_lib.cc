@@ -11,8 +11,7 @@ const char* remedy(CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       return "allow profiling for users (driver option NVreg_RestrictProfilingToAdminUsers=0), or "
-             "run "
-             "as root or with CAP_SYS_ADMIN";
+             "run as root or with CAP_SYS_ADMIN";
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return "the hypervisor has to allow profiling on this virtual GPU";
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
