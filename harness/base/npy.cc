@@ -4,11 +4,9 @@
 // 4), }, then the elements.
 #include "harness/base/npy.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <string_view>
 
 #include "harness/base/error.h"

@@ -9,7 +9,6 @@
 
 #include "harness/base/notes.h"
 #include "harness/campaign/row_command.h"
-#include "harness/campaign/runner.h"
 #include "harness/judge/creep.h"
 
 namespace moegate {

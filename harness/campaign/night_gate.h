@@ -13,7 +13,6 @@
 #include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
 #include "harness/campaign/why.h"
-#include "harness/judge/exit.h"
 #include "harness/judge/find_baseline.h"
 #include "harness/judge/waivers.h"
 

@@ -6,7 +6,6 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/natural_less.h"
 #include "harness/base/notes.h"
-#include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
 #include "harness/campaign/setting.h"

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/error.h"
 #include "harness/base/ini_file.h"
 
 namespace moegate {

@@ -5,7 +5,6 @@
 #include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/flags.h"
 #include "harness/store/merge.h"
 
 namespace moegate {

@@ -7,7 +7,6 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
-#include "harness/report/ab_report.h"
 
 namespace moegate {
 namespace {

@@ -8,7 +8,7 @@
 #include "harness/base/table_view.h"
 #include "harness/base/text.h"
 #include "harness/campaign/runner.h"
-#include "harness/commands/flags.h"
+#include "harness/commands/which_store.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {

@@ -133,69 +133,64 @@ TEST_F(BaselineTest, ErrorsNameFileAndLine) {
   EXPECT_THROW(read_baseline(dir_ / "none.tsv"), Error);
 }
 
-TEST_F(BaselineTest, OnlyWhatMovedIsRewritten) {
-  Baseline before = read_baseline(file(kText));
-  const auto key = std::pair<std::string, std::string>{"topk_sort/experts=128,tokens=8", "chain3"};
-  const auto settle_with = [&](auto change) {
-    Baseline now = before;
+class SettledTest : public BaselineTest {
+ protected:
+  /// What is written where a run changed the baseline so, and what is said of it.
+  template <class Change>
+  Baseline settled(const Change& change) {
+    Baseline now = before_;
     for (auto& [k, row] : now.rows) row.by = "B0009";
     change(now);
-    std::vector<BaselineChange> changes;
-    const Baseline settled = settle(before, now, changes);
-    return std::pair{settled, changes};
-  };
-  {
-    const auto [b, changes] =
-        settle_with([&](Baseline& now) { now.rows[key].level = 5.14; });  // +0.33 %
-    EXPECT_TRUE(changes.empty());
-    EXPECT_EQ(format_baseline(b), kText);
+    changes_.clear();
+    return settle(before_, now, changes_);
   }
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].level = 4.9; });
-    ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].what, "5.123 -> 4.9 us (-4.4 %)");
-    EXPECT_EQ(b.rows.at(key).by, "B0009");
-    EXPECT_EQ(b.rows.rbegin()->second.by, "B0002");
-  }
-  {
-    const auto [b, changes] =
-        settle_with([&](Baseline& now) { now.rows[key].deterministic = false; });
-    ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].what, "no longer deterministic");
-  }
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].code = "c0de"; });
-    ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].what, "now known: machine code");
-    EXPECT_EQ(b.rows.at(key).code, "c0de");
-  }
-  before.rows[key].out = "0a";
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.rows[key].out = "0b"; });
-    ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].what, "other outputs");
-  }
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) {
-      now.header.program = "other";
-      now.header.git_sha = "other";
-    });
-    EXPECT_TRUE(changes.empty()) << "what measured is no condition";
-  }
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) {
-      now.rows.erase(key);
-      now.rows[{"a", "b"}] = {1, 0, 3};
-    });
-    ASSERT_EQ(changes.size(), 2u);
-    EXPECT_EQ(changes[0].what, "added");
-    EXPECT_EQ(changes[1].what, "removed");
-  }
-  {
-    const auto [b, changes] = settle_with([&](Baseline& now) { now.header.gpu = "GPU-2"; });
-    EXPECT_EQ(changes.size(), 2u);
-    EXPECT_EQ(b.rows.at(key).by, "B0009");
-  }
+
+  const std::pair<std::string, std::string> key_ = {"topk_sort/experts=128,tokens=8", "chain3"};
+  Baseline before_ = read_baseline(file(kText));
+  std::vector<BaselineChange> changes_;
+};
+
+TEST_F(SettledTest, OnlyALevelThatMovedIsRewritten) {
+  const Baseline near = settled([&](Baseline& now) { now.rows[key_].level = 5.14; });  // +0.33 %
+  EXPECT_TRUE(changes_.empty());
+  EXPECT_EQ(format_baseline(near), kText);
+  const Baseline moved = settled([&](Baseline& now) { now.rows[key_].level = 4.9; });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(changes_[0].what, "5.123 -> 4.9 us (-4.4 %)");
+  EXPECT_EQ(moved.rows.at(key_).by, "B0009");
+  EXPECT_EQ(moved.rows.rbegin()->second.by, "B0002");
+}
+
+TEST_F(SettledTest, WhatElseChangedOfARowIsNamed) {
+  settled([&](Baseline& now) { now.rows[key_].deterministic = false; });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(changes_[0].what, "no longer deterministic");
+  const Baseline known = settled([&](Baseline& now) { now.rows[key_].code = "c0de"; });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(changes_[0].what, "now known: machine code");
+  EXPECT_EQ(known.rows.at(key_).code, "c0de");
+  before_.rows[key_].out = "0a";
+  settled([&](Baseline& now) { now.rows[key_].out = "0b"; });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(changes_[0].what, "other outputs");
+  settled([&](Baseline& now) {
+    now.rows.erase(key_);
+    now.rows[{"a", "b"}] = {1, 0, 3};
+  });
+  ASSERT_EQ(changes_.size(), 2u);
+  EXPECT_EQ(changes_[0].what, "added");
+  EXPECT_EQ(changes_[1].what, "removed");
+}
+
+TEST_F(SettledTest, AnotherGpuIsAConditionAndAnotherProgramIsNone) {
+  settled([&](Baseline& now) {
+    now.header.program = "other";
+    now.header.git_sha = "other";
+  });
+  EXPECT_TRUE(changes_.empty()) << "what measured is no condition";
+  const Baseline elsewhere = settled([&](Baseline& now) { now.header.gpu = "GPU-2"; });
+  EXPECT_EQ(changes_.size(), 2u);
+  EXPECT_EQ(elsewhere.rows.at(key_).by, "B0009");
 }
 
 TEST_F(BaselineTest, AnAnchorMovesOnlyToTheFaster) {

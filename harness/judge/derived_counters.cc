@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/derived_counters.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>

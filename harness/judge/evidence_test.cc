@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include "harness/base/error.h"
 
 namespace moegate {
 namespace {

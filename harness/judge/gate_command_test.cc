@@ -2,7 +2,6 @@
 // moegate gate and compare on synthetic stores: which runs meet which baseline, candidates, flags.
 #include <nlohmann/json.hpp>
 
-#include "harness/judge/gate.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {

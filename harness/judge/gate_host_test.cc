@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate of a host, whose rows are ratios to a yardstick.
-#include "harness/judge/gate.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {

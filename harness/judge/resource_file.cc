@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <tuple>

@@ -4,7 +4,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/program_options.hpp>
 #include <set>
 #include <sstream>

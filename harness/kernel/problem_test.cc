@@ -3,8 +3,6 @@
 // work.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "harness/base/refusal_fixture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"

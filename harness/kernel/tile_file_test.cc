@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "harness/base/error.h"
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/variable_fixture.h"

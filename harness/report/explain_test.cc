@@ -7,7 +7,6 @@
 #include "harness/judge/cause_fixture.h"
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/gate_report.h"
-#include "harness/report/page_markdown.h"
 
 namespace moegate {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/row_report.h"
 
-#include "harness/store/query_report.h"
 #include "harness/store/report_rows.h"
 
 namespace moegate {

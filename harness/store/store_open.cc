@@ -2,7 +2,6 @@
 // Opening a store: what is ours, its version, its journal.
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <tuple>

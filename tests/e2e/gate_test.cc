@@ -2,7 +2,6 @@
 // The gate end to end on the host: candidate, verdicts and exit codes. Slow-downs are written into
 // the rows of a real run, because a test that waits for a noisy machine to be slow would be a noisy
 // test.
-#include <fstream>
 
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel does to its process stays there: its output, its children, its exit handlers. And
 // the judge, which has no kernels at all.
-#include <csignal>
 
 #include "tests/e2e/program.h"
 

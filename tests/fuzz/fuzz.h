@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>

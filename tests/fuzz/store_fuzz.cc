@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store some of whose bytes are others: 4 bytes of the input say which, and what it is instead.
-#include <fstream>
 
-#include "harness/base/home.h"
 #include "harness/store/query_report.h"
 #include "harness/store/store_fixture.h"
 #include "tests/fuzz/fuzz.h"

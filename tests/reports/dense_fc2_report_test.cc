@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reports on FC2 as one dense GEMM: the pull request's table, and dense against sparse.
-#include <map>
 
 #include "harness/store/report_fixture.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reports of the two pull requests on the grouped GEMMs of a fused MoE.
-#include <map>
 
 #include "harness/store/report_fixture.h"
 

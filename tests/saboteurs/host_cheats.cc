@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>

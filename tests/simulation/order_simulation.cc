@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "harness/judge/replay_rule.h"
