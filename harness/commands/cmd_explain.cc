@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate explain: why the rows of one stored run differ from those of another.
+// moegate explain: why the rows of one stored run differ from those of another; of two runs of
+// `profile --stalls` where their warps wait.
 #include <unistd.h>
 
 #include "harness/base/error.h"
@@ -9,6 +10,7 @@
 #include "harness/report/explain.h"
 #include "harness/report/page_markdown.h"
 #include "harness/report/page_text.h"
+#include "harness/report/stall_report.h"
 
 namespace moegate {
 namespace {
@@ -46,25 +48,42 @@ std::optional<ExplainCommand> read_explain(const Args& args) {
   return command;
 }
 
+void print_page(const Page& page, Format format) {
+  fmt::print("{}", format == Format::text ? to_text(page, screen_of(STDOUT_FILENO))
+                                          : to_markdown(page, kAnyBytes));
+}
+
+bool is_for_people(Format format) {
+  return format == Format::text || format == Format::md;
+}
+
+void print_causes(const Explained& explained, Format format) {
+  if (is_for_people(format)) return print_page(explain_page(explained), format);
+  fmt::print("{}", render(cause_table(explained.rows), format));
+}
+
+void print_stalls(const Page& page, Format format) {
+  if (is_for_people(format)) return print_page(page, format);
+  usage_error(
+      "explain: where warps wait is text or md; `moegate report stalls --run R` has the "
+      "csv and json of a run");
+}
+
 }  // namespace
 
 int cmd_explain(const Args& args) {
   auto command = read_explain(args);
   if (!command) return 0;
   Store store = Store::open(command->db, Store::Mode::read);
-  command->query.base = store.find_run(command->base);
-  command->query.head = store.find_run(command->head);
-  if (command->query.base == command->query.head) {
-    usage_error("explain: BASE and HEAD are both {}",
-                describe(store.run_info(command->query.base)));
-  }
-  const Explained explained = explain_runs(store, command->query);
-  if (command->format == Format::text) {
-    fmt::print("{}", to_text(explain_page(explained), screen_of(STDOUT_FILENO)));
-  } else if (command->format == Format::md) {
-    fmt::print("{}", to_markdown(explain_page(explained), kAnyBytes));
+  ExplainQuery& query = command->query;
+  query.base = store.find_run(command->base);
+  query.head = store.find_run(command->head);
+  const RunInfo base = store.run_info(query.base), head = store.run_info(query.head);
+  if (base.id == head.id) usage_error("explain: BASE and HEAD are both {}", describe(base));
+  if (are_of_stalls(base, head)) {
+    print_stalls(stall_page(store, query), command->format);
   } else {
-    fmt::print("{}", render(cause_table(explained.rows), command->format));
+    print_causes(explain_runs(store, query), command->format);
   }
   return 0;
 }

@@ -108,6 +108,12 @@ std::string purpose_of(const RunInfo& run) {
 
 }  // namespace
 
+Error nothing_in_common(const RunInfo& base, const RunInfo& head, const ExplainQuery& query) {
+  return {Exit::coverage,
+          fmt::format("{} and {} have no row in common that matches --case '{}' --variant '{}'",
+                      describe(base), describe(head), query.case_pattern, query.variant_pattern)};
+}
+
 Explained explain_runs(Store& store, const ExplainQuery& query) {
   const Pattern cases = compile_pattern("--case", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
@@ -124,10 +130,7 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
   auto& [head_sides, after] = head;
   CommonRows rows = common_rows(std::move(base_sides), std::move(head_sides), variants);
   if (rows.variants.empty() && rows.left_out == 0) {
-    throw Error(Exit::coverage, fmt::format("{} and {} have no row in common that matches --case "
-                                            "'{}' --variant '{}'",
-                                            describe(explained.base), describe(explained.head),
-                                            query.case_pattern, query.variant_pattern));
+    throw nothing_in_common(explained.base, explained.head, query);
   }
   explained.left_out = rows.left_out;
   bool base_lacks = false, head_lacks = false;

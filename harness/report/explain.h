@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/report/cause_page.h"
 #include "harness/store/store.h"
 
@@ -15,6 +16,9 @@ struct ExplainQuery {
   int64_t base = 0, head = 0;                 // runs
   std::string case_pattern, variant_pattern;  // found anywhere; empty: everything
 };
+
+/// Error(coverage): two runs have no row in common that a question is about.
+Error nothing_in_common(const RunInfo& base, const RunInfo& head, const ExplainQuery& query);
 
 struct Explained {
   RunInfo base, head;

@@ -5,10 +5,11 @@
 
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "harness/base/error.h"
+#include "harness/base/pattern.h"
 #include "harness/judge/stall_lines.h"
 
 namespace moegate {
@@ -70,11 +71,14 @@ Table stall_table(const std::vector<StallLine>& lines, size_t most) {
   return table;
 }
 
-void require_stalls(const RunInfo& run) {
-  if (run.task == "stalls") return;
-  usage_error(
-      "{} holds no samples of stalls but task '{}'; take them with `moegate profile --stalls`",
-      describe(run), run.task);
+std::vector<Level> levels_asked_about(Store& store, int64_t run, const ExplainQuery& query) {
+  const Pattern cases = compile_pattern("--case", query.case_pattern);
+  const Pattern variants = compile_pattern("--variant", query.variant_pattern);
+  std::vector<Level> levels = store.levels_with_launches(run);
+  std::erase_if(levels, [&](const Level& level) {
+    return !cases.found_in(level.key) || !variants.found_in(level.variant);
+  });
+  return levels;
 }
 
 }  // namespace
@@ -106,16 +110,17 @@ std::vector<Section> stall_sections(const std::vector<Level>& base, const std::v
   return sections;
 }
 
-Page stall_page(Store& store, int64_t base, int64_t head, size_t most) {
-  const RunInfo before = store.run_info(base), after = store.run_info(head);
-  require_stalls(before);
-  require_stalls(after);
+bool are_of_stalls(const RunInfo& base, const RunInfo& head) {
+  constexpr std::string_view kStalls = "stalls";
+  return base.task == kStalls && head.task == kStalls;
+}
+
+Page stall_page(Store& store, const ExplainQuery& query, size_t most) {
+  const RunInfo before = store.run_info(query.base), after = store.run_info(query.head);
   Page page;
-  page.sections =
-      stall_sections(store.levels_with_launches(base), store.levels_with_launches(head), most);
-  if (page.sections.empty()) {
-    usage_error("{} and {} have no case and variant in common", describe(before), describe(after));
-  }
+  page.sections = stall_sections(levels_asked_about(store, query.base, query),
+                                 levels_asked_about(store, query.head, query), most);
+  if (page.sections.empty()) throw nothing_in_common(before, after, query);
   const std::string first = fmt::format(
       "Where warps wait, {} beside {}: the {} instructions whose share of all samples changed "
       "most.",

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "harness/report/explain.h"
 #include "harness/report/page.h"
 #include "harness/store/store.h"
 
@@ -16,8 +17,11 @@ namespace moegate {
 std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
                                     size_t most = 10);
 
-/// The same of two runs, with a first sentence. Throws Error(usage) for a run of another task, and for
-/// runs without a common row.
-Page stall_page(Store& store, int64_t base, int64_t head, size_t most = 10);
+/// Whether both runs hold what stall_page() shows.
+bool are_of_stalls(const RunInfo& base, const RunInfo& head);
+
+/// The same of the rows of two such runs that a question is about, with a first sentence. Throws
+/// Error(usage) for a bad pattern and Error(coverage) where there is none in common.
+Page stall_page(Store& store, const ExplainQuery& query, size_t most = 10);
 
 }  // namespace moegate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why rows differ, end to end on the host: what a host knows of it, and what stored counters say.
+#include "harness/report/stall_fixture.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
@@ -71,6 +72,20 @@ TEST_F(WhyRowsDifferTest, OfAnAbNoRowThatItTookForEqual) {
             std::string::npos)
       << why.out;
   EXPECT_EQ(why.out.find(",unknown,"), std::string::npos) << why.out;
+}
+
+TEST_F(WhyRowsDifferTest, WhereWarpsWaitInTwoRunsThatSampledIt) {
+  const std::string db = (folder_ / "stalls.sqlite").string();
+  add_stalled_run(db, 10, 30);
+  add_stalled_run(db, 25, 28);
+  const Outcome why = moegate("explain 1 2 --db stalls.sqlite");
+  EXPECT_EQ(why.exit, 0) << why.err;
+  EXPECT_EQ(why.out.rfind("Where warps wait, run 1 'x' beside run 2 'x'", 0), 0u) << why.out;
+  EXPECT_NE(why.out.find("BAR.SYNC"), std::string::npos) << why.out;
+  EXPECT_EQ(moegate("explain 1 2 --db stalls.sqlite --case nothing").exit, 13);
+  const Outcome csv = moegate("explain 1 2 --db stalls.sqlite --format csv");
+  EXPECT_EQ(csv.exit, 2);
+  EXPECT_NE(csv.err.find("moegate report stalls"), std::string::npos) << csv.err;
 }
 
 TEST_F(WhyRowsDifferTest, AnAbOfAHostSaysNothingUnlessAsked) {
