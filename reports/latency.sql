@@ -1,7 +1,8 @@
 -- title: latency of every case and variant: microseconds with 95 % interval, bandwidth, status
 -- SPDX-License-Identifier: Apache-2.0
 -- us is the geometric mean of the processes' trimmed means, its interval from their spread (Student t on
--- logs); with one process, the interval of that process's trimmed mean, or of its median where samples are gone. row is what `moegate repro` takes.
+-- logs); with one process, the interval of that process's trimmed mean, or of its median where samples are gone.
+-- row is what `moegate repro` takes.
 WITH results AS (
   SELECT r.*, run_id, round,
          (SELECT count(*) FROM launch k WHERE k.result_id = r.result_id) AS launches,

@@ -173,8 +173,8 @@ Flag rounds_flag(int& rounds, const char* about) {
 
 Flag why_flag(WhyMode& mode) {
   const auto read = [&](const std::string& text) { mode = parse_why(text); };
-  const std::string set =
-      environment("MOEGATE_WHY");  // passes through scripts that do not know the flag
+  // Passes through scripts that do not know the flag.
+  const std::string set = environment("MOEGATE_WHY");
   return flag(
       "why", read_by(read)->default_value(set.empty() ? "auto" : set)->value_name("W"),
       "say why rows differ: auto (on a GPU the ten worst that fail or improve), off or all");

@@ -11,9 +11,9 @@
 namespace moegate {
 
 /// Writes a site into a folder: index.html with the first page, data/*.js with the others, and
-/// vega.js. Pages that an earlier call left in data/ are removed, other files stay. Where Vega is not installed, the pages
-/// have tables only and say why; so does standard error. Throws Error(usage) for what cannot be
-/// written.
+/// vega.js. Pages that an earlier call left in data/ are removed, other files stay. Where Vega is not
+/// installed, the pages have tables only and say why; so does standard error. Throws Error(usage) for
+/// what cannot be written.
 void write_site(const std::filesystem::path& folder, const std::vector<SitePage>& pages);
 
 /// One page with everything that it needs, charts included.

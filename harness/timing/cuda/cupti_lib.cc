@@ -18,8 +18,7 @@ const char* remedy(CUptiResult result) {
     case CUPTI_ERROR_HARDWARE_BUSY:
     case CUPTI_ERROR_INVALID_OPERATION:
       return "another profiler may own CUPTI or the counters (Nsight, DCGM's profiling, a "
-             "framework's "
-             "profiler, a debugger): stop it";
+             "framework's profiler, a debugger): stop it";
     case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
       return "switch MIG off, or use a whole GPU";
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
@@ -29,8 +28,7 @@ const char* remedy(CUptiResult result) {
       return "it needs a GPU of compute capability 7.5 or later that is no MIG slice";
     default:
       return "the toolkit's CUPTI must be whole (libnvperf_host and libnvperf_target beside "
-             "libcupti) "
-             "and no newer than the driver";
+             "libcupti) and no newer than the driver";
   }
 }
 

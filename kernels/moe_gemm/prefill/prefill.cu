@@ -49,8 +49,9 @@
 // stage ahead, or by the warps that gather: no gain) nor DRAM (with L2::256B: none).
 //
 // Then, prefill in turns that passed when three of a product's four instructions were done, and as it is
-// (turns pass at once, uniform registers), the same bits; cluster=1, 2026-11-23; us as above, and
-// thousands of cycles of one launch by ncu. Down was not measured:
+// (turns pass at once, uniform registers; but the warpgroup's number was in an ordinary one), the same
+// bits; cluster=1, 2026-11-23; us as above, and thousands of cycles of one launch by ncu. Down was not
+// measured:
 //                               R1 gate-up   EP-like gate-up   Qwen3-30B gate-up
 //   passed late                 611          648  916          478  723
 //   passed at once              599          628  863          466  705
@@ -58,23 +59,34 @@
 //     x in sorted order         547          561  806          412  617
 // cluster=2, passed when the first instruction was done: 553 to 550, 570 to 560, 456 to 451 us.
 //
+// Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
+//                               Qwen3-30B gate-up         R1 gate-up
+//                               c1    c2    c1, sorted    c1    c2    c2, sorted
+//   us                          432   443   388           593   558   512
+//   thousands of cycles         728   756   627           979   935   826
+//   tensor cores, % of peak     56    54    65            52    54    61
+//   L2, % of peak               63    68    70            88    87    95
+//   DRAM, % of peak             35    34    41            74    52    64
+// R1's is at L2's limit, and its two or three blocks of rows per expert fall unevenly: the busiest SM has
+// 1.15 times the mean of the products (Qwen3-30B: 1.03).
+//
 // What a launch of Qwen3-30B gate-up consists of, thousands of cycles, x in token / in sorted order.
 // 418 would be those of the products of the SM that has the most, at the tensor cores' peak:
 //   all of it                                                    703  612
 //     without scale factors and output                           680  594
-//     without any copies                                         603  572
+//     without any copies and output                              603  572
 //     adding up half of the products                             670  549
 //     adding up none                                             629  526
-//     adding up none, and no copies                              503  490
+//     adding up none, without copies and output                  503  490
 //   without the fence between copies and tensor cores (wrong)    688
 // What binds is in the SM: every stage's products read 96 KiB of shared memory and its copies write
 // 48, 1152 cycles at 128 bytes where the tensor cores need 1024; and adding up takes registers'
 // bandwidth from them (200 to 300 cycles for 64 FFMA per thread). Tried for that, without gain, in
 // thousands of cycles where 705 / 617 are as it is: rows from registers (m64n128 with A loaded once
-// for both products) 998 / 642; these as products of 64 columns, two of a warpgroup's under way, no
-// turns 829 / 673; a fourth stage 731 / 663 with output staged by halves, of which the third
-// alone cost 725 / 653; copies that arrive by the warp, a stage late 741 / 618; bulk copies of
-// rows (15 cycles each, whatever their size up to 512 bytes: 1976 for 128 rows).
+// for both products; spills in token order) 998 / 642; these as products of 64 columns, two of a
+// warpgroup's under way, no turns (spills likewise) 829 / 673; a fourth stage 731 / 663 with output
+// staged by halves, which alone cost 725 / 653; copies that arrive by the warp, a stage late 741 / 618.
+// Bulk copies of rows take 15 cycles each, whatever their size up to 512 bytes: 1976 for 128 rows.
 //
 // wide_tiles with blocks of 128 / prefill / prefill_sorted, in late turns, each with its usual cluster:
 //                              8192 tokens         2048 tokens
