@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate explain: why the rows of one stored run differ from those of another; of two runs of
 // `profile --stalls` where their warps wait.
-#include <unistd.h>
-
 #include "harness/base/error.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/print_page.h"
 #include "harness/report/explain.h"
-#include "harness/report/page_markdown.h"
-#include "harness/report/page_text.h"
 #include "harness/report/stall_report.h"
 
 namespace moegate {
@@ -46,15 +43,6 @@ std::optional<ExplainCommand> read_explain(const Args& args) {
         "explain needs two runs: moegate explain BASE HEAD ('moegate list runs' shows them)");
   }
   return command;
-}
-
-void print_page(const Page& page, Format format) {
-  fmt::print("{}", format == Format::text ? to_text(page, screen_of(STDOUT_FILENO))
-                                          : to_markdown(page, kAnyBytes));
-}
-
-bool is_for_people(Format format) {
-  return format == Format::text || format == Format::md;
 }
 
 void print_causes(const Explained& explained, Format format) {

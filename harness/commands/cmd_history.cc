@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate history: how a case's level developed over the runs of a store.
-#include <unistd.h>
-
 #include "harness/base/error.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/print_page.h"
 #include "harness/report/history.h"
-#include "harness/report/page_markdown.h"
-#include "harness/report/page_text.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -53,10 +50,8 @@ int cmd_history(const Args& args) {
   if (!command) return 0;
   Store store = Store::open(command->db, Store::Mode::read);
   const auto all = read_history(store, command->query);
-  if (command->format == Format::text) {
-    fmt::print("{}", to_text(history_page(all), screen_of(STDOUT_FILENO)));
-  } else if (command->format == Format::md) {
-    fmt::print("{}", to_markdown(history_page(all), kAnyBytes));
+  if (is_for_people(command->format)) {
+    print_page(history_page(all), command->format);
   } else {
     fmt::print("{}", render(history_table(all), command->format));
   }
