@@ -38,6 +38,16 @@ __device__ void copy_async(uint32_t to, const void* from, bool there) {
   }
 }
 
+/// In one lane of a warp that calls it together, always the same one. The compiler sees that it is one:
+/// copies that `thread == 0` starts go through a loop over lanes, some 80 cycles each.
+__device__ inline bool elected() {
+  uint32_t one;
+  asm volatile(
+      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"
+      : "=r"(one));
+  return one != 0;
+}
+
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by
 /// `barrier`.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,

@@ -12,7 +12,9 @@ struct Maps {
   CUtensorMap rows;     // sorted order: in tiles of 64 rows
 };
 
-constexpr uint32_t kNoRow = ~0u;
+/// Groups of K that a gathered row's address is computed for at once. Copies whose addresses are computed
+/// one by one wait for each other's registers: 8 of them take longer than the products of a stage.
+constexpr int kGroupsAtOnce = 4;
 
 /// Rows of x in token order, 16 bytes a time. Padding keeps what was there: a row of a product
 /// depends on no other row of x.
@@ -23,29 +25,36 @@ __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
   const Tiles<kCluster, Out> tiles(args);
   const int thread = threadIdx.x - R::kMultipliers, piece = thread % 8, first_row = thread / 8;
   const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
+  const int groups = args.shape.k_groups();
   Ring ring{Out::kStages};
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
     const Place place = tiles.get(index);
     const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens + first_row;
-    uint32_t rows[kEach];  // in pieces of 16 bytes, which takes 32 bits
+    const uint8_t* rows[kEach];
+    bool there[kEach];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int id = __ldg(ids + i * kAtOnce);  // in L1: read a tile ago (Asked)
-      rows[i] = id < args.shape.rows() && tiles.is_there(place)
-                    ? static_cast<uint32_t>(args.shape.source(id)) * (args.shape.k / 16)
-                    : kNoRow;
+      there[i] = id < args.shape.rows() && tiles.is_there(place);
+      rows[i] = x + int64_t{args.shape.source(id)} * args.shape.k;
     }
-    for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
-      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      const uint32_t to = shared_address(shared.stages[ring.stage]) + kWeightBytes +
-                          first_row * kMoeGroup + (piece ^ first_row % 8) * 16;
+    for (int g = 0; g < groups; g += kGroupsAtOnce) {
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) {
-        if (rows[i] == kNoRow) continue;
-        copy_async<16>(to + i * kAtOnce * kMoeGroup, x + uint64_t{rows[i]} * 16 + g * kMoeGroup,
-                       true);
+      for (int ahead = 0; ahead < kGroupsAtOnce; ++ahead) {
+        if (g + ahead == groups) break;
+        wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+        const uint32_t to = shared_address(shared.stages[ring.stage]) + kWeightBytes +
+                            first_row * kMoeGroup + (piece ^ first_row % 8) * 16;
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+          if (there[i])
+            copy_async<16>(to + i * kAtOnce * kMoeGroup, rows[i] + ahead * kMoeGroup, true);
+        }
+        arrive_after_copies(&shared.full[ring.stage]);
+        ring.advance();
       }
-      arrive_after_copies(&shared.full[ring.stage]);
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) rows[i] += kGroupsAtOnce * kMoeGroup;
     }
   }
 }
@@ -140,6 +149,7 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& sha
   const Tiles<kCluster, Out> tiles(args);
   if (tiles.first >= tiles.all) return;
   const int thread = threadIdx.x - Roles<kOrder>::kFirstCopier;
+  const bool one_lane = elected(), starts = uniform(thread / 32) == 0 && one_lane;
   Ring ring{Out::kStages};
   Asked<kCluster, Out> next(args, tiles, tiles.first, thread);
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
@@ -159,7 +169,7 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& sha
       const uint32_t stage = shared_address(shared.stages[ring.stage]);
       uint64_t* full = &shared.full[ring.stage];
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      if (thread == 0) {
+      if (starts) {
         shared.halves[ring.stage] = halves;
         arrive_expecting(full, kWeightBytes + row_bytes);
         copy_weights<kCluster, Out>(maps, asked.expert == asked.neighbours_expert, tiles.rank, g,
