@@ -171,7 +171,7 @@ const Kernel<MoeDown> sorted_down({
     .help = "prefill with activations in sorted order, both operands by TMA",
     .launch =
         [](MoeDown& problem, const Launch& where) {
-          launch_sorted(problem.sorted_args(), usual_cluster(problem.shape, true), where);
+          launch_sorted(problem.args(RowOrder::sorted), usual_cluster(problem.shape, true), where);
         },
     .prepare = [](MoeDown& problem, const Launch&) { problem.sort_activations(); },
     .unsupported = [](const Case& c,
