@@ -71,15 +71,18 @@ TEST(PrefillEligibility, NamesWhatDoesNotFit) {
   GTEST_SKIP() << "built without CUDA";
 #endif
   const Params large = {{"block", "128"}}, small = {{"block", "64"}};
-  for (const char* variant : {"prefill", "prefill_sorted"}) {
+  for (const char* variant : {"prefill", "prefill_sorted", "prefill_contiguous"}) {
     EXPECT_EQ(refusal<MoeDown>(variant, large, 128, 264), "");
     EXPECT_NE(refusal<MoeDown>(variant, small, 128, 264).find("block = 64 is not 128"),
               std::string::npos);
     EXPECT_NE(refusal<MoeDown>(variant, large, 128, 260).find("N = 260"), std::string::npos);
   }
-  EXPECT_NE(refusal<MoeGateUp>("prefill", {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)
-                .find("fp8 only"),
-            std::string::npos);
+  for (const char* variant : {"prefill", "prefill_contiguous"}) {
+    EXPECT_EQ(refusal<MoeGateUp>(variant, large, 128, 264), "");
+    EXPECT_NE(refusal<MoeGateUp>(variant, {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)
+                  .find("fp8 only"),
+              std::string::npos);
+  }
 }
 
 TEST(GatherEligibility, NamesWhatDoesNotFit) {

@@ -208,9 +208,9 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
 }
 
 // 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
-// copies and writes changes no bits, nor does the order of x. Rows of an expert: in one half of a
-// block, in both; an odd number of blocks; one group of K and more than stages; columns that no
-// tile fills, and three tiles.
+// copies and writes changes no bits, nor does the order of x or of the output. Rows of an expert: in
+// one half of a block, in both; an odd number of blocks; one group of K and more than stages;
+// columns that no tile fills, and three tiles.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
   for (const char* tokens : {"40", "300"}) {
     const Params params = {{"tokens", tokens}, {"block", "128"}};
@@ -221,6 +221,8 @@ TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
           expect_same_bits<MoeDown>("wide_tiles", cluster, params, k, n);
         }
         expect_same_bits<MoeDown>("wide_tiles", "prefill_sorted", params, k, n);
+        expect_same_bits<MoeGateUp>("wide_tiles", "prefill_contiguous", params, k, n);
+        expect_same_bits<MoeDown>("wide_tiles", "prefill_contiguous", params, k, n);
       }
     }
   }

@@ -123,7 +123,7 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       expert_ids_(make_tensor("expert_ids", Role::activation, DType::i32,
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
-      out_(make_tensor("out", Role::output, DType::bf16, {s.down ? s.rows() : s.capacity(), s.n})) {
+      out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})) {
   const auto seed =
       static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
   experts_ = routed_experts(c.get("routing"), {s.tokens, s.experts, s.topk}, seed);
@@ -158,28 +158,26 @@ void MoeGemm::fill_operands(uint64_t seed) {
   if (routing_weights_) uniform(*routing_weights_, kRoutingStream, 0.5f, 1.5f);
 }
 
-MoeGemmArgs MoeGemm::args() {
-  sorted_out_ = false;
-  return {.x = x_.data(),
-          .x_scales = x_scales_ ? x_scales_->data<float>() : nullptr,
+MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
+  const bool sorted = x == RowOrder::sorted;
+  if (sorted && !sorted_x_) {
+    throw Error(Exit::internal, "activations are not sorted; prepare() has to");
+  }
+  if (out == RowOrder::sorted && !sorted_out_) {
+    throw Error(Exit::internal, "there is no sorted output; prepare() has to make it");
+  }
+  out_order_ = out;
+  const Tensor* x_scales = sorted ? sorted_x_scales_ : x_scales_;
+  return {.x = sorted ? sorted_x_->data() : x_.data(),
+          .x_scales = x_scales ? x_scales->data<float>() : nullptr,
           .weights = weights_.data(),
           .weight_scales = weight_scales_ ? weight_scales_->data<float>() : nullptr,
           .routing_weights = routing_weights_ ? routing_weights_->data<float>() : nullptr,
           .sorted_token_ids = sorted_token_ids_.data<int32_t>(),
           .expert_ids = expert_ids_.data<int32_t>(),
           .padded_rows = padded_rows_.data<int32_t>(),
-          .out = out_.data<uint16_t>(),
+          .out = this->out().data<uint16_t>(),
           .shape = shape};
-}
-
-MoeGemmArgs MoeGemm::sorted_args() {
-  MoeGemmArgs sorted = args();
-  sorted_out_ = !shape.down;
-  if (!shape.down) return sorted;
-  if (!sorted_x_) throw Error(Exit::internal, "activations are not sorted; prepare() has to");
-  sorted.x = sorted_x_->data();
-  if (sorted_x_scales_) sorted.x_scales = sorted_x_scales_->data<float>();
-  return sorted;
 }
 
 void MoeGemm::sort_activations() {
@@ -188,7 +186,13 @@ void MoeGemm::sort_activations() {
   if (x_scales_) sorted_x_scales_ = &make_sorted(*x_scales_);
 }
 
-/// Of a tensor with a row per routed row.
+void MoeGemm::sort_output() {
+  if (sorted_out_) return;
+  sorted_out_ =
+      &make_tensor("sorted " + out_.name(), out_.role(), out_.dtype(), {shape.capacity(), shape.n});
+}
+
+/// Of a tensor with a row per row of x.
 Tensor& MoeGemm::make_sorted(const Tensor& of) {
   Tensor& sorted = make_tensor("sorted " + of.name(), of.role(), of.dtype(),
                                {shape.capacity(), of.shape().back()});
@@ -197,12 +201,12 @@ Tensor& MoeGemm::make_sorted(const Tensor& of) {
 }
 
 void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
-  const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.rows();
+  const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.source_rows();
   std::vector<uint8_t> rows(from.bytes()), sorted(to.bytes(), Tensor::kPoisonByte);
   device().download(rows.data(), from.data(), rows.size());
   const auto places = sorted_places(aligned_, shape.rows());
-  for (std::ptrdiff_t r = 0; r < shape.rows(); ++r) {
-    std::copy_n(rows.begin() + r * row_bytes, row_bytes,
+  for (int r = 0; r < shape.rows(); ++r) {
+    std::copy_n(rows.begin() + shape.source(r) * row_bytes, row_bytes,
                 sorted.begin() + places[static_cast<size_t>(r)] * row_bytes);
   }
   device().upload(to.data(), sorted.data(), sorted.size());

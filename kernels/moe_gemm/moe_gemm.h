@@ -14,9 +14,10 @@
 // here; rows of padding (sorted id R) have no row in x and none in out. Every block has an expert:
 // no expert lives on another rank.
 //
-// What lies between the two products is in token order (row r), or in sorted order: row r at its
-// place in sorted_token_ids, undefined rows in between (SGLang PR 10567). A variant asks for
-// operands in the order it works in.
+// x and the output are in token order (x(r), r), or in sorted order: what row r reads or is at r's
+// place in sorted_token_ids, undefined rows in between, as in DeepGEMM's contiguous layout and, of
+// what lies between the two products, in SGLang PR 10567. A variant asks for each of them in the
+// order it works in.
 #pragma once
 
 #include "harness/kernel/kernel.h"
@@ -68,8 +69,11 @@ MOEGATE_HD int slices_of(const MoeGemmShape& shape) {
   return (shape.k + kSliceElements<kDtype> - 1) / kSliceElements<kDtype>;
 }
 
-/// Everything a launch needs, by value; pointers are device pointers. In sorted order down's x and
-/// x_scales, and gate_up's out, have a row per place instead: [capacity, ...].
+/// Of x with its scale factors, and of the output.
+enum class RowOrder { tokens, sorted };
+
+/// Everything a launch needs, by value; pointers are device pointers. What is in sorted order has a
+/// row per place instead: [capacity, ...].
 struct MoeGemmArgs {
   const void* x;                    // [source_rows, K] of dtype
   const float* x_scales;            // [source_rows, K/128]; null for bf16
@@ -126,19 +130,21 @@ class MoeGemm : public Problem {
 
   MoeGemm(Device& device, const Case& c, const MoeGemmShape& shape,
           double most_products = kWholeTruth);
-  /// Operands and output in token order. check() expects the output in the order last asked for.
-  MoeGemmArgs args();
-  /// gate_up: the output is in sorted order. down: the activations are; needs sort_activations().
-  MoeGemmArgs sorted_args();
-  /// Copies the activations to sorted order, poison in the rows of padding; for prepare().
+  /// check() expects the output in the order last asked for. Throws Error(internal) for what nobody
+  /// has sorted.
+  MoeGemmArgs args(RowOrder x = RowOrder::tokens, RowOrder out = RowOrder::tokens);
+  /// Copies the activations to sorted order, poison in the rows of padding; for prepare(). gate_up:
+  /// a token's row topk times.
   void sort_activations();
+  /// Makes an output [capacity, N] beside the one in token order; for prepare().
+  void sort_output();
 
   Checked check() const override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
   Cost cost() const override;
-  void reset_layout() override { sorted_out_ = false; }
+  void reset_layout() override { out_order_ = RowOrder::tokens; }
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;
@@ -152,6 +158,8 @@ class MoeGemm : public Problem {
   Tensor& make_sorted(const Tensor& of);
   void copy_sorted(const Tensor& from, Tensor& to);
   void activations_changed() override;
+  /// In the order last asked for.
+  Tensor& out() const { return out_order_ == RowOrder::sorted ? *sorted_out_ : out_; }
   std::vector<uint16_t> download_rows() const;
   void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
@@ -169,11 +177,12 @@ class MoeGemm : public Problem {
   Tensor& sorted_token_ids_;
   Tensor& expert_ids_;
   Tensor& padded_rows_;
-  Tensor& out_;  // gate_up: has room for sorted order
-  Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr;
+  Tensor& out_;
+  // Made when a variant first asks for them.
+  Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr, *sorted_out_ = nullptr;
   std::vector<int32_t> experts_;  // [R]
   AlignedRows aligned_;
-  bool sorted_out_ = false;
+  RowOrder out_order_ = RowOrder::tokens;
   MoeGemmSample sample_;
   std::vector<double> truth_;
   check::TruthOfRows<std::vector<double>> row_truth_;

@@ -197,13 +197,17 @@ TYPED_TEST(MoeGemmProblem, ParametersThatDoNotFitAreNamed) {
   EXPECT_PRED_FORMAT2(IsSubstring, "routing", message({{"routing", "zipf"}}));
 }
 
-// One expert has all 20 rows, in blocks of 16.
-TEST(MoeGemm, CostCountsNoRoomForSortedOrder) {
+TEST(MoeGemm, CostIsTheOperatorsInSortedOrderToo) {
   const auto device = open_host_device();
-  const MoeGateUp problem(*device, moe_gemm_case<MoeGateUp>({{"tokens", "20"}}));
+  MoeGateUp problem(*device, moe_gemm_case<MoeGateUp>({{"tokens", "20"}}));
+  const double read_bytes = problem.cost().read_bytes;
+  problem.sort_activations();
+  problem.sort_output();
+  EXPECT_EQ(problem.cost().read_bytes, read_bytes);
   EXPECT_EQ(problem.cost().write_bytes, 20 * 3 * 256 * 2);
 }
 
+// One expert has all 20 rows, in blocks of 16.
 TEST(MoeGemm, CostAndFactsCountWhatIsRead) {
   const auto device = open_host_device();
   const MoeDown problem(*device, moe_gemm_case<MoeDown>({{"tokens", "20"},

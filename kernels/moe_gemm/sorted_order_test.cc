@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies between the two products in sorted order: the output as check() reads it, and the
-// copies of the activations.
+// Sorted order: the output as check() reads it, and the copies of the activations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,31 +11,42 @@ namespace moegate::moe_gemm {
 namespace {
 
 /// The rows that the host's gather makes, put where a variant in sorted order puts them.
-void write_sorted(MoeGateUp& problem, const Case& c) {
-  check::launch_host_variant(problem, c, "gather");
-  const MoeGemmArgs args = problem.args();
-  const size_t width = static_cast<size_t>(problem.shape.n);
-  const auto rows = static_cast<size_t>(problem.shape.rows());
-  const std::vector<uint16_t> right(args.out, args.out + rows * width);
+template <class P>
+void write_sorted(P& problem, const Case& c) {
+  problem.sort_output();
   problem.poison();
-  for (int i = 0; i < *args.padded_rows; ++i) {
-    const auto r = static_cast<size_t>(args.sorted_token_ids[i]);
-    if (r < rows) std::copy_n(right.data() + r * width, width, args.out + i * problem.shape.n);
+  check::launch_host_variant(problem, c, "gather");
+  const uint16_t* right = problem.args().out;
+  const MoeGemmArgs args = problem.args(RowOrder::tokens, RowOrder::sorted);
+  const int width = problem.shape.n;
+  for (int64_t place = 0; place < *args.padded_rows; ++place) {
+    const int64_t r = args.sorted_token_ids[place];
+    if (r < problem.shape.rows()) std::copy_n(right + r * width, width, args.out + place * width);
   }
-  problem.sorted_args();
 }
 
-TEST(MoeGemmSortedOrder, OutputsAreJudgedInTheOrderAskedFor) {
-  const auto device = open_host_device();
+template <class P>
+class MoeGemmSortedOrder : public ::testing::Test {
+ protected:
+  const std::unique_ptr<Device> device_ = open_host_device();
+};
+using Operators = ::testing::Types<MoeGateUp, MoeDown>;
+TYPED_TEST_SUITE(MoeGemmSortedOrder, Operators);
+
+TYPED_TEST(MoeGemmSortedOrder, OutputsAreJudgedInTheOrderAskedFor) {
   for (const double most_products : {0.0, MoeGemm::kWholeTruth}) {
-    const Case c = moe_gemm_case<MoeGateUp>({{"hidden", "512"}, {"inter", "512"}});
-    MoeGateUp problem(*device, c, most_products);
+    const Case c = moe_gemm_case<TypeParam>({{"hidden", "512"}, {"inter", "512"}});
+    TypeParam problem(*this->device_, c, most_products);
     check::launch_host_variant(problem, c, "gather");
     const uint64_t hash = problem.check().hash;
+    EXPECT_THROW(problem.args(RowOrder::tokens, RowOrder::sorted), Error) << "there is none yet";
     write_sorted(problem, c);
     const Checked sorted = problem.check();
     EXPECT_TRUE(sorted.accuracy[0].ok) << sorted.accuracy[0].why;
     EXPECT_EQ(sorted.hash, hash) << "of the routed rows alone, in one order";
+    for (const Accuracy& row : problem.check_rows({1, problem.shape.rows() - 1})) {
+      EXPECT_TRUE(row.ok) << row.why;
+    }
     const Corruptions corruptions = problem.corruptions();
     for (const Corruption* corruption : {&corruptions.experts_swapped, &corruptions.token_dropped,
                                          &corruptions.scales_transposed}) {
@@ -44,47 +54,50 @@ TEST(MoeGemmSortedOrder, OutputsAreJudgedInTheOrderAskedFor) {
       corruption->apply();
       EXPECT_FALSE(problem.check().accuracy[0].ok);
     }
-    write_sorted(problem, c);
     problem.args();
-    EXPECT_FALSE(problem.check().accuracy[0].ok) << "sorted rows are not in token order";
+    EXPECT_EQ(problem.check().hash, hash) << "the output in token order is as it was";
   }
 }
 
-TEST(MoeGemmSortedOrder, RoomForItIsNotWrittenInTokenOrder) {
-  const auto device = open_host_device();
-  const Case c = moe_gemm_case<MoeGateUp>({});
-  MoeGateUp problem(*device, c);
-  check::launch_host_variant(problem, c, "gather");
-  ASSERT_TRUE(problem.check().accuracy[0].ok);
-  problem.args().out[int64_t{problem.shape.rows()} * problem.shape.n] = 0;  // first of row R
-  EXPECT_PRED_FORMAT2(::testing::IsSubstring, "element 0 beyond the routed rows",
-                      problem.check().accuracy[0].why);
+/// Row `r` of a tensor whose rows have so many bytes.
+std::vector<uint8_t> row_of(const void* tensor, int64_t r, int64_t bytes) {
+  const auto* from = static_cast<const uint8_t*>(tensor) + r * bytes;
+  return {from, from + bytes};
 }
 
-TEST(MoeGemmSortedOrder, ActivationsHavePoisonInRowsOfPadding) {
-  const auto device = open_host_device();
+/// Every place of sorted x has the row that `tokens` reads there, or poison.
+void expect_sorted(const MoeGemmArgs& sorted, const MoeGemmArgs& tokens) {
+  const MoeGemmShape& shape = tokens.shape;
+  const int scale_bytes = shape.k_groups() * static_cast<int>(sizeof(float));
+  const auto poison = [](int bytes) {
+    return std::vector<uint8_t>(static_cast<size_t>(bytes), Tensor::kPoisonByte);
+  };
+  for (int64_t place = 0; place < shape.capacity(); ++place) {
+    const int32_t r = tokens.sorted_token_ids[place];
+    const bool padding = r >= shape.rows();
+    const int64_t source = shape.source(r);
+    EXPECT_EQ(row_of(sorted.x, place, shape.row_bytes()),
+              padding ? poison(shape.row_bytes()) : row_of(tokens.x, source, shape.row_bytes()));
+    if (!tokens.x_scales) continue;
+    EXPECT_EQ(row_of(sorted.x_scales, place, scale_bytes),
+              padding ? poison(scale_bytes) : row_of(tokens.x_scales, source, scale_bytes));
+  }
+}
+
+TYPED_TEST(MoeGemmSortedOrder, ActivationsHavePoisonInRowsOfPadding) {
   for (const char* dtype : {"fp8", "bf16"}) {
-    MoeDown problem(*device, moe_gemm_case<MoeDown>({{"dtype", dtype}, {"inter", "256"}}));
-    EXPECT_THROW(problem.sorted_args(), Error) << "nobody sorted them yet";
+    TypeParam problem(*this->device_,
+                      moe_gemm_case<TypeParam>({{"dtype", dtype}, {"inter", "256"}}));
+    EXPECT_THROW(problem.args(RowOrder::sorted), Error) << "nobody sorted them yet";
     problem.sort_activations();
     problem.sort_activations();
-    const MoeGemmArgs tokens = problem.args(), sorted = problem.sorted_args();
-    const auto bytes = problem.shape.k * static_cast<int64_t>(size_of(problem.shape.dtype));
-    const auto row = [](const void* base, int64_t r, int64_t width) {
-      const auto* from = static_cast<const uint8_t*>(base) + r * width;
-      return std::vector<uint8_t>(from, from + width);
-    };
-    for (int64_t place = 0; place < problem.shape.capacity(); ++place) {
-      const int32_t r = sorted.sorted_token_ids[place];
-      const bool padding = r >= problem.shape.rows();
-      EXPECT_EQ(row(sorted.x, place, bytes),
-                padding ? std::vector<uint8_t>(static_cast<size_t>(bytes), 0xff)
-                        : row(tokens.x, r, bytes));
-      if (!tokens.x_scales) continue;
-      EXPECT_EQ(row(sorted.x_scales, place, 8),
-                padding ? std::vector<uint8_t>(8, 0xff) : row(tokens.x_scales, r, 8));
-    }
+    const MoeGemmArgs tokens = problem.args(), sorted = problem.args(RowOrder::sorted);
     EXPECT_EQ(sorted.out, tokens.out);
+    expect_sorted(sorted, tokens);
+    const auto first = row_of(tokens.x, 0, problem.shape.row_bytes());
+    problem.replace_activations(1);
+    EXPECT_NE(row_of(tokens.x, 0, problem.shape.row_bytes()), first);
+    expect_sorted(sorted, tokens);
   }
 }
 

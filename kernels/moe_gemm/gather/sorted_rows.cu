@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
 }
 
 void launch(MoeGateUp& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.sorted_args();
+  const MoeGemmArgs args = problem.args(RowOrder::tokens, RowOrder::sorted);
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     const auto kernel = sorted_rows_kernel<Rows, kDtype>;
@@ -35,6 +35,7 @@ const Kernel<MoeGateUp> gate_up({
     .backend = Backend::cuda,
     .help = "scalar_b_scale with its output in sorted order (SGLang PR 10567)",
     .launch = launch,
+    .prepare = [](MoeGateUp& problem, const Launch&) { problem.sort_output(); },
     .unsupported = [](const Case& c,
                       const DeviceFacts&) { return gather_unsupported(MoeGateUp::shape_of(c)); },
 });

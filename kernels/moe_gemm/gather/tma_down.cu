@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
 }
 
 void launch(MoeDown& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.sorted_args();
+  const MoeGemmArgs args = problem.args(RowOrder::sorted);
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     if constexpr (kDtype == DType::e4m3) {

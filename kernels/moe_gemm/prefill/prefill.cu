@@ -146,41 +146,66 @@ const tiles::TileRegistration tiles(
      .usual = [](const MoeGemmShape& s,
                  const DeviceFacts&) { return knobs_of(usual_cluster(s, false)); }});
 
+void launch_contiguous(const MoeGemmArgs& args, int cluster, Start start, const Launch& where) {
+  launch_clusters<Order::sorted>(args, SortedRows(args), cluster, start, where);
+}
+
 template <class P>
-KernelSpec<P> in_token_order() {
+using Step = void (*)(P& problem, const Launch& where);
+
+/// What the variants have in common; `kSorted`: x is.
+template <class P, bool kSorted>
+KernelSpec<P> variant(std::string name, std::string help, Step<P> launch,
+                      Step<P> prepare = nullptr) {
   return {
-      .name = "prefill",
+      .name = std::move(name),
       .backend = Backend::cuda,
-      .help = "wgmma in turns, apart from the warps that gather, look up and write",
-      .launch =
-          [](P& problem, const Launch& where) {
-            launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
-          },
+      .help = std::move(help),
+      .launch = launch,
+      .prepare = prepare,
       .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); },
       .path =
           [](const Case& c, const DeviceFacts&) {
-            return cluster_text(usual_cluster(P::shape_of(c), false));
+            return cluster_text(usual_cluster(P::shape_of(c), kSorted));
           }};
+}
+
+template <class P>
+KernelSpec<P> in_token_order() {
+  return variant<P, false>(
+      "prefill", "wgmma in turns, apart from the warps that gather, look up and write",
+      [](P& problem, const Launch& where) {
+        launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
+      });
+}
+
+/// What its time leaves out of gate-up: somebody has to write x in sorted order first, where it is k
+/// times as large as in token order, which is what the operator's cost counts.
+template <class P>
+KernelSpec<P> contiguous() {
+  return variant<P, true>(
+      "prefill_contiguous",
+      "as prefill, x and output in sorted order, as in DeepGEMM's contiguous layout",
+      [](P& problem, const Launch& where) {
+        launch_contiguous(problem.args(RowOrder::sorted, RowOrder::sorted),
+                          usual_cluster(problem.shape, true), Start::after, where);
+      },
+      [](P& problem, const Launch&) {
+        problem.sort_activations();
+        problem.sort_output();
+      });
 }
 
 const Kernel<MoeGateUp> gate_up(in_token_order<MoeGateUp>());
 const Kernel<MoeDown> down(in_token_order<MoeDown>());
-const Kernel<MoeDown> sorted_down({
-    .name = "prefill_sorted",
-    .backend = Backend::cuda,
-    .help = "prefill with activations in sorted order, both operands by TMA",
-    .launch =
-        [](MoeDown& problem, const Launch& where) {
-          launch_sorted(problem.sorted_args(), usual_cluster(problem.shape, true), where);
-        },
-    .prepare = [](MoeDown& problem, const Launch&) { problem.sort_activations(); },
-    .unsupported = [](const Case& c,
-                      const DeviceFacts&) { return unsupported(MoeDown::shape_of(c)); },
-    .path =
-        [](const Case& c, const DeviceFacts&) {
-          return cluster_text(usual_cluster(MoeDown::shape_of(c), true));
-        },
-});
+const Kernel<MoeDown> sorted_down(variant<MoeDown, true>(
+    "prefill_sorted", "prefill with activations in sorted order, both operands by TMA",
+    [](MoeDown& problem, const Launch& where) {
+      launch_sorted(problem.args(RowOrder::sorted), usual_cluster(problem.shape, true), where);
+    },
+    [](MoeDown& problem, const Launch&) { problem.sort_activations(); }));
+const Kernel<MoeGateUp> contiguous_gate_up(contiguous<MoeGateUp>());
+const Kernel<MoeDown> contiguous_down(contiguous<MoeDown>());
 
 }  // namespace
 
@@ -204,7 +229,7 @@ void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where) {
                                  where);
 }
 void launch_sorted_rows(const MoeGemmArgs& args, int cluster, const Launch& where) {
-  launch_clusters<Order::sorted>(args, SortedRows(args), cluster, Start::early, where);
+  launch_contiguous(args, cluster, Start::early, where);
 }
 void launch_sorted_token_sums(const MoeGemmArgs& args, int cluster, const Launch& where) {
   launch_clusters<Order::sorted>(args, Rows<fp8::Output::token_sums, true>{args.out}, cluster,
