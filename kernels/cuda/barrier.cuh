@@ -10,11 +10,32 @@ __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
+/// In one lane of a warp that calls it together, always the same one. The compiler sees that it is one:
+/// what takes uniform registers, as copies and barriers do, else goes through a loop over lanes, some 80
+/// cycles each, also where `threadIdx.x == 0` leaves but one.
+__device__ inline bool elected() {
+  uint32_t one;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"
+               : "=r"(one));
+  return one != 0;
+}
+
 /// A barrier whose phase is complete after `arrivals`.
 __device__ inline void init_barrier(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(arrivals)
                : "memory");
+}
+/// The same of several that follow each other, by one lane of warp `warp`.
+template <int kCount>
+__device__ void init_barriers(int warp, uint64_t* barriers, int arrivals) {
+  if (threadIdx.x / 32 != warp || !elected()) return;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) init_barrier(barriers + i, arrivals);
+}
+template <int kCount>
+__device__ void init_barriers(int warp, uint64_t (&barriers)[kCount], int arrivals) {
+  init_barriers<kCount>(warp, &barriers[0], arrivals);
 }
 /// What the thread wrote before is visible to whoever waits.
 __device__ inline void arrive_barrier(uint64_t* barrier) {

@@ -24,6 +24,11 @@ __device__ inline void fence_for_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// Slices of K for which rows that are gathered have their addresses computed at once, as constant offsets.
+/// A copy whose address is computed right before it waits until the one before has read its registers:
+/// some 100 cycles each.
+constexpr int kSlicesAtOnce = 4;
+
 /// Starts a copy of 16 or 4 bytes; zeros where `there` is false.
 template <int Bytes>
 __device__ void copy_async(uint32_t to, const void* from, bool there) {
@@ -36,16 +41,6 @@ __device__ void copy_async(uint32_t to, const void* from, bool there) {
                  "r"(there ? 4 : 0)
                  : "memory");
   }
-}
-
-/// In one lane of a warp that calls it together, always the same one. The compiler sees that it is one:
-/// copies that `thread == 0` starts go through a loop over lanes, some 80 cycles each.
-__device__ inline bool elected() {
-  uint32_t one;
-  asm volatile(
-      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"
-      : "=r"(one));
-  return one != 0;
 }
 
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by

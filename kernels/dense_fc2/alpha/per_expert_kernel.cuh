@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     consume(args, shared, GlobalFactors<C>(args));
   } else {
     leave_registers<kProducerRegisters>();
-    if (threadIdx.x == kConsumers) produce(maps, args.shape, shared);
+    if (threadIdx.x / 32 == kConsumers / 32 && elected()) produce(maps, args.shape, shared);
   }
 }
 

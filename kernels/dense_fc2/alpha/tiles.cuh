@@ -60,10 +60,8 @@ struct Shared {
 /// cluster's, barrier.
 template <class C>
 __device__ void init_stages(Shared<C>& shared) {
-  if (threadIdx.x < C::kStages) {
-    init_barrier(&shared.full[threadIdx.x], 1);
-    init_barrier(&shared.empty[threadIdx.x], C::kBlocks * kConsumers / 32);
-  }
+  init_barriers(0, shared.full, 1);
+  init_barriers(1, shared.empty, C::kBlocks * kConsumers / 32);
   fence_barrier_init();
 }
 

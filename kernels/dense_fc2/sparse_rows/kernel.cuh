@@ -21,9 +21,10 @@ __device__ void stream_weights(const CUtensorMap* map, const Work& work, const M
   const int groups = work.args.shape.expert_groups(), row = blockIdx.x * plan.columns;
   const int slab_bytes = plan.columns * kMoeGroup;
   const uint64_t policy = evict_first();  // read once
+  const bool starts = elected();
   Ring ring{plan.stages};
   for_each_expert(work, shared, [&](int expert, const List&) {
-    if (threadIdx.x % 32 != 0) return;
+    if (!starts) return;
     for (int g = 0; g < groups; g += kSpan, ring.advance()) {
       const uint32_t full = shared_address(&shared.weights_full[ring.stage]);
       const uint32_t to = shared_address(memory.weights) + ring.stage * kSpan * slab_bytes;
@@ -164,20 +165,16 @@ class Gatherer {
   Ring ring_;
 };
 
-__device__ inline void init_barriers(Shared& shared) {
-  if (threadIdx.x < kLists) {
-    init_barrier(&shared.lists_full[threadIdx.x], kScanWarps);
-    init_barrier(&shared.lists_empty[threadIdx.x], 2);  // who streams, who plans
-  }
-  if (threadIdx.x < kMaxStages) {
-    init_barrier(&shared.weights_full[threadIdx.x], 1);
-    init_barrier(&shared.weights_empty[threadIdx.x], kWarpgroupWarps);
-    init_barrier(&shared.ordered[threadIdx.x], 1);
-    init_barrier(&shared.rows_full[threadIdx.x], 32 + 1);
-    init_barrier(&shared.rows_empty[threadIdx.x], kWarpgroupWarps);
-  }
-  if (threadIdx.x < kWarpgroups * kWarpgroupWarps)
-    init_barrier(&shared.turns[threadIdx.x / kWarpgroupWarps][threadIdx.x % kWarpgroupWarps], 1);
+__device__ inline void prepare_barriers(Shared& shared) {
+  init_barriers(0, shared.lists_full, kScanWarps);
+  init_barriers(1, shared.lists_empty, 2);  // who streams, who plans
+  init_barriers(2, shared.weights_full, 1);
+  init_barriers(3, shared.weights_empty, kWarpgroupWarps);
+  init_barriers(4, shared.ordered, 1);
+  init_barriers(5, shared.rows_full, 32 + 1);
+  init_barriers(6, shared.rows_empty, kWarpgroupWarps);
+  for (int warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup)
+    init_barriers(7 + warpgroup, shared.turns[warpgroup], 1);
   fence_barrier_init();
   __syncthreads();
 }
@@ -190,7 +187,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const int warp = threadIdx.x / 32;
   if (threadIdx.x == kWeightsWarp * 32) prefetch_map(&map);
   clear_sums(work, memory);
-  init_barriers(*memory.shared);
+  prepare_barriers(*memory.shared);
   if (warp < kWeightsWarp) {
     Multiplier<kBlockScales, kSpan>(work, memory).multiply_chunks();
   } else if (warp == kWeightsWarp) {

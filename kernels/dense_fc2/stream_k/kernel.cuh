@@ -47,6 +47,7 @@ __device__ void fill_stages(const CUtensorMap* map, const Work& work, uint32_t b
   const Plan& plan = work.plan;
   const DenseFc2Shape& shape = work.args.shape;
   const int thread = threadIdx.x - kConsumers, piece = thread % 8, rank = cluster_rank();
+  const bool one_lane = elected(), starts = thread / 32 == 0 && one_lane;
   const int row = plan.first_row(lane_of(plan), rank), part = rank * plan.weight_copy();
   const uint8_t* rows = work.args.a + int64_t{row + thread / 8} * shape.k() + piece * 16;
   const uint32_t to = base + thread / 8 * kMoeGroup + (piece ^ thread / 8 % 8) * 16;
@@ -67,7 +68,7 @@ __device__ void fill_stages(const CUtensorMap* map, const Work& work, uint32_t b
         const uint32_t stage = ring.stage * C::kStageBytes;
         wait_barrier(base + static_cast<uint32_t>(offsetof(S, empty)) + ring.stage * 8,
                      ring.phase ^ 1);
-        if (thread == 0) {
+        if (starts) {
           const uint32_t weights = base + stage + C::kRowBytes + part * kMoeGroup;
           arrive_expecting(full, C::kWeightBytes);
           if (plan.blocks == 1) {
@@ -147,11 +148,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   using C = Config<Rows, kBlockScales>;
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<Shared<C>>(raw);
-  if (threadIdx.x < C::kStages) {
-    init_barrier(&shared.full[threadIdx.x], kProducers + 1);
-    init_barrier(&shared.empty[threadIdx.x], kConsumers / 32 * work.plan.blocks);
-    fence_barrier_init();
-  }
+  init_barriers(0, shared.full, kProducers + 1);
+  init_barriers(1, shared.empty, kConsumers / 32 * work.plan.blocks);
+  fence_barrier_init();
   allow_dependents();
   __syncthreads();
   cluster_arrive();

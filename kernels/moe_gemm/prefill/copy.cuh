@@ -12,10 +12,6 @@ struct Maps {
   CUtensorMap rows;     // sorted order: in tiles of 64 rows
 };
 
-/// Groups of K that a gathered row's address is computed for at once. Copies whose addresses are computed
-/// one by one wait for each other's registers: 8 of them take longer than the products of a stage.
-constexpr int kGroupsAtOnce = 4;
-
 /// Rows of x in token order, 16 bytes a time. Padding keeps what was there: a row of a product
 /// depends on no other row of x.
 template <int kCluster, class Out>
@@ -38,9 +34,9 @@ __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
       there[i] = id < args.shape.rows() && tiles.is_there(place);
       rows[i] = x + int64_t{args.shape.source(id)} * args.shape.k;
     }
-    for (int g = 0; g < groups; g += kGroupsAtOnce) {
+    for (int g = 0; g < groups; g += kSlicesAtOnce) {
 #pragma unroll
-      for (int ahead = 0; ahead < kGroupsAtOnce; ++ahead) {
+      for (int ahead = 0; ahead < kSlicesAtOnce; ++ahead) {
         if (g + ahead == groups) break;
         wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
         const uint32_t to = shared_address(shared.stages[ring.stage]) + kWeightBytes +
@@ -54,7 +50,7 @@ __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
         ring.advance();
       }
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) rows[i] += kGroupsAtOnce * kMoeGroup;
+      for (int i = 0; i < kEach; ++i) rows[i] += kSlicesAtOnce * kMoeGroup;
     }
   }
 }

@@ -12,14 +12,11 @@ namespace moegate::moe_gemm::prefill {
 template <Order kOrder, int kCluster, class Out>
 __device__ void prepare_barriers(Shared<Out>& shared) {
   using R = Roles<kOrder>;
-  if (threadIdx.x < Out::kStages) {
-    init_barrier(&shared.full[threadIdx.x], R::kGatherers + R::kCopiers + 1);
-    init_barrier(&shared.empty[threadIdx.x], R::kMultipliers / 32 * kCluster);
-  } else if (threadIdx.x / 2 == 16) {
-    init_barrier(&shared.staged_full[threadIdx.x % 2], R::kMultipliers / 32 / 2);
-    init_barrier(&shared.staged_empty[threadIdx.x % 2], 1);
-    init_barrier(&shared.turns[threadIdx.x % 2], R::kMultipliers / 32 / 2);
-  }
+  init_barriers(0, shared.full, R::kGatherers + R::kCopiers + 1);
+  init_barriers(1, shared.empty, R::kMultipliers / 32 * kCluster);
+  init_barriers(2, shared.staged_full, R::kMultipliers / 32 / 2);
+  init_barriers(3, shared.staged_empty, 1);
+  init_barriers(4, shared.turns, R::kMultipliers / 32 / 2);
   fence_barrier_init();
   __syncthreads();
 }

@@ -209,16 +209,12 @@ __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
   const Plan& plan = work.plan;
   uint8_t* stages = rows + plan.buffers * plan.groups * Tokens * kMoeGroup;
   auto& shared = *reinterpret_cast<Shared<Tokens>*>(stages + 2 * plan.stages * kStageBytes);
-  if (threadIdx.x < kMaxStages) {
-    for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
-      init_barrier(&shared.full[warpgroup][threadIdx.x], 1);
-      init_barrier(&shared.empty[warpgroup][threadIdx.x], 4);
-    }
+  for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
+    init_barriers(warpgroup, shared.full[warpgroup], 1);
+    init_barriers(2 + warpgroup, shared.empty[warpgroup], 4);
   }
-  if (threadIdx.x < kMaxBuffers) {
-    init_barrier(&shared.rows_full[threadIdx.x], 2 * kGatherers);
-    init_barrier(&shared.rows_empty[threadIdx.x], kConsumers / 32);
-  }
+  init_barriers(4, shared.rows_full, 2 * kGatherers);
+  init_barriers(5, shared.rows_empty, kConsumers / 32);
   fence_barrier_init();
   __syncthreads();
   if (threadIdx.x < kConsumers) {
@@ -228,7 +224,7 @@ __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
     leave_registers<C::kProducerRegisters>();
     if (threadIdx.x >= kThreads - kGatherers) {
       gather_rows<Tokens>(work, rows, shared);
-    } else if (threadIdx.x == kConsumers) {
+    } else if (threadIdx.x / 32 == kConsumers / 32 && elected()) {
       stream_weights<Tokens>(&map, work, stages, shared);
     }
   }

@@ -119,6 +119,7 @@ template <class C>
 __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
                              Stages<C> stages) {
   const int thread = threadIdx.x - C::kConsumers;
+  const bool one_lane = elected(), starts = !C::kFewRows && thread / 32 == 0 && one_lane;
   Gather<C> gather;
   for_tiles<C>(args, cut, thread, [&](const Tile& tile, const RowBlock& rows) {
     gather.take(args, rows, thread);
@@ -129,8 +130,7 @@ __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, co
     for (int i = 0; i < tile.slices; ++i, stages.advance()) {
       const int slice = tile.first_slice + i;
       wait_barrier(stages.empty(), stages.phase ^ 1);
-      if (!C::kFewRows && thread == 0)
-        copy_weights(stages, map, args, rows.expert, tile.column, slice);
+      if (starts) copy_weights(stages, map, args, rows.expert, tile.column, slice);
       copy_rows(stages, args, gather, weight_scales, slice, thread);
     }
   });
@@ -203,14 +203,11 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, Stages<C
 }
 
 template <class C>
-__device__ void init_barriers(uint8_t* shared) {
-  const int thread = threadIdx.x;
-  if (thread < C::kStages) {
-    Stages<C> stages{shared, thread};
-    init_barrier(stages.full(), C::kRowThreads + 1);
-    init_barrier(stages.empty(), C::kConsumers / 32);
-  }
-  if (C::kSplit && thread < 2) init_barrier(&arrived_barriers<C>(shared)[thread], 1);
+__device__ void prepare_barriers(uint8_t* shared) {
+  const Stages<C> first{shared};
+  init_barriers<C::kStages>(0, first.full(), C::kRowThreads + 1);
+  init_barriers<C::kStages>(1, first.empty(), C::kConsumers / 32);
+  if constexpr (C::kSplit) init_barriers<2>(2, arrived_barriers<C>(shared), 1);
   fence_barrier_init();
   // No block of a cluster sends before all have come here, or is gone before they have.
   if constexpr (C::kSplit) cluster_arrive();
@@ -224,7 +221,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   extern __shared__ __align__(1024) uint8_t shared[];
   const int role = threadIdx.x / 32 - C::kConsumers / 32;  // warps from the first that copies on
   if (role == 0 && threadIdx.x % 32 == 0) prefetch_map(&map);
-  init_barriers<C>(shared);
+  prepare_barriers<C>(shared);
   const Stages<C> stages{shared};
   if (role < 0) {
     using Output = std::conditional_t<C::kFewRows, WarpOutput<C>, StagedOutput<C>>;
@@ -233,7 +230,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   }
   if (role < C::kRowThreads / 32) {
     produce_rows<C>(&map, args, cut, stages);
-  } else if (threadIdx.x % 32 == 0) {
+  } else if (elected()) {
     produce_weights<C>(&map, args, cut, stages);
   }
   __syncwarp();
