@@ -38,7 +38,8 @@ struct Rows {
 
   __device__ void start(const MoeGemmShape& shape, const Place& place, int, const int (&ids)[2],
                         uint32_t staged) const {
-    const int bytes = min(kColumns, shape.n - place.column) * 2;
+    // Lanes start their copies one after the other: what they share need not be compared.
+    const int bytes = uniform(min(kColumns, shape.n - place.column) * 2);
     const uint32_t from = staged + threadIdx.x % 32 * kPitch;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {

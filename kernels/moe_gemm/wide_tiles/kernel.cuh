@@ -28,53 +28,62 @@ template <class C>
 __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const Tiles<C>& tiles,
                         Shared<C>& shared) {
   const int thread = threadIdx.x - kConsumers, piece = thread % 8;
+  const bool one_lane = elected(), starts = thread / 32 == 0 && one_lane;
   const int row_bytes = args.shape.k * C::kElementBytes;
-  const auto* x = static_cast<const uint8_t*>(args.x);
+  const int slices = slices_of<C::kDtype>(args.shape);
+  const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
   Ring ring{C::kStages};
   for (int index = tiles.first(); tiles.has(args, index); index += tiles.step()) {
     const Tile tile = tiles.get(args, index);
-    // Rows of x in pieces of 16 bytes, which takes 32 bits; padding has none.
-    constexpr uint32_t kNone = ~0u;
-    const auto row_of = [&](int row, int pieces) {
-      if (!tile.exists) return kNone;
-      const int id = __ldg(args.sorted_token_ids + tile.block * C::kTokens + row);
-      return id < args.shape.rows() ? static_cast<uint32_t>(args.shape.source(id)) * pieces : kNone;
+    const auto id_of = [&](int row) {
+      return tile.exists ? __ldg(args.sorted_token_ids + tile.block * C::kTokens + row)
+                         : args.shape.rows();
     };
-    uint32_t rows[C::kRowsPerThread];
+    const uint8_t* rows[C::kRowsPerThread];
+    bool there[C::kRowsPerThread];
 #pragma unroll
-    for (int i = 0; i < C::kRowsPerThread; ++i)
-      rows[i] = row_of(thread / 8 + i * 16, row_bytes / 16);
-    const uint32_t scales_of =
-        C::kScaled && thread < C::kTokens ? row_of(thread, args.shape.k_groups()) : kNone;
+    for (int i = 0; i < C::kRowsPerThread; ++i) {
+      const int id = id_of(thread / 8 + i * 16);
+      there[i] = id < args.shape.rows();
+      rows[i] = x + int64_t{args.shape.source(id)} * row_bytes;
+    }
+    const int scaled_id = C::kScaled && thread < C::kTokens ? id_of(thread) : args.shape.rows();
+    const bool has_scales = scaled_id < args.shape.rows();
+    const int scales_at = args.shape.source(scaled_id) * args.shape.k_groups();
     const int weight_row = tile.expert * args.shape.n + tile.column;
-    for (int slice = 0; slice < slices_of<C::kDtype>(args.shape); ++slice, ring.advance()) {
-      uint8_t* stage = shared.stages[ring.stage];
-      uint64_t* full = &shared.full[ring.stage];
-      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      if (thread == 0) {
-        arrive_expecting(full, C::kWeightBytes);
-        if constexpr (C::kCluster == 1) {
-          copy_tile(shared_address(stage), map, slice * kSliceBytes, weight_row, full);
-        } else {
-          copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
-        }
-      }
-      const uint32_t to = shared_address(stage + C::kWeightBytes) + thread / 8 * kSliceBytes +
-                          (piece ^ thread / 8 % 8) * 16;
-      const uint8_t* from = x + slice * kSliceBytes + piece * 16;
-      // The last slice of fp8 is whole.
-      const bool inside = C::kScaled || slice * kSliceBytes + piece * 16 < row_bytes;
+    for (int first = 0; first < slices; first += kSlicesAtOnce) {
 #pragma unroll
-      for (int i = 0; i < C::kRowsPerThread; ++i) {
-        const bool there = rows[i] != kNone && inside;
-        copy_async<16>(to + i * 16 * kSliceBytes, from + uint64_t{there ? rows[i] : 0} * 16, there);
+      for (int ahead = 0; ahead < kSlicesAtOnce; ++ahead) {
+        const int slice = first + ahead;
+        if (slice == slices) break;
+        uint8_t* stage = shared.stages[ring.stage];
+        uint64_t* full = &shared.full[ring.stage];
+        wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+        if (starts) {
+          arrive_expecting(full, C::kWeightBytes);
+          if constexpr (C::kCluster == 1) {
+            copy_tile(shared_address(stage), map, slice * kSliceBytes, weight_row, full);
+          } else {
+            copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
+          }
+        }
+        const uint32_t to = shared_address(stage + C::kWeightBytes) + thread / 8 * kSliceBytes +
+                            (piece ^ thread / 8 % 8) * 16;
+        // The last slice of fp8 is whole.
+        const bool inside = C::kScaled || slice * kSliceBytes + piece * 16 < row_bytes;
+#pragma unroll
+        for (int i = 0; i < C::kRowsPerThread; ++i) {
+          if (there[i])
+            copy_async<16>(to + i * 16 * kSliceBytes, rows[i] + ahead * kSliceBytes, inside);
+        }
+        if (has_scales)
+          copy_async<4>(shared_address(&shared.row_scales[ring.stage][thread]),
+                        args.x_scales + scales_at + slice, true);
+        arrive_after_copies(full);
+        ring.advance();
       }
-      if (C::kScaled && thread < C::kTokens) {
-        const bool there = scales_of != kNone;
-        copy_async<4>(shared_address(&shared.row_scales[ring.stage][thread]),
-                      args.x_scales + slice + (there ? scales_of : 0), there);
-      }
-      arrive_after_copies(full);
+#pragma unroll
+      for (int i = 0; i < C::kRowsPerThread; ++i) rows[i] += kSlicesAtOnce * kSliceBytes;
     }
   }
   if constexpr (C::kCluster > 1) {
@@ -135,10 +144,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                       const __grid_constant__ MoeGemmArgs args) {
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<Shared<C>>(raw);
-  if (threadIdx.x < C::kStages) {
-    init_barrier(&shared.full[threadIdx.x], kProducers + 1);
-    init_barrier(&shared.empty[threadIdx.x], C::kCluster * kConsumers / 32);
-  }
+  init_barriers(0, shared.full, kProducers + 1);
+  init_barriers(1, shared.empty, C::kCluster * kConsumers / 32);
   fence_barrier_init();
   if constexpr (C::kCluster > 1) {
     cluster_arrive();  // after which others write here
