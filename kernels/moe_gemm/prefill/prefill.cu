@@ -211,7 +211,9 @@ const Kernel<MoeDown> contiguous_down(contiguous<MoeDown>());
 
 int usual_cluster(const MoeGemmShape& s, bool sorted) {
   const bool few_columns = s.n <= 2 * kColumns, long_k = s.k_groups() >= 32;
-  return sorted ? (s.k_groups() <= 2 ? 2 : 1) : few_columns && long_k ? 2 : 1;
+  if (!sorted) return few_columns && long_k ? 2 : 1;
+  const bool pairs = s.rows() >= 2 * kTokens * s.experts;  // of blocks, for most experts
+  return s.k_groups() <= 2 || (long_k && pairs) ? 2 : 1;
 }
 
 std::string unsupported(const MoeGemmShape& s) {
