@@ -102,8 +102,9 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   RowPart<T> row_part;
   if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
   if (warp == a.parts * a.teams - 1) find_segments(a.args, segments, lane);
-  if (threadIdx.x == 0) init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
-  if (p == 0 && lane == 0) inboxes[team].init(a.parts - 1);
+  if (threadIdx.x / 32 == 0 && elected())
+    init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
+  if (p == 0 && elected()) inboxes[team].init(a.parts - 1);
   __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
   for (int row = team; row < shape.source_rows(); row += a.teams) {

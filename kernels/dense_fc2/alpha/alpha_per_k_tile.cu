@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     consume<C>(args, shared, RingFactors<C>(args, shared));
   } else {
     leave_registers<kProducerRegisters>();
-    if (threadIdx.x == kConsumers) produce<C>(maps, args.shape, shared);
+    if (threadIdx.x / 32 == kConsumers / 32 && elected()) produce<C>(maps, args.shape, shared);
     if (threadIdx.x / 32 == kConsumers / 32 + 1) produce_factors<C>(args, shared);
   }
 }
