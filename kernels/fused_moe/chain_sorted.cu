@@ -6,18 +6,18 @@
 // saves 8 * R * I bytes.
 //
 // Measured on an H200, cold, in a graph, us, and percent of the sum of the steps' floors (report
-// `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit c571b61, protocol 1, three
+// `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit 8b0a37d, protocol 1, three
 // processes):
 //   tokens              R1 TP8: 1024       4096       8192    Qwen3-30B: 1024       4096       8192
-//   chain_tuned         425 (84 %)   792 (66 %)  1391 (61 %)      204 (73 %)   486 (51 %)   859 (58 %)
-//   chain_fused_sum     406 (88 %)   708 (74 %)  1192 (71 %)      199 (75 %)   460 (54 %)   813 (61 %)
-//   chain_sorted        421 (85 %)   769 (68 %)  1283 (66 %)      191 (78 %)   448 (56 %)   799 (62 %)
-//   chain_sorted_sum    408 (87 %)   698 (75 %)  1200 (70 %)      194 (77 %)   452 (55 %)   795 (62 %)
-// The levers, one process, another GPU, us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one
+//   chain_tuned         423 (84 %)   762 (69 %)  1314 (64 %)      201 (74 %)   457 (55 %)   821 (60 %)
+//   chain_fused_sum     404 (88 %)   669 (78 %)  1127 (75 %)      196 (76 %)   435 (57 %)   779 (64 %)
+//   chain_sorted        418 (85 %)   738 (71 %)  1224 (69 %)      188 (80 %)   434 (57 %)   782 (64 %)
+//   chain_sorted_sum    406 (88 %)   675 (78 %)  1140 (74 %)      191 (78 %)   441 (57 %)   773 (64 %)
+// The levers, before prefill's copies had their addresses computed ahead, one process, another GPU, us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one
 // to token order instead 1405, 838 (with tiles 1342, 846); of that, plain launches instead of
 // dependent ones 1415, 839, and at 1024 tokens 422 instead of 421, 194.0 instead of 193.7. So dependent
-// launches gain 0.2 to 0.7 %. The rest is gate-up: 581 of 1283 us, 1.9 times its floor, and of
-// Qwen3-30B 484 of 799, 1.9 times.
+// launches gain 0.2 to 0.7 %. The rest is gate-up: 519 of 1224 us, 1.7 times its floor, and of
+// Qwen3-30B 460 of 782, 1.8 times.
 #include "kernels/fused_moe/sorted_parts.h"
 #include "kernels/moe_sum/launches.h"
 

@@ -9,16 +9,21 @@
 // - The two multiplying warpgroups take turns at starting products: what one starts queues up behind
 //   the other's. Products that run side by side end side by side, and leave the tensor cores idle
 //   while both warpgroups add up.
-// - Operands' places are computed in uniform registers: no moves to these between products.
+// - Nobody waits for an address. Operands' places are computed in uniform registers, gathered rows'
+//   pointers advance by constants (pipeline.cuh), TMA and barriers are started by an elected lane
+//   (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
 //
-// prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy. With
-// cluster=2 two neighbouring blocks of rows that have one expert share its weights by multicast.
+// prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
+// prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
+// neighbouring blocks of rows that have one expert share its weights by multicast.
 //
-// The levers one by one, on an H200 at 8192 tokens, us, R1 TP8 down (K = 256), R1 TP8 gate-up
-// (K = 7168), Qwen3-30B gate-up (K = 2048); medians of 12 to 15 cold launches by events, in turn,
-// each group in one process:
+// Beside the strongest public kernels, and in the layer: reports/gallery/nvidia-h200-prefill.md.
+//
+// The levers one by one, on H200s at 8192 tokens, us, R1 TP8 down (K = 256), R1 TP8 gate-up
+// (K = 7168), Qwen3-30B gate-up (K = 2048); medians of 12 to 25 cold launches by events, in turn,
+// each group in one process. GPUs differ by a tenth: compare within a group.
 //   wide_tiles                                              626  586  452
 //     its warpgroups without turns                          672  625  472
 //     one product of 192 columns (m64n192), no turns        719  675  471
@@ -38,26 +43,40 @@
 //     256 columns, sorted, warps that look up and write     506  627  435
 //       and strict turns                                    499  582  402
 //         and weights shared                                473  562  417
-//   wide_tiles                                              629  604  492
-//     prefill, cluster=1                                    472  619  462
-//     prefill, cluster=2                                    487  594  482
-//     prefill_sorted, cluster=1                             506  559  412
-//     prefill_sorted, cluster=2                             469  535  418
 // So copies were not what bound wide_tiles and its kin: tiles paid for a chain of loads (expert,
-// rows, factors), for writing output and for idle tensor cores, one after the other. What gathering
-// still costs against x in sorted order is neither the fence between copies and tensor cores (a
-// stage ahead, or by the warps that gather: no gain) nor DRAM (with L2::256B: none).
+// rows, factors), for writing output and for idle tensor cores, one after the other.
 //
-// Then, prefill in turns that passed when three of a product's four instructions were done, and as it is
-// (turns pass at once, uniform registers; but the warpgroup's number was in an ordinary one), the same
-// bits; cluster=1, 2026-11-23; us as above, and thousands of cycles of one launch by ncu. Down was not
-// measured:
-//                               R1 gate-up   EP-like gate-up   Qwen3-30B gate-up
-//   passed late                 611          648  916          478  723
-//   passed at once              599          628  863          466  705
-//     x in sorted order, late   552          574  813          419  624
-//     x in sorted order         547          561  806          412  617
-// cluster=2, passed when the first instruction was done: 553 to 550, 570 to 560, 456 to 451 us.
+// Then, 2026-11-23, the same bits; the last two columns are gate-up of R1 with whole experts and of
+// Qwen3-235B TP4:
+//   turns that pass when three of four instructions are done, cluster=1   -  611  478  648  539
+//     that pass at once, and uniform registers                            -  599  466  628  517
+//   both, cluster=1                                                     491  629  462  612  464
+//     rows' addresses computed ahead                                    488  587  441  570  438
+//       and an elected lane starts TMA                                  469  584  438  569  439
+//   both, cluster=2                                                     491  629  490  631  480
+//     addresses ahead, an elected lane                                  487  562  453  567  446
+//       and bytes of a row's copy known to be the warp's (fewer compared)  468 547 (of 499 547)
+//   x in sorted order, cluster=1                                        505  567  409  549  409
+//   x in sorted order, cluster=2                                        471  547  419  545  420
+//   x and output in sorted order, cluster=1                             518  566  410  549  412
+//   x and output in sorted order, cluster=2                             422  545  422  552  421
+// Each row had had its address computed in registers that the copy before still read, from constants
+// loaded anew: some 100 cycles, eight of them per stage of 1024. 64 threads that gather instead of
+// 128 cost Qwen3-30B gate-up a quarter then: it was issuing copies that took the time.
+//
+// Tried in the same groups, without gain (R1 down, gate-up, Qwen3-30B gate-up; the kernel as it was):
+//   tiles dealt out by an atomic counter                      594  648  456  (507 650 465)
+//     by a schedule that every block simulates                626  629  480
+//     by the counter, with addresses ahead                    585  641  484  (517 610 473)
+//   half blocks' columns shared by both warpgroups            581  662  465  (573 652 465)
+//   half the rows by ordinary stores, all of them             558, 753 of down (507)
+//   rows' copies by an elected lane, one after the other      652  597  461  (469 584 438)
+//   output with L2::evict_first                               519  650  464  (507 650 465)
+// The ring that tiles are dealt through costs down 66 us alone, with two stages per tile.
+//
+// Writing x in sorted order by a launch of its own, then the products, us: R1 TP8 231 and 549 where
+// token order takes 575; Qwen3-30B 56 and 397 where it takes 446; R1 with whole experts, k = 1, 34 and
+// 492 where it takes 554, all with the kernel before addresses were computed ahead.
 //
 // Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
 //                               Qwen3-30B gate-up         R1 gate-up
@@ -70,8 +89,9 @@
 // R1's is at L2's limit, and its two or three blocks of rows per expert fall unevenly: the busiest SM has
 // 1.15 times the mean of the products (Qwen3-30B: 1.03).
 //
-// What a launch of Qwen3-30B gate-up consists of, thousands of cycles, x in token / in sorted order.
-// 418 would be those of the products of the SM that has the most, at the tensor cores' peak:
+// What a launch of Qwen3-30B gate-up consists of before addresses were computed ahead, thousands of
+// cycles, x in token / in sorted order. 418 would be those of the products of the SM that has the most,
+// at the tensor cores' peak:
 //   all of it                                                    703  612
 //     without scale factors and output                           680  594
 //     without any copies and output                              603  572
@@ -82,33 +102,13 @@
 // What binds is in the SM: every stage's products read 96 KiB of shared memory and its copies write
 // 48, 1152 cycles at 128 bytes where the tensor cores need 1024; and adding up takes registers'
 // bandwidth from them (200 to 300 cycles for 64 FFMA per thread). Tried for that, without gain, in
-// thousands of cycles where 705 / 617 are as it is: rows from registers (m64n128 with A loaded once
+// thousands of cycles where 705 / 617 are as it was: rows from registers (m64n128 with A loaded once
 // for both products; spills in token order) 998 / 642; these as products of 64 columns, two of a
 // warpgroup's under way, no turns (spills likewise) 829 / 673; a fourth stage 731 / 663 with output
 // staged by halves, which alone cost 725 / 653; copies that arrive by the warp, a stage late 741 / 618.
-// Bulk copies of rows take 15 cycles each, whatever their size up to 512 bytes: 1976 for 128 rows.
 //
-// wide_tiles with blocks of 128 / prefill / prefill_sorted, in late turns, each with its usual cluster:
-//                              8192 tokens         2048 tokens
-//   R1 TP8 gate-up             604  594    -       262  258    -
-//   R1 TP8 down                629  472  469       241  186  190
-//   R1 TP4 gate-up            1260 1269    -       490  497    -
-//   R1 TP4 down                914  701  656       348  341  294
-//   EP-like gate-up            592  598    -       245  245    -
-//   EP-like down               327  305  283       136  132  130
-//   Qwen3-30B gate-up          492  462    -       169  167    -
-//   Qwen3-30B down             307  251  231       102   99   86
-//   Qwen3-235B TP4 gate-up     504  491    -       181  179    -
-//   Qwen3-235B TP4 down        409  326  303       129  112  107
-//   Qwen3-Next gate-up         504  501    -       284  278    -
-//   Qwen3-Next down            380  294  269       176  166  161
-// By moegate itself: R1 TP8 down at 8192 tokens 484 us (476 to 491, one process), on other days
-// wide_tiles 623, and DeepGEMM's contiguous kernel, whose rows lie in sorted order, 480.
-//
-// Gate-up has a gap left of a tenth to what it would take with x in sorted order, which somebody
-// would have to write first; at 8192 tokens of a long K it runs into the power limit besides.
-// Estimated, not measured: writing R x K bytes at 4.2 TB/s is 112 us of R1 TP8's, for a gain of 60,
-// and 32 of Qwen3-30B's, for 50.
+// racecheck does not see that a warp's one arrival, behind __syncwarp, stands for what its lanes read: it
+// reports factors that are copied into a stage again. With an arrival per lane it reports nothing.
 #include "kernels/moe_gemm/prefill/prefill.h"
 
 #include "kernels/cuda/with_rows.cuh"
