@@ -24,11 +24,6 @@ __device__ inline void fence_for_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Slices of K for which rows that are gathered have their addresses computed at once, as constant offsets.
-/// A copy whose address is computed right before it waits until the one before has read its registers:
-/// some 100 cycles each.
-constexpr int kSlicesAtOnce = 4;
-
 /// Starts a copy of 16 or 4 bytes; zeros where `there` is false.
 template <int Bytes>
 __device__ void copy_async(uint32_t to, const void* from, bool there) {

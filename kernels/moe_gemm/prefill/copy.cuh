@@ -3,6 +3,7 @@
 // tile before is under way: a chain of two loads would else stand at the start of every tile.
 #pragma once
 
+#include "kernels/moe_gemm/gathered_rows.cuh"
 #include "kernels/moe_gemm/prefill/plan.cuh"
 
 namespace moegate::moe_gemm::prefill {
@@ -12,46 +13,24 @@ struct Maps {
   CUtensorMap rows;     // sorted order: in tiles of 64 rows
 };
 
-/// Rows of x in token order, 16 bytes a time. Padding keeps what was there: a row of a product
-/// depends on no other row of x.
 template <int kCluster, class Out>
 __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
-  using R = Roles<Order::tokens>;
-  constexpr int kAtOnce = R::kGatherers / 8, kEach = kTokens / kAtOnce;
   const Tiles<kCluster, Out> tiles(args);
-  const int thread = threadIdx.x - R::kMultipliers, piece = thread % 8, first_row = thread / 8;
-  const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
-  const int groups = args.shape.k_groups();
+  const int thread = threadIdx.x - Roles<Order::tokens>::kMultipliers;
   Ring ring{Out::kStages};
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
     const Place place = tiles.get(index);
-    const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens + first_row;
-    const uint8_t* rows[kEach];
-    bool there[kEach];
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int id = __ldg(ids + i * kAtOnce);  // in L1: read a tile ago (Asked)
-      there[i] = id < args.shape.rows() && tiles.is_there(place);
-      rows[i] = x + int64_t{args.shape.source(id)} * args.shape.k;
-    }
-    for (int g = 0; g < groups; g += kSlicesAtOnce) {
-#pragma unroll
-      for (int ahead = 0; ahead < kSlicesAtOnce; ++ahead) {
-        if (g + ahead == groups) break;
-        wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-        const uint32_t to = shared_address(shared.stages[ring.stage]) + kWeightBytes +
-                            first_row * kMoeGroup + (piece ^ first_row % 8) * 16;
-#pragma unroll
-        for (int i = 0; i < kEach; ++i) {
-          if (there[i])
-            copy_async<16>(to + i * kAtOnce * kMoeGroup, rows[i] + ahead * kMoeGroup, true);
-        }
-        arrive_after_copies(&shared.full[ring.stage]);
-        ring.advance();
-      }
-#pragma unroll
-      for (int i = 0; i < kEach; ++i) rows[i] += kSlicesAtOnce * kMoeGroup;
-    }
+    const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens;
+    GatheredRows<kTokens> rows(args, args.shape.k, thread, [&](int row) {
+      const int id = __ldg(ids + row);  // in L1: read a tile ago (Asked)
+      return tiles.is_there(place) ? id : args.shape.rows();
+    });
+    rows.for_slices(args.shape.k_groups(), [&](int, int ahead) {
+      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+      rows.start(shared_address(shared.stages[ring.stage]) + kWeightBytes, ahead, true);
+      arrive_after_copies(&shared.full[ring.stage]);
+      ring.advance();
+    });
   }
 }
 

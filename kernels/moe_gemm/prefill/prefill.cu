@@ -10,7 +10,7 @@
 //   the other's. Products that run side by side end side by side, and leave the tensor cores idle
 //   while both warpgroups add up.
 // - Nobody waits for an address. Operands' places are computed in uniform registers, gathered rows'
-//   pointers advance by constants (pipeline.cuh), TMA and barriers are started by an elected lane
+//   pointers advance by constants (gathered_rows.cuh), TMA and barriers are started by an elected lane
 //   (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.

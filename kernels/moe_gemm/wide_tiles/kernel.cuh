@@ -3,6 +3,7 @@
 // write their sums.
 #pragma once
 
+#include "kernels/moe_gemm/gathered_rows.cuh"
 #include "kernels/moe_gemm/wide_tiles/product_bf16.cuh"
 #include "kernels/moe_gemm/wide_tiles/product_fp8.cuh"
 
@@ -27,11 +28,9 @@ __device__ void copy_shares(uint8_t* stage, const CUtensorMap* map, int column, 
 template <class C>
 __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const Tiles<C>& tiles,
                         Shared<C>& shared) {
-  const int thread = threadIdx.x - kConsumers, piece = thread % 8;
+  const int thread = threadIdx.x - kConsumers;
   const bool one_lane = elected(), starts = thread / 32 == 0 && one_lane;
   const int row_bytes = args.shape.k * C::kElementBytes;
-  const int slices = slices_of<C::kDtype>(args.shape);
-  const auto* x = static_cast<const uint8_t*>(args.x) + piece * 16;
   Ring ring{C::kStages};
   for (int index = tiles.first(); tiles.has(args, index); index += tiles.step()) {
     const Tile tile = tiles.get(args, index);
@@ -39,52 +38,32 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
       return tile.exists ? __ldg(args.sorted_token_ids + tile.block * C::kTokens + row)
                          : args.shape.rows();
     };
-    const uint8_t* rows[C::kRowsPerThread];
-    bool there[C::kRowsPerThread];
-#pragma unroll
-    for (int i = 0; i < C::kRowsPerThread; ++i) {
-      const int id = id_of(thread / 8 + i * 16);
-      there[i] = id < args.shape.rows();
-      rows[i] = x + int64_t{args.shape.source(id)} * row_bytes;
-    }
+    GatheredRows<C::kTokens> rows(args, row_bytes, thread, id_of);
     const int scaled_id = C::kScaled && thread < C::kTokens ? id_of(thread) : args.shape.rows();
     const bool has_scales = scaled_id < args.shape.rows();
     const int scales_at = args.shape.source(scaled_id) * args.shape.k_groups();
     const int weight_row = tile.expert * args.shape.n + tile.column;
-    for (int first = 0; first < slices; first += kSlicesAtOnce) {
-#pragma unroll
-      for (int ahead = 0; ahead < kSlicesAtOnce; ++ahead) {
-        const int slice = first + ahead;
-        if (slice == slices) break;
-        uint8_t* stage = shared.stages[ring.stage];
-        uint64_t* full = &shared.full[ring.stage];
-        wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-        if (starts) {
-          arrive_expecting(full, C::kWeightBytes);
-          if constexpr (C::kCluster == 1) {
-            copy_tile(shared_address(stage), map, slice * kSliceBytes, weight_row, full);
-          } else {
-            copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
-          }
+    rows.for_slices(slices_of<C::kDtype>(args.shape), [&](int slice, int ahead) {
+      uint8_t* stage = shared.stages[ring.stage];
+      uint64_t* full = &shared.full[ring.stage];
+      wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
+      if (starts) {
+        arrive_expecting(full, C::kWeightBytes);
+        if constexpr (C::kCluster == 1) {
+          copy_tile(shared_address(stage), map, slice * kSliceBytes, weight_row, full);
+        } else {
+          copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
         }
-        const uint32_t to = shared_address(stage + C::kWeightBytes) + thread / 8 * kSliceBytes +
-                            (piece ^ thread / 8 % 8) * 16;
-        // The last slice of fp8 is whole.
-        const bool inside = C::kScaled || slice * kSliceBytes + piece * 16 < row_bytes;
-#pragma unroll
-        for (int i = 0; i < C::kRowsPerThread; ++i) {
-          if (there[i])
-            copy_async<16>(to + i * 16 * kSliceBytes, rows[i] + ahead * kSliceBytes, inside);
-        }
-        if (has_scales)
-          copy_async<4>(shared_address(&shared.row_scales[ring.stage][thread]),
-                        args.x_scales + scales_at + slice, true);
-        arrive_after_copies(full);
-        ring.advance();
       }
-#pragma unroll
-      for (int i = 0; i < C::kRowsPerThread; ++i) rows[i] += kSlicesAtOnce * kSliceBytes;
-    }
+      // The last slice of fp8 is whole.
+      const bool inside = C::kScaled || slice * kSliceBytes + thread % 8 * 16 < row_bytes;
+      rows.start(shared_address(stage + C::kWeightBytes), ahead, inside);
+      if (has_scales)
+        copy_async<4>(shared_address(&shared.row_scales[ring.stage][thread]),
+                      args.x_scales + scales_at + slice, true);
+      arrive_after_copies(full);
+      ring.advance();
+    });
   }
   if constexpr (C::kCluster > 1) {
     // Nobody ends before the others' arrivals are there.

@@ -30,7 +30,6 @@ struct Config {
   static constexpr int kWeightBytes = Columns * kSliceBytes;  // of a stage
   static constexpr int kStageBytes = kWeightBytes + Tokens * kSliceBytes;
   static constexpr int kStages = kStageBytes > 40 * 1024 ? 4 : 5;
-  static constexpr int kRowsPerThread = Tokens * 8 / kProducers;  // 16 bytes of each
   static constexpr int kConsumerRegisters = kScaled ? 232 : 224;
   static constexpr int kProducerRegisters = kScaled ? 40 : 56;
 
