@@ -171,9 +171,9 @@ TEST_F(PythonTest, VariantsAreMeasuredAndRepeated) {
 }
 
 TEST_F(PythonTest, AKeptProgramStillHasItsKernels) {
-  ASSERT_EQ(
-      moegate(std::string("run --keep-artifact --kernels operator.py ") + kDoubled + kQuick).exit,
-      0);
+  const Outcome ran =
+      moegate(std::string("run --keep-artifact --kernels operator.py ") + kDoubled + kQuick);
+  ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
   write("operator.py", "raise SystemExit('not this one')\n");
   const Outcome kept = shell(
       "env -u MOEGATE_HOME artifacts/*/bin/moegate verify --suite ./doubled.suite --device host "
