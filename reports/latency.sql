@@ -15,7 +15,7 @@ WITH results AS (
          max(CASE WHEN span THEN result_id END) AS only,
          avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
          avg(CASE WHEN span THEN busy_ns END) AS busy, max(launches) AS launches,
-         sum(samples) AS samples, group_concat(DISTINCT status) AS status, max(why) AS why, max(path) AS path,
+         sum(samples) AS samples, statuses(status) AS status, max(why) AS why, max(path) AS path,
          max(suspect_warm) AS suspect_warm, max(impossible) AS impossible,
          exp(avg(ln(CASE WHEN span AND ratio > 0 THEN ratio END))) AS ratio
   FROM results

@@ -10,7 +10,7 @@ WITH results AS (
   SELECT case_id, variant, min(result_id) AS result_id, exp(avg(ln(span))) AS level, count(span) AS n,
          reach95(ln(span)) AS reach, max(CASE WHEN span THEN result_id END) AS only,
          avg(CASE WHEN span THEN low_ns END) AS low_ns, avg(CASE WHEN span THEN high_ns END) AS high_ns,
-         group_concat(DISTINCT status) AS status, max(CASE WHEN status <> 'ok' THEN why END) AS why,
+         statuses(status) AS status, max(CASE WHEN status <> 'ok' THEN why END) AS why,
          max(suspect_warm) AS suspect_warm, max(impossible) AS impossible
   FROM results GROUP BY case_id, variant
 ), bounded AS (

@@ -67,7 +67,8 @@ std::string commit_of_tree(const std::string& root) {
 }
 
 /// Runs the build, unless this one has been run there. Its output goes to a file beside the folder.
-void build_once(const fs::path& folder, const std::string& build) {
+void build_once(const Checkout& checkout, const std::string& build) {
+  const fs::path& folder = checkout.folder;
   const fs::path log = folder.string() + ".log", built = folder.string() + ".built";
   std::error_code absent;
   if (fs::exists(built, absent) && read_file(built) == build + "\n") {
@@ -81,8 +82,9 @@ void build_once(const fs::path& folder, const std::string& build) {
         run_interruptible({"sh", "-c", script, "build", folder.string(), build, log.string()});
     if (exit != 0) {
       run_program({"tail", "-n", "40", log.string()}, Output::show);
-      throw Error(Exit::internal, fmt::format("--build '{}' ends with code {} in {}; see {}", build,
-                                              exit, folder.string(), log.string()));
+      throw Error(Exit::environment,
+                  fmt::format("{} does not build: --build '{}' exits with {}; all it said is in {}",
+                              checkout.name, build, exit, log.string()));
     }
   }
   write_file_atomically(built, build + "\n");
@@ -179,9 +181,15 @@ Checkout check_out(const std::string& root, const char* flag, const std::string&
                {"worktree", "add", "--force", "--detach", "--quiet", folder.string(), commit});
     write_file_atomically(whole, "");
   }
-  build_once(folder, build);
+  constexpr size_t kShort = 12;
+  const Checkout checkout = {
+      .commit = commit,
+      .folder = folder,
+      .name = fmt::format("{} ({})", name.empty() ? "the working tree" : flag + (" '" + name + "'"),
+                          commit.substr(0, kShort))};
+  build_once(checkout, build);
   keep_newest(root, cache);
-  return {commit, folder};
+  return checkout;
 }
 
 }  // namespace moegate

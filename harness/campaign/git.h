@@ -37,12 +37,13 @@ std::filesystem::path cache_of_repository(const std::string& root);
 struct Checkout {
   std::string commit;  // of uncommitted changes: one made of the tree as it is, on no branch
   std::filesystem::path folder;
+  std::string name;  // in messages: "--base 'main' (0123456789ab)"
 };
 
 /// Checks a commit out and runs `build` (sh) in its folder, once: the newest twelve are kept
 /// in cache_of_repository(), in folders whose paths are equally long, because the length shows in
 /// timings. `name` empty: the working tree, uncommitted changes and new files included. Throws
-/// Error(usage) for a name that is no commit, Error(internal) where it does not build, with the last
+/// Error(usage) for a name that is no commit, Error(environment) where it does not build, with the last
 /// lines of its output told.
 Checkout check_out(const std::string& root, const char* flag, const std::string& name,
                    const std::string& build);

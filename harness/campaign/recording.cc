@@ -194,8 +194,8 @@ void Recording::play_case(size_t lane, int round, const PlannedCase& planned,
     cut_ = cut_ || time_is_up();
     if (cut_) break;
     if (only && only->count({key, variant}) == 0) continue;
-    progress.step(key + " " + variant);
     if (done_.count({round, key, variant}) > 0) continue;
+    progress.step(key + " " + variant);
     unless_interrupted([&] { one({lane, round, planned.spec, variant}, progress); });
   }
 }

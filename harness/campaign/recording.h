@@ -99,8 +99,8 @@ class Recording {
   const Tally& tally() const { return tally_; }
 
   /// Measures one round in a fresh process on each device: every row, or those in `only`. What the
-  /// store has of this round already is left out, and so is the row at hand when the run is
-  /// interrupted.
+  /// store has of this round already is left out, which is no step of the progress, and so is the
+  /// row at hand when the run is interrupted.
   void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
   /// Rows without a result in any round.
   std::set<CaseId, CaseIdLess> left_out() const;

@@ -245,6 +245,18 @@ TEST_F(RecordingTest, TheRowAtHandOfAnInterruptedRunIsNotStored) {
   EXPECT_TRUE(summary(check_suites(options_, fake_), "verified").ends_with("(interrupted)"));
 }
 
+TEST_F(RecordingTest, TheProgressOfAResumedRunIsOfWhatIsLeft) {
+  options_.rounds = 2;
+  interrupt_at(6);  // in the second round, whose order is another
+  const int64_t run = run_suites(options_, 0, fake_).run;
+  ASSERT_EQ(store().done(run).size(), 6u);
+  fake_.program("").touch = nullptr;
+  testing::internal::CaptureStderr();
+  run_suites(options_, run, fake_);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("[0/2] fake/rows="), std::string::npos) << said;
+}
+
 TEST_F(RecordingTest, OnlyCasesOfTheOperatorsAskedFor) {
   options_.ops = {"other"};
   EXPECT_THROW(run_suites(options_, 0, fake_), Error);

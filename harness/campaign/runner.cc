@@ -92,18 +92,19 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   if (recording.whole()) return recording.tally();
   const size_t rows = recording.plan().rows().size();
   const size_t all = rows * static_cast<size_t>(options.rounds);
+  const size_t left = all - std::min(all, store.done(recording.run()).size());
   const double budget_s = options.worker.sampling.budget_s;
   if (options.worker.task == Task::measure) {  // a profiler's results take as long as they take
     say("{}\n",
         time_text({.rows = rows,
                    .rounds = options.rounds,
-                   .results = all - std::min(all, store.done(recording.run()).size()),
+                   .results = left,
                    .seconds_each = store.seconds_per_result(recording.tally().device, budget_s),
                    .budget_s = budget_s,
                    .case_timeout_s = options.case_timeout_s,
                    .devices = recording.tally().gpus}));
   }
-  Progress progress(all);
+  Progress progress(left);
   try {
     for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
       recording.round(round, std::nullopt, progress);

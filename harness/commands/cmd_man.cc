@@ -15,7 +15,7 @@ int cmd_man(const std::vector<std::string>& args, std::span<const Command> comma
       helps.push_back({command.name, command.help, help_of(command)});
     }
   }
-  fmt::print("{}", man_page(provenance().version, helps));
+  fmt::print("{}", man_page(provenance().version, helps, variables()));
   return 0;
 }
 

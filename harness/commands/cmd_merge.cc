@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate merge: stores of several machines into one.
+#include <filesystem>
+
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/night_gate.h"
@@ -25,6 +27,37 @@ std::string campaign_text(Store& store, int64_t id) {
   return text;
 }
 
+/// OUT, where it was not there before and stays empty: what is refused makes no store. Lives longer
+/// than what has it open.
+class NewStore {
+ public:
+  explicit NewStore(const std::string& path) : path_(path), there_(exists(path)) {}
+  ~NewStore() {
+    if (there_) return;
+    try {
+      // Another process may have begun a run in it.
+      Store store = Store::open(path_, Store::Mode::read);
+      if (store.database().integer("SELECT count(*) FROM run") > 0) return;
+    } catch (const std::exception&) {  // it is none
+      return;
+    }
+    std::error_code ignored;
+    for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
+      std::filesystem::remove(path_ + beside, ignored);
+    }
+  }
+  NewStore(const NewStore&) = delete;
+  NewStore& operator=(const NewStore&) = delete;
+
+ private:
+  static bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  }
+  const std::string path_;
+  const bool there_;
+};
+
 }  // namespace
 
 int cmd_merge(const Args& args) {
@@ -47,6 +80,7 @@ int cmd_merge(const Args& args) {
   for (const std::string& path : in) {
     Store::open(path, Store::Mode::read);  // else OUT is made for nothing
   }
+  const NewStore made(out);
   Store store = Store::open(out, in.empty() ? Store::Mode::update : Store::Mode::write);
   if (in.empty()) {
     fmt::print("{}: is of this version\n", one_line(out));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
 #include <utility>
 
 namespace moegate {
@@ -54,6 +55,27 @@ std::string command_section(const CommandHelp& command, Listed& listed) {
   return text;
 }
 
+/// Words in backquotes are bold.
+std::string marked_up(const std::string& text) {
+  std::string roff;
+  bool bold = false;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '`'); bold = !bold) {
+    if (!part.empty()) roff += bold ? in_bold(part) : roff_escaped(part);
+  }
+  return roff;
+}
+
+std::string variables_section(const std::vector<Variable>& variables) {
+  std::string text =
+      ".SH ENVIRONMENT\n" +
+      marked_up("What is set to nothing counts as not set, but for `MOEGATE_COMMAND`.") + "\n";
+  for (const auto& [name, about] : variables) {
+    text += fmt::format(".TP\n{}\n{}\n", in_bold(name), marked_up(about));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string roff_escaped(const std::string& text) {
@@ -87,7 +109,8 @@ std::string roff_escaped(const std::string& text) {
   return escaped;
 }
 
-std::string man_page(const std::string& version, const std::vector<CommandHelp>& commands) {
+std::string man_page(const std::string& version, const std::vector<CommandHelp>& commands,
+                     const std::vector<Variable>& variables) {
   std::string text = fmt::format(
       ".TH MOEGATE 1 \"\" \"moegate {}\" \"User Commands\"\n"
       ".SH NAME\n"
@@ -100,7 +123,7 @@ std::string man_page(const std::string& version, const std::vector<CommandHelp>&
       in_bold("moegate --version"));
   Listed listed;
   for (const CommandHelp& command : commands) text += command_section(command, listed);
-  return text;
+  return text + variables_section(variables);
 }
 
 }  // namespace moegate

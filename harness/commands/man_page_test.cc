@@ -19,7 +19,7 @@ TEST(ManPage, AGroupIsListedOnce) {
   const HelpText run{{"moegate run [options]"}, {{"Which", {suite, help_flag}}}};
   const HelpText list{{"moegate list [options]"}, {{"Which", {suite, seed, help_flag}}}};
   const std::string page =
-      man_page("1.2", {{"run", "runs", run}, {"ab", "compares", run}, {"list", "lists", list}});
+      man_page("1.2", {{"run", "runs", run}, {"ab", "compares", run}, {"list", "lists", list}}, {});
   EXPECT_TRUE(page.starts_with(".TH MOEGATE 1 \"\" \"moegate 1.2\"")) << page;
   const std::string entry = ".TP\n\\fB\\-\\-suite\\fR \\fIS\\fR\nby name\n";
   const size_t first = page.find(entry);
@@ -31,6 +31,16 @@ TEST(ManPage, AGroupIsListedOnce) {
   EXPECT_LT(named, second) << "another group of the same title is listed";
   EXPECT_NE(page.find("of inputs (default: 7)\n"), std::string::npos) << page;
   EXPECT_EQ(page.find("this text"), std::string::npos) << page;
+}
+
+TEST(ManPage, VariablesStandBehindTheCommands) {
+  const HelpText run{{"moegate run [options]"}, {}};
+  const std::string page =
+      man_page("1.2", {{"run", "runs", run}}, {{"A_DB, B", "without `--db`; not `x`"}, {"C", "c"}});
+  const std::string entries =
+      ".TP\n\\fBA_DB, B\\fR\nwithout \\fB\\-\\-db\\fR; not \\fBx\\fR\n.TP\n\\fBC\\fR\nc\n";
+  EXPECT_LT(page.find(".SS moegate run\n"), page.find(".SH ENVIRONMENT\n"));
+  EXPECT_TRUE(page.ends_with(entries)) << page;
 }
 
 }  // namespace

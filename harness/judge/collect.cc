@@ -17,27 +17,6 @@ namespace {
 /// of a tick, as slow-downs of a third of one showed (reports/gallery/selftest.md).
 constexpr double kDitherTicks = 2;
 
-/// How bad a status is; a case is as bad as its worst process.
-int rank(Status s) {
-  switch (s) {
-    case Status::ok:
-      return 0;
-    case Status::noisy:
-      return 1;
-    case Status::unsupported:
-      return 2;
-    case Status::bad_timer:
-      return 3;
-    case Status::timeout:
-      return 4;
-    case Status::crashed:
-      return 5;
-    case Status::wrong:
-      return 6;
-  }
-  return 6;
-}
-
 /// Microseconds, or a ratio; 0: nothing was timed.
 double judged_level(const Result& r) {
   switch (r.judged) {
@@ -64,7 +43,7 @@ double worst_error(const Result& r) {
 void add_status(Side& side, const Result& r) {
   ++side.processes;
   const Status status = r.judged_status();
-  if (rank(status) > rank(side.status)) {
+  if (is_worse(status, side.status)) {
     side.status = status;
     side.why = r.why;
     side.affected = 0;

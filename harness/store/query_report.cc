@@ -31,8 +31,10 @@ Table::Cell cell(const Statement& q, int i) {
   return {fmt::format("{:.6g}", value), true};
 }
 
-/// Of a result's status; other texts are plain.
-Tone tone_of_status(const std::string& status) {
+/// Of a result's status, of several processes the worst, which stands first, and of one that a mark
+/// follows ("ok impossible"). Other texts are plain.
+Tone tone_of_status(const std::string& text) {
+  const std::string status = text.substr(0, text.find_first_of(", "));
   for (const Status bad : {Status::wrong, Status::crashed, Status::timeout, Status::bad_timer}) {
     if (status == name_of(bad)) return Tone::bad;
   }

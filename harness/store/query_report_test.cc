@@ -9,6 +9,7 @@
 #include "harness/kernel/tile_file.h"
 #include "harness/store/launches.h"
 #include "harness/store/report_fixture.h"
+#include "harness/store/row_report.h"
 
 namespace moegate {
 namespace {
@@ -83,6 +84,30 @@ TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
   EXPECT_EQ(at(t, 1, "samples"), "300");
   EXPECT_EQ(at(t, 1, "launches"), "1");
   EXPECT_EQ(at(t, 1, "GB/s"), "1584.2");
+}
+
+TEST_F(ReportTest, StatusesOfSeveralProcessesStandWorstFirst) {
+  const std::map<std::string, std::vector<Status>> variants = {
+      {"late", {Status::ok, Status::noisy, Status::ok}},
+      {"early", {Status::noisy, Status::ok, Status::ok}},
+      {"failed", {Status::noisy, Status::ok, Status::wrong}},
+      {"same", {Status::noisy, Status::noisy, Status::noisy}}};
+  add_statuses(variants);
+  const Cells statuses = {
+      {"late", "noisy,ok"}, {"early", "noisy,ok"}, {"failed", "wrong,noisy,ok"}, {"same", "noisy"}};
+  for (const char* name : {"latency", "summary"}) {
+    const Table t = report(name);
+    EXPECT_EQ(column(t, "status"), statuses) << name;
+    const auto status = std::ranges::find(t.columns, "status") - t.columns.begin();
+    for (const auto& row : t.rows) {
+      const Table::Cell& cell = row.at(static_cast<size_t>(status));
+      EXPECT_EQ(cell.tone, cell.text == "wrong,noisy,ok" ? Tone::bad : Tone::doubtful) << cell.text;
+    }
+  }
+  Store store = Store::open(db_, Store::Mode::read);
+  ask_about(store, {{1, 1, "late"}});
+  RowReport siblings(store, kSource / "reports/pages/case-siblings.sql");
+  EXPECT_EQ(column(siblings.of(0), "status"), statuses) << "on the page of a case";
 }
 
 TEST_F(ReportTest, SpeedupIsPairedAndSaysWhenItIsNotOne) {

@@ -238,6 +238,22 @@ class StoredRuns : public ::testing::Test {
     return c;
   }
 
+  /// A run of one case whose processes had these statuses, one after another.
+  void add_statuses(const std::map<std::string, std::vector<Status>>& variants) {
+    Store store = Store::open(db_, Store::Mode::write);
+    const int64_t run = store.begin_run(info(Backend::cuda));
+    const Case c{"s", "gpt", "topk_sort", {{"tokens", "8"}}, {}};
+    for (const auto& [variant, statuses] : variants) {
+      for (size_t round = 0; round < statuses.size(); ++round) {
+        Result r;
+        r.variant = variant;
+        r.status = statuses[round];
+        store.add_result(store.begin_process(run, static_cast<int>(round), 1), c, {}, {}, r);
+      }
+    }
+    store.end_run(run, "complete");
+  }
+
   /// `first` names the first of several launches.
   void add(Store& store, int64_t process, const Case& c, const std::string& variant,
            const std::vector<double>& launches_ns, double ratio, const Cost& cost = {1e9, 16e6, 0},

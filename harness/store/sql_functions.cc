@@ -14,6 +14,7 @@
 #include "harness/base/stats.h"
 #include "harness/store/packed_spans.h"
 #include "harness/store/query_report.h"
+#include "harness/store/sql_statuses.h"
 #include "harness/values/occupancy.h"
 #include "harness/values/roofline.h"
 
@@ -304,6 +305,7 @@ void add_sql_functions(Database& db) {
                                                         nullptr, sd_step, f.final, nullptr);
   }
   if (failures > 0) db.fail("cannot add the functions of reports");
+  add_statuses_function(db);
   // Temporary views are the connection's own; the store stays as it is.
   const TempWrites writes(db);
   db.execute(kViews);

@@ -135,9 +135,8 @@ int64_t Store::find_resumable(const std::string& which) {
         which, id);
   }
   if (run.task != "measure") {
-    usage_error(
-        "--resume {}: run {} is a profiler's (task {}), which is not resumed; profile again", which,
-        id, run.task);
+    usage_error("--resume {}: run {} is a profiler's ({}), which is not resumed; profile again",
+                which, id, run.task);
   }
   if (is_merged(run)) {
     usage_error("--resume {}: run {} was merged; the shards that it lacks are run by themselves",
@@ -155,7 +154,8 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
                                  "task = ?1 AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
                                  kOfItsOwn));
     if (q.bind(task).step()) return q.integer(0);
-    usage_error("{}: no finished run whose task is {}; its runs: {}", db_.path(), task,
+    usage_error("{}: no finished run {}; its runs: {}", db_.path(),
+                task == "measure" ? "that measures latency" : "of `moegate profile` with " + task,
                 list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::array<const char*, 7> kStatuses = {"ok",      "unsupported", "wrong", "crashed",
                                                   "timeout", "bad_timer",   "noisy"};
+static_assert(kWorstFirst.size() == kStatuses.size());
 
 constexpr std::array<const char*, 4> kJudged = {"none", "span", "ratio", "is_yardstick"};
 
@@ -31,6 +33,10 @@ const char* name_of(Status s) {
 
 void parse_name(const std::string& name, Status& s) {
   s = parse<Status>(name, kStatuses, "status");
+}
+
+bool is_worse(Status a, Status b) {
+  return std::ranges::find(kWorstFirst, a) < std::ranges::find(kWorstFirst, b);
 }
 
 const char* name_of(Judged j) {

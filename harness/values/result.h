@@ -4,6 +4,7 @@
 // result_fields.h, which is all that wire and store need.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace moegate {
 enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy };
 const char* name_of(Status s);
 void parse_name(const std::string& name, Status& s);  // throws std::invalid_argument
+
+/// A row is as bad as its worst process.
+inline constexpr std::array kWorstFirst = {Status::wrong,     Status::crashed,     Status::timeout,
+                                           Status::bad_timer, Status::unsupported, Status::noisy,
+                                           Status::ok};
+bool is_worse(Status a, Status b);
 
 /// What a result has to be: of an honest variant `ok`, of a saboteur what its author says.
 struct ExpectedResult {

@@ -98,7 +98,8 @@ class Server {
                           options_.task == Task::energy;
     if (profiles && device_->facts().backend == Backend::host) {
       throw Error(Exit::environment,
-                  fmt::format("task '{}' needs a CUDA device: the host's counters are not read",
+                  fmt::format("`moegate profile` needs a CUDA device for {}: the host's are not "
+                              "read; give --device cuda:N where there is a GPU",
                               name_of(options_.task)));
     }
     switch (options_.task) {

@@ -71,7 +71,7 @@ void Process::greet(const WorkerOptions& options) {
     // Every worker verifies and measures; another task is a feature of the same name.
     const bool plain = options.task == Task::verify || options.task == Task::measure;
     if (!plain && !can(name_of(options.task)))
-      usage_error("{} cannot do the task '{}'", who, name_of(options.task));
+      usage_error("{} does not know of {}: it is older than that", who, name_of(options.task));
     if (!options.kernels.empty() && !can(feature::kKernels)) {
       usage_error("{} opens no files of kernels (--kernels): it is older than they are", who);
     }

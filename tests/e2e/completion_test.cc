@@ -143,6 +143,7 @@ TEST_F(CompletionTest, TheManPageHasEveryCommandAndFlag) {
     EXPECT_NE(page.out.find("\n.SS moegate " + command + "\n"), std::string::npos) << command;
   }
   EXPECT_NE(page.out.find("\\-\\-case\\-timeout\\fR \\fIT\\fR\n"), std::string::npos);
+  EXPECT_NE(page.out.find("\n.SH ENVIRONMENT\n"), std::string::npos);
   EXPECT_EQ(moegate("man pages").exit, 2);
 }
 
@@ -153,6 +154,7 @@ TEST_F(CompletionTest, TheManPageIsGoodRoff) {
   EXPECT_EQ(shown.err, "") << "warnings";
   EXPECT_NE(shown.out.find("--case-timeout T"), std::string::npos) << shown.out.substr(0, 2000);
   EXPECT_NE(shown.out.find("moegate explain BASE HEAD [options]"), std::string::npos);
+  EXPECT_NE(shown.out.find("the store that is meant without --db\n"), std::string::npos);
 }
 
 }  // namespace

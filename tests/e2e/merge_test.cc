@@ -98,7 +98,12 @@ TEST_F(MergeProgramTest, WhatCannotBeMergedIsRefusedInOneLine) {
       unfinished.err,
       "moegate: 1.sqlite: run 1 'night' (shard 1 of 2) is running; `moegate run --resume 1 --db "
       "1.sqlite` finishes it; --leave-unfinished merges without it\n");
+  EXPECT_EQ(shell("ls out.sqlite*").out, "") << "nothing is made of what is refused";
   EXPECT_EQ(moegate("merge out.sqlite 1.sqlite --leave-unfinished").exit, 13) << "nothing is left";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.sqlite"));
+  write("empty.sqlite", "");
+  EXPECT_EQ(moegate("merge empty.sqlite 1.sqlite").exit, 2);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "empty.sqlite")) << "it was there before";
   EXPECT_EQ(moegate("merge").exit, 2);
   EXPECT_EQ(moegate("merge made.sqlite none.sqlite").exit, 30);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made.sqlite"));

@@ -300,12 +300,28 @@ TEST_F(PythonTest, WhatIsMissingToCompareCommitsIsNamed) {
   refused("--repo cache c0 --kernels bench/kernels.py", "is in no git repository");
   refused("--repo engine c0 --kernels operator.py", "is not in --repo");
   refused("c0", "give --repo DIR");
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
+  refused("--repo engine c0 --kernels bench/none.so",
+          "--kernels bench/none.so: --base 'c0' (" + commit +
+              ") has no such file; give one that it has, or --build CMD where it is built");
+  refused("--repo engine c0 --kernels bench/none.so --build 'touch built'",
+          "has no such file after --build 'touch built'; give the path where that puts it");
+}
+
+TEST_F(PythonTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
+  make_repository({"1"});
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
   const Outcome broken = moegate(
-      "ab --suite ./doubled.suite --repo engine c0 c0 --kernels bench/kernels.py --build 'echo no; "
-      "false'");
-  EXPECT_EQ(broken.exit, 1) << broken.err;
-  EXPECT_NE(broken.err.find("--build 'echo no; false' ends with code 1"), std::string::npos)
+      "ab --suite ./doubled.suite --repo engine c0 --kernels bench/kernels.py --build 'echo no; "
+      "exit 3'");
+  EXPECT_EQ(broken.exit, 21) << broken.err;
+  EXPECT_NE(broken.err.find("no\nmoegate: --base 'c0' (" + commit +
+                            ") does not build: --build 'echo no; exit 3' exits with 3; all it said "
+                            "is in " +
+                            (folder_ / "cache").string()),
+            std::string::npos)
       << broken.err;
+  EXPECT_EQ(shell("cat cache/moegate/*/" + commit + "*.log").out, "no\n");
 }
 
 }  // namespace

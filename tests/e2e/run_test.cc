@@ -240,8 +240,16 @@ TEST_F(RunTest, WarmAndColdAreDifferentCases) {
 TEST_F(RunTest, AHostHasNoCountersAndSaysSo) {
   const Outcome outcome = moegate("profile --suite tiny --device host --db p.sqlite");
   EXPECT_EQ(outcome.exit, 21) << outcome.err;
-  EXPECT_NE(outcome.err.find("needs a CUDA device"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "moegate: `moegate profile` needs a CUDA device for counters: the host's are not read; "
+            "give --device cuda:N where there is a GPU\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "p.sqlite"));
+  ASSERT_EQ(moegate(run("--kernel fused --filter tokens=3,")).exit, 0);
+  const Outcome report = moegate("report counters");
+  EXPECT_EQ(report.exit, 2);
+  EXPECT_NE(report.err.find("no finished run of `moegate profile` with counters; its runs: 1"),
+            std::string::npos)
+      << report.err;
   const Outcome two = moegate("profile --suite tiny --stalls --energy");
   EXPECT_EQ(two.exit, 2) << two.err;
   const Outcome nsys = moegate("profile --suite tiny --filter '^topk_sort/' --nsys");
