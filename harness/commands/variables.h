@@ -7,7 +7,8 @@
 
 namespace moegate {
 
-/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed as they are.
+/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed
+/// as they are.
 struct Variable {
   std::string name, about;
 };
