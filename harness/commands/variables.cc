@@ -11,9 +11,8 @@ const std::vector<Variable>& variables() {
        "program"},
       {"MOEGATE_TILES", "the folder of tile files without `--tiles`"},
       {"MOEGATE_WHY",
-       "the default of `--why`, through scripts that do not know the flag; `bisect` sets it for "
-       "its "
-       "steps"},
+       "the default of `--why`, through scripts that do not know the flag; `bisect` sets it "
+       "for its steps"},
       {"MOEGATE_COMMAND",
        "what `ci/ab` was called with: the command that an A/B's report tells readers to repeat"},
       {"MOEGATE_PYTHON", "the interpreter of `.py` files of kernels; default `python3`"},
