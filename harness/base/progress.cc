@@ -19,6 +19,16 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
 }
 
+std::string progress_head(size_t done, size_t total, double seconds) {
+  total = std::max(total, done + 1);
+  std::string left;
+  if (done > 0) {
+    const double per_step = seconds / static_cast<double>(done);
+    left = ", " + duration_text(per_step * static_cast<double>(total - done)) + " left";
+  }
+  return fmt::format("[{}/{}{}] ", done, total, left);
+}
+
 Progress::Progress(size_t total) : total_(total), terminal_(is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
@@ -38,13 +48,8 @@ void Progress::step(const std::string& current) {
   const auto every = terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kPlainEvery);
   if (last_ != Clock::time_point{} && now - last_ < every) return;
   last_ = now;
-  const double elapsed = std::chrono::duration<double>(now - start_).count();
-  std::string left;
-  if (done > 0) {
-    const double per_step = elapsed / static_cast<double>(done);
-    left = ", " + duration_text(per_step * static_cast<double>(total_ - done)) + " left";
-  }
-  const std::string head = fmt::format("[{}/{}{}] ", done, total_, left);
+  const std::string head =
+      progress_head(done, total_, std::chrono::duration<double>(now - start_).count());
   if (!terminal_) return say("{}{}\n", head, one_line(current));
   // A line that reaches the last column wraps in some terminals.
   const size_t width = screen_of(STDERR_FILENO).width - 1;

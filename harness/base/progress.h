@@ -11,6 +11,9 @@ namespace moegate {
 
 /// "45 s", "3:20 min", "2:05 h".
 std::string duration_text(double seconds);
+/// "[3/10, 7 s left] ", in the fourth of ten steps. One that is begun again, as where its device is lost,
+/// counts once more: the last may be beyond `total`.
+std::string progress_head(size_t done, size_t total, double seconds);
 
 class Progress {
  public:

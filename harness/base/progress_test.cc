@@ -14,5 +14,12 @@ TEST(Progress, DurationsHaveTheUnitTheyNeed) {
   EXPECT_EQ(duration_text(7500), "2:05 h");
 }
 
+TEST(Progress, AStepThatIsBegunAgainIsOneMore) {
+  EXPECT_EQ(progress_head(0, 10, 0), "[0/10] ");
+  EXPECT_EQ(progress_head(3, 10, 3), "[3/10, 7 s left] ");
+  EXPECT_EQ(progress_head(10, 10, 10), "[10/11, 1 s left] ");
+  EXPECT_EQ(progress_head(12, 10, 12), "[12/13, 1 s left] ");
+}
+
 }  // namespace
 }  // namespace moegate
