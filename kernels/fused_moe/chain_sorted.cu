@@ -13,8 +13,9 @@
 //   chain_fused_sum     404 (88 %)   669 (78 %)  1127 (75 %)      196 (76 %)   435 (57 %)   779 (64 %)
 //   chain_sorted        418 (85 %)   738 (71 %)  1224 (69 %)      188 (80 %)   434 (57 %)   782 (64 %)
 //   chain_sorted_sum    406 (88 %)   675 (78 %)  1140 (74 %)      191 (78 %)   441 (57 %)   773 (64 %)
-// The levers, before prefill's copies had their addresses computed ahead, one process, another GPU, us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one
-// to token order instead 1405, 838 (with tiles 1342, 846); of that, plain launches instead of
+// The levers, before prefill's copies had their addresses computed ahead, one process, another GPU,
+// us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one to token order instead 1405, 838
+// (with tiles 1342, 846); of that, plain launches instead of
 // dependent ones 1415, 839, and at 1024 tokens 422 instead of 421, 194.0 instead of 193.7. So dependent
 // launches gain 0.2 to 0.7 %. The rest is gate-up: 519 of 1224 us, 1.7 times its floor, and of
 // Qwen3-30B 460 of 782, 1.8 times.

@@ -109,9 +109,9 @@ __global__ void __launch_bounds__(kThreads, 1)
                             const __grid_constant__ DenseFc2Args args) {
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<RingShared<C>>(raw);
-  init_stages<C>(shared);
   init_barriers(2, shared.factors_full, 32);
   init_barriers(3, shared.factors_empty, kConsumers / 32);
+  init_stages<C>(shared);
   __syncthreads();
   if (threadIdx.x < kConsumers) {
     take_registers<kConsumerRegisters>();
