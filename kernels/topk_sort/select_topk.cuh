@@ -82,12 +82,15 @@ struct LaneBias {
 };
 template <bool Grouped, int N>
 __device__ inline LaneBias<N> load_bias(const TopkSortArgs& args, int lane) {
-  LaneBias<N> bias;
+  LaneBias<N> bias = {};
+  const int first = lane * N, experts = args.shape.experts;
+  if (!Grouped || first >= experts) return bias;
+  if (experts % N == 0) {
+    load_words<N>(args.bias + first, reinterpret_cast<uint32_t*>(bias.value));
+  } else {
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
-    const int expert = lane * N + i;
-    const bool used = Grouped && expert < args.shape.experts;
-    bias.value[i] = used ? __ldg(args.bias + expert) : 0;
+    for (int i = 0; i < N; ++i)
+      if (first + i < experts) bias.value[i] = __ldg(args.bias + first + i);
   }
   return bias;
 }
@@ -107,20 +110,35 @@ struct TopTwo {
   }
 };
 
-/// Lane g gets the sum of the two largest scores of group g.
+/// How many of the groups before and behind group `group` are better than it, whose score is `mine`;
+/// the lower group wins ties. Lane g * lanes has the score of group g.
+__device__ inline int better_groups(float mine, int group, int groups, int lanes) {
+  int better = 0;
+#pragma unroll 8
+  for (int g = 0; g < groups; ++g) {
+    const float other = __shfl_sync(kAllLanes, mine, g * lanes);
+    better += other > mine || (other == mine && g < group);
+  }
+  return better;
+}
+
+/// Bit i: the lane's expert i is of one of the topk_groups groups with the largest sums of their two
+/// largest scores.
 template <int N>
-__device__ inline float group_score(const float (&score)[N], const TopkSortShape& shape, int lane) {
-  const int width = shape.experts / shape.groups;
+__device__ inline unsigned in_kept_groups(const float (&score)[N], const TopkSortShape& shape,
+                                          int lane) {
+  const int groups = shape.groups, width = shape.experts / groups;
   const int lanes = width / N;  // of one group, where groups end at lane borders
   if (width % N == 0 && (lanes & (lanes - 1)) == 0) {
     TopTwo two;
 #pragma unroll
     for (int i = 0; i < N; ++i) two.add(score[i]);
     for (int step = 1; step < lanes; step *= 2) two.add_lane(step);
-    return __shfl_sync(kAllLanes, two.first + two.second, lane * lanes);
+    const int better = better_groups(two.first + two.second, lane / lanes, groups, lanes);
+    return better < shape.topk_groups ? ~0u : 0;
   }
   float mine = -INFINITY;
-  for (int group = 0; group < shape.groups; ++group) {
+  for (int group = 0; group < groups; ++group) {
     TopTwo two;
 #pragma unroll
     for (int i = 0; i < N; ++i)
@@ -128,20 +146,12 @@ __device__ inline float group_score(const float (&score)[N], const TopkSortShape
     for (int step = 1; step < kWarp; step *= 2) two.add_lane(step);
     if (lane == group) mine = two.first + two.second;
   }
-  return mine;
-}
-
-/// Bit g: group g is one of the topk_groups best; the lower group wins ties.
-template <int N>
-__device__ inline unsigned kept_groups(const float (&score)[N], const TopkSortShape& shape,
-                                       int lane) {
-  const float mine = group_score(score, shape, lane);
-  int better = 0;
-  for (int group = 0; group < shape.groups; ++group) {
-    const float other = __shfl_sync(kAllLanes, mine, group);
-    better += other > mine || (other == mine && group < lane);
-  }
-  return __ballot_sync(kAllLanes, lane < shape.groups && better < shape.topk_groups);
+  const int better = better_groups(mine, lane, groups, 1);
+  const unsigned kept = __ballot_sync(kAllLanes, lane < groups && better < shape.topk_groups);
+  unsigned experts = 0;
+#pragma unroll
+  for (int i = 0; i < N; ++i) experts |= (kept >> ((lane * N + i) / width % kWarp) & 1) << i;
+  return experts;
 }
 
 /// What decides the selection: the logit, or for noaux_tc (`Grouped`) the biased sigmoid. 0 where
@@ -167,16 +177,9 @@ __device__ inline void make_items(const RawRow<N>& raw, const LaneBias<N>& bias,
   }
   if constexpr (Grouped) {
     if (shape.topk_groups == shape.groups) return;
-    const unsigned kept = kept_groups(score, shape, lane);
-    const int width = shape.experts / shape.groups;
-    int group = first / width, left = width - (first - group * width);  // left in this group
+    const unsigned kept = in_kept_groups(score, shape, lane);
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      item[i] = kept >> (group % kWarp) & 1 ? item[i] : 0;
-      const bool ends = --left == 0;
-      group += ends;
-      left = ends ? width : left;
-    }
+    for (int i = 0; i < N; ++i) item[i] = kept >> i & 1 ? item[i] : 0;
   }
 }
 
