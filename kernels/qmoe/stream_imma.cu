@@ -101,31 +101,48 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   const uint16_t* x = a.args.x + step * kStepK;
   RowPart<T> row_part;
   if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
+
+  const int tiles = layout.tiles;
+  Share mine;
+  Cursor at;
+  const auto find_tiles = [&](int count) {
+    mine = share_of(count * tiles, a.share);
+    at = {0, mine.begin + team};
+    at.advance(0, tiles);
+  };
+  // One token's rows are segments: its weights can be asked for before these are found.
+  const bool early = shape.tokens == 1 && shape.source_rows() <= a.teams;
+  int expert = 0;
+  if (early) {
+    find_tiles(shape.rows());
+    expert = __ldg(a.args.row_expert + min(at.segment, shape.rows() - 1));
+  }
   if (warp == a.parts * a.teams - 1) find_segments(a.args, segments, lane);
   if (threadIdx.x / 32 == 0 && elected())
     init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
   if (p == 0 && elected()) inboxes[team].init(a.parts - 1);
-  __syncthreads();
+  if (!early) __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
   for (int row = team; row < shape.source_rows(); row += a.teams) {
     if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
     row_part.split(digits, row, p, step, steps, lane);
   }
-  if (team < shape.source_rows()) arrive_barrier(&x_ready);
+  if (!early && team < shape.source_rows()) arrive_barrier(&x_ready);
 
-  const int tiles = layout.tiles;
-  const Share mine = share_of(segments.count * tiles, a.share);
-  const auto place = [&](const Cursor& at) {
-    const int index = segments.expert[segments.first[at.segment]] * tiles + at.tile;
-    return a.packed + int64_t{index} * layout.tile_bytes;
+  const auto place = [&](int expert, int tile) {
+    return a.packed + int64_t{expert * tiles + tile} * layout.tile_bytes;
   };
+  const auto expert_of = [&](int segment) { return segments.expert[segments.first[segment]]; };
+  if (!early) find_tiles(segments.count);
   int unit = mine.begin + team;
-  if (unit >= mine.end) return;
-  Cursor at{0, unit};
-  at.advance(0, tiles);
   Part<Block> part;
-  part.load(place(at), step, steps, lane);
-  wait_barrier(&x_ready, 0);
+  if (unit < mine.end) {
+    if (!early) expert = expert_of(at.segment);
+    part.load(place(expert, at.tile), step, steps, lane);
+  }
+  if (early) __syncthreads();
+  if (unit >= mine.end) return;
+  if (!early) wait_barrier(&x_ready, 0);
 
   TeamSums team_sums{inboxes[team],
                      reinterpret_cast<float2*>(shared + a.sent) + team * 2 * (a.parts - 1) * 32,
@@ -135,7 +152,8 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
     unit += a.teams;
     Cursor following = at;
     following.advance(a.teams, tiles);
-    const uint8_t* next = unit < mine.end ? place(following) : nullptr;
+    const uint8_t* next =
+        unit < mine.end ? place(expert_of(following.segment), following.tile) : nullptr;
     const int begins = segments.first[at.segment], rows = segments.first[at.segment + 1] - begins;
     // Lanes beyond the rows repeat the last: their sums are not written. In operand B lanes 4 * n
     // and following have column n, a digit of row n / 2; in the sums a lane has row l % 4.

@@ -18,16 +18,17 @@ struct Segments {
   int source[kMaxRows];     // by row
 };
 
-/// One warp does it; `row`, `expert` and `source` are the lane's. Rows from 32 on are added to what
-/// is there already: `run` is where the run of rows of one expert began that the first of them may
-/// belong to, `last` that expert. Returns both for the next 32.
+/// One warp does it; `row`, `expert` and `source` are the lane's. Rows of `one_token` are segments.
+/// Rows from 32 on are added to what is there already: `run` is where the run of rows of one expert
+/// began that the first of them may belong to, `last` that expert. Returns both for the next 32.
 struct Run {
   int last = -1, start = 0;
 };
 __device__ inline Run add_rows(Segments& segments, int row, int rows, int expert, int source,
-                               Run run, int lane) {
+                               Run run, bool one_token, int lane) {
   const int before = __shfl_up_sync(~0u, expert, 1);
-  const uint32_t changes = __ballot_sync(~0u, expert != (lane > 0 ? before : run.last));
+  const uint32_t changes =
+      __ballot_sync(~0u, one_token || expert != (lane > 0 ? before : run.last));
   const uint32_t mine = changes & (~0u >> (31 - lane));
   const int start = mine ? row - lane + 31 - __clz(mine) : run.start;
   const bool begins = row < rows && (row - start) % kRowsPerSegment == 0;
@@ -52,8 +53,10 @@ __device__ inline void find_segments(const QmoeArgs& args, Segments& segments, i
   const int high_expert = args.row_expert[high], high_source = args.row_source[high];
   if (lane == 0) segments.count = 0;
   __syncwarp();
-  const Run run = add_rows(segments, lane, rows, expert, source, {}, lane);
-  if (rows > 32) add_rows(segments, lane + 32, rows, high_expert, high_source, run, lane);
+  const bool one_token = args.shape.tokens == 1;
+  const Run run = add_rows(segments, lane, rows, expert, source, {}, one_token, lane);
+  if (rows > 32)
+    add_rows(segments, lane + 32, rows, high_expert, high_source, run, one_token, lane);
 }
 
 /// A place in the list of all tiles of all segments, in that order.
