@@ -210,10 +210,14 @@ const Kernel<MoeDown> contiguous_down(contiguous<MoeDown>());
 }  // namespace
 
 int usual_cluster(const MoeGemmShape& s, bool sorted) {
-  const bool few_columns = s.n <= 2 * kColumns, long_k = s.k_groups() >= 32;
-  if (!sorted) return few_columns && long_k ? 2 : 1;
-  const bool pairs = s.rows() >= 2 * kTokens * s.experts;  // of blocks, for most experts
-  return s.k_groups() <= 2 || (long_k && pairs) ? 2 : 1;
+  const bool long_k = s.k_groups() > 32;
+  if (sorted) {
+    const bool pairs = s.rows() >= 2 * kTokens * s.experts;  // of blocks, for most experts
+    return s.k_groups() <= 2 || (long_k && pairs) ? 2 : 1;
+  }
+  const bool fills_blocks = s.rows() >= kTokens * s.experts;
+  const bool writes_most = s.k_groups() <= 4 && s.n >= 16 * kColumns;
+  return fills_blocks && (long_k || writes_most || s.n <= kColumns) ? 2 : 1;
 }
 
 std::string unsupported(const MoeGemmShape& s) {

@@ -109,12 +109,14 @@ struct TileChoice {
 };
 
 /// The block of rows where nothing is tuned, from the rows [E] that the experts get: of 16, 32, 64 and
-/// 128 the one with the least sum over the experts of ceil(rows / block) * (1 + block / 600), the
-/// smallest of equals. Every block of rows is another pass over its expert's weights, which costs as
-/// much as 600 rows do: with twice 16 rows instead of 32, a third of the time. On an H200 (2026-11-23,
-/// protocol 1, one process) it took at most 0.9 % more than the fastest block, 0.07 % on average, in
-/// 36 products of five shapes with 8 to 80 rows per expert; a block by the mean alone up to 47 %.
-int usual_block(std::span<const double> rows_of_experts);
+/// 128 the one with the least sum over the experts of ceil(rows / block) * cost, the smallest of equals.
+/// Every block of rows is another pass over its expert's weights. In fp8, a pass with up to 128 rows costs
+/// hardly more than one with 16 (1.01, 1.03, 1.025; 1.08 for 128 rows of down with K up to 128); in bf16
+/// as much more as 1 + block / 600 says. shape.block is not read.
+/// On H200s (2026-11-23, protocol 1, one process) default_tile() with it took at most 3.4 % more than the
+/// fastest of all blocks and kernels, 0.4 % on average, in 118 products of nine shapes with 1 to 512 rows
+/// per expert: reports/gallery/nvidia-h200-default-blocks.md.
+int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_experts);
 /// For a shape whose block is free (shape.block is not read): that of the nearest token count in the
 /// shape's file, else default_tile() with usual_block() of what `routing` (harness/kernel/routing.h)
 /// gives the experts. Throws Error(usage) for a bad file.

@@ -80,17 +80,27 @@ TEST_F(TileTest, AnOperatorThatTheFileLacksGetsTheDefault) {
 
 TEST(UsualBlock, IsTheSmallestThatTakesMostExpertsRowsInOnePass) {
   using Rows = std::vector<double>;
-  EXPECT_EQ(usual_block(Rows(8, 1)), 16);
-  EXPECT_EQ(usual_block(Rows(8, 16)), 16);
-  EXPECT_EQ(usual_block(Rows(8, 17)), 32);
-  Rows one_in_fifty(50, 1);
-  one_in_fifty[7] = 17;
-  EXPECT_EQ(usual_block(one_in_fifty), 16) << "which may pass twice";
-  EXPECT_EQ(usual_block({{1, 17}}), 32);
-  EXPECT_EQ(usual_block(Rows(8, 64)), 64);
-  EXPECT_EQ(usual_block(Rows(8, 4000)), 128);
-  EXPECT_EQ(usual_block({{0, 0, 0, 65}}), 128) << "an expert without rows has no block";
-  EXPECT_EQ(usual_block({}), 16);
+  const auto block = [](const Rows& rows, MoeGemmShape shape = {.dtype = DType::e4m3}) {
+    return usual_block(shape, rows);
+  };
+  EXPECT_EQ(block(Rows(8, 1)), 16);
+  EXPECT_EQ(block(Rows(8, 16)), 16);
+  EXPECT_EQ(block(Rows(8, 17)), 32);
+  Rows one_in_two_hundred(200, 1);
+  one_in_two_hundred[7] = 17;
+  EXPECT_EQ(block(one_in_two_hundred), 16) << "which may pass twice";
+  EXPECT_EQ(block({1, 17}), 32);
+  EXPECT_EQ(block(Rows(8, 4000)), 128);
+  EXPECT_EQ(block({0, 0, 0, 65}), 128) << "an expert without rows has no block";
+  EXPECT_EQ(block({}), 16);
+}
+
+TEST(UsualBlock, OfAHundredAndTwentyEightRowsIsForPrefillsTile) {
+  const std::vector<double> rows(8, 40);
+  EXPECT_EQ(usual_block({.k = 7168, .dtype = DType::e4m3}, rows), 128);
+  EXPECT_EQ(usual_block({.k = 128, .down = true, .dtype = DType::e4m3}, rows), 64)
+      << "which one slice of K is too short for";
+  EXPECT_EQ(usual_block({.k = 7168, .dtype = DType::bf16}, rows), 64) << "which has none";
 }
 
 TEST_F(TileTest, TheDefaultBlockIsByTheRowsThatARoutingGives) {
@@ -227,10 +237,12 @@ class CudaTileDefaults : public check::CudaVariants {
 TEST_F(CudaTileDefaults, ByRowsPerExpertElseGather) {
   EXPECT_EQ(choice("1", "fp8").kernel, "swap_ab");
   EXPECT_GT(choice("1", "fp8").knobs.at("splits"), 1);
-  EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"wide_tiles", 64, {}}));
+  EXPECT_EQ(choice("512", "fp8").kernel, "swap_ab");
+  EXPECT_EQ(choice("1024", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 1}}}));
   EXPECT_EQ(choice("1024", "bf16"), (TileConfig{"wide_tiles", 64, {}}));
   EXPECT_EQ(choice("4096", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
-  EXPECT_EQ(choice("4096", "fp8", "512"), (TileConfig{"prefill", 128, {{"cluster", 1}}}));
+  EXPECT_EQ(choice<MoeDown>("4096", "fp8"), (TileConfig{"prefill", 128, {{"cluster", 2}}}));
+  EXPECT_EQ(choice<MoeDown>("4096", "fp8", "768"), (TileConfig{"prefill", 128, {{"cluster", 1}}}));
 }
 
 TEST_F(CudaTileDefaults, RowsStayResidentFromARowPerExpertOn) {
