@@ -202,14 +202,14 @@ Tensor& MoeGemm::make_sorted(const Tensor& of) {
 
 void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
   const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.source_rows();
-  const auto* rows = static_cast<const uint8_t*>(from.data());
-  auto* sorted = static_cast<uint8_t*>(to.data());
+  std::vector<uint8_t> rows(from.bytes()), sorted(to.bytes(), Tensor::kPoisonByte);
+  device().download(rows.data(), from.data(), rows.size());
   const auto places = sorted_places(aligned_, shape.rows());
-  device().fill(sorted, Tensor::kPoisonByte, to.bytes());
   for (int r = 0; r < shape.rows(); ++r) {
-    device().copy(sorted + places[static_cast<size_t>(r)] * row_bytes,
-                  rows + shape.source(r) * row_bytes, row_bytes);
+    std::copy_n(rows.begin() + shape.source(r) * row_bytes, row_bytes,
+                sorted.begin() + places[static_cast<size_t>(r)] * row_bytes);
   }
+  device().upload(to.data(), sorted.data(), sorted.size());
 }
 
 void MoeGemm::activations_changed() {
