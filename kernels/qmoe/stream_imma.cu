@@ -12,19 +12,22 @@
 // one: some 90 KB per SM are always on their way. The parts of a tile are summed through shared
 // memory in a fixed order.
 //
-// Measured on an H200 (read ceiling 4.48 TB/s), gpt-oss-20b fc1, cold: T = 1 10.9 us (33.3 MB,
+// Measured on an H200 (read ceiling 4.48 TB/s), gpt-oss-20b fc1, cold: T = 1 10.7 us (33.3 MB,
 // floor 7.4), 2 17.5, 4 28.7, 8 44.6 (92 % of the ceiling).
 //
 // From single runs and the profiler's warp samples during development: a kernel that only reads the
 // 33 MB takes 9.6 us. Until the first weights are asked for about 1.9 us pass: launch and constants
-// 0.6, then routing and x, which both come from memory, 1.0, and finding the tiles 0.3. A warp has
+// 0.6, then routing and x, which both come from memory, 1.0, and finding the tiles 0.3, which one
+// token does not wait for (10.9 us when it did; 11.9 where the routing was read behind weights). A warp has
 // six scoreboards for its loads: x loaded after weights, or scale and bias apart from them, waited
 // for all of these (2 us). Before int8, decoding to fp16 took 50 instructions per step of 64 k in
 // place of 17 and limited the kernel (13.6 us); weights copied through shared memory took 14 to 16.
 //
-// fc2 with narrow K (Gemma 704, Qwen 512) at T = 1 loses to single_fp16_acc: 6.1 against 5.5 us
-// and 4.7 against 4.0. About a third of that passes before the barrier, in which the other already
-// has its weights. An infinite or NaN activation does not reach the output as such.
+// fc2 with narrow K (Gemma 704, Qwen 512) at T = 1 loses to single_fp16_acc: 6.0 against 5.5 us (6.2
+// when it waited for its tiles) and 4.4 against 4.0, in scale blocks of 64 6.7 against 5.6. It asks for
+// weights only when x has come from memory and is split, the other for both at once; and of Gemma's an SM
+// has 10.7 tiles for 10 teams of warps, so that some take a second one.
+// An infinite or NaN activation does not reach the output as such.
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.cuh"

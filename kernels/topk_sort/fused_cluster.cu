@@ -7,6 +7,7 @@
 // Measured on an H200, cold L2, in a graph; span in us for T = 1, 8, 32, 64 (E256: k 8, H 7168,
 // softmax, bf16; E128: k 4, H 2880, topk_softmax, bf16):
 //   E256  3.65 3.87 4.10 4.19    E128  3.30 3.65 3.81 3.84    (chain3 at T = 64: 9.95, 7.58)
+// E256 by noaux_tc in fp32 at T = 1 and 8: 4.63 4.90 (chain3 8.66 9.03).
 // Floor: launch 0.7, cold load 0.7, stores drained 0.5: about 2. Of the 4.19, by leaving out
 // stages: launch 0.74, load 0.73, selection 1.15 (latency of k rounds of redux, vote and pop; the
 // same with a warm L2), counts to all blocks 0.61, scan 0.45, rows 0.16, padding 0.45. A cluster

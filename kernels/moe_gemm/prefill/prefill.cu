@@ -72,6 +72,7 @@
 //   half the rows by ordinary stores, all of them             558, 753 of down (507)
 //   rows' copies by an elected lane, one after the other      652  597  461  (469 584 438)
 //   output with L2::evict_first                               519  650  464  (507 650 465)
+//   cluster=2 of blocks of one expert wherever it has two     471  534  403  (470 526 404)
 // The ring that tiles are dealt through costs down 66 us alone, with two stages per tile.
 //
 // Writing x in sorted order by a launch of its own, then the products, us: R1 TP8 231 and 549 where
