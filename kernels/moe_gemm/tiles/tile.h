@@ -114,7 +114,7 @@ struct TileChoice {
 /// hardly more than one with 16 (1.01, 1.03, 1.025; 1.08 for 128 rows of down with K up to 128); in bf16
 /// as much more as 1 + block / 600 says. shape.block is not read.
 /// On H200s (2026-11-23, protocol 1, one process) default_tile() with it took at most 3.4 % more than the
-/// fastest of all blocks and kernels, 0.4 % on average, in 118 products of nine shapes with 1 to 512 rows
+/// fastest of all blocks and kernels, 0.35 % on average, in 103 products of nine shapes with 1 to 512 rows
 /// per expert: reports/gallery/nvidia-h200-default-blocks.md.
 int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_experts);
 /// For a shape whose block is free (shape.block is not read): that of the nearest token count in the
