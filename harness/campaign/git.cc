@@ -127,6 +127,10 @@ void forget_git_environment() {
   }
 }
 
+std::string short_commit(const std::string& commit) {
+  return commit.substr(0, 12);
+}
+
 std::string checkout_around(const std::string& folder) {
   const Finished top = git(folder, {"rev-parse", "--show-toplevel"});
   return top.exit == 0 ? top.out : "";
@@ -181,12 +185,11 @@ Checkout check_out(const std::string& root, const char* flag, const std::string&
                {"worktree", "add", "--force", "--detach", "--quiet", folder.string(), commit});
     write_file_atomically(whole, "");
   }
-  constexpr size_t kShort = 12;
   const Checkout checkout = {
       .commit = commit,
       .folder = folder,
       .name = fmt::format("{} ({})", name.empty() ? "the working tree" : flag + (" '" + name + "'"),
-                          commit.substr(0, kShort))};
+                          short_commit(commit))};
   build_once(checkout, build);
   keep_newest(root, cache);
   return checkout;

@@ -19,6 +19,9 @@ Finished git(const std::string& folder, const std::vector<std::string>& argument
 /// on): a hook sets it, and git bisect for its steps, whose A/B builds in other worktrees.
 void forget_git_environment();
 
+/// The start of a commit's hash, as people are shown it.
+std::string short_commit(const std::string& commit);
+
 /// The root of the checkout that a folder is in; empty where it is in none.
 std::string checkout_around(const std::string& folder);
 

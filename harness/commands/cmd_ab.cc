@@ -84,8 +84,7 @@ void use_commits(const Commits& commits, AbOptions& ab) {
     for (const std::string& file : ab.run.worker.kernels) {
       side.kernels.push_back(kernels_in(checkout, in_repository(file, root), commits.build));
     }
-    constexpr size_t kShort = 12;
-    side.label = checkout.commit.substr(0, kShort);
+    side.label = short_commit(checkout.commit);
     if (name != checkout.commit) {
       side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name, side.label);
     }

@@ -10,6 +10,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/pattern.h"
 #include "harness/base/table.h"
+#include "harness/campaign/git.h"
 #include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -113,7 +114,7 @@ Table list_runs_table(const std::string& db) {
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
       {}};
   while (rows.step()) {
-    const std::string commit = run.text("git_sha").substr(0, 12);
+    const std::string commit = short_commit(run.text("git_sha"));
     table.rows.push_back({{run.text("run_id"), true},
                           {run.text("label")},
                           {run.text("started")},
