@@ -30,6 +30,16 @@ std::set<std::string> tunable_ops() {
   return ops;
 }
 
+/// A pattern for names as `list cases` shows them, or without their prefix, as one for tile variants alone.
+std::string of_tile_variants(std::string pattern) {
+  const std::string prefix = kTilePrefix;
+  for (const std::string& given : {"^" + prefix, prefix}) {
+    for (size_t at; (at = pattern.find(given)) != std::string::npos;)
+      pattern.erase(at, given.size());
+  }
+  return fmt::format("^{}.*(?:{})", prefix, pattern);
+}
+
 void refuse_untunable(const std::vector<std::string>& ops) {
   const auto known = tunable_ops();
   for (const std::string& op : ops) {
@@ -206,7 +216,7 @@ std::vector<TileTask> missing_of(const std::vector<TileRow>& rows,
 RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   run.label = "tune";
   compile_pattern("--kernel", run.kernel);
-  run.kernel = fmt::format("^{}.*(?:{})", kTilePrefix, run.kernel);
+  run.kernel = of_tile_variants(run.kernel);
   compile_pattern("--filter", run.filter);
   refuse_untunable(ops);
   run.ops = ops;

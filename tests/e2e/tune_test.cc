@@ -66,6 +66,15 @@ TEST_F(TuneTest, TunedRunsWhatTuningFound) {
             std::string::npos);
 }
 
+TEST_F(TuneTest, TakesKernelsAsListNamesThemOrWithoutPrefix) {
+  for (const char* kernel : {"^tile/sorted_rows", "tile/sorted_rows|tile/no_such", "sorted_rows"}) {
+    const Outcome tuned = moegate(
+        tune(fmt::format("--rounds 1 --axis tokens=2 --op moe_down --kernel '{}'", kernel)));
+    EXPECT_EQ(tuned.exit, 0) << kernel << ": " << tuned.err;
+    EXPECT_EQ(query("out/tune.sqlite", "SELECT DISTINCT variant FROM result"), "tile/sorted_rows");
+  }
+}
+
 TEST_F(TuneTest, TuningAgainKeepsOtherEntries) {
   ASSERT_EQ(moegate(tune("--rounds 1 --axis tokens=2,9")).exit, 0);
   const fs::path file = files("out/tiles").at(0);
