@@ -6,10 +6,11 @@ set -euo pipefail
 # shellcheck source=tests/scripts/installed_folder.sh disable=SC1091
 . "$(dirname "$0")/installed_folder.sh"
 cp "$root/ci/ab" "$root/ci/run-judge" "$folder/ci/"
-# The program of a commit is built/COMMIT/moegate; a commit called broken does not build.
+# The program of a commit is built/COMMIT/moegate; one called broken does not build, and unknown there is none.
 cat >"$folder/ci/build-commit" <<EOF
 #!/usr/bin/env bash
-[ "\$1" != broken ] || { echo "broken does not build" >&2; exit 1; }
+[ "\$1" != broken ] || exit 1
+[ "\$1" != unknown ] || exit 2
 echo "$folder/built/\$1/moegate"
 EOF
 chmod +x "$folder/ci/build-commit"
@@ -77,8 +78,10 @@ expect "nothing measured beside another" '' "$(cat "$scratch/calls")"
 exec 7>&-
 
 fresh
-expect "a base that does not build" 1 "$(code "$folder/ci/ab" broken)"
-expect "a head that does not build" 1 "$(code "$folder/ci/ab" main broken)"
+expect "a base that does not build" 21 "$(code "$folder/ci/ab" broken)"
+expect "is named" 1 "$(grep -c '^ci/ab: broken does not build' "$scratch/printed")"
+expect "a head that does not build" 21 "$(code "$folder/ci/ab" main broken)"
+expect "no such commit" 2 "$(code "$folder/ci/ab" main unknown)"
 expect "nothing measured then" '' "$(cat "$scratch/calls")"
 expect "no commit" 2 "$(code "$folder/ci/ab")"
 expect "an option where the base is due" 2 "$(code "$folder/ci/ab" --suite s)"
