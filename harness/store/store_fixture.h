@@ -13,7 +13,7 @@
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 #include "harness/store/store.h"
-#include "schema_sql.h"
+#include "store_sql.h"
 
 namespace moegate {
 

@@ -10,7 +10,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/store/store.h"
-#include "schema_sql.h"  // made by the build from schema_*.sql
+#include "store_sql.h"  // made by the build from schema_*.sql
 
 namespace moegate {
 namespace {
