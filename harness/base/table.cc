@@ -96,8 +96,8 @@ std::string json_string(const std::string& text) {
 /// A number keeps its digits as printed; what is no JSON number ("n/a", "inf") stays a string.
 std::string json_cell(const Table::Cell& cell) {
   const std::string text = plain(cell);
+  if (cell.none || (cell.number && text.empty())) return "null";
   if (!cell.number) return json_string(text);
-  if (text.empty()) return "null";
   const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return parsed.is_number() ? text : json_string(text);
 }

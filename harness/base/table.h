@@ -20,6 +20,7 @@ struct Table {
     bool bold = false;    // in markdown
     std::string mark;     // a sign that follows the text: after its bold in markdown, "x ⚠"
     Tone tone = Tone::plain;
+    bool none = false;  // of a query without a value here: null in JSON
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;

@@ -50,6 +50,12 @@ TEST(Table, JsonIsAnArrayOfObjectsInColumnOrder) {
   EXPECT_EQ(render({{"a"}, {}}, Format::json), "[]\n");
 }
 
+TEST(Table, JsonTellsNoValueFromAnEmptyText) {
+  const Table table{{"a", "b"}, {{{.text = "", .none = true}, {""}}}};
+  EXPECT_EQ(render(table, Format::json), "[\n  {\"a\": null, \"b\": \"\"}\n]\n");
+  EXPECT_EQ(render(table, Format::csv), "a,b\r\n,\r\n");
+}
+
 TEST(Table, JsonIsValidWhateverTheCellsHold) {
   const Table table{{"text", "n"},
                     {{{"q\"\\\n\t\x01", false}, {"n/a", true}},

@@ -62,7 +62,7 @@ TEST_F(ReportTest, AReportOnlyReads) {
   EXPECT_NE(refusal("SELECT load_extension('x')"), "accepted");
 }
 
-TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
+TEST_F(ReportTest, NullIsNoneAndNumbersKeepTheirDigits) {
   add_run(Backend::cuda);
   std::ofstream(dir_ / "own.sql")
       << "SELECT NULL AS a, 12345678901 AS b, 1.0/3 AS c, 'x' AS d, 2.0 AS e, "
@@ -82,8 +82,10 @@ TEST_F(ReportTest, NullIsEmptyAndNumbersKeepTheirDigits) {
       "", "4.0x (2.0–8.0)", "4",        "",      "4"};
   for (size_t i = 0; i < std::size(expected); ++i)
     EXPECT_EQ(t.rows[0][i].text, expected[i]) << t.columns[i];
+  EXPECT_TRUE(t.rows[0][0].none);
   EXPECT_TRUE(t.rows[0][1].number);
   EXPECT_FALSE(t.rows[0][3].number);
+  EXPECT_FALSE(t.rows[0][3].none);
 }
 
 TEST_F(ReportTest, HasBoundsAndBlamesTheRightOne) {

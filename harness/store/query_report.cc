@@ -23,7 +23,7 @@ constexpr double kLongestSeconds = 60;
 constexpr size_t kMostRows = 1000000;
 
 Table::Cell cell(const Statement& q, int i) {
-  if (q.is_null(i)) return {"", false};
+  if (q.is_null(i)) return {.text = "", .none = true};
   if (!q.is_number(i)) return {q.text(i), false};
   const double value = q.real(i);
   // Integers in full; other numbers with the digits a measurement has.
