@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels in Python end to end on the host, with nothing but numpy: verified, measured, judged and
-// reported as those in C++; and commits of the repository that they live in.
+// reported as those in C++.
 #include <algorithm>
-#include <cstdlib>
 
-#include "harness/base/variable_fixture.h"
-#include "tests/e2e/program.h"
+#include "tests/e2e/python_fixture.h"
 
 namespace moegate {
 namespace {
@@ -49,104 +47,15 @@ def numpy_packed(p):
     p.out[:] = moegate.encode(sums * p.packed("scales"), "bf16")
 )";
 
-constexpr const char* kOperator = R"(
-import numpy as np
-import moegate
-
-FACTOR = 1
-
-
-class Doubled(moegate.Operator):
-    name = "doubled"
-    parameters = [moegate.Param("tokens"), moegate.Param("factor", "2")]
-    yardstick = "plain"
-
-    def validate(self, case):
-        if case.tokens < 1:
-            raise ValueError(f"tokens = {case.tokens} is not 1 or more")
-
-    def tensors(self, case):
-        limits = moegate.Tolerance(rtol=1e-6, atol=1e-6, rel_l2=1e-6, row=1e-6, scale=1e-6)
-        return [
-            moegate.Input("x", "fp32", (case.tokens, 64), moegate.uniform(-1, 1)),
-            moegate.Input("bias", "fp32", (64,), lambda case, random: random.random(64), "weight"),
-            moegate.Output("out", "fp32", (case.tokens, 64), limits),
-            moegate.Output("signs", "int32", (case.tokens, 64)),
-        ]
-
-    def truth(self, inputs, case):
-        x = inputs["x"].astype(np.float64)
-        return {"out": case.factor * x + inputs["bias"], "signs": x > 0}
-
-    def corruptions(self):
-        def drop(outputs):
-            outputs["out"][0] = 0
-
-        return {"token_dropped": drop}
-
-
-def compute(p):
-    np.multiply(p.x, np.float32(p.factor), out=p.out)
-    np.add(p.out, p.bias, out=p.out)
-    np.greater(p.x, 0, out=p.signs, casting="unsafe")
-
-
-@moegate.variant("doubled", "plain", backend="host")
-def plain(p):
-    compute(p)
-
-
-@moegate.variant("doubled", "other", backend="host")
-def other(p):
-    compute(p)
-    p.out *= np.float32(FACTOR)
-
-
-@moegate.variant("doubled", "forgetful", backend="host")
-def forgetful(p):
-    compute(p)
-    p.signs[-1, -1] ^= 1
-)";
-
-class PythonTest : public ProgramTest {
+class PythonVariantsTest : public PythonTest {
  protected:
-  PythonTest() {
-    setenv("MOEGATE_PYTHON", "/usr/bin/python3", 0);
+  PythonVariantsTest() {
     write("variants.py", kVariants);
-    write("operator.py", kOperator);
     write("sum.suite", "op = moe_sum\ntopk = 2\nhidden = 64\nscale = 2.5\n[s]\ntokens = 1, 3\n");
-    write("doubled.suite", "op = doubled\n[d]\ntokens = 4\n");
   }
-  const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
-
-  /// The operator in a file; variant `other` is off by a factor, which no load on the machine hides.
-  void write_scaled(const std::string& file, const std::string& factor) const {
-    std::string text = kOperator;
-    const std::string right = "FACTOR = 1";
-    text.replace(text.find(right), right.size(), "FACTOR = " + factor);
-    write(file, text);
-  }
-  void make_repository(const std::vector<std::string>& factors) const {
-    std::string commands =
-        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
-        "GIT_COMMITTER_EMAIL=a@b "
-        "&& git init -q -b work engine && cd engine && mkdir bench";
-    for (size_t i = 0; i < factors.size(); ++i) {
-      const std::string file = "kernels" + std::to_string(i) + ".py";
-      write_scaled(file, factors[i]);
-      commands += " && cp ../" + file + " bench/kernels.py && echo " + std::to_string(i) +
-                  " >number && git add -A && git commit -q -m 'Commit " + std::to_string(i) +
-                  "' && git tag c" + std::to_string(i);
-    }
-    const Outcome made = shell(commands);
-    ASSERT_EQ(made.exit, 0) << made.err;
-  }
-  static constexpr const char* kQuick =
-      " --device host --min-samples 10 --max-samples 20 --budget 100ms ";
-  static constexpr const char* kDoubled = "--suite ./doubled.suite --kernel other ";
 };
 
-TEST_F(PythonTest, VariantsAreVerifiedBesideTheOperatorsOwn) {
+TEST_F(PythonVariantsTest, AreVerifiedBesideTheOperatorsOwn) {
   const Outcome outcome = moegate("verify --suite ./sum.suite --kernels variants.py --device host");
   EXPECT_EQ(outcome.exit, 11) << outcome.err;
   const std::string& said = outcome.err;
@@ -157,7 +66,7 @@ TEST_F(PythonTest, VariantsAreVerifiedBesideTheOperatorsOwn) {
       << outcome.out;
 }
 
-TEST_F(PythonTest, VariantsAreMeasuredAndRepeated) {
+TEST_F(PythonVariantsTest, AreMeasuredAndRepeated) {
   const Outcome outcome = moegate(std::string("run --suite ./sum.suite --kernels variants.py ") +
                                   "--kernel 'per_token|numpy_rows' --rounds 2" + kQuick);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
@@ -216,7 +125,7 @@ TEST_F(PythonTest, AParameterThatDoesNotFitIsToldAsItsOperatorPutsIt) {
   EXPECT_EQ(bad.err, "moegate: doubled.suite [d]: tokens = 0 is not 1 or more\n");
 }
 
-TEST_F(PythonTest, AFileThatCannotBeTakenIsOneLine) {
+TEST_F(PythonVariantsTest, AFileThatCannotBeTakenIsOneLine) {
   write("missing.py", "import no_such_module\n");
   write("unknown.py",
         "import moegate\n@moegate.variant('no_op', 'v', backend='host')\ndef v(p): pass\n");
@@ -238,90 +147,6 @@ TEST_F(PythonTest, AFileThatCannotBeTakenIsOneLine) {
   refused("none.py", "none.py: No such file or directory");
   const ScopedVariable python("MOEGATE_PYTHON", "/no/python");
   refused("variants.py", "'/no/python' cannot be run");
-}
-
-TEST_F(PythonTest, EachSideHasItsFile) {
-  write_scaled("off.py", "1.5");
-  const std::string sides = "ab --base-kernels operator.py --head-kernels off.py --rounds 2 ";
-  const Outcome wrong = moegate(sides + kDoubled + kQuick);
-  EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
-  const Outcome same = moegate(
-      std::string("ab --base-kernels operator.py --head-kernels operator.py ") + kDoubled + kQuick);
-  EXPECT_EQ(same.exit, 0) << same.out << same.err;
-  EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
-}
-
-TEST_F(PythonTest, CommitsOfTheirRepositoryAreCompared) {
-  make_repository({"1", "1", "1.5"});
-  const std::string common = std::string("--kernels bench/kernels.py ") + kDoubled + "--rounds 2 ";
-  const Outcome wrong = moegate("ab --repo engine c0 c2 --build 'touch built' " + common + kQuick);
-  EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
-  const std::string commit = shell("git -C engine rev-parse c2").out.substr(0, 40);
-  EXPECT_NE(wrong.out.find("engine " + commit), std::string::npos) << wrong.out;
-  EXPECT_EQ(shell("ls cache/moegate/*/" + commit + "/built").exit, 0);
-
-  // The working tree: what is not committed counts, and is left as it is.
-  shell("sed -i 's/FACTOR = 1.5/FACTOR = 1/' engine/bench/kernels.py");
-  const Outcome same = moegate("ab --repo engine --base c1 " + common + kQuick);
-  EXPECT_EQ(same.exit, 0) << same.out << same.err;
-  EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
-  EXPECT_EQ(shell("git -C engine status --porcelain").out, " M bench/kernels.py\n");
-
-  const Outcome found = moegate(
-      "bisect --repo engine --kernels bench/kernels.py --good c0 --bad c2 "
-      "--case doubled --variant other --suite ./doubled.suite --rounds 2 "
-      "--device host");
-  EXPECT_EQ(found.exit, 0) << found.err;
-  EXPECT_NE(found.out.find("first bad commit: " + commit), std::string::npos) << found.out;
-}
-
-TEST_F(PythonTest, ARunSaysWhichCommitItsKernelsAreOf) {
-  make_repository({"1"});
-  const std::string run = std::string("run --kernels engine/bench/kernels.py ") + kDoubled + kQuick;
-  ASSERT_EQ(moegate(run).exit, 0);
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 40);
-  const std::string tag = "SELECT value FROM tag WHERE name = 'commit' AND run_id = ";
-  EXPECT_EQ(query("results.sqlite", tag + "1"), commit);
-  shell("echo '# more' >>engine/bench/kernels.py");
-  ASSERT_EQ(moegate(run).exit, 0);
-  EXPECT_EQ(query("results.sqlite", tag + "2"), commit + "-dirty");
-}
-
-TEST_F(PythonTest, WhatIsMissingToCompareCommitsIsNamed) {
-  make_repository({"1"});
-  const auto refused = [&](const std::string& arguments, const std::string& why) {
-    const Outcome outcome = moegate("ab --suite ./doubled.suite " + arguments);
-    EXPECT_EQ(outcome.exit, 2) << arguments << outcome.err;
-    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
-  };
-  refused("--repo engine c0", "give --kernels FILE");
-  refused("--repo engine --kernels bench/kernels.py", "give --base REF");
-  refused("--repo engine c9 --kernels bench/kernels.py", "'c9' is no commit of");
-  refused("--repo cache c0 --kernels bench/kernels.py", "is in no git repository");
-  refused("--repo engine c0 --kernels operator.py", "is not in --repo");
-  refused("c0", "give --repo DIR");
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
-  refused("--repo engine c0 --kernels bench/none.so",
-          "--kernels bench/none.so: --base 'c0' (" + commit +
-              ") has no such file; give one that it has, or --build CMD where it is built");
-  refused("--repo engine c0 --kernels bench/none.so --build 'touch built'",
-          "has no such file after --build 'touch built'; give the path where that puts it");
-}
-
-TEST_F(PythonTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
-  make_repository({"1"});
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
-  const Outcome broken = moegate(
-      "ab --suite ./doubled.suite --repo engine c0 --kernels bench/kernels.py --build 'echo no; "
-      "exit 3'");
-  EXPECT_EQ(broken.exit, 21) << broken.err;
-  EXPECT_NE(broken.err.find("no\nmoegate: --base 'c0' (" + commit +
-                            ") does not build: --build 'echo no; exit 3' exits with 3; all it said "
-                            "is in " +
-                            (folder_ / "cache").string()),
-            std::string::npos)
-      << broken.err;
-  EXPECT_EQ(shell("cat cache/moegate/*/" + commit + "*.log").out, "no\n");
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels in Python that differ between two sides: two files, or commits of the repository that they
+// live in.
+#include "tests/e2e/python_fixture.h"
+
+namespace moegate {
+namespace {
+
+class PythonRepositoryTest : public PythonTest {
+ protected:
+  const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
+
+  void make_repository(const std::vector<std::string>& factors) const {
+    std::string commands =
+        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
+        "GIT_COMMITTER_EMAIL=a@b "
+        "&& git init -q -b work engine && cd engine && mkdir bench";
+    for (size_t i = 0; i < factors.size(); ++i) {
+      const std::string file = "kernels" + std::to_string(i) + ".py";
+      write_scaled(file, factors[i]);
+      commands += " && cp ../" + file + " bench/kernels.py && echo " + std::to_string(i) +
+                  " >number && git add -A && git commit -q -m 'Commit " + std::to_string(i) +
+                  "' && git tag c" + std::to_string(i);
+    }
+    const Outcome made = shell(commands);
+    ASSERT_EQ(made.exit, 0) << made.err;
+  }
+};
+
+TEST_F(PythonRepositoryTest, EachSideHasItsFile) {
+  write_scaled("off.py", "1.5");
+  const std::string sides = "ab --base-kernels operator.py --head-kernels off.py --rounds 2 ";
+  const Outcome wrong = moegate(sides + kDoubled + kQuick);
+  EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
+  const Outcome same = moegate(
+      std::string("ab --base-kernels operator.py --head-kernels operator.py ") + kDoubled + kQuick);
+  EXPECT_EQ(same.exit, 0) << same.out << same.err;
+  EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
+}
+
+TEST_F(PythonRepositoryTest, CommitsOfTheirRepositoryAreCompared) {
+  make_repository({"1", "1", "1.5"});
+  const std::string common = std::string("--kernels bench/kernels.py ") + kDoubled + "--rounds 2 ";
+  const Outcome wrong = moegate("ab --repo engine c0 c2 --build 'touch built' " + common + kQuick);
+  EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
+  const std::string commit = shell("git -C engine rev-parse c2").out.substr(0, 40);
+  EXPECT_NE(wrong.out.find("engine " + commit), std::string::npos) << wrong.out;
+  EXPECT_EQ(shell("ls cache/moegate/*/" + commit + "/built").exit, 0);
+
+  // The working tree: what is not committed counts, and is left as it is.
+  shell("sed -i 's/FACTOR = 1.5/FACTOR = 1/' engine/bench/kernels.py");
+  const Outcome same = moegate("ab --repo engine --base c1 " + common + kQuick);
+  EXPECT_EQ(same.exit, 0) << same.out << same.err;
+  EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
+  EXPECT_EQ(shell("git -C engine status --porcelain").out, " M bench/kernels.py\n");
+
+  const Outcome found = moegate(
+      "bisect --repo engine --kernels bench/kernels.py --good c0 --bad c2 "
+      "--case doubled --variant other --suite ./doubled.suite --rounds 2 "
+      "--device host");
+  EXPECT_EQ(found.exit, 0) << found.err;
+  EXPECT_NE(found.out.find("first bad commit: " + commit), std::string::npos) << found.out;
+}
+
+TEST_F(PythonRepositoryTest, ARunSaysWhichCommitItsKernelsAreOf) {
+  make_repository({"1"});
+  const std::string run = std::string("run --kernels engine/bench/kernels.py ") + kDoubled + kQuick;
+  ASSERT_EQ(moegate(run).exit, 0);
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 40);
+  const std::string tag = "SELECT value FROM tag WHERE name = 'commit' AND run_id = ";
+  EXPECT_EQ(query("results.sqlite", tag + "1"), commit);
+  shell("echo '# more' >>engine/bench/kernels.py");
+  ASSERT_EQ(moegate(run).exit, 0);
+  EXPECT_EQ(query("results.sqlite", tag + "2"), commit + "-dirty");
+}
+
+TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
+  make_repository({"1"});
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    const Outcome outcome = moegate("ab --suite ./doubled.suite " + arguments);
+    EXPECT_EQ(outcome.exit, 2) << arguments << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  };
+  refused("--repo engine c0", "give --kernels FILE");
+  refused("--repo engine --kernels bench/kernels.py", "give --base REF");
+  refused("--repo engine c9 --kernels bench/kernels.py", "'c9' is no commit of");
+  refused("--repo cache c0 --kernels bench/kernels.py", "is in no git repository");
+  refused("--repo engine c0 --kernels operator.py", "is not in --repo");
+  refused("c0", "give --repo DIR");
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
+  refused("--repo engine c0 --kernels bench/none.so",
+          "--kernels bench/none.so: --base 'c0' (" + commit +
+              ") has no such file; give one that it has, or --build CMD where it is built");
+  refused("--repo engine c0 --kernels bench/none.so --build 'touch built'",
+          "has no such file after --build 'touch built'; give the path where that puts it");
+}
+
+TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
+  make_repository({"1"});
+  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
+  const Outcome broken = moegate(
+      "ab --suite ./doubled.suite --repo engine c0 --kernels bench/kernels.py --build 'echo no; "
+      "exit 3'");
+  EXPECT_EQ(broken.exit, 21) << broken.err;
+  EXPECT_NE(broken.err.find("no\nmoegate: --base 'c0' (" + commit +
+                            ") does not build: --build 'echo no; exit 3' exits with 3; all it said "
+                            "is in " +
+                            (folder_ / "cache").string()),
+            std::string::npos)
+      << broken.err;
+  EXPECT_EQ(shell("cat cache/moegate/*/" + commit + "*.log").out, "no\n");
+}
+
+}  // namespace
+}  // namespace moegate
