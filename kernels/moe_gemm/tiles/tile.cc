@@ -155,8 +155,8 @@ std::vector<double> drawn_rows(const MoeGemmShape& s, const std::string& routing
   return rows;
 }
 
-/// Of a block's pass over its expert's weights, where the others are 1 to 1.03: fitted to what
-/// `moegate tune` measured, as is said of usual_block().
+/// What a block's pass over its expert's weights costs beside those of other blocks, fitted to what
+/// `moegate tune` measured: usual_block().
 double pass_cost(const MoeGemmShape& s, int block) {
   if (!s.scaled()) return 1 + block / 600.0;
   // What prefill's tile costs hides behind the products of a second slice of K.
