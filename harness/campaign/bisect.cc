@@ -113,8 +113,7 @@ std::string candidates(const std::string& log) {
   const std::string kMark = "# possible first bad commit: [";
   std::string list;
   for (size_t at = log.find(kMark); at != std::string::npos; at = log.find(kMark, at + 1)) {
-    constexpr size_t kShort = 12;
-    list += (list.empty() ? "" : ", ") + log.substr(at + kMark.size(), kShort);
+    list += (list.empty() ? "" : ", ") + short_commit(log.substr(at + kMark.size()));
   }
   return list;
 }

@@ -56,18 +56,20 @@ std::filesystem::path in_repository(const std::string& file, const std::string& 
   return below;
 }
 
-/// A file of kernels in a checkout that is built. Throws Error(usage) where it is not there.
+/// A file of kernels in a checkout that is built. Throws Error where it is not there: usage for the base,
+/// which the user chose it by, environment for a head, as for one that does not build.
 std::string kernels_in(const Checkout& checkout, const std::filesystem::path& file,
-                       const std::string& build) {
+                       const std::string& build, bool of_base) {
   const std::filesystem::path path = checkout.folder / file;
   std::error_code absent;
   if (std::filesystem::exists(path, absent)) return path.string();
-  const std::string what =
-      fmt::format("--kernels {}: {} has no such file", file.string(), checkout.name);
-  if (build.empty()) {
-    usage_error("{}; give one that it has, or --build CMD where it is built", what);
-  }
-  usage_error("{} after --build '{}'; give the path where that puts it", what, build);
+  const std::string what = fmt::format("--kernels {}: {} has no such file{}", file.string(),
+                                       checkout.name, of_base ? "" : ", which the base has");
+  const Exit exit = of_base ? Exit::usage : Exit::environment;
+  if (build.empty())
+    throw Error(exit, what + "; give one that it has, or --build CMD where it is built");
+  throw Error(exit,
+              fmt::format("{} after --build '{}'; give the path where that puts it", what, build));
 }
 
 /// Checks both commits out, builds them, and gives each side the kernels of its own.
@@ -82,7 +84,8 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   const auto use = [&](AbSide& side, const char* flag, const std::string& name) {
     const Checkout checkout = check_out(root, flag, name, commits.build);
     for (const std::string& file : ab.run.worker.kernels) {
-      side.kernels.push_back(kernels_in(checkout, in_repository(file, root), commits.build));
+      side.kernels.push_back(
+          kernels_in(checkout, in_repository(file, root), commits.build, &side == &ab.base));
     }
     side.label = short_commit(checkout.commit);
     if (name != checkout.commit) {

@@ -10,11 +10,12 @@ class PythonRepositoryTest : public PythonTest {
  protected:
   const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
 
+  const std::string kAsSomebody =
+      "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b "
+      "&& ";
+
   void make_repository(const std::vector<std::string>& factors) const {
-    std::string commands =
-        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
-        "GIT_COMMITTER_EMAIL=a@b "
-        "&& git init -q -b work engine && cd engine && mkdir bench";
+    std::string commands = kAsSomebody + "git init -q -b work engine && cd engine && mkdir bench";
     for (size_t i = 0; i < factors.size(); ++i) {
       const std::string file = "kernels" + std::to_string(i) + ".py";
       write_scaled(file, factors[i]);
@@ -93,6 +94,27 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
               ") has no such file; give one that it has, or --build CMD where it is built");
   refused("--repo engine c0 --kernels bench/none.so --build 'touch built'",
           "has no such file after --build 'touch built'; give the path where that puts it");
+}
+
+TEST_F(PythonRepositoryTest, ACommitWithoutTheKernelsIsSkipped) {
+  make_repository({"1", "1.5"});
+  const Outcome between =
+      shell("cd engine && git checkout -q -b gap c0 && git mv bench elsewhere && " + kAsSomebody +
+            "git commit -q -m Moved && git tag moved && git mv elsewhere bench && "
+            "git checkout -q c1 -- bench && git commit -q -m Back && git tag back");
+  ASSERT_EQ(between.exit, 0) << between.err;
+  const std::string commit = shell("git -C engine rev-parse moved").out.substr(0, 12);
+  const Outcome ab =
+      moegate("ab --suite ./doubled.suite --repo engine c0 moved --kernels bench/kernels.py");
+  EXPECT_EQ(ab.exit, 21) << ab.err;
+  EXPECT_NE(ab.err.find("--head 'moved' (" + commit + ") has no such file, which the base has"),
+            std::string::npos)
+      << ab.err;
+  const Outcome found = moegate(
+      "bisect --repo engine --kernels bench/kernels.py --good c0 --bad back --case doubled "
+      "--variant other --suite ./doubled.suite --rounds 2 --device host");
+  EXPECT_EQ(found.exit, 20) << found.out << found.err;
+  EXPECT_NE((found.out + found.err).find(commit), std::string::npos) << found.out << found.err;
 }
 
 TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
