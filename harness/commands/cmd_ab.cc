@@ -57,7 +57,7 @@ std::filesystem::path in_repository(const std::string& file, const std::string& 
 }
 
 /// A file of kernels in a checkout that is built. Throws Error where it is not there: usage for the base,
-/// which the user chose it by, environment for a head, as for one that does not build.
+/// for which a wrong path was given; environment for a head, as where that does not build.
 std::string kernels_in(const Checkout& checkout, const std::filesystem::path& file,
                        const std::string& build, bool of_base) {
   const std::filesystem::path path = checkout.folder / file;

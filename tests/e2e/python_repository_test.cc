@@ -10,12 +10,11 @@ class PythonRepositoryTest : public PythonTest {
  protected:
   const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
 
-  const std::string kAsSomebody =
-      "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b "
-      "&& ";
-
+  /// Commits c0, c1, … of bench/kernels.py in folder engine.
   void make_repository(const std::vector<std::string>& factors) const {
-    std::string commands = kAsSomebody + "git init -q -b work engine && cd engine && mkdir bench";
+    std::string commands =
+        "git init -q -b work engine && cd engine && git config user.name a && git config "
+        "user.email a@b && mkdir bench";
     for (size_t i = 0; i < factors.size(); ++i) {
       const std::string file = "kernels" + std::to_string(i) + ".py";
       write_scaled(file, factors[i]);
@@ -25,6 +24,17 @@ class PythonRepositoryTest : public PythonTest {
     }
     const Outcome made = shell(commands);
     ASSERT_EQ(made.exit, 0) << made.err;
+  }
+  /// A commit's hash; short_of() is what messages show of it.
+  std::string commit_of(const std::string& tag) const {
+    return shell("git -C engine rev-parse " + tag).out.substr(0, 40);
+  }
+  std::string short_of(const std::string& tag) const { return commit_of(tag).substr(0, 12); }
+  Outcome bisect(const std::string& bad) const {
+    return moegate(
+        "bisect --repo engine --kernels bench/kernels.py --case doubled --variant other --suite "
+        "./doubled.suite --rounds 2 --device host --good c0 --bad " +
+        bad);
   }
 };
 
@@ -44,7 +54,7 @@ TEST_F(PythonRepositoryTest, CommitsOfTheirRepositoryAreCompared) {
   const std::string common = std::string("--kernels bench/kernels.py ") + kDoubled + "--rounds 2 ";
   const Outcome wrong = moegate("ab --repo engine c0 c2 --build 'touch built' " + common + kQuick);
   EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
-  const std::string commit = shell("git -C engine rev-parse c2").out.substr(0, 40);
+  const std::string commit = commit_of("c2");
   EXPECT_NE(wrong.out.find("engine " + commit), std::string::npos) << wrong.out;
   EXPECT_EQ(shell("ls cache/moegate/*/" + commit + "/built").exit, 0);
 
@@ -55,10 +65,7 @@ TEST_F(PythonRepositoryTest, CommitsOfTheirRepositoryAreCompared) {
   EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
   EXPECT_EQ(shell("git -C engine status --porcelain").out, " M bench/kernels.py\n");
 
-  const Outcome found = moegate(
-      "bisect --repo engine --kernels bench/kernels.py --good c0 --bad c2 "
-      "--case doubled --variant other --suite ./doubled.suite --rounds 2 "
-      "--device host");
+  const Outcome found = bisect("c2");
   EXPECT_EQ(found.exit, 0) << found.err;
   EXPECT_NE(found.out.find("first bad commit: " + commit), std::string::npos) << found.out;
 }
@@ -67,7 +74,7 @@ TEST_F(PythonRepositoryTest, ARunSaysWhichCommitItsKernelsAreOf) {
   make_repository({"1"});
   const std::string run = std::string("run --kernels engine/bench/kernels.py ") + kDoubled + kQuick;
   ASSERT_EQ(moegate(run).exit, 0);
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 40);
+  const std::string commit = commit_of("c0");
   const std::string tag = "SELECT value FROM tag WHERE name = 'commit' AND run_id = ";
   EXPECT_EQ(query("results.sqlite", tag + "1"), commit);
   shell("echo '# more' >>engine/bench/kernels.py");
@@ -88,7 +95,7 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
   refused("--repo cache c0 --kernels bench/kernels.py", "is in no git repository");
   refused("--repo engine c0 --kernels operator.py", "is not in --repo");
   refused("c0", "give --repo DIR");
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
+  const std::string commit = short_of("c0");
   refused("--repo engine c0 --kernels bench/none.so",
           "--kernels bench/none.so: --base 'c0' (" + commit +
               ") has no such file; give one that it has, or --build CMD where it is built");
@@ -98,28 +105,26 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
 
 TEST_F(PythonRepositoryTest, ACommitWithoutTheKernelsIsSkipped) {
   make_repository({"1", "1.5"});
-  const Outcome between =
-      shell("cd engine && git checkout -q -b gap c0 && git mv bench elsewhere && " + kAsSomebody +
-            "git commit -q -m Moved && git tag moved && git mv elsewhere bench && "
-            "git checkout -q c1 -- bench && git commit -q -m Back && git tag back");
+  const Outcome between = shell(
+      "cd engine && git checkout -q -b gap c0 && git mv bench elsewhere && git commit -q -m Moved "
+      "&& git tag moved && git mv elsewhere bench && "
+      "git checkout -q c1 -- bench && git commit -q -m Back && git tag back");
   ASSERT_EQ(between.exit, 0) << between.err;
-  const std::string commit = shell("git -C engine rev-parse moved").out.substr(0, 12);
+  const std::string commit = short_of("moved");
   const Outcome ab =
       moegate("ab --suite ./doubled.suite --repo engine c0 moved --kernels bench/kernels.py");
   EXPECT_EQ(ab.exit, 21) << ab.err;
   EXPECT_NE(ab.err.find("--head 'moved' (" + commit + ") has no such file, which the base has"),
             std::string::npos)
       << ab.err;
-  const Outcome found = moegate(
-      "bisect --repo engine --kernels bench/kernels.py --good c0 --bad back --case doubled "
-      "--variant other --suite ./doubled.suite --rounds 2 --device host");
+  const Outcome found = bisect("back");
   EXPECT_EQ(found.exit, 20) << found.out << found.err;
   EXPECT_NE((found.out + found.err).find(commit), std::string::npos) << found.out << found.err;
 }
 
 TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
   make_repository({"1"});
-  const std::string commit = shell("git -C engine rev-parse c0").out.substr(0, 12);
+  const std::string commit = short_of("c0");
   const Outcome broken = moegate(
       "ab --suite ./doubled.suite --repo engine c0 --kernels bench/kernels.py --build 'echo no; "
       "exit 3'");
