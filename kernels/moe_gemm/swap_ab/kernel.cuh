@@ -24,27 +24,13 @@ __device__ RowBlock look_up(const MoeGemmArgs& args, int block, int thread) {
           __ldg(args.sorted_token_ids + block * C::kTokens + thread % C::kTokens)};
 }
 
-/// What memory is asked for while the block still prepares its barriers. The rows do not wait for the
-/// number of blocks: those of the most likely first tile.
-struct FirstLookup {
-  int padded_rows;
-  RowBlock rows;
-};
-
-template <class C>
-__device__ FirstLookup look_up_first(const MoeGemmArgs& args, const Cut& cut) {
-  static_assert(C::kConsumers % C::kTokens == 0);  // threadIdx.x does for a thread that copies
-  return {__ldg(args.padded_rows),
-          look_up<C>(args, likely_row_block<C>(args.shape, cut), threadIdx.x)};
-}
-
-/// Calls f(tile, what is known of its rows) for the thread block's tiles. Lookups after the first
-/// happen a tile ahead.
+/// Calls f(tile, what is known of its rows) for the thread block's tiles. The first lookup does not
+/// wait for the number of blocks, later ones happen a tile ahead.
 template <class C, class F>
-__device__ void for_tiles(const MoeGemmArgs& args, const Cut& cut, const FirstLookup& first,
-                          int thread, F f) {
-  RowBlock next = first.rows;
-  const Tiles<C> tiles(args.shape, cut, first.padded_rows / C::kTokens);
+__device__ void for_tiles(const MoeGemmArgs& args, const Cut& cut, int thread, F f) {
+  const int padded = __ldg(args.padded_rows);
+  RowBlock next = look_up<C>(args, likely_row_block<C>(args.shape, cut), thread);
+  const Tiles<C> tiles(args.shape, cut, padded / C::kTokens);
   for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
     const Tile tile = tiles[index];
     const RowBlock rows = tile.block == next.block ? next : look_up<C>(args, tile.block, thread);
@@ -91,8 +77,8 @@ __device__ void copy_weights(const Stages<C>& stages, const CUtensorMap* map,
 /// Fills stages with weights, by one thread: all that these wait for is the expert.
 template <class C>
 __device__ void produce_weights(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
-                                const FirstLookup& lookup, Stages<C> stages) {
-  for_tiles<C>(args, cut, lookup, 0, [&](const Tile& tile, const RowBlock& rows) {
+                                Stages<C> stages) {
+  for_tiles<C>(args, cut, 0, [&](const Tile& tile, const RowBlock& rows) {
     for (int i = 0; i < tile.slices; ++i, stages.advance()) {
       wait_barrier(stages.empty(), stages.phase ^ 1);
       copy_weights(stages, map, args, rows.expert, tile.column, tile.first_slice + i);
@@ -131,11 +117,11 @@ __device__ void copy_rows(const Stages<C>& stages, const MoeGemmArgs& args, cons
 /// Fills stages with what depends on the rows; where these are many, with weights, too.
 template <class C>
 __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, const Cut& cut,
-                             const FirstLookup& lookup, Stages<C> stages) {
+                             Stages<C> stages) {
   const int thread = threadIdx.x - C::kConsumers;
   const bool one_lane = elected(), starts = !C::kFewRows && thread / 32 == 0 && one_lane;
   Gather<C> gather;
-  for_tiles<C>(args, cut, lookup, thread, [&](const Tile& tile, const RowBlock& rows) {
+  for_tiles<C>(args, cut, thread, [&](const Tile& tile, const RowBlock& rows) {
     gather.take(args, rows, thread);
     const float* weight_scales =
         args.weight_scales +
@@ -199,9 +185,8 @@ __device__ void sum_plain(const Tile& tile, Stages<C>& stages, float (&sums)[C::
 
 /// Multiplies what comes, and sends the sums away.
 template <class C, class Output>
-__device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, int padded_rows,
-                               Stages<C> stages) {
-  const Tiles<C> tiles(args.shape, cut, padded_rows / C::kTokens);
+__device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, Stages<C> stages) {
+  const Tiles<C> tiles(args.shape, cut, __ldg(args.padded_rows) / C::kTokens);
   Output output(args, cut, stages.shared);
   for (int index = tiles.begin; index < tiles.end; index += tiles.step) {
     const Tile tile = tiles[index];
@@ -236,18 +221,17 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   extern __shared__ __align__(1024) uint8_t shared[];
   const int role = threadIdx.x / 32 - C::kConsumers / 32;  // warps from the first that copies on
   if (role == 0 && threadIdx.x % 32 == 0) prefetch_map(&map);
-  const FirstLookup lookup = look_up_first<C>(args, cut);
   prepare_barriers<C>(shared);
   const Stages<C> stages{shared};
   if (role < 0) {
     using Output = std::conditional_t<C::kFewRows, WarpOutput<C>, StagedOutput<C>>;
-    multiply_tiles<C, Output>(args, cut, lookup.padded_rows, stages);
+    multiply_tiles<C, Output>(args, cut, stages);
     return;
   }
   if (role < C::kRowThreads / 32) {
-    produce_rows<C>(&map, args, cut, lookup, stages);
+    produce_rows<C>(&map, args, cut, stages);
   } else if (elected()) {
-    produce_weights<C>(&map, args, cut, lookup, stages);
+    produce_weights<C>(&map, args, cut, stages);
   }
   __syncwarp();
   if constexpr (C::kSplit) cluster_wait();
