@@ -9,8 +9,6 @@
 
 namespace moegate::qmoe {
 
-constexpr int kMostSteps = 9;  // of a part: so many loads a warp has in flight
-
 /// Digits of all rows of x in shared memory, [row][digit][K] bytes in the order of operand B: of
 /// each step of 64 k, a lane's 16 bytes are its 8 k of the first half and its 8 k of the second.
 struct Digits {
@@ -48,10 +46,10 @@ __device__ inline float largest(float a, float2 b) {
   return fmaxf(a, fmaxf(fabsf(b.x), fabsf(b.y)));
 }
 
-/// One row's part of K, by one warp.
-template <class T>
+/// One row's part of K, of at most `Steps` steps, by one warp.
+template <class T, int Steps>
 struct RowPart {
-  static constexpr int kChunks = (kMostSteps * 8 + 31) / 32;  // of 8 values, per lane
+  static constexpr int kChunks = (Steps * 8 + 31) / 32;  // of 8 values, per lane
   uint4 chunks[kChunks];
 
   /// `x`: the row's part.

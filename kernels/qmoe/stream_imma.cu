@@ -43,7 +43,14 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kMaxWarps = 20;  // leaves 96 registers for each thread
+/// What a kernel is compiled for: so many warps, and so many loads that each has in flight.
+struct Wide {
+  static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
+};
+/// Of a K that is narrow: more tiles of a block have a team of their own.
+struct Narrow {
+  static constexpr int kWarps = 24, kSteps = 6;
+};
 
 struct StreamArgs {
   QmoeArgs args;
@@ -88,11 +95,11 @@ __device__ Share share_of(int all, float share) {
   return {before(blockIdx.x), blockIdx.x + 1 == gridDim.x ? all : before(blockIdx.x + 1)};
 }
 
-template <class T, int Block, bool Swiglu>
-__global__ void __launch_bounds__(kMaxWarps * 32, 1)
+template <class T, int Block, bool Swiglu, class C>
+__global__ void __launch_bounds__(C::kWarps * 32, 1)
     stream_kernel(const __grid_constant__ StreamArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
-  __shared__ Inbox inboxes[kMaxWarps];
+  __shared__ Inbox inboxes[C::kWarps];
   __shared__ Segments segments;
   __shared__ uint64_t x_ready;
   const StreamLayout& layout = a.layout;
@@ -102,7 +109,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   const QmoeShape& shape = a.args.shape;
   const Digits digits{shared, reinterpret_cast<float*>(shared + a.scales), shape.k, a.parts};
   const uint16_t* x = a.args.x + step * kStepK;
-  RowPart<T> row_part;
+  RowPart<T, C::kSteps> row_part;
   if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
 
   const int tiles = layout.tiles;
@@ -138,7 +145,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
   const auto expert_of = [&](int segment) { return segments.expert[segments.first[segment]]; };
   if (!early) find_tiles(segments.count);
   int unit = mine.begin + team;
-  Part<Block> part;
+  Part<Block, C::kSteps> part;
   if (unit < mine.end) {
     if (!early) expert = expert_of(at.segment);
     part.load(place(expert, at.tile), step, steps, lane);
@@ -165,7 +172,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
         digits.plane(source(lane / 8), lane / 4 % 2) + step * kStepK + lane % 4 * 16;
     const float unit_of_x = digits.scale(source(lane % 4), p);
     const uint32_t scale = part.scale, bias = part.bias;
-    Sums sums = multiply_part<T, Block>(part, lane_digits, steps, next, step, lane);
+    Sums sums = multiply_part<T, Block, C::kSteps>(part, lane_digits, steps, next, step, lane);
     sums.even *= unit_of_x;
     sums.odd *= unit_of_x;
     if (p > 0) {
@@ -182,18 +189,36 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
 /// How a shape is divided among warps and what shared memory that takes.
 struct Plan {
   StreamArgs args;
+  bool narrow;
   int shared;
 };
+
+/// Tiles of a block, if every routed row is of another expert.
+int share(const QmoeShape& shape, const DeviceFacts& device) {
+  return (shape.rows() * StreamLayout::of(shape).tiles + device.processors - 1) / device.processors;
+}
+
+template <class C>
+int parts(const QmoeShape& shape, const DeviceFacts& device) {
+  const int steps = StreamLayout::of(shape).steps;
+  int parts = (steps + C::kSteps - 1) / C::kSteps;
+  // Shorter parts where that gives every tile of a block a team of its own.
+  while (C::kWarps / (parts + 1) >= share(shape, device) && steps / (parts + 1) >= 2) ++parts;
+  return parts;
+}
+
+template <class C>
+bool team_for_each(const QmoeShape& shape, const DeviceFacts& device) {
+  return C::kWarps / parts<C>(shape, device) >= share(shape, device);
+}
 
 Plan plan(const QmoeShape& shape, const DeviceFacts& device) {
   Plan plan{};
   StreamArgs& a = plan.args;
   a.layout = StreamLayout::of(shape);
-  const int share = (shape.rows() * a.layout.tiles + device.processors - 1) / device.processors;
-  a.parts = (a.layout.steps + kMostSteps - 1) / kMostSteps;
-  // Shorter parts where that gives every tile of a block a team of its own.
-  while (kMaxWarps / (a.parts + 1) >= share && a.layout.steps / (a.parts + 1) >= 2) ++a.parts;
-  a.teams = std::max(kMaxWarps / a.parts, 1);
+  plan.narrow = team_for_each<Narrow>(shape, device) && !team_for_each<Wide>(shape, device);
+  a.parts = plan.narrow ? parts<Narrow>(shape, device) : parts<Wide>(shape, device);
+  a.teams = std::max((plan.narrow ? Narrow::kWarps : Wide::kWarps) / a.parts, 1);
   a.part_steps = a.layout.steps / a.parts;
   a.longer = a.layout.steps % a.parts;
   a.share = 1 / static_cast<float>(device.processors);
@@ -203,14 +228,20 @@ Plan plan(const QmoeShape& shape, const DeviceFacts& device) {
   return plan;
 }
 
-template <class T, int Block, bool Swiglu>
-void launch_kernel(const Plan& plan, const Launch& where) {
-  const auto kernel = stream_kernel<T, Block, Swiglu>;
+template <class T, int Block, bool Swiglu, class C>
+void launch_config(const Plan& plan, const Launch& where) {
+  const auto kernel = stream_kernel<T, Block, Swiglu, C>;
   const auto shared = static_cast<size_t>(plan.shared);
   allow_shared(kernel, shared);
   kernel<<<where.device.processors, plan.args.parts * plan.args.teams * 32, shared,
            stream_of(where)>>>(plan.args);
   check_launch("stream_kernel");
+}
+
+template <class T, int Block, bool Swiglu>
+void launch_kernel(const Plan& plan, const Launch& where) {
+  plan.narrow ? launch_config<T, Block, Swiglu, Narrow>(plan, where)
+              : launch_config<T, Block, Swiglu, Wide>(plan, where);
 }
 
 template <class T, bool Swiglu>
@@ -242,7 +273,7 @@ std::string unsupported(const QmoeShape& s, const DeviceFacts& device) {
   }
   const Plan planned = plan(s, device);
   constexpr int kStatic = 4096;  // more than the kernel's own
-  if (planned.args.parts > kMaxWarps || planned.shared + kStatic > device.shared_per_block) {
+  if (planned.args.parts > Wide::kWarps || planned.shared + kStatic > device.shared_per_block) {
     return fmt::format("{} rows of K = {} need {} warps and {} bytes of shared memory",
                        s.source_rows(), s.k, planned.args.parts, planned.shared);
   }

@@ -12,18 +12,19 @@ namespace moegate::qmoe {
 
 using namespace cuda;
 
-/// What a lane reads of a part: codes, and scale factors where they come per block.
-template <int Block>
+/// What a lane reads of a part of at most `Steps` steps: codes, and scale factors where they come per
+/// block.
+template <int Block, int Steps>
 struct Part {
   static constexpr int kPairs = Block == 0 ? 0 : Block == 32 ? 2 : 1;  // of scale factors, per step
   static constexpr int kStepBytes = kCodeBytes + 32 * kPairs;
-  uint4 codes[kMostSteps];
-  uint32_t scales[kMostSteps][kPairs ? kPairs : 1];
+  uint4 codes[Steps];
+  uint32_t scales[Steps][kPairs ? kPairs : 1];
   uint32_t scale, bias;  // of the tile's columns, per channel
 
   __device__ void load(const uint8_t* tile, int first_step, int steps, int lane) {
 #pragma unroll
-    for (int s = 0; s < kMostSteps; ++s)
+    for (int s = 0; s < Steps; ++s)
       if (s < steps) load_step(tile, first_step, s, lane);
   }
   /// `tile` is its start. Scale and bias come with the first step, so that nobody waits for them
@@ -50,9 +51,9 @@ __device__ inline float joined(int high, int low) {
 
 /// Product of a part with the rows; every register of the part is loaded again from `next` as soon
 /// as it was used. `x`: the lane's digits.
-template <class T, int Block>
-__device__ Sums multiply_part(Part<Block>& part, const uint8_t* x, int steps, const uint8_t* next,
-                              int first_step, int lane) {
+template <class T, int Block, int Steps>
+__device__ Sums multiply_part(Part<Block, Steps>& part, const uint8_t* x, int steps,
+                              const uint8_t* next, int first_step, int lane) {
   Sums sums;
   Accumulator chains[2] = {};
   constexpr Accumulator kFrom = {{kIntegerMagic, kIntegerMagic, kIntegerMagic, kIntegerMagic}};
@@ -62,7 +63,7 @@ __device__ Sums multiply_part(Part<Block>& part, const uint8_t* x, int steps, co
     sums.odd += joined(a.c[2], a.c[3]) * scale.y;
   };
 #pragma unroll
-  for (int s = 0; s < kMostSteps; ++s) {
+  for (int s = 0; s < Steps; ++s) {
     if (s >= steps) break;
     const uint4 codes = part.codes[s];
     const uint4 b = *reinterpret_cast<const uint4*>(x + s * kStepK);
