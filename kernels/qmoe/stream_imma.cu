@@ -23,10 +23,11 @@
 // for all of these (2 us). Before int8, decoding to fp16 took 50 instructions per step of 64 k in
 // place of 17 and limited the kernel (13.6 us); weights copied through shared memory took 14 to 16.
 //
-// fc2 with narrow K (Gemma 704, Qwen 512) at T = 1 loses to single_fp16_acc: 6.0 against 5.5 us (6.2
-// when it waited for its tiles) and 4.4 against 4.0, in scale blocks of 64 6.7 against 5.6. It asks for
-// weights only when x has come from memory and is split, the other for both at once; and of Gemma's an SM
-// has 10.7 tiles for 10 teams of warps, so that some take a second one.
+// fc2 with narrow K at T = 1 beside single_fp16_acc, us, scale factors per channel, per 64 and per 32, on
+// H200s of 2026-11-23: Gemma (K = 704) 5.06, 5.25, 5.84, the other 5.55, 5.58, 5.70; Qwen (512) 4.21,
+// 4.41, 4.74, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and experts, then
+// weights. Between them x is split, which the other does not do; weights asked for before that took 4.8 us,
+// parts of a tile 4.4. With 20 warps, not Narrow's 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
 // An infinite or NaN activation does not reach the output as such.
 #include <algorithm>
 
@@ -202,8 +203,10 @@ template <class C>
 int parts(const QmoeShape& shape, const DeviceFacts& device) {
   const int steps = StreamLayout::of(shape).steps;
   int parts = (steps + C::kSteps - 1) / C::kSteps;
-  // Shorter parts where that gives every tile of a block a team of its own.
-  while (C::kWarps / (parts + 1) >= share(shape, device) && steps / (parts + 1) >= 2) ++parts;
+  // Shorter parts where that gives every tile of a block a team of its own. A tile that one warp has on
+  // its way at once stays whole: nobody waits for sums of others.
+  while (parts > 1 && C::kWarps / (parts + 1) >= share(shape, device) && steps / (parts + 1) >= 2)
+    ++parts;
   return parts;
 }
 
@@ -218,7 +221,9 @@ Plan plan(const QmoeShape& shape, const DeviceFacts& device) {
   a.layout = StreamLayout::of(shape);
   plan.narrow = team_for_each<Narrow>(shape, device) && !team_for_each<Wide>(shape, device);
   a.parts = plan.narrow ? parts<Narrow>(shape, device) : parts<Wide>(shape, device);
-  a.teams = std::max((plan.narrow ? Narrow::kWarps : Wide::kWarps) / a.parts, 1);
+  const int most_teams = (plan.narrow ? Narrow::kWarps : Wide::kWarps) / a.parts;
+  // None without a tile, or a row of x to split.
+  a.teams = std::clamp(most_teams, 1, std::max(share(shape, device), shape.rows()));
   a.part_steps = a.layout.steps / a.parts;
   a.longer = a.layout.steps % a.parts;
   a.share = 1 / static_cast<float>(device.processors);
