@@ -27,7 +27,7 @@
 // H200s of 2026-11-23: Gemma (K = 704) 5.06, 5.25, 5.84, the other 5.55, 5.58, 5.70; Qwen (512) 4.21,
 // 4.41, 4.74, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and experts, then
 // weights. Between them x is split, which the other does not do; weights asked for before that took 4.8 us,
-// parts of a tile 4.4. With 20 warps, not Narrow's 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
+// parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
 // An infinite or NaN activation does not reach the output as such.
 #include <algorithm>
 
@@ -44,12 +44,18 @@ namespace {
 
 using namespace cuda;
 
-/// What a kernel is compiled for: so many warps, and so many loads that each has in flight.
-struct Wide {
+/// What a kernel is compiled for. Warps, and loads that each has in flight:
+struct ManyTokens {
   static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
+  static constexpr bool kOneToken = false;
+};
+/// Rows of one token are segments: its weights can be asked for before these are found. For more, the
+/// same kernel with that as a condition took up to 4 % longer.
+struct OneToken : ManyTokens {
+  static constexpr bool kOneToken = true;
 };
 /// Of a K that is narrow: more tiles of a block have a team of their own.
-struct Narrow {
+struct OneTokenNarrow : OneToken {
   static constexpr int kWarps = 24, kSteps = 6;
 };
 
@@ -121,39 +127,39 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
     at = {0, mine.begin + team};
     at.advance(0, tiles);
   };
-  // One token's rows are segments: its weights can be asked for before these are found.
-  const bool early = shape.tokens == 1 && shape.source_rows() <= a.teams;
   int expert = 0;
-  if (early) {
+  if constexpr (C::kOneToken) {
     find_tiles(shape.rows());
     expert = __ldg(a.args.row_expert + min(at.segment, shape.rows() - 1));
   }
-  if (warp == a.parts * a.teams - 1) find_segments(a.args, segments, lane);
+  if (warp == a.parts * a.teams - 1) find_segments<C::kOneToken>(a.args, segments, lane);
   if (threadIdx.x / 32 == 0 && elected())
     init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
   if (p == 0 && elected()) inboxes[team].init(a.parts - 1);
-  if (!early) __syncthreads();
+  if constexpr (!C::kOneToken) __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
   for (int row = team; row < shape.source_rows(); row += a.teams) {
     if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
     row_part.split(digits, row, p, step, steps, lane);
   }
-  if (!early && team < shape.source_rows()) arrive_barrier(&x_ready);
 
   const auto place = [&](int expert, int tile) {
     return a.packed + int64_t{expert * tiles + tile} * layout.tile_bytes;
   };
   const auto expert_of = [&](int segment) { return segments.expert[segments.first[segment]]; };
-  if (!early) find_tiles(segments.count);
-  int unit = mine.begin + team;
   Part<Block, C::kSteps> part;
-  if (unit < mine.end) {
-    if (!early) expert = expert_of(at.segment);
-    part.load(place(expert, at.tile), step, steps, lane);
+  if constexpr (C::kOneToken) {
+    if (mine.begin + team < mine.end) part.load(place(expert, at.tile), step, steps, lane);
+    __syncthreads();
+    if (mine.begin + team >= mine.end) return;
+  } else {
+    if (team < shape.source_rows()) arrive_barrier(&x_ready);
+    find_tiles(segments.count);
+    if (mine.begin + team >= mine.end) return;
+    part.load(place(expert_of(at.segment), at.tile), step, steps, lane);
+    wait_barrier(&x_ready, 0);
   }
-  if (early) __syncthreads();
-  if (unit >= mine.end) return;
-  if (!early) wait_barrier(&x_ready, 0);
+  int unit = mine.begin + team;
 
   TeamSums team_sums{inboxes[team],
                      reinterpret_cast<float2*>(shared + a.sent) + team * 2 * (a.parts - 1) * 32,
@@ -187,11 +193,9 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
   }
 }
 
-/// How a shape is divided among warps and what shared memory that takes.
-struct Plan {
-  StreamArgs args;
-  bool narrow;
-  int shared;
+/// How a shape is divided among a block's warps.
+struct Division {
+  int parts, teams;
 };
 
 /// Tiles of a block, if every routed row is of another expert.
@@ -200,30 +204,41 @@ int share(const QmoeShape& shape, const DeviceFacts& device) {
 }
 
 template <class C>
-int parts(const QmoeShape& shape, const DeviceFacts& device) {
+Division divide(const QmoeShape& shape, int share) {
   const int steps = StreamLayout::of(shape).steps;
   int parts = (steps + C::kSteps - 1) / C::kSteps;
   // Shorter parts where that gives every tile of a block a team of its own. A tile that one warp has on
   // its way at once stays whole: nobody waits for sums of others.
-  while (parts > 1 && C::kWarps / (parts + 1) >= share(shape, device) && steps / (parts + 1) >= 2)
-    ++parts;
-  return parts;
+  while (parts > 1 && C::kWarps / (parts + 1) >= share && steps / (parts + 1) >= 2) ++parts;
+  // No team without a tile, or a row of x to split.
+  return {parts, std::clamp(C::kWarps / parts, 1, std::max(share, shape.rows()))};
 }
 
-template <class C>
-bool team_for_each(const QmoeShape& shape, const DeviceFacts& device) {
-  return C::kWarps / parts<C>(shape, device) >= share(shape, device);
-}
+enum class Form { many_tokens, one_token, one_token_narrow };
+
+struct Plan {
+  Form form;
+  StreamArgs args;
+  int shared;
+};
 
 Plan plan(const QmoeShape& shape, const DeviceFacts& device) {
+  const int tiles = share(shape, device);
+  const Division wide = divide<OneToken>(shape, tiles),
+                 narrow = divide<OneTokenNarrow>(shape, tiles);
+  const auto one_token = [&](const Division& by) {
+    return shape.tokens == 1 && shape.source_rows() <= by.teams;
+  };
   Plan plan{};
+  plan.form = one_token(narrow) && narrow.teams >= tiles && wide.teams < tiles
+                  ? Form::one_token_narrow
+              : one_token(wide) ? Form::one_token
+                                : Form::many_tokens;
+  const Division& by = plan.form == Form::one_token_narrow ? narrow : wide;
   StreamArgs& a = plan.args;
   a.layout = StreamLayout::of(shape);
-  plan.narrow = team_for_each<Narrow>(shape, device) && !team_for_each<Wide>(shape, device);
-  a.parts = plan.narrow ? parts<Narrow>(shape, device) : parts<Wide>(shape, device);
-  const int most_teams = (plan.narrow ? Narrow::kWarps : Wide::kWarps) / a.parts;
-  // None without a tile, or a row of x to split.
-  a.teams = std::clamp(most_teams, 1, std::max(share(shape, device), shape.rows()));
+  a.parts = by.parts;
+  a.teams = by.teams;
   a.part_steps = a.layout.steps / a.parts;
   a.longer = a.layout.steps % a.parts;
   a.share = 1 / static_cast<float>(device.processors);
@@ -245,8 +260,14 @@ void launch_config(const Plan& plan, const Launch& where) {
 
 template <class T, int Block, bool Swiglu>
 void launch_kernel(const Plan& plan, const Launch& where) {
-  plan.narrow ? launch_config<T, Block, Swiglu, Narrow>(plan, where)
-              : launch_config<T, Block, Swiglu, Wide>(plan, where);
+  switch (plan.form) {
+    case Form::many_tokens:
+      return launch_config<T, Block, Swiglu, ManyTokens>(plan, where);
+    case Form::one_token:
+      return launch_config<T, Block, Swiglu, OneToken>(plan, where);
+    case Form::one_token_narrow:
+      return launch_config<T, Block, Swiglu, OneTokenNarrow>(plan, where);
+  }
 }
 
 template <class T, bool Swiglu>
@@ -278,7 +299,8 @@ std::string unsupported(const QmoeShape& s, const DeviceFacts& device) {
   }
   const Plan planned = plan(s, device);
   constexpr int kStatic = 4096;  // more than the kernel's own
-  if (planned.args.parts > Wide::kWarps || planned.shared + kStatic > device.shared_per_block) {
+  if (planned.args.parts > ManyTokens::kWarps ||
+      planned.shared + kStatic > device.shared_per_block) {
     return fmt::format("{} rows of K = {} need {} warps and {} bytes of shared memory",
                        s.source_rows(), s.k, planned.args.parts, planned.shared);
   }

@@ -18,17 +18,18 @@ struct Segments {
   int source[kMaxRows];     // by row
 };
 
-/// One warp does it; `row`, `expert` and `source` are the lane's. Rows of `one_token` are segments.
+/// One warp does it; `row`, `expert` and `source` are the lane's. Those of one token are segments.
 /// Rows from 32 on are added to what is there already: `run` is where the run of rows of one expert
 /// began that the first of them may belong to, `last` that expert. Returns both for the next 32.
 struct Run {
   int last = -1, start = 0;
 };
-__device__ inline Run add_rows(Segments& segments, int row, int rows, int expert, int source,
-                               Run run, bool one_token, int lane) {
+template <bool kOneToken>
+__device__ Run add_rows(Segments& segments, int row, int rows, int expert, int source, Run run,
+                        int lane) {
   const int before = __shfl_up_sync(~0u, expert, 1);
   const uint32_t changes =
-      __ballot_sync(~0u, one_token || expert != (lane > 0 ? before : run.last));
+      __ballot_sync(~0u, kOneToken || expert != (lane > 0 ? before : run.last));
   const uint32_t mine = changes & (~0u >> (31 - lane));
   const int start = mine ? row - lane + 31 - __clz(mine) : run.start;
   const bool begins = row < rows && (row - start) % kRowsPerSegment == 0;
@@ -46,17 +47,17 @@ __device__ inline Run add_rows(Segments& segments, int row, int rows, int expert
   return {__shfl_sync(~0u, expert, 31), __shfl_sync(~0u, start, 31)};
 }
 
-__device__ inline void find_segments(const QmoeArgs& args, Segments& segments, int lane) {
+template <bool kOneToken>
+__device__ void find_segments(const QmoeArgs& args, Segments& segments, int lane) {
   const int rows = args.shape.rows();
   const int low = min(lane, rows - 1), high = min(lane + 32, rows - 1);
   const int expert = args.row_expert[low], source = args.row_source[low];
   const int high_expert = args.row_expert[high], high_source = args.row_source[high];
   if (lane == 0) segments.count = 0;
   __syncwarp();
-  const bool one_token = args.shape.tokens == 1;
-  const Run run = add_rows(segments, lane, rows, expert, source, {}, one_token, lane);
+  const Run run = add_rows<kOneToken>(segments, lane, rows, expert, source, {}, lane);
   if (rows > 32)
-    add_rows(segments, lane + 32, rows, high_expert, high_source, run, one_token, lane);
+    add_rows<kOneToken>(segments, lane + 32, rows, high_expert, high_source, run, lane);
 }
 
 /// A place in the list of all tiles of all segments, in that order.
