@@ -49,8 +49,7 @@ struct ManyTokens {
   static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
   static constexpr bool kOneToken = false;
 };
-/// Rows of one token are segments: its weights can be asked for before these are found. For more, the
-/// same kernel with that as a condition took up to 4 % longer.
+/// Rows of one token are segments: its weights can be asked for before these are found.
 struct OneToken : ManyTokens {
   static constexpr bool kOneToken = true;
 };
@@ -127,8 +126,12 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
     at = {0, mine.begin + team};
     at.advance(0, tiles);
   };
+  // Of more tokens it is false. Without a question per channel is 1 to 4 % faster at 8 tokens; with
+  // scale factors of blocks of 32 ptxas then spills more, which costs 2 to 7 %.
+  const bool early =
+      C::kOneToken || (Block > 0 && shape.tokens == 1 && shape.source_rows() <= a.teams);
   int expert = 0;
-  if constexpr (C::kOneToken) {
+  if (early) {
     find_tiles(shape.rows());
     expert = __ldg(a.args.row_expert + min(at.segment, shape.rows() - 1));
   }
@@ -136,30 +139,28 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
   if (threadIdx.x / 32 == 0 && elected())
     init_barrier(&x_ready, 32 * a.parts * min(a.teams, shape.source_rows()));
   if (p == 0 && elected()) inboxes[team].init(a.parts - 1);
-  if constexpr (!C::kOneToken) __syncthreads();
+  if (!early) __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
   for (int row = team; row < shape.source_rows(); row += a.teams) {
     if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
     row_part.split(digits, row, p, step, steps, lane);
   }
+  if (!early && team < shape.source_rows()) arrive_barrier(&x_ready);
 
   const auto place = [&](int expert, int tile) {
     return a.packed + int64_t{expert * tiles + tile} * layout.tile_bytes;
   };
   const auto expert_of = [&](int segment) { return segments.expert[segments.first[segment]]; };
-  Part<Block, C::kSteps> part;
-  if constexpr (C::kOneToken) {
-    if (mine.begin + team < mine.end) part.load(place(expert, at.tile), step, steps, lane);
-    __syncthreads();
-    if (mine.begin + team >= mine.end) return;
-  } else {
-    if (team < shape.source_rows()) arrive_barrier(&x_ready);
-    find_tiles(segments.count);
-    if (mine.begin + team >= mine.end) return;
-    part.load(place(expert_of(at.segment), at.tile), step, steps, lane);
-    wait_barrier(&x_ready, 0);
-  }
+  if (!early) find_tiles(segments.count);
   int unit = mine.begin + team;
+  Part<Block, C::kSteps> part;
+  if (unit < mine.end) {
+    if (!early) expert = expert_of(at.segment);
+    part.load(place(expert, at.tile), step, steps, lane);
+  }
+  if (early) __syncthreads();
+  if (unit >= mine.end) return;
+  if (!early) wait_barrier(&x_ready, 0);
 
   TeamSums team_sums{inboxes[team],
                      reinterpret_cast<float2*>(shared + a.sent) + team * 2 * (a.parts - 1) * 32,
