@@ -24,8 +24,8 @@
 // place of 17 and limited the kernel (13.6 us); weights copied through shared memory took 14 to 16.
 //
 // fc2 with narrow K at T = 1 beside single_fp16_acc, us, scale factors per channel, per 64 and per 32, on
-// H200s of 2026-11-23: Gemma (K = 704) 5.06, 5.25, 5.84, the other 5.55, 5.58, 5.70; Qwen (512) 4.21,
-// 4.41, 4.74, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and experts, then
+// H200s of 2026-11-23: Gemma (K = 704) 4.98, 5.31, 5.57, the other 5.55, 5.58, 5.70; Qwen (512) 4.16,
+// 4.32, 4.64, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and experts, then
 // weights. Between them x is split, which the other does not do; weights asked for before that took 4.8 us,
 // parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
 // An infinite or NaN activation does not reach the output as such.
