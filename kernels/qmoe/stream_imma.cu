@@ -44,7 +44,8 @@ namespace {
 
 using namespace cuda;
 
-/// What a kernel is compiled for. Warps, and loads that each has in flight:
+/// What a kernel is compiled for: kWarps of a block, and kSteps of a part, whose weights a warp asks for
+/// at once.
 struct ManyTokens {
   static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
   static constexpr bool kOneToken = false;
@@ -126,8 +127,9 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
     at = {0, mine.begin + team};
     at.advance(0, tiles);
   };
-  // Of more tokens it is false. Without a question per channel is 1 to 4 % faster at 8 tokens; with
-  // scale factors of blocks of 32 ptxas then spills more, which costs 2 to 7 %.
+  // Are weights asked for before segments are found? Not those of many tokens. Per channel the compiler
+  // knows it: 1 to 4 % at 8 tokens. In blocks of scale factors the question stays, though the answer is no:
+  // without it ptxas spills more, 2 to 7 % in blocks of 32.
   const bool early =
       C::kOneToken || (Block > 0 && shape.tokens == 1 && shape.source_rows() <= a.teams);
   int expert = 0;

@@ -18,7 +18,7 @@ struct Segments {
   int source[kMaxRows];     // by row
 };
 
-/// One warp does it; `row`, `expert` and `source` are the lane's. Those of one token are segments.
+/// One warp does it; `row`, `expert` and `source` are the lane's. Rows of one token are segments.
 /// Rows from 32 on are added to what is there already: `run` is where the run of rows of one expert
 /// began that the first of them may belong to, `last` that expert. Returns both for the next 32.
 struct Run {
