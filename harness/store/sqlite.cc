@@ -19,6 +19,10 @@ const char* remedy(int code) {
   if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
     return "; a writer died here and left a journal: open the store once where it may be written";
   }
+  if (code == SQLITE_READONLY_DBMOVED) {
+    return "; the file was removed or replaced while it was open, nothing more is written: begin "
+           "again";
+  }
   if (code == SQLITE_IOERR_DELETE) return "; check that you may write in its folder";
   switch (code & 0xff) {
     case SQLITE_BUSY:

@@ -54,6 +54,13 @@ TEST_F(StoreFilesTest, TakesAnEmptyFileForANewStore) {
   EXPECT_EQ(Store::open(path_, Store::Mode::write).begin_run(host_run()), 1);
 }
 
+TEST_F(StoreFilesTest, WritesNothingIntoAFileThatWasTakenAway) {
+  Store store = Store::open(path_, Store::Mode::write);
+  fs::remove(path_);
+  const std::string why = refusal_of([&] { store.begin_run(host_run()); }, Exit::store);
+  EXPECT_NE(why.find("was removed or replaced"), std::string::npos) << why;
+}
+
 TEST_F(StoreFilesTest, LeavesForeignFilesAndTheirJournalsAlone) {
   CrashVfs vfs;
   const auto execute = [&](const std::string& sql) {
