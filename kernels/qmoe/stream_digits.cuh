@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/qmoe/stream_layout.cuh"
+#include "kernels/qmoe/stream_layout.h"
 
 namespace moegate::qmoe {
 

@@ -33,7 +33,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
-#include "kernels/qmoe/stream_layout.cuh"
+#include "kernels/qmoe/stream_layout.h"
 #include "kernels/qmoe/stream_pack.h"
 #include "kernels/qmoe/stream_part.cuh"
 #include "kernels/qmoe/stream_routing.cuh"

@@ -38,7 +38,7 @@ struct Accumulator {
   int c[4];
 };
 
-/// from + weights * x, exact. The weights are 8 bytes of a tile (stream_layout.cuh): their upper
+/// from + weights * x, exact. The weights are 8 bytes of a tile (stream_layout.h): their upper
 /// and lower halves, each with four zero bits behind it, are the int8 operand, so the product is
 /// 16-fold.
 __device__ inline Accumulator multiply(uint32_t low_k, uint32_t high_k, uint32_t x_low,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays canonical weights out as stream_layout.cuh says. Untimed: what an engine does at load time.
+// Lays canonical weights out as stream_layout.h says. Untimed: what an engine does at load time.
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/cuda_check.cuh"
-#include "kernels/qmoe/stream_layout.cuh"
+#include "kernels/qmoe/stream_layout.h"
 #include "kernels/qmoe/stream_pack.h"
 
 namespace moegate::qmoe {
