@@ -29,13 +29,12 @@
 // weights. Between them x is split, which the other does not do; weights asked for before that took 4.8 us,
 // parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
 // An infinite or NaN activation does not reach the output as such.
-#include <algorithm>
-
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_layout.h"
 #include "kernels/qmoe/stream_pack.h"
 #include "kernels/qmoe/stream_part.cuh"
+#include "kernels/qmoe/stream_plan.h"
 #include "kernels/qmoe/stream_routing.cuh"
 #include "kernels/qmoe/stream_sums.cuh"
 
@@ -44,26 +43,11 @@ namespace {
 
 using namespace cuda;
 
-/// What a kernel is compiled for: kWarps of a block, and kSteps of a part, whose weights a warp asks for
-/// at once.
-struct ManyTokens {
-  static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
-  static constexpr bool kOneToken = false;
-};
-/// Rows of one token are segments: its weights can be asked for before these are found.
-struct OneToken : ManyTokens {
-  static constexpr bool kOneToken = true;
-};
-/// Of a K that is narrow: more tiles of a block have a team of their own.
-struct OneTokenNarrow : OneToken {
-  static constexpr int kWarps = 24, kSteps = 6;
-};
-
 struct StreamArgs {
   QmoeArgs args;
   const uint8_t* packed;
   StreamLayout layout;
-  int parts, teams;        // parts of a tile along K, a warp each; teams of so many warps
+  int parts, teams;        // as in StreamPlan
   int part_steps, longer;  // steps of a part; the first `longer` parts have one more
   int scales, sent;        // where these begin in shared memory
   float share;             // 1 / number of blocks
@@ -196,52 +180,20 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
   }
 }
 
-/// How a shape is divided among a block's warps.
-struct Division {
-  int parts, teams;
-};
-
-/// Tiles of a block, if every routed row is of another expert.
-int share(const QmoeShape& shape, const DeviceFacts& device) {
-  return (shape.rows() * StreamLayout::of(shape).tiles + device.processors - 1) / device.processors;
-}
-
-template <class C>
-Division divide(const QmoeShape& shape, int share) {
-  const int steps = StreamLayout::of(shape).steps;
-  int parts = (steps + C::kSteps - 1) / C::kSteps;
-  // Shorter parts where that gives every tile of a block a team of its own. A tile that one warp has on
-  // its way at once stays whole: nobody waits for sums of others.
-  while (parts > 1 && C::kWarps / (parts + 1) >= share && steps / (parts + 1) >= 2) ++parts;
-  // No team without a tile, or a row of x to split.
-  return {parts, std::clamp(C::kWarps / parts, 1, std::max(share, shape.rows()))};
-}
-
-enum class Form { many_tokens, one_token, one_token_narrow };
-
 struct Plan {
-  Form form;
+  StreamForm form;
   StreamArgs args;
   int shared;
 };
 
 Plan plan(const QmoeShape& shape, const DeviceFacts& device) {
-  const int tiles = share(shape, device);
-  const Division wide = divide<OneToken>(shape, tiles),
-                 narrow = divide<OneTokenNarrow>(shape, tiles);
-  const auto one_token = [&](const Division& by) {
-    return shape.tokens == 1 && shape.source_rows() <= by.teams;
-  };
+  const StreamPlan divided = stream_plan(shape, device.processors);
   Plan plan{};
-  plan.form = one_token(narrow) && narrow.teams >= tiles && wide.teams < tiles
-                  ? Form::one_token_narrow
-              : one_token(wide) ? Form::one_token
-                                : Form::many_tokens;
-  const Division& by = plan.form == Form::one_token_narrow ? narrow : wide;
+  plan.form = divided.form;
   StreamArgs& a = plan.args;
   a.layout = StreamLayout::of(shape);
-  a.parts = by.parts;
-  a.teams = by.teams;
+  a.parts = divided.parts;
+  a.teams = divided.teams;
   a.part_steps = a.layout.steps / a.parts;
   a.longer = a.layout.steps % a.parts;
   a.share = 1 / static_cast<float>(device.processors);
@@ -264,11 +216,11 @@ void launch_config(const Plan& plan, const Launch& where) {
 template <class T, int Block, bool Swiglu>
 void launch_kernel(const Plan& plan, const Launch& where) {
   switch (plan.form) {
-    case Form::many_tokens:
+    case StreamForm::many_tokens:
       return launch_config<T, Block, Swiglu, ManyTokens>(plan, where);
-    case Form::one_token:
+    case StreamForm::one_token:
       return launch_config<T, Block, Swiglu, OneToken>(plan, where);
-    case Form::one_token_narrow:
+    case StreamForm::one_token_narrow:
       return launch_config<T, Block, Swiglu, OneTokenNarrow>(plan, where);
   }
 }
