@@ -13,9 +13,9 @@ class BisectTest : public ProgramTest {
   /// A repository with the commits c1, c2, … and a script that exits by them.
   void make_repository(const std::vector<std::string>& codes) const {
     std::string commands =
-        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
-        "GIT_COMMITTER_EMAIL=a@b && git init -q -b work repo && cd repo && mkdir ci && "
-        "cp ../fake_ab ci/ab && chmod +x ci/ab && echo /.cache/ >.gitignore";
+        "git init -q -b work repo && cd repo && git config user.name a && "
+        "git config user.email a@b && mkdir ci && cp ../fake_ab ci/ab && chmod +x ci/ab && echo "
+        "/.cache/ >.gitignore";
     for (size_t i = 0; i < codes.size(); ++i) {
       const std::string name = "c" + std::to_string(i + 1);
       commands += " && echo '" + codes[i] + "' >code && echo " + name + " >name && git add -A && " +
@@ -154,9 +154,10 @@ TEST_F(BisectTest, NothingToFindIsSaidBeforeTheFirstStep) {
   EXPECT_NE(same.err.find("--bad 'HEAD' is no worse than --good 'c1'"), std::string::npos)
       << same.err;
   expect_clean();
-  shell(
+  const Outcome made = shell(
       "cd repo && git checkout -q -- name && echo 21 >code && git commit -q -a -m x && "
       "echo mine >>name");
+  ASSERT_EQ(made.exit, 0) << made.err;
   const Outcome unclear = bisect(std::string(kCase) + "--good c1");
   EXPECT_EQ(unclear.exit, 20) << unclear.err;
   expect_clean();
