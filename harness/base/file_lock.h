@@ -6,7 +6,7 @@
 
 namespace moegate {
 
-/// Locks a file, which is made when missing and stays; tries once, or waits until it is free. Of the kind that flock(1) takes in scripts; free as
+/// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it is free. Of the kind that flock(1) takes in scripts; free as
 /// soon as every process that inherited it has ended.
 class FileLock {
  public:
@@ -16,7 +16,7 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// False while another process holds it, and where the file cannot be made.
+  /// False while another process holds it, and where the file cannot be made or is a link.
   bool held() const { return fd_ >= 0; }
 
  private:

@@ -18,6 +18,12 @@ TEST(FileLock, IsHeldByOne) {
   }
   EXPECT_TRUE(FileLock(dir / ".lock").held());
   EXPECT_FALSE(FileLock(dir / "no" / ".lock").held());
+  std::filesystem::create_symlink("elsewhere", dir / "link");
+  EXPECT_FALSE(FileLock(dir / "link").held());
+  EXPECT_FALSE(std::filesystem::exists(dir / "elsewhere"));
+  const FileLock folder(dir.path());
+  EXPECT_TRUE(folder.held());
+  EXPECT_FALSE(FileLock(dir.path()).held());
 }
 
 }  // namespace

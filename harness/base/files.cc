@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
+#include "harness/base/file_name.h"
 
 namespace moegate {
 namespace {
@@ -69,6 +69,19 @@ class File {
   int fd_;
 };
 
+/// Whoever may write in a folder may lay a link there that leads to any file of ours. So a link
+/// counts that is our own, or of whom the folder belongs to; in a folder that only one writes in, any.
+void refuse_link_of_others(const fs::path& link) {
+  const fs::path folder = link.has_parent_path() ? link.parent_path() : ".";
+  struct stat laid {
+  }, in{};
+  if (::lstat(link.c_str(), &laid) != 0 || ::stat(folder.c_str(), &in) != 0) return;
+  const bool shared = (in.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!shared || laid.st_uid == ::geteuid() || laid.st_uid == in.st_uid) return;
+  usage_error("{}: is a link that user {} laid in a folder that others write in; name another file",
+              link.string(), laid.st_uid);
+}
+
 /// The file that a chain of links ends at, which need not exist yet.
 fs::path behind_links(const fs::path& path) {
   constexpr int kMaxLinks = 40;  // as Linux follows
@@ -76,17 +89,20 @@ fs::path behind_links(const fs::path& path) {
   fs::path target = path;
   for (int i = 0; i < kMaxLinks; ++i) {
     if (!fs::is_symlink(target, ignored)) return target;
+    refuse_link_of_others(target);
     target = target.parent_path() / fs::read_symlink(target, ignored);
   }
   errno = ELOOP;
   fail(path);
 }
 
-std::string temporary_of(const fs::path& target, const std::string& who) {
-  return target.string() + "." + who + ".tmp";
+/// Another user who could guess it would lay a link there.
+std::string temporary_of(const fs::path& target) {
+  return target.string() + "." + random_name() + ".tmp";
 }
 
-/// Removes what writers of `target` that were killed have left: TARGET.PID.tmp, an hour old.
+/// Removes what writers of `target` that were killed have left: TARGET.DIGITS.tmp, an hour old. Of
+/// earlier versions the digits are a process's number.
 void remove_leftovers(const fs::path& target) {
   constexpr auto kOld = std::chrono::hours(1);  // none writes for so long
   const std::string name = target.filename().string();
@@ -95,13 +111,15 @@ void remove_leftovers(const fs::path& target) {
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string other = entry.path().filename().string();
     if (!other.starts_with(name + ".") || !other.ends_with(".tmp")) continue;
-    const std::string who = other.substr(name.size() + 1, other.size() - name.size() - 5);
-    const bool is_pid = !who.empty() && std::ranges::all_of(who, [](unsigned char c) {
-      return c >= '0' && c <= '9';
-    });
-    if (!is_pid || temporary_of(name, who) != other) continue;
+    if (other.size() < name.size() + 6) continue;
+    const std::string digits = other.substr(name.size() + 1, other.size() - name.size() - 5);
+    const bool number = digits.find_first_not_of("0123456789") == std::string::npos;
+    const bool random = digits.size() == random_name().size() &&
+                        digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!number && !random) continue;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), ignored);
-    if (age > kOld && entry.is_regular_file(ignored)) fs::remove(entry.path(), ignored);
+    if (age > kOld && fs::is_regular_file(entry.symlink_status(ignored)))
+      fs::remove(entry.path(), ignored);
   }
 }
 
@@ -158,16 +176,16 @@ void check_output(const std::string& path) {
 
 void write_file_atomically(const fs::path& path, const std::string& text) {
   std::error_code ignored;  // what cannot be looked at cannot be written either
+  const fs::path target = behind_links(path);
   const fs::file_status status = fs::status(path, ignored);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     // A rename would put a file in the place of a device or a pipe.
     if (!File(path, O_WRONLY).write(text)) fail(path);
     return;
   }
-  const fs::path target = behind_links(path);
   remove_leftovers(target);
-  const fs::path temporary = temporary_of(target, std::to_string(::getpid()));
-  const bool stored = File(temporary, O_WRONLY | O_CREAT | O_TRUNC).store(text);
+  const fs::path temporary = temporary_of(target);
+  const bool stored = File(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW).store(text);
   if (!stored || ::rename(temporary.c_str(), target.c_str()) != 0) {
     const int why = errno;
     ::unlink(temporary.c_str());
@@ -184,6 +202,7 @@ void write_output(const std::string& path, const std::string& text) {
 }
 
 void append_to_file(const fs::path& path, const std::string& text) {
+  behind_links(path);  // refuses those of other users
   if (!File(path, O_WRONLY | O_CREAT | O_APPEND).append(text)) fail(path);
 }
 

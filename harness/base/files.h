@@ -22,7 +22,7 @@ void check_output(const std::string& path);
 /// by a rename after the text is on the disk: a reader sees the old content or the new. What writers
 /// that were killed left beside it an hour ago or more is removed. Anything
 /// else (a device, a pipe) stays what it is and is written to. Throws Error(usage) naming the path
-/// for what cannot be written.
+/// for what cannot be written, and for a link that another user laid in a folder that many write in.
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 
 /// The same for a path that a user typed for an output: "-" is standard output.

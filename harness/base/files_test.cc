@@ -2,6 +2,7 @@
 #include "harness/base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,6 +14,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/file_limit_fixture.h"
+#include "harness/base/file_name.h"
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
 
@@ -179,6 +181,40 @@ TEST_F(Files, RemovesWhatKilledWritersLeftLongAgo) {
   EXPECT_TRUE(fs::exists(dir_ / "a.2.tmp")) << "may be at work";
   EXPECT_TRUE(fs::exists(dir_ / "a.b.tmp")) << "somebody else's";
   EXPECT_TRUE(fs::exists(dir_ / "b.1.tmp")) << "of another file";
+  const fs::path random = dir_ / ("a." + random_name() + ".tmp");
+  for (const fs::path& mine : {random, dir_ / "precious"}) std::ofstream(mine) << "text";
+  fs::last_write_time(random, long_ago);
+  fs::last_write_time(dir_ / "precious", long_ago);
+  fs::create_symlink("precious", dir_ / "a.7.tmp");
+  write_file_atomically(dir_ / "a", "text");
+  EXPECT_FALSE(fs::exists(random));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "a.7.tmp")) << "no writer made it";
+}
+
+TEST_F(Files, LinksThatWereLaidInWaitAreNotWrittenThrough) {
+  std::ofstream(dir_ / "precious") << "mine";
+  fs::create_symlink("precious", dir_ / fmt::format("a.{}.tmp", ::getpid()));
+  write_file_atomically(dir_ / "a", "text");
+  EXPECT_EQ(read(dir_ / "precious"), "mine");
+  EXPECT_FALSE(fs::is_symlink(dir_ / "a"));
+  EXPECT_EQ(read(dir_ / "a"), "text");
+  EXPECT_NE(random_name(), random_name());
+}
+
+TEST_F(Files, LinksOfOthersInASharedFolderAreRefused) {
+  const fs::path shared = dir_ / "shared", link = shared / "report.md";
+  fs::create_directory(shared);
+  std::ofstream(dir_ / "precious") << "mine";
+  fs::create_symlink("../precious", link);
+  if (::lchown(link.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root gives files away";
+  write_file_atomically(link, "text");
+  EXPECT_EQ(read(dir_ / "precious"), "text") << "nobody else writes here";
+  fs::permissions(shared, fs::perms::all | fs::perms::sticky_bit);
+  for (const auto& write : {write_file_atomically, append_to_file}) {
+    const std::string why = refusal_of([&] { write(link, "evil"); });
+    EXPECT_NE(why.find("user 65534 laid"), std::string::npos) << why;
+  }
+  EXPECT_EQ(read(dir_ / "precious"), "text");
 }
 
 }  // namespace
