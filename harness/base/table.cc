@@ -10,6 +10,7 @@
 #include "harness/base/escape.h"
 #include "harness/base/table_text.h"
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -63,8 +64,19 @@ std::string render_markdown(const Table& table) {
   return out;
 }
 
+/// Whether a program that calculates would take the text for a formula: "=…", "@…", and "+…" or "-…" but for a
+/// number with a unit behind it.
+bool is_formula(const std::string& text) {
+  if (text.size() < 2) return false;
+  if (text[0] == '=' || text[0] == '@') return true;
+  if (text[0] != '+' && text[0] != '-') return false;
+  const auto number = leading_number(text);
+  return !number || number->rest.find_first_of("=+-*/^&|!@()<>'\",;:") != std::string::npos;
+}
+
 std::string csv_escaped(const std::string& cell) {
-  const std::string text = one_line(cell);  // no control characters: it may end on a terminal
+  std::string text = one_line(cell);  // no control characters: it may end on a terminal
+  if (is_formula(text)) text.insert(0, "'");
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {

@@ -43,6 +43,21 @@ TEST(Table, CsvQuotesOnlyWhatNeedsItOnOneLine) {
   EXPECT_EQ(render(table, Format::csv), "a,b\r\n\"x,y\",\"say \"\"hi\"\"\"\r\nl m,1.50\r\n");
 }
 
+TEST(Table, CsvHoldsNoFormulas) {
+  const auto csv = [](const std::string& cell) {
+    const std::string text = render({{"a"}, {{{cell, false}}}}, Format::csv);
+    return text.substr(3, text.size() - 5);
+  };
+  EXPECT_EQ(csv("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+  EXPECT_EQ(csv("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(csv("+cmd|x"), "'+cmd|x");
+  EXPECT_EQ(csv("-2+3"), "'-2+3");
+  EXPECT_EQ(csv("-HYPERLINK"), "'-HYPERLINK");
+  for (const char* plain : {"-36.30 bits", "+5.1 %", "-1e-06", "-", "a=b", "x-1"})
+    EXPECT_EQ(csv(plain), plain);
+  EXPECT_EQ(render({{"=a"}, {}}, Format::csv), "'=a\r\n");
+}
+
 TEST(Table, JsonIsAnArrayOfObjectsInColumnOrder) {
   EXPECT_EQ(
       render(sample(), Format::json),
