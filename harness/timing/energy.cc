@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/timing/energy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "harness/base/stats.h"
@@ -23,6 +26,20 @@ double mean_over(std::span<const EnergyPair> pairs, const F& number) {
   std::vector<double> values;
   for (const EnergyPair& pair : pairs) values.push_back(number(pair));
   return mean(values);
+}
+
+double busy_share(const EnergyBatch& batch) {
+  return batch.busy_s / batch.period_s();
+}
+
+/// The batch of all pairs in which the GPU waited most for work.
+const EnergyBatch& idlest(std::span<const EnergyPair> pairs) {
+  const EnergyBatch* worst = &pairs[0].launches;
+  for (const EnergyPair& pair : pairs) {
+    if (busy_share(pair.launches) < busy_share(*worst)) worst = &pair.launches;
+    if (pair.flushes && busy_share(*pair.flushes) < busy_share(*worst)) worst = &*pair.flushes;
+  }
+  return *worst;
 }
 
 double half_range(std::span<const EnergyPair> pairs) {
@@ -51,6 +68,44 @@ std::optional<Power> power_of(std::span<const EnergyReading> readings, double fr
   return power;
 }
 
+std::string energy_fault(std::span<const EnergyPair> pairs, std::optional<double> limit_watts) {
+  constexpr double kMostLonger = 1.2, kOverLimit = 1.05;  // a limit is held over some time only
+  const EnergyBatch& slowest = idlest(pairs);
+  if (slowest.period_s() > kMostLonger * slowest.busy_s) {
+    return fmt::format(
+        "the GPU idled while its energy was counted: {:.1f} us each where back to back it takes "
+        "{:.1f} us; leave the machine alone, or choose a larger case",
+        1e6 * slowest.period_s(), 1e6 * slowest.busy_s);
+  }
+  if (!limit_watts) return {};
+  const auto too_much = [&](const char* of, double watts) {
+    return watts <= kOverLimit * *limit_watts
+               ? std::string()
+               : fmt::format(
+                     "{} at {:.0f} W is more than the board's limit of {:.0f} W: its energy "
+                     "counter cannot be believed",
+                     of, watts, *limit_watts);
+  };
+  for (const EnergyPair& pair : pairs) {
+    const double watts =
+        std::max(pair.launches.power.watts, pair.flushes ? pair.flushes->power.watts : 0);
+    if (std::string fault = too_much("the GPU", watts); !fault.empty()) return fault;
+  }
+  const double seconds = mean_over(pairs, added_s);
+  if (seconds <= 0) return {};
+  return too_much("a launch", 1e-3 * (mean_over(pairs, added_mj) - half_range(pairs)) / seconds);
+}
+
+std::string proportion_fault(const EnergyBatch& once, const EnergyBatch& twice) {
+  constexpr double kAllowed = 0.05;
+  const double ratio = twice.each_mj() / once.each_mj();
+  if (std::abs(ratio / 2 - 1) <= kAllowed) return {};
+  return fmt::format(
+      "twice the same work took {:.2f} times its energy ({:.2f} mJ, {:.2f} mJ): the GPU's counter "
+      "or its reading cannot be believed",
+      ratio, twice.each_mj(), once.each_mj());
+}
+
 std::vector<Metric> energy_metrics(std::span<const EnergyPair> pairs) {
   double launches = 0;
   for (const EnergyPair& pair : pairs) launches += pair.launches.times;
@@ -64,6 +119,7 @@ std::vector<Metric> energy_metrics(std::span<const EnergyPair> pairs) {
       {"energy_launches", "launches", launches},
       {"energy_update_interval", "ms",
        mean_over(pairs, [](const EnergyPair& p) { return 1e3 * p.launches.power.step_s; })},
+      {"energy_busy", "share", busy_share(idlest(pairs))},
       {"mean_power", "W",
        seconds > 0 ? 1e-3 * each / seconds : std::numeric_limits<double>::quiet_NaN()}};
   if (!pairs[0].flushes) return metrics;

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "harness/values/sample.h"
@@ -39,6 +40,7 @@ std::optional<Power> power_of(std::span<const EnergyReading> readings, double fr
 struct EnergyBatch {
   double seconds = 0;  // from the first to the end of the last
   double times = 0;
+  double busy_s = 0;  // of the GPU for one of them, back to back behind a queue that is full
   Power power;
 
   double period_s() const { return seconds / times; }
@@ -51,12 +53,22 @@ struct EnergyPair {
   std::optional<EnergyBatch> flushes;  // absent: launches had nothing before them
 };
 
+/// Why the batches do not say what a launch takes; empty where they do. An idle GPU's power is booked
+/// as the launch's: one of them may take at most 1.2 times as long as back to back. No mean power may be
+/// above the board's limit, whose watts are absent where it is unknown.
+std::string energy_fault(std::span<const EnergyPair> pairs, std::optional<double> limit_watts);
+
+/// Whether an instrument is true that says this of some work, and of twice that work; why not, or
+/// empty.
+std::string proportion_fault(const EnergyBatch& once, const EnergyBatch& twice);
+
 /// The metrics of a launch, means over the pairs:
 ///   energy_per_launch    mJ  that a launch adds to what goes on without it
 ///   energy_uncertainty   mJ  half the range of energy_per_launch over the pairs
 ///   energy_resolution    mJ  a step of the counter, per launch of a batch
 ///   energy_launches          of all batches
 ///   energy_update_interval ms  between two steps
+///   energy_busy          share  of the time of the idlest batch in which the GPU had work
 ///   mean_power           W   energy_per_launch over the time that a launch adds; unknown where it
 ///                            adds none
 /// and where there are flushes:

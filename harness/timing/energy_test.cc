@@ -28,6 +28,7 @@ double value_of(const std::vector<Metric>& metrics, const std::string& name) {
 EnergyBatch batch(double times, double seconds, double watts) {
   return {.seconds = seconds,
           .times = times,
+          .busy_s = seconds / times,
           .power = {.watts = watts, .step_mj = 20'000, .step_s = 0.05, .steps = 20}};
 }
 
@@ -79,7 +80,57 @@ TEST(Energy, WithoutFlushNothingIs) {
   const std::vector<Metric> metrics = energy_metrics(pairs);
   EXPECT_NEAR(value_of(metrics, "energy_per_launch"), 3, 1e-9);
   EXPECT_NEAR(value_of(metrics, "mean_power"), 300, 1e-9);
-  EXPECT_EQ(metrics.size(), 6u);
+  EXPECT_EQ(metrics.size(), 7u);
+}
+
+/// A copy of 16 MiB on an H200: 43.5 us and 25.4 mJ with its flush, 30.7 us and 19.63 mJ for the flush.
+std::vector<EnergyPair> copies() {
+  EnergyPair pair{batch(23'000, 23'000 * 43.5e-6, 584), batch(32'600, 32'600 * 30.7e-6, 639)};
+  return {pair, pair};
+}
+
+TEST(Energy, WorkBackToBackIsBelieved) {
+  EXPECT_EQ(energy_fault(copies(), 700), "");
+  EXPECT_EQ(energy_fault(copies(), std::nullopt), "");
+  EXPECT_NEAR(value_of(energy_metrics(copies()), "energy_busy"), 1, 1e-9);
+}
+
+TEST(Energy, AnIdleGpuIsRefused) {
+  std::vector<EnergyPair> pairs = copies();
+  pairs[1].launches = batch(5'000, 5'000 * 237e-6, 260);
+  pairs[1].launches.busy_s = 43.5e-6;  // the rest went into reading the counter
+  EXPECT_EQ(energy_fault(pairs, 700),
+            "the GPU idled while its energy was counted: 237.0 us each where back to back it takes "
+            "43.5 us; leave the machine alone, or choose a larger case");
+  EXPECT_NEAR(value_of(energy_metrics(pairs), "energy_busy"), 0.1835, 1e-4);
+  pairs = copies();
+  pairs[0].flushes->busy_s /= 1.3;
+  EXPECT_NE(energy_fault(pairs, 700), "") << "of flushes, too";
+  pairs[0].flushes->busy_s *= 1.3 / 1.19;
+  EXPECT_EQ(energy_fault(pairs, 700), "");
+}
+
+TEST(Energy, PowerAboveTheLimitIsRefused) {
+  std::vector<EnergyPair> pairs = copies();
+  pairs[0].launches.power.watts = 736;
+  EXPECT_EQ(
+      energy_fault(pairs, 700),
+      "the GPU at 736 W is more than the board's limit of 700 W: its energy counter cannot be "
+      "believed");
+  // Of a launch alone, although the GPU as a whole is within its limit.
+  const EnergyPair pair{batch(3'000, 3'000 * 390e-6, 600), batch(33'000, 33'000 * 30e-6, 200)};
+  EXPECT_NE(energy_fault(std::vector{pair, pair}, 600), "") << "234 - 6 mJ in 360 us: 633 W";
+  EXPECT_EQ(energy_fault(std::vector{pair, pair}, 700), "");
+}
+
+TEST(Energy, TwiceTheWorkTakesTwiceTheEnergy) {
+  const EnergyBatch once = batch(32'600, 32'600 * 30.7e-6, 639);
+  EXPECT_EQ(proportion_fault(once, batch(16'300, 16'300 * 61.1e-6, 640)), "");
+  // Idle between readings: the time is not the work's.
+  EXPECT_EQ(
+      proportion_fault(batch(5'000, 5'000 * 205e-6, 250), batch(5'000, 5'000 * 236e-6, 262)),
+      "twice the same work took 1.21 times its energy (61.83 mJ, 51.25 mJ): the GPU's counter "
+      "or its reading cannot be believed");
 }
 
 TEST(Energy, ALaunchThatAddsNoTimeHasNoPower) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Energy of a launch, by the GPU's own counter (timing/energy.h says how). Launches go on back to back:
-// a cold one behind its flush, as it is timed, a warm one behind the launch before it. What the host
-// cannot enqueue fast enough waits on the GPU, and the energy of that wait is the launch's.
+// a cold one behind its flush, as it is timed, a warm one behind the launch before it. A thread of its
+// own reads the counter, which takes milliseconds on some machines: the GPU must not wait for it.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "harness/base/error.h"
@@ -25,15 +27,18 @@ constexpr double kSettleS = 0.4;  // the counter's sensor follows a change of lo
 constexpr double kLeastS = 1.2;   // of readings behind that
 constexpr double kMostS = 8;      // of a batch whose counter hardly moves
 constexpr double kWarmUpS = 0.5;
-constexpr double kBlockS = 1e-3;  // of work between two looks at the counter
-constexpr size_t kAhead = 4;      // blocks on the GPU: it never waits for a look at the counter
-constexpr int kLook = 16;         // launches that the first guess of a period takes
+constexpr double kBlockS = 2e-3;  // of work between two looks at what the GPU has done
+constexpr size_t kAhead = 8;      // blocks on the GPU: the host may be away for as long
+constexpr int kBackToBack = 16;   // of one thing, queued before the first may run
 constexpr std::chrono::microseconds kPoll{300};
 
-/// What one block ends with.
+double seconds_since(EnergyClock::time_point start) {
+  return std::chrono::duration<double>(EnergyClock::now() - start).count();
+}
+
 class BlockEnd {
  public:
-  BlockEnd() { MOEGATE_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  BlockEnd() { MOEGATE_CUDA_CHECK(cudaEventCreate(&event_)); }
   ~BlockEnd() { cudaEventDestroy(event_); }
   BlockEnd(const BlockEnd&) = delete;
   BlockEnd& operator=(const BlockEnd&) = delete;
@@ -48,13 +53,60 @@ class BlockEnd {
     MOEGATE_CUDA_CHECK(status);
     return true;
   }
+  double seconds_behind(const BlockEnd& start) const {
+    float ms = 0;
+    MOEGATE_CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
+    return 1e-3 * static_cast<double>(ms);
+  }
 
  private:
   cudaEvent_t event_ = nullptr;
 };
 
+/// Reads the counter over and over, from its making on, in a thread.
+class EnergyReader {
+ public:
+  explicit EnergyReader(const EnergyCounter& counter)
+      : counter_(counter), thread_([this] { read_on(); }) {}
+  ~EnergyReader() {
+    stop_ = true;
+    thread_.join();
+  }
+  EnergyReader(const EnergyReader&) = delete;
+  EnergyReader& operator=(const EnergyReader&) = delete;
+
+  double now_s() const { return seconds_since(start_); }
+
+  std::optional<Power> power() const {
+    if (failed_) throw Error(Exit::environment, "energy: NVML no longer reads the GPU's counter");
+    const std::lock_guard lock(mutex_);
+    return power_of(readings_, kSettleS);
+  }
+
+ private:
+  void read_on() {
+    while (!stop_ && !failed_) {
+      const double before_s = now_s();
+      const std::optional<double> mj = counter_.millijoules();
+      failed_ = !mj;
+      if (mj) {
+        const std::lock_guard lock(mutex_);
+        readings_.push_back({(before_s + now_s()) / 2, *mj});
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+  const EnergyCounter& counter_;
+  const EnergyClock::time_point start_ = EnergyClock::now();
+  mutable std::mutex mutex_;
+  std::vector<EnergyReading> readings_;
+  std::atomic<bool> stop_ = false, failed_ = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
 /// What a batch does over and over.
-enum class Doing { launch, flush, both };
+enum class Doing { launch, flush, both, two_flushes };
 
 class EnergyLoad {
  public:
@@ -65,22 +117,23 @@ class EnergyLoad {
   /// Goes on for at least `least_s` behind the time that the counter takes to settle, and until the
   /// counter has moved often enough.
   EnergyBatch run(Doing doing, double least_s) {
-    const int block = std::clamp(static_cast<int>(kBlockS / guess(doing)), 1, kMostInBlock);
-    std::vector<EnergyReading> readings;
+    const int block =
+        std::clamp(static_cast<int>(kBlockS / back_to_back_s(doing)), 1, kMostInBlock);
     EnergyBatch batch;
-    const auto start = EnergyClock::now();
+    const EnergyReader reader(counter_);
     for (size_t i = 0;; ++i) {
       BlockEnd& end = ends_[i % kAhead];
-      if (i >= kAhead) poll_until(end, start, readings);
-      const double now_s = seconds_since(start);
-      if (now_s > kMostS || (now_s > kSettleS + least_s && power_of(readings, kSettleS))) break;
+      while (i >= kAhead && !end.reached()) std::this_thread::sleep_for(kPoll);
+      const double now_s = reader.now_s();
+      if (now_s > kMostS || (now_s > kSettleS + least_s && reader.power())) break;
       enqueue(doing, block);
-      end.record(static_cast<cudaStream_t>(device_.stream()));
+      end.record(stream());
       batch.times += block;
     }
     finish();
-    batch.seconds = seconds_since(start);
-    const auto power = power_of(readings, kSettleS);
+    batch.seconds = reader.now_s();
+    batch.busy_s = back_to_back_s(doing);  // at once: the clock is that of the batch
+    const auto power = reader.power();
     if (!power) {
       throw Error(Exit::environment,
                   fmt::format("energy: the GPU's counter moved less than three times in {:.0f} s",
@@ -91,51 +144,48 @@ class EnergyLoad {
   }
 
  private:
-  static constexpr int kMostInBlock = CudaSequence::kMostPending / kAhead;
+  static constexpr int kMostInBlock = CudaSequence::kMostPending / 2 / kAhead;
 
-  static double seconds_since(EnergyClock::time_point start) {
-    return std::chrono::duration<double>(EnergyClock::now() - start).count();
-  }
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream()); }
 
   void finish() {
     sequence_.readings();  // waits
     pending_ = 0;
   }
 
+  void enqueue_one(Doing doing) {
+    if (doing != Doing::launch) sequence_.prepare();
+    if (doing == Doing::two_flushes) sequence_.prepare();
+    if (doing == Doing::launch || doing == Doing::both) sequence_.launch();
+  }
+
   void enqueue(Doing doing, int times) {
-    const bool flushes = doing != Doing::launch, launches = doing != Doing::flush;
-    constexpr int kMost = CudaSequence::kMostPending;
-    if (flushes && pending_ + times > kMost) finish();
+    const int samples = doing == Doing::launch        ? 0
+                        : doing == Doing::two_flushes ? 2 * times
+                                                      : times;
+    if (pending_ + samples > static_cast<int>(CudaSequence::kMostPending)) finish();
     for (int i = 0; i < times; ++i) {
-      if (flushes) sequence_.prepare();
-      if (launches) sequence_.launch();
-      if (flushes) sequence_.release();
+      enqueue_one(doing);
+      sequence_.release();
     }
-    if (flushes) pending_ += times;
+    pending_ += samples;
   }
 
-  /// Seconds of one of them.
-  double guess(Doing doing) {
-    enqueue(doing, kLook);
-    finish();
-    const auto start = EnergyClock::now();
-    enqueue(doing, kLook);
-    finish();
-    return seconds_since(start) / kLook;
-  }
-
-  /// Looks at the counter at least once.
-  void poll_until(const BlockEnd& end, EnergyClock::time_point start,
-                  std::vector<EnergyReading>& readings) {
-    for (;;) {
-      const double before_s = seconds_since(start);
-      const std::optional<double> mj = counter_.millijoules();
-      const double after_s = seconds_since(start);
-      if (!mj) throw Error(Exit::environment, "energy: NVML no longer reads the GPU's counter");
-      readings.push_back({(before_s + after_s) / 2, *mj});
-      if (end.reached()) return;
-      std::this_thread::sleep_for(kPoll);
+  /// GPU seconds of one of them where no host is waited for: all wait behind a sample that is not
+  /// released before the last is queued. The least of a few: a host may still be interrupted.
+  double back_to_back_s(Doing doing) {
+    constexpr int kTries = 3;
+    double least_s = kMostS;
+    for (int i = 0; i < kTries; ++i) {
+      sequence_.prepare();
+      ends_[0].record(stream());
+      for (int k = 0; k < kBackToBack; ++k) enqueue_one(doing);
+      ends_[1].record(stream());
+      sequence_.release();
+      finish();
+      least_s = std::min(least_s, ends_[1].seconds_behind(ends_[0]) / kBackToBack);
     }
+    return least_s;
   }
 
   Device& device_;
@@ -157,6 +207,11 @@ class EnergyProfiler final : public Profiler {
 
   void profile(const Subject& subject, const Conditions& conditions, Result& result) override {
     EnergyLoad load(device_, subject, conditions, counter_);
+    if (!proportion_) {
+      load.run(Doing::flush, kWarmUpS);
+      const EnergyBatch once = load.run(Doing::flush, kLeastS);
+      proportion_ = proportion_fault(once, load.run(Doing::two_flushes, kLeastS));
+    }
     const bool flushes = conditions.cache != Cache::warm;
     const Doing whole = flushes ? Doing::both : Doing::launch;
     load.run(whole, kWarmUpS);
@@ -168,6 +223,13 @@ class EnergyProfiler final : public Profiler {
       pairs[1].flushes = load.run(Doing::flush, kLeastS);
     }
     pairs[1].launches = load.run(whole, kLeastS);
+    result.why = proportion_->empty()
+                     ? energy_fault(pairs, read_gpu_state(device_.facts().uuid).limit_watts)
+                     : *proportion_;
+    if (!result.why.empty()) {
+      result.status = Status::bad_timer;
+      return;
+    }
     const std::vector<Metric> metrics = energy_metrics(pairs);
     result.metrics.insert(result.metrics.end(), metrics.begin(), metrics.end());
   }
@@ -175,6 +237,7 @@ class EnergyProfiler final : public Profiler {
  private:
   Device& device_;
   const EnergyCounter counter_;
+  std::optional<std::string> proportion_;  // what is wrong with the counter; asked once
 };
 
 }  // namespace

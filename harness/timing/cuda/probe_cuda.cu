@@ -2,6 +2,7 @@
 // Probes of a GPU: timers, the cost of a flush, the proof that cold is cold, clocks, noise.
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <functional>
 
 #include "harness/base/stats.h"
@@ -154,10 +155,15 @@ void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
 void add_energy(const DeviceFacts& facts, std::vector<Probe>& probes) {
   const EnergyCounter counter(facts.uuid);
   const bool counts = counter.why_none().empty();
-  probes.push_back({.name = "energy counter",
-                    .value = counts ? "readable" : "unavailable",
-                    .note = counter.why_none(),
-                    .ok = counts});
+  constexpr int kReads = 5;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kReads; ++i) counter.millijoules();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  probes.push_back(
+      {.name = "energy counter",
+       .value = counts ? "readable" : "unavailable",
+       .note = counts ? fmt::format("in {:.2f} ms", took.count() / kReads) : counter.why_none(),
+       .ok = counts});
 }
 
 void add_neighbours(const DeviceFacts& facts, std::vector<Probe>& probes) {

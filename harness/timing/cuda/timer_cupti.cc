@@ -27,7 +27,7 @@ constexpr uint64_t kSlackNs = 1'000'000'000;  // the clocks agree to microsecond
                                               // timestamps were seen 1e14 ns off
 constexpr int kDrainAttempts = 20;            // of 1 ms: records are there at the first, as a rule
 constexpr double kUsualTickNs = 32;           // measured on an H200
-constexpr uint64_t kIdsPerSample = 3;         // of the flush, the launch, the look at its outputs
+constexpr uint64_t kIdsPerSample = 2;         // of the flush, the launch
 constexpr uint64_t kSelfTestSamples = 96;
 constexpr double kEmptyKernelMostNs = 1e6;  // an empty kernel takes about 1 us
 
@@ -94,10 +94,7 @@ class CuptiSession final : public Session {
           std::chrono::steady_clock::now() - start;
       if (enqueues_) enqueue_ns_.push_back(took.count());
     }
-    {
-      const CuptiTag look(id + 2);
-      sequence_.look();
-    }
+    sequence_.look();
     sequence_.release();
     sets_.push_back(set);
   }
@@ -146,7 +143,7 @@ std::vector<Recorded> CuptiSession::attribute(const CuptiBatch& batch) {
     if (tag == batch.tags.end() || tag->second < base_) continue;
     const uint64_t sample = (tag->second - base_) / kIdsPerSample;
     const uint64_t part = (tag->second - base_) % kIdsPerSample;
-    if (sample >= recorded.size() || part > 1) continue;
+    if (sample >= recorded.size()) continue;
     Recorded& r = recorded[sample];
     if (part == 0) flush_shapes_.insert(a.shape);
     (part == 0 ? r.flush : r.launch).push_back(a);
