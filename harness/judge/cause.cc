@@ -22,7 +22,6 @@ constexpr Ordered kSteps[] = {
     {CauseKind::launches, find_launches}, {CauseKind::resources, find_resources},
     {CauseKind::work, find_work},         {CauseKind::rate, find_rate},
     {CauseKind::gaps, find_gaps},         {CauseKind::clock, find_clock},
-    {CauseKind::launches, find_renamed},
 };
 
 class Numbers {
@@ -187,6 +186,19 @@ void settle(const CauseQuestion& q, bool equal, Cause& cause) {
                                100 * widest, alike.empty() ? "" : ", " + alike);
 }
 
+/// No step applied. Other names explain times that differ; twins that do the same as fast need no cause.
+void settle_renamed(const CauseQuestion& q, bool equal, Cause& cause) {
+  const auto renamed = find_renamed(q);
+  const bool twins = q.even() && (equal || !paired_counters(q).empty());
+  if (renamed && !twins) {
+    cause.kind = CauseKind::launches;
+    cause.sentence = renamed->sentence;
+    return;
+  }
+  settle(q, equal, cause);
+  if (renamed) cause.also.push_back(renamed->sentence);
+}
+
 }  // namespace
 
 const char* name_of(CauseKind kind) {
@@ -217,8 +229,6 @@ Cause explain(const RowProfile& given_base, const RowProfile& given_head, const 
   Cause cause;
   std::vector<std::string> first;
   for (const Ordered& step : kSteps) {
-    const bool last_resort = step.find == find_renamed;
-    if (last_resort && !cause.sentence.empty()) continue;
     const auto found = step.find(q);
     if (!found) continue;
     first.insert(first.end(), found->names.begin(), found->names.end());
@@ -229,7 +239,7 @@ Cause explain(const RowProfile& given_base, const RowProfile& given_head, const 
       cause.also.push_back(found->sentence);
     }
   }
-  if (cause.sentence.empty()) settle(q, effect.equal, cause);
+  if (cause.sentence.empty()) settle_renamed(q, effect.equal, cause);
   cause.numbers = numbers_of(q, first);
   return cause;
 }

@@ -15,7 +15,7 @@ enum class CauseKind {
   launches,   // another path, set of kernels, or shape of one
   resources,  // local memory, blocks per multiprocessor
   work,       // bytes, instructions, atomics
-  rate,       // the same work in more cycles: which pipe fell, which stall rose
+  rate,       // the same counted work in more cycles: which pipe fell, which stall rose
   gaps,       // between launches
   clock,
   nothing,  // all that was looked at is alike

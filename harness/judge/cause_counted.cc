@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -124,8 +125,9 @@ std::string hottest_place(const CauseQuestion& q, const std::string& reason) {
   return fmt::format(" (most at {}{})", what, where);
 }
 
-void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-                std::vector<std::string>& texts, Finding& found) {
+/// Of which there is most more where the head is slower; null where that explains nothing.
+const PairedCounter* most_stalled(const CauseQuestion& q,
+                                  const std::vector<PairedCounter>& counters) {
   const PairedCounter* most = nullptr;
   double total = 0;
   for (const PairedCounter& c : counters) {
@@ -134,23 +136,51 @@ void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counte
     if (!q.same_way(c.change()) || std::abs(c.change()) < c.role.floor) continue;
     if (!most || std::abs(c.change()) > std::abs(most->change())) most = &c;
   }
-  if (!most || (total > 0 && !q.explains(most->change() / total, most->role.least))) return;
-  texts.push_back(fmt::format("stalls on {} {:+.2g}{}", most->role.label, most->change(),
-                              hottest_place(q, most->role.label)));
+  const bool explains =
+      most && (total <= 0 || q.explains(most->change() / total, most->role.least));
+  return explains ? most : nullptr;
+}
+
+std::string stall_text(const CauseQuestion& q, const PairedCounter& stall) {
+  return fmt::format("stalls on {} {:+.2g}{}", stall.role.label, stall.change(),
+                     hottest_place(q, stall.role.label));
+}
+
+void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
+                std::vector<std::string>& texts, Finding& found) {
+  const PairedCounter* most = most_stalled(q, counters);
+  if (!most) return;
+  texts.push_back(stall_text(q, *most));
   found.names.push_back(most->name);
 }
 
 using Shares = std::vector<std::pair<double, const PairedCounter*>>;
 
-/// The largest first; but before them what reaches memory, where it grew at least half as much: reading
-/// twice is twice the instructions, too, and not because of them slow.
+/// The largest first; but before them what reaches memory, where it grew at least half as much, and
+/// instructions behind all that grew at least half as much: reading twice is twice the instructions, too,
+/// and not because of them slow.
 void put_in_order(Shares& more) {
   double largest = 0;
   for (const auto& [share, c] : more) largest = std::max(largest, std::abs(share));
   std::ranges::stable_sort(more, std::greater<>(), [&](const auto& m) {
-    const bool memory = m.second->role.group == RoleGroup::dram;
-    return std::pair(memory && std::abs(m.first) >= largest / 2, std::abs(m.first));
+    const RoleGroup group = m.second->role.group;
+    const double size = std::abs(m.first) * (group == RoleGroup::instructions ? 0.5 : 1);
+    return std::pair(group == RoleGroup::dram && std::abs(m.first) >= largest / 2, size);
   });
+}
+
+/// What instructions that were added wait for says what they are: barriers, or loads.
+void find_added(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
+                std::vector<std::string>& texts, Finding& found) {
+  const PairedCounter* stall = most_stalled(q, counters);
+  if (!stall) return;
+  const std::string& reason = stall->role.label;
+  constexpr std::array kLoads = {"long scoreboard", "lg throttle", "short scoreboard",
+                                 "mio throttle"};
+  const bool barrier = reason == "barrier";
+  if (!barrier && std::ranges::find(kLoads, reason) == kLoads.end()) return;
+  texts.push_back((barrier ? "barriers: " : "") + stall_text(q, *stall));
+  found.names.push_back(stall->name);
 }
 
 }  // namespace
@@ -172,6 +202,8 @@ std::optional<Finding> find_work(const CauseQuestion& q) {
   std::vector<std::string> texts;
   // What makes conflicts is instructions, too; and they are what takes the time.
   find_conflicts(q, counters, texts, found);
+  const bool instructions = more[0].second->role.group == RoleGroup::instructions;
+  if (texts.empty() && instructions && !q.even()) find_added(q, counters, texts, found);
   for (const auto& [share, c] : more) {
     if (texts.size() < kMostNamed) texts.push_back(work_text(*c));
     found.names.push_back(c->name);
@@ -195,7 +227,8 @@ std::optional<Finding> find_rate(const CauseQuestion& q) {
     found.names.push_back(cycles->name);
   }
   if (texts.empty()) return std::nullopt;
-  found.sentence = fmt::format("same work, {}", fmt::join(texts, ", "));
+  found.sentence =
+      fmt::format("{}{}", find_work(q) ? "" : "same counted work, ", fmt::join(texts, ", "));
   return found;
 }
 

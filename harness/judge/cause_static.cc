@@ -93,12 +93,47 @@ void find_local_memory(const CauseQuestion& q, const KernelPair& pair, Finding& 
   found.names.push_back(fmt::format("local memory [{}]", pair.label));
 }
 
+int64_t shared_bytes(const KernelRow& kernel) {
+  return kernel.static_shared + kernel.dynamic_shared;
+}
+
+/// What a block takes that decides how many fit: as many as of the base would, or nearer to that, were it
+/// alone as there. " (registers 128 -> 247/thread)"; empty where no one of them does.
+std::string limited_by(const CauseQuestion& q, const KernelPair& pair, Finding& found) {
+  Texts texts;
+  const auto ask = [&](const char* what, const char* unit, const auto& take, int64_t before,
+                       int64_t after) {
+    KernelRow with = *pair.head;
+    take(with);
+    const int blocks = blocks_per_sm(with, q.head.device.klass).value_or(0);
+    if (before == after || blocks == pair.head_blocks) return;
+    if ((blocks > pair.head_blocks) != (pair.base_blocks > pair.head_blocks)) return;
+    texts.push_back(fmt::format("{} {} -> {}{}", what, before, after, unit));
+    found.names.push_back(fmt::format("{} [{}]", what, pair.label));
+  };
+  const KernelRow &base = *pair.base, &head = *pair.head;
+  ask(
+      "registers", "/thread", [&](KernelRow& k) { k.registers = base.registers; }, base.registers,
+      head.registers);
+  ask(
+      "shared memory", " B/block",
+      [&](KernelRow& k) {
+        k.static_shared = base.static_shared;
+        k.dynamic_shared = base.dynamic_shared;
+      },
+      shared_bytes(base), shared_bytes(head));
+  ask(
+      "threads", "/block", [&](KernelRow& k) { k.block = base.block; }, extent_size(base.block),
+      extent_size(head.block));
+  return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
+}
+
 void find_blocks(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
   if (!q.same_way(pair.base_blocks - pair.head_blocks)) return;
   if (pair.base_blocks == pair.head_blocks) return;
-  texts.push_back(fmt::format("blocks per SM {} -> {}{}", pair.base_blocks, pair.head_blocks,
-                              in_kernel(q, pair)));
   found.names.push_back(fmt::format("blocks per SM [{}]", pair.label));
+  texts.push_back(fmt::format("blocks per SM {} -> {}{}{}", pair.base_blocks, pair.head_blocks,
+                              limited_by(q, pair, found), in_kernel(q, pair)));
 }
 
 /// Where it is not known how many blocks fit: so much more of what they share that fewer may.
@@ -111,9 +146,7 @@ void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found,
         fmt::format("{} {:.0f} -> {:.0f}{}{}", what, base, head, unit, in_kernel(q, pair)));
     found.names.push_back(fmt::format("{} [{}]", what, pair.label));
   };
-  const auto shared = [](const KernelRow& k) {
-    return static_cast<double>(k.static_shared + k.dynamic_shared);
-  };
+  const auto shared = [](const KernelRow& k) { return static_cast<double>(shared_bytes(k)); };
   add("registers", "/thread", pair.base->registers, pair.head->registers);
   add("shared memory", " B/block", shared(*pair.base), shared(*pair.head));
 }

@@ -37,7 +37,7 @@ TEST_F(CauseTest, TwoProcessesOfOneProgramDoNotDiffer) {
     EXPECT_EQ(found.kind, CauseKind::nothing) << effect << " " << found.sentence;
     EXPECT_EQ(
         found.sentence,
-        "nothing differs: 17 counters within 1.0 %, the same code, launches, resources, clock");
+        "nothing differs: 18 counters within 1.0 %, the same code, launches, resources, clock");
     EXPECT_TRUE(found.also.empty());
   }
 }
@@ -47,7 +47,7 @@ TEST_F(CauseTest, TimesThatAreJudgedEqualNeedNoReason) {
   EXPECT_EQ(explain(base_, head_, {0.012, false}).kind, CauseKind::unknown);
   const Cause found = explain(base_, head_, {0.012, true});
   EXPECT_EQ(found.kind, CauseKind::nothing);
-  EXPECT_TRUE(found.sentence.starts_with("nothing differs: 17 counters within 30.0 %"))
+  EXPECT_TRUE(found.sentence.starts_with("nothing differs: 18 counters within 30.0 %"))
       << found.sentence;
   counter(head_, "dram__bytes_read") *= 0.9;
   EXPECT_EQ(explain(base_, head_, {0.012, true}).sentence,
@@ -125,9 +125,10 @@ TEST_F(CauseTest, OneWithBankConflicts) {
   counter(head_, "short_scoreboard") += 3 * 900e3;
   const Cause found = cause(0.3);
   EXPECT_EQ(found.kind, CauseKind::rate);
-  EXPECT_EQ(found.sentence,
-            "same work, bank conflicts 1.2 -> 900 k, tensor pipe 61 -> 46.9 %, stalls on short "
-            "scoreboard +3");
+  EXPECT_EQ(
+      found.sentence,
+      "same counted work, bank conflicts 1.2 -> 900 k, tensor pipe 61 -> 46.9 %, stalls on short "
+      "scoreboard +3");
 
   counter(head_, "bank_conflicts") = 20e3;
   EXPECT_EQ(cause(0.3).sentence.find("bank conflicts"), std::string::npos)
@@ -139,7 +140,7 @@ TEST_F(CauseTest, OneWithHalfTheBlocksPerMultiprocessor) {
   base_.measured->kernels[0].dynamic_shared = 100 << 10;
   kernel().dynamic_shared = 120 << 10;
   EXPECT_EQ(cause(0.3).kind, CauseKind::resources);
-  EXPECT_EQ(cause(0.3).sentence, "blocks per SM 2 -> 1");
+  EXPECT_EQ(cause(0.3).sentence, "blocks per SM 2 -> 1 (shared memory 102400 -> 122880 B/block)");
   EXPECT_NE(cause(-0.3).kind, CauseKind::resources) << "fewer blocks make nothing faster";
   kernel().dynamic_shared = 110 << 10;
   EXPECT_EQ(cause(0.3).kind, CauseKind::rate) << "as many fit";
@@ -153,7 +154,8 @@ TEST_F(CauseTest, OneWithHalfTheBlocksPerMultiprocessor) {
 TEST_F(CauseTest, LowOccupancyIsNoCause) {
   slow_down(head_, 0.1);
   counter(base_, "warps_active") = 60;
-  for (const char* pipe : {"pipe_tensor", "issue_active", "cycles_active.max"}) {
+  for (const char* pipe :
+       {"pipe_tensor", "issue_active", "cycles_active.max", "sm__cycles_active.avg"}) {
     counter(head_, pipe) = counter(base_, pipe);
   }
   EXPECT_NE(cause(0.1).sentence.find("unknown: active warps 60 -> 12 %"), std::string::npos)
@@ -165,14 +167,15 @@ TEST_F(CauseTest, OneThatOnlyWaits) {
   counter(head_, "sleeping") = 9 * 900e3;
   const Cause found = cause(0.25);
   EXPECT_EQ(found.kind, CauseKind::rate);
-  EXPECT_EQ(found.sentence, "same work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9");
+  EXPECT_EQ(found.sentence, "same counted work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9");
 
   head_.stalled = Result();
   head_.stalled->stalls = {{0, 0x40, "LDG.E R2", "", "long_scoreboard", 900},
                            {0, 0x80, "NANOSLEEP 0x64", "gather.cu:12", "sleeping", 500}};
-  EXPECT_EQ(cause(0.25).sentence,
-            "same work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9 (most at NANOSLEEP 0x64, "
-            "gather.cu:12)");
+  EXPECT_EQ(
+      cause(0.25).sentence,
+      "same counted work, tensor pipe 61 -> 48.8 %, stalls on sleeping +9 (most at NANOSLEEP 0x64, "
+      "gather.cu:12)");
 }
 
 TEST_F(CauseTest, ALowerClock) {

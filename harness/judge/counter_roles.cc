@@ -20,10 +20,11 @@ struct RolePattern {
 // tables are up to 64 KiB, which take the memory 15 ns. One launch counted twice differed by up to 700
 // sectors written (H200, 2026-11-22, 18 rows), by 19 KB read and by 25 KB of output that left L2 while it
 // was counted (2026-11-23, 52 rows). Sectors are those that SMs ask for: what L2 counts in all is half as
-// much again, traffic between its halves.
-constexpr double kBytes = 0.01, kCount = 0.02, kPercent = 0.03, kStall = 0.02, kTime = 0.01;
+// much again, traffic between its halves. Tensor cycles are a product of numbers of two launches, each to 1 %.
+constexpr double kBytes = 0.01, kCount = 0.02, kPercent = 0.03, kStall = 0.02, kTime = 0.01,
+                 kTensor = 0.05;
 constexpr double kFewBytes = 65536, kFewWritten = 131072, kFewSectors = 4096,
-                 kFewInstructions = 1000, kFewAtomics = 100;
+                 kFewInstructions = 1000, kFewAtomics = 100, kFewCycles = 500;
 constexpr double kHalfPoint = 0.5, kTenth = 0.1;
 
 const std::vector<RolePattern>& patterns() {
@@ -52,6 +53,7 @@ const std::vector<RolePattern>& patterns() {
         kFewInstructions}},
       {"sm*__inst_executed_pipe_tensor*.sum",
        {"tensor instructions", RoleKind::work, Group::tensor, true, kCount, kFewInstructions}},
+      {"tensor cycles", {"tensor cycles", RoleKind::work, Group::none, false, kTensor, kFewCycles}},
       {"sm*__inst_executed.sum",
        {"instructions", RoleKind::work, Group::instructions, true, kCount, kFewInstructions}},
       {"l1tex__data_bank_conflicts*.sum",
