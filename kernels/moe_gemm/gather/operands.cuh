@@ -11,7 +11,8 @@ namespace moegate::moe_gemm::gather {
 
 using namespace cuda;
 
-constexpr int kTileColumns = 128;  // BN
+constexpr int kTileColumns = 128;    // BN
+constexpr int kSwizzleBytes = 1024;  // the 128-byte swizzle repeats; stages begin at its multiples
 
 /// How scale factors of weights reach the products: looked up by column (a thread's two neighbours
 /// share a load) and multiplied with each sum after the row's factor, or one for the tile,
@@ -19,15 +20,18 @@ constexpr int kTileColumns = 128;  // BN
 /// a tile has one).
 enum class WeightScale { per_column, per_tile };
 
-/// What depends on BM: warps along rows and columns, and stages of the ring.
+/// What depends on BM: warps along rows and columns, and stages of the ring. From 64 rows on products are a
+/// warpgroup's, of 64 rows and all columns, of which a warp has 16 rows.
 template <int Rows>
 struct Tile {
-  static constexpr int kRowWarps = Rows <= 32 ? 1 : Rows / 32;
-  static constexpr int kColumnWarps = Rows <= 32 ? 4 : 2;
+  static constexpr bool kWarpgroups = Rows >= 64;
+  static constexpr int kRowWarps = kWarpgroups ? Rows / 16 : 1;
+  static constexpr int kColumnWarps = kWarpgroups ? 1 : 4;
   static constexpr int kThreads = 32 * kRowWarps * kColumnWarps;
   static constexpr int kStages = Rows <= 32 ? 4 : 3;
   static constexpr int kStageBytes = (Rows + kTileColumns) * kSliceBytes;
-  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static constexpr int kSharedBytes =
+      kStages * kStageBytes + kSwizzleBytes;  // to begin at a multiple
   // Of a warp, in products of 16 rows and 8 columns.
   static constexpr int kRowParts = Rows / kRowWarps / 16;
   static constexpr int kColumnParts = kTileColumns / kColumnWarps / 8;
@@ -59,56 +63,57 @@ __device__ int warp_column() {
   return threadIdx.x / 32 / Tile<Rows>::kRowWarps * Tile<Rows>::kColumnParts * 8;
 }
 
-/// Fills stages; a thread copies the same piece of some rows of x and weights every time.
+/// Fills stages; a thread copies the same piece of some rows of x and weights every time, one slice after the
+/// other. What a row begins at is computed once: from 64 rows on every instruction between two products shows.
 template <int Rows>
 class SliceCopies {
  public:
   /// `ids`: the block's rows of the output, R for padding, which reads nothing.
   __device__ SliceCopies(const MoeGemmArgs& args, const Place& place, const int* ids)
-      : row_bytes_(args.shape.k * (args.shape.dtype == DType::bf16 ? 2 : 1)),
-        piece_(threadIdx.x % kPieces) {
+      : row_bytes_(args.shape.k * (args.shape.dtype == DType::bf16 ? 2 : 1)) {
     const MoeGemmShape& shape = args.shape;
-    const int row = threadIdx.x / kPieces;
-    to_ = piece_at(row, piece_);
-    x_ = static_cast<const uint8_t*>(args.x);
-    weights_ = static_cast<const uint8_t*>(args.weights) +
-               int64_t{args.expert_ids[place.block]} * shape.n * row_bytes_;
+    const int row = threadIdx.x / kPieces, piece = threadIdx.x % kPieces;
+    at_ = piece * kPieceBytes;
+    to_ = piece_at(row, piece);
+    const auto* x = static_cast<const uint8_t*>(args.x) + at_;
 #pragma unroll
     for (int i = 0; i < T::kXCopies; ++i) {
       const int id = ids[row + i * T::kCopyRows];
-      x_rows_[i] = id < shape.rows() ? shape.source(id) : kPadding;
+      x_rows_[i] = id < shape.rows() ? x + int64_t{shape.source(id)} * row_bytes_ : nullptr;
     }
-    last_weight_row_ = shape.n - 1;
-    weight_row_ = place.first_column + row;
-  }
-
-  __device__ void start(uint32_t stage, int slice) const {
-    const int at = slice * kSliceBytes + piece_ * kPieceBytes;
-    const bool inside = at < row_bytes_;
-#pragma unroll
-    for (int i = 0; i < T::kXCopies; ++i) {
-      const bool there = inside && x_rows_[i] != kPadding;
-      copy_async<kPieceBytes>(stage + to_ + i * kPassBytes,
-                              x_ + (there ? int64_t{x_rows_[i]} * row_bytes_ + at : 0), there);
-    }
+    weights_ = static_cast<const uint8_t*>(args.weights) +
+               int64_t{args.expert_ids[place.block]} * shape.n * row_bytes_ + at_;
 #pragma unroll
     for (int i = 0; i < T::kWeightCopies; ++i) {
       // Beyond N the last column is read again: its products are not written.
-      const int row = min(weight_row_ + i * T::kCopyRows, last_weight_row_);
+      weight_rows_[i] = min(place.first_column + row + i * T::kCopyRows, shape.n - 1) * row_bytes_;
+    }
+  }
+
+  __device__ void start(uint32_t stage, int slice) const {
+    const int slice_at = slice * kSliceBytes;
+    const bool inside = slice_at + at_ < row_bytes_;
+#pragma unroll
+    for (int i = 0; i < T::kXCopies; ++i) {
+      const bool there = inside && x_rows_[i];
+      copy_async<kPieceBytes>(stage + to_ + i * kPassBytes,
+                              there ? x_rows_[i] + slice_at : weights_, there);
+    }
+    const uint8_t* weights = weights_ + (inside ? slice_at : -at_);
+#pragma unroll
+    for (int i = 0; i < T::kWeightCopies; ++i) {
       copy_async<kPieceBytes>(stage + Rows * kSliceBytes + to_ + i * kPassBytes,
-                              weights_ + (inside ? int64_t{row} * row_bytes_ + at : 0), inside);
+                              weights + weight_rows_[i], inside);
     }
   }
 
  private:
   using T = Tile<Rows>;
-  static constexpr int kPadding = -1;
   static constexpr int kPassBytes = T::kCopyRows * kSliceBytes;
 
-  const uint8_t *x_, *weights_;
-  int row_bytes_, piece_;
-  uint32_t to_;
-  int x_rows_[T::kXCopies], weight_row_, last_weight_row_;
+  const uint8_t *x_rows_[T::kXCopies], *weights_;
+  int row_bytes_, at_;
+  uint32_t to_, weight_rows_[T::kWeightCopies];
 };
 
 /// The scale factors of a thread's sums, read group by group.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tile of a grouped GEMM in the structure of the public Triton fused-MoE kernel: BM rows
 // gathered by sorted id, 128 columns, a ring of slices of K (128 bytes wide) filled by asynchronous
-// copies, mma.sync, and after each slice sums += products * row's scale factor * column's, all in
-// fp32. What the kernels around it differ in: which slices a tile takes, how the factors of weights
-// are read, and what becomes of the sums.
+// copies, products (mma.sync, from 64 rows on wgmma, as Triton has it), and after each slice sums +=
+// products * row's scale factor * column's, all in fp32. What the kernels around it differ in: which
+// slices a tile takes, how the factors of weights are read, and what becomes of the sums.
 #pragma once
 
 #include <cuda_bf16.h>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/wgmma.cuh"
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/gather/operands.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
@@ -64,6 +65,7 @@ class GatheredSlices {
   /// stage that is filled next.
   __device__ uint32_t wait_next() {
     wait_copies<T::kStages - 2>();
+    if constexpr (T::kWarpgroups) fence_for_products();
     __syncthreads();
     const uint32_t stage = stages_ + from_ * T::kStageBytes;
     from_ = from_ + 1 == T::kStages ? 0 : from_ + 1;
@@ -78,6 +80,29 @@ class GatheredSlices {
   int slices_, next_, step_, into_ = 0, from_ = 0;
 };
 
+/// sums += a slice's products, each with its scale factors where there are any. `between` is done
+/// where it costs least.
+template <int Rows, DType kDtype, WeightScale kWeightScale, class F>
+__device__ void add_slice(uint32_t x, uint32_t weights, int slice,
+                          ScaleFactors<Rows, kWeightScale>& scales, Sums<Rows>& sums, F between) {
+  Sums<Rows> products = {};
+  auto& into = kDtype == DType::bf16 ? sums : products;
+  if constexpr (Tile<Rows>::kWarpgroups) {
+    using Flat = float[kTileColumns / 2];
+    start_group<kTileColumns, kDtype>(reinterpret_cast<Flat&>(into),
+                                      operand(x + warpgroup() * 64 * kSliceBytes), operand(weights),
+                                      kDtype == DType::bf16);
+    between();
+    if constexpr (kDtype != DType::bf16) scales.load(slice);  // a slice is a group
+    wait_products();
+  } else {
+    between();
+    if constexpr (kDtype != DType::bf16) scales.load(slice);
+    multiply_slice<kDtype>(x, warp_row<Rows>(), weights, warp_column<Rows>(), into);
+  }
+  if constexpr (kDtype != DType::bf16) scales.add_to(sums, products);
+}
+
 /// The sums of a tile over its slices of K. All threads have left the stages when it returns.
 /// `source` as in ScaleFactors.
 template <int Rows, DType kDtype, WeightScale kWeightScale, class Ring, class Source>
@@ -85,20 +110,11 @@ __device__ void sum_products(const MoeGemmArgs& args, const Place& place, Ring& 
                              Sums<Rows>& sums) {
 #pragma unroll
   for (int i = 0; i < Tile<Rows>::kStages - 1; ++i) ring.start_next();
-  const int row = warp_row<Rows>(), column = warp_column<Rows>();
   ScaleFactors<Rows, kWeightScale> scales(args, place, source);  // unused for bf16
   const int slices = slices_of<kDtype>(args.shape);
   for (int slice = place.first_slice; slice < slices; slice += place.slice_step) {
     const uint32_t x = ring.wait_next(), weights = x + Rows * kSliceBytes;
-    ring.start_next();
-    if constexpr (kDtype == DType::bf16) {
-      multiply_slice<kDtype>(x, row, weights, column, sums);
-    } else {
-      scales.load(slice);  // a slice is a group
-      Sums<Rows> products = {};
-      multiply_slice<kDtype>(x, row, weights, column, products);
-      scales.add_to(sums, products);
-    }
+    add_slice<Rows, kDtype>(x, weights, slice, scales, sums, [&] { ring.start_next(); });
   }
   __syncthreads();
 }
@@ -144,6 +160,11 @@ __device__ void write_tile(const MoeGemmArgs& args, const Place& place, const in
   }
 }
 
+/// The first multiple of kSwizzleBytes in a block's dynamic shared memory.
+__device__ inline uint8_t* at_swizzle(uint8_t* shared) {
+  return shared + (kSwizzleBytes - shared_address(shared) % kSwizzleBytes) % kSwizzleBytes;
+}
+
 /// The whole tile, by Tile<Rows>::kThreads threads and as much dynamic shared memory as it names.
 template <int Rows, DType kDtype, WeightScale kWeightScale, Result kResult>
 __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
@@ -154,14 +175,15 @@ __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
   }
   __syncthreads();
   const MoeGemmShape& shape = args.shape;
+  uint8_t* stages = at_swizzle(shared);
   GatheredSlices<Rows> ring(SliceCopies<Rows>(args, place, ids), place, slices_of<kDtype>(shape),
-                            shared_address(shared));
+                            shared_address(stages));
   const auto source = [&](int row) {
     return ids[row] < shape.rows() ? shape.source(ids[row]) : -1;
   };
   Sums<Rows> sums = {};
   sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
-  write_tile<Rows, kResult>(args, place, ids, sums, shared);
+  write_tile<Rows, kResult>(args, place, ids, sums, stages);
 }
 
 /// Calls f<BM, dtype>() for those of the shape.

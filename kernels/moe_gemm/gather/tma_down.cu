@@ -9,9 +9,8 @@
 // padding hold what was left in memory, also NaN: a row of a product depends on no other row of x,
 // and those of padding are not written.
 //
-// On an H200 1.03x of scalar_b_scale at 8192 tokens, 1.09x of gather (the PR: 1.5 to 1.6x on an
-// H20, which is bound by issue and products where an H200 is by memory;
-// reports/gallery/nvidia-h200-pr-sglang-10567.md), 0.99x of gather at T = 32.
+// On an H200 1.06x of scalar_b_scale at 8192 tokens, 1.38x of gather (the PR: 1.5 to 1.6x on an H20;
+// reports/gallery/nvidia-h200-pr-sglang-10567.md).
 //
 // Floor as in gather; with many tokens the scattered output is most of the bytes (DeepSeek-R1 TP8,
 // 8192 tokens, the shared expert among nine: 1.06 of 1.55 GB).
@@ -20,8 +19,6 @@
 
 namespace moegate::moe_gemm::gather {
 namespace {
-
-constexpr int kSwizzleBytes = 1024;  // the 128-byte swizzle repeats; stages begin at its multiples
 
 /// A ring of slices that the copy engine fills: rows from `x_row` of x on, weights from
 /// `weight_row` on. Its swizzle puts pieces where piece_at() looks for them.
@@ -91,8 +88,7 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   if (threadIdx.x < T::kStages) init_barrier(&full[threadIdx.x], 1);
   fence_barrier_init();
   __syncthreads();
-  uint8_t* stages =
-      shared + (kSwizzleBytes - shared_address(shared) % kSwizzleBytes) % kSwizzleBytes;
+  uint8_t* stages = at_swizzle(shared);
   const int weight_row = args.expert_ids[place.block] * args.shape.n + place.first_column;
   CopiedSlices<Rows> ring(&x, first_row, &weights, weight_row, args.shape.k_groups(),
                           shared_address(stages), full);
@@ -108,7 +104,7 @@ void launch(MoeDown& problem, const Launch& where) {
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     if constexpr (kDtype == DType::e4m3) {
       const auto kernel = tma_down_kernel<Rows>;
-      constexpr int kSharedBytes = Tile<Rows>::kSharedBytes + kSwizzleBytes;
+      constexpr int kSharedBytes = Tile<Rows>::kSharedBytes;
       allow_shared(kernel, kSharedBytes);
       kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes, stream_of(where)>>>(
           fp8::sorted_rows_map(args), fp8::weights_map(args, kTileColumns), args, order);
