@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
@@ -15,9 +16,6 @@
 
 namespace moegate {
 namespace {
-
-constexpr int kFlushThreads = 512;
-constexpr int kFlushBlocksPerSm = 4;  // 2048 threads: a full SM
 
 uint32_t* allocate_gate() {
   void* gate = nullptr;
@@ -130,31 +128,28 @@ CudaSequence::~CudaSequence() {
   cudaStreamSynchronize(static_cast<cudaStream_t>(device_.stream()));
 }
 
-void CudaSequence::launch_scribble() {
-  constexpr int kThreads = 256;
-  Scribbles all{};
-  for (const Scribble& part : scribbler_.next(*subject_.sets[next_set()])) {
-    if (all.count < Scribbles::kMost) all.parts[all.count++] = part;
-  }
-  scribble_kernel<<<device_.facts().processors, kThreads, 0,
-                    static_cast<cudaStream_t>(device_.stream())>>>(all);
-  check_launch("spoiling the outputs");
-}
-
 void CudaSequence::launch_flush() {
-  const FlushWork work{static_cast<uint4*>(flush_buffer_.get()), flush_bytes_ / sizeof(uint4),
-                       static_cast<SampleReading*>(readings_.get()) + pending_, gate_.get(),
-                       prepared_};
+  constexpr int kScribbleThreads = 256;
   const auto stream = static_cast<cudaStream_t>(device_.stream());
+  const FlushWork work{static_cast<uint4*>(flush_buffer_.get()), flush_bytes_ / sizeof(uint4),
+                       reading(pending_), gate_.get(), prepared_};
+  FlushFirst outputs{};
+  for (const Scribble& part : scribbler_.next(*subject_.sets[next_set()])) {
+    if (outputs.spoilt.count < Scribbles::kMost)
+      outputs.spoilt.parts[outputs.spoilt.count++] = part;
+  }
+  if (unread_ && !flush_may_look()) launch_look();
+  if (std::exchange(unread_, false)) outputs.look = last_outputs();
   const int blocks = device_.facts().processors * kFlushBlocksPerSm;
   if (!flush_buffer_) {
-    flush_kernel<FlushKind::none><<<1, 1, 0, stream>>>(work);
+    scribble_kernel<<<device_.facts().processors, kScribbleThreads, 0, stream>>>(outputs.spoilt);
+    flush_kernel<FlushKind::none><<<1, 1, 0, stream>>>(work, FlushFirst{});
   } else if (conditions_.flush == Flush::write) {
-    flush_kernel<FlushKind::write><<<blocks, kFlushThreads, 0, stream>>>(work);
+    flush_kernel<FlushKind::write><<<blocks, kFlushThreads, 0, stream>>>(work, outputs);
   } else {
-    flush_kernel<FlushKind::read><<<blocks, kFlushThreads, 0, stream>>>(work);
+    flush_kernel<FlushKind::read><<<blocks, kFlushThreads, 0, stream>>>(work, outputs);
   }
-  check_launch("the flush");
+  check_launch("spoiling the outputs and the flush");
 }
 
 void CudaSequence::launch_touch() {
@@ -186,7 +181,6 @@ void CudaSequence::prepare() {
   // session would always meet the delay and the next never; one launch more in every other sample
   // makes two samples an odd number of launches, so that the delay visits every position in turn.
   if (prepared_ % 2 == 0) launch_empty_kernel(device_.stream());
-  launch_scribble();
   launch_flush();
   ++pending_;
   if (conditions_.cache == Cache::cold_weights) launch_touch();
@@ -208,22 +202,48 @@ void CudaSequence::launch() {
 }
 
 void CudaSequence::look() {
-  constexpr int kThreads = 512, kBlocksPerProcessor = 4;
-  Outputs all{};
-  size_t most_bytes = 1;
-  for (const Span& span : outputs_[(launched_ - 1) % outputs_.size()]) {
-    if (all.count == Outputs::kMost) break;
-    all.data[all.count] = span.data;
-    all.bytes[all.count++] = span.bytes;
-    most_bytes = std::max(most_bytes, span.bytes);
+  unread_ = true;
+}
+
+SampleReading* CudaSequence::reading(uint32_t pending) const {
+  return static_cast<SampleReading*>(readings_.get()) + pending;
+}
+
+size_t CudaSequence::last_set() const {
+  return (launched_ - 1) % subject_.sets.size();
+}
+
+bool CudaSequence::flush_may_look() const {
+  // What the flush spoils must have been read before, or be another problem's. Of what does not fit in
+  // the cache some blocks would still read when others have flushed most of it.
+  size_t bytes = 0;
+  for (const Span& span : outputs_[last_set()]) bytes += span.bytes;
+  return flush_buffer_ && last_set() != next_set() &&
+         bytes <= static_cast<size_t>(device_.facts().cache_bytes);
+}
+
+Look CudaSequence::last_outputs() const {
+  Look look{.reading = reading(pending_ - 1)};
+  for (const Span& span : outputs_[last_set()]) {
+    if (look.count == Look::kMost) break;
+    look.data[look.count] = span.data;
+    look.bytes[look.count++] = span.bytes;
   }
+  return look;
+}
+
+void CudaSequence::launch_look() {
+  constexpr size_t kThreads = 512, kBlocksPerProcessor = 4;
+  const Look look = last_outputs();
+  size_t most_bytes = 1;
+  for (int k = 0; k < look.count; ++k) most_bytes = std::max(most_bytes, look.bytes[k]);
   const size_t useful =
       (most_bytes + kThreads * sizeof(uint64_t) - 1) / (kThreads * sizeof(uint64_t));
   const auto blocks = static_cast<unsigned>(
-      std::min(useful, static_cast<size_t>(device_.facts().processors * kBlocksPerProcessor)));
-  look_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_.stream())>>>(
-      all, static_cast<SampleReading*>(readings_.get()) + (pending_ - 1));
+      std::min(useful, static_cast<size_t>(device_.facts().processors) * kBlocksPerProcessor));
+  look_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_.stream())>>>(look);
   check_launch("reading the outputs");
+  unread_ = false;
 }
 
 void CudaSequence::release() {
@@ -232,6 +252,7 @@ void CudaSequence::release() {
 
 std::vector<SampleReading> CudaSequence::readings() {
   std::vector<SampleReading> all(pending_);
+  if (unread_) launch_look();
   device_.synchronize();
   if (pending_ > 0) device_.download(all.data(), readings_.get(), pending_ * sizeof(SampleReading));
   pending_ = 0;

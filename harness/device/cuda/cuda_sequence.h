@@ -23,6 +23,8 @@ struct SampleReading {
   unsigned long long outputs = 0;  // hash of what was written to them; 0 without look()
 };
 
+struct Look;  // sequence_kernels.cuh
+
 /// The device and the variant must outlive it. One sample is prepare(), launch(), look(), release();
 /// none of the four waits for the device.
 class CudaSequence {
@@ -37,14 +39,16 @@ class CudaSequence {
   CudaSequence(const CudaSequence&) = delete;
   CudaSequence& operator=(const CudaSequence&) = delete;
 
-  /// Enqueues what spoils a part of the next problem's outputs (scribble.h) and the flush that the
-  /// conditions ask for, which writes it back, then an empty kernel that keeps the flush and
-  /// the launch apart. After the flush the GPU waits for release(), which the host calls once the
-  /// kernel is queued. The gap between launches is therefore not measured.
+  /// Enqueues the flush that the conditions ask for, then an empty kernel that keeps the flush and
+  /// the launch apart. The flush first reads what look() asked for and spoils a part of the next
+  /// problem's outputs (scribble.h), which it so writes back. After it the GPU waits for release(),
+  /// which the host calls once the kernel is queued. The gap between launches is therefore not
+  /// measured.
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();
-  /// Enqueues what reads the outputs of the launch before it, so that it can be compared with others.
+  /// Has the outputs of the launch before it read, so that it can be compared with others: by the next
+  /// flush, or else by readings().
   void look();
   /// Says that all of the sample is enqueued, and lets the GPU go on. The GPU's wait gives up after
   /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
@@ -70,9 +74,13 @@ class CudaSequence {
  private:
   struct Graphs;
   std::string look_at_launches();
-  void launch_scribble();
   void launch_flush();
   void launch_touch();
+  void launch_look();
+  SampleReading* reading(uint32_t pending) const;
+  size_t last_set() const;  // that the last launch() used
+  bool flush_may_look() const;
+  Look last_outputs() const;
   void check_launch(const char* what) const;
 
   struct Release {
@@ -100,6 +108,7 @@ class CudaSequence {
   uint32_t prepared_ = 0;                                // samples since the start
   uint32_t pending_ = 0;                                 // of them, not yet in readings()
   size_t launched_ = 0;
+  bool unread_ = false;  // the last launch's outputs are, which look() was asked for
 };
 
 /// SM clock of a reading; 0 when it measured none.

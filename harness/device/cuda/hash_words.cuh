@@ -31,7 +31,7 @@ __device__ inline void add_of_block(unsigned long long mine, unsigned long long*
   }
   if (threadIdx.x % kWarp == 0) atomicAdd(&of_block, mine);
   __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(sum, of_block);
+  if (threadIdx.x == 0 && of_block != 0) atomicAdd(sum, of_block);
 }
 
 }  // namespace moegate

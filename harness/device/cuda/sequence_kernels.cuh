@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that flush, space, touch, spoil and look. The flush reads, because one that writes leaves dirty
-// lines whose write-back the measured kernel pays. For cuda_sequence.cu only, whose is_around() knows their
-// names.
+// lines whose write-back the measured kernel pays. It also spoils and looks: a kernel of its own costs more
+// than what it does. For cuda_sequence.cu only, whose is_around() knows their names.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,11 +10,24 @@
 #include "harness/device/cuda/hash_words.cuh"
 
 namespace moegate {
+
+/// Up to as many outputs as operators have, more are left alone; and where their hash goes.
+struct Look {
+  static constexpr int kMost = 8;
+  const void* data[kMost];
+  size_t bytes[kMost];
+  int count;
+  SampleReading* reading;
+};
+
 namespace {
 
 constexpr uint64_t kSpacerNs = 20'000;        // long enough to read the SM clock to 0.2 %
 constexpr uint64_t kGateLimitNs = 5'000'000;  // see release()
 constexpr unsigned kNeverSum = 0x6d6f6567u;   // no sum of the zeros that the buffer holds
+
+constexpr int kFlushThreads = 512;
+constexpr int kFlushBlocksPerSm = 4;  // 2048 threads: a full SM
 
 enum class FlushKind { none, read, write };
 
@@ -24,6 +37,40 @@ struct FlushWork {
   SampleReading* reading;
   const volatile uint32_t* gate;
   uint32_t ticket;  // the gate's value that lets this sample pass
+};
+
+/// The parts of up to as many outputs as operators have; more are left alone.
+struct Scribbles {
+  static constexpr int kMost = 8;
+  Scribble parts[kMost];
+  int count;
+};
+
+__device__ void spoil(const Scribbles& all) {
+  const size_t stride = size_t{gridDim.x} * blockDim.x;
+  for (int p = 0; p < all.count; ++p) {
+    const Scribble& part = all.parts[p];
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.words; i += stride) {
+      part.to[i] = part.word;
+    }
+  }
+}
+
+__device__ void read_outputs(const Look& look) {
+  constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
+  unsigned long long sum = 0;
+  for (int k = 0; k < look.count; ++k) {
+    sum += hash_of_threads_words(look.data[k], look.bytes[k], kApart * static_cast<uint64_t>(k),
+                                 [](uint64_t word) { return written_part(word); });
+  }
+  add_of_block(sum, &look.reading->outputs);
+}
+
+/// What a flush does first, of two problems whose outputs are apart. What is spoilt leaves dirty
+/// lines, which the flush behind it writes back.
+struct FlushFirst {
+  Scribbles spoilt;  // of the launch to come
+  Look look;         // at the launch before; without a reading: none
 };
 
 __device__ uint64_t global_ns() {
@@ -65,9 +112,13 @@ __device__ void sweep(const FlushWork& work) {
   if (kind == FlushKind::read && sum == kNeverSum) work.buffer[0].x = sum;  // keeps the loads
 }
 
+/// All blocks are on the chip at once, so that each starts with what comes before the flush.
 template <FlushKind kind>
-__global__ void flush_kernel(FlushWork work) {
+__global__ void __launch_bounds__(kFlushThreads, kFlushBlocksPerSm)
+    flush_kernel(FlushWork work, FlushFirst outputs) {
   const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+  spoil(outputs.spoilt);
+  if (outputs.look.reading) read_outputs(outputs.look);
   uint64_t ns = 0;
   int64_t clocks = 0;
   if (first) {
@@ -99,39 +150,13 @@ __global__ void touch_kernel(const char* data, size_t bytes) {
   if (sum == INT32_MIN) asm volatile("");
 }
 
-/// The parts of up to as many outputs as operators have; more are left alone.
-struct Scribbles {
-  static constexpr int kMost = 8;
-  Scribble parts[kMost];
-  int count;
-};
-
+/// The same in a kernel of their own: where nothing is flushed.
 __global__ void scribble_kernel(Scribbles all) {
-  const size_t stride = size_t{gridDim.x} * blockDim.x;
-  for (int p = 0; p < all.count; ++p) {
-    const Scribble& part = all.parts[p];
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.words; i += stride) {
-      part.to[i] = part.word;
-    }
-  }
+  spoil(all);
 }
 
-/// Up to as many outputs as operators have; more are left alone.
-struct Outputs {
-  static constexpr int kMost = 8;
-  const void* data[kMost];
-  size_t bytes[kMost];
-  int count;
-};
-
-__global__ void look_kernel(Outputs all, SampleReading* reading) {
-  constexpr uint64_t kApart = uint64_t{1} << 40;  // words of one output from those of the next
-  unsigned long long sum = 0;
-  for (int k = 0; k < all.count; ++k) {
-    sum += hash_of_threads_words(all.data[k], all.bytes[k], kApart * static_cast<uint64_t>(k),
-                                 [](uint64_t word) { return written_part(word); });
-  }
-  add_of_block(sum, &reading->outputs);
+__global__ void look_kernel(Look look) {
+  read_outputs(look);
 }
 
 __global__ void empty_kernel() {}
