@@ -12,5 +12,12 @@ TEST(Sha256, IsThatOfTheStandard) {
   EXPECT_NE(sha256(std::string("a\0", 2)), sha256("a"));
 }
 
+TEST(Sha256, OfWhatStandsBeforeAPlace) {
+  const std::string text = "one\ntwo\nthree\n";
+  EXPECT_EQ(
+      sha256_before(text, {0, 4, 8, text.size()}),
+      (std::vector<std::string>{sha256(""), sha256("one\n"), sha256("one\ntwo\n"), sha256(text)}));
+}
+
 }  // namespace
 }  // namespace moegate

@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "harness/base/error.h"
-#include "harness/base/files.h"
-#include "harness/base/sha256.h"
+#include "harness/judge/blessing.h"
 #include "harness/judge/creep.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/find_baseline.h"
@@ -166,16 +165,6 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
   return p;
 }
 
-/// A file that the ledger does not state would be refused.
-void put_back(const Plan& p, const std::string& before) {
-  std::error_code ignored;  // what could not be written is said
-  if (p.exists) {
-    write_file_atomically(p.path, before);
-  } else {
-    fs::remove(p.path, ignored);
-  }
-}
-
 std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
                         const BlessOptions& options) {
   const fs::path ledger = options.baselines / "blessings.tsv";
@@ -184,17 +173,18 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
   for (auto& [key, row] : p.now.rows) {
     if (row.by == kNoIdYet) row.by = id;
   }
-  const std::string before = p.exists ? read_file(p.path) : "";
-  // In this order: after a blessing that was killed between the two only the file is to be restored.
-  const std::string written = write_baseline(p.path, p.now);
-  try {
-    append_blessing(
-        ledger, {id, today_utc(), p.kind, options.author, run.device.klass, suite, describe(run),
-                 run.git_sha, options.reason, run.program, sha256(written)});
-  } catch (const Error&) {
-    put_back(p, before);
-    throw;
-  }
+  record_blessing(ledger, p.path, format_baseline(p.now),
+                  {.id = id,
+                   .date = today_utc(),
+                   .kind = p.kind,
+                   .author = options.author,
+                   .klass = run.device.klass,
+                   .suite = suite,
+                   .run = describe(run),
+                   .git_sha = run.git_sha,
+                   .reason = options.reason,
+                   .program = run.program,
+                   .sha256 = ""});
   std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
                                  p.now.rows.size(), p.changes.size(), id, p.kind);
   for (const BaselineChange& c : p.changes) {
@@ -212,6 +202,7 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
 
   std::set<std::string> suites;
   for (const auto& [id, side] : sides) suites.insert(id.suite);
+  const BlessingLock lock(options.baselines / "blessings.tsv");
   // A refusal of the last suite must not leave the first one blessed.
   std::map<std::string, Plan> plans;
   for (const std::string& suite : suites) plans[suite] = plan(run, suite, sides, options);

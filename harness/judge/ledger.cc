@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLastId = 99999999;  // eight digits
 constexpr const char* kLedgerHeader =
-    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n";
+    "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\tbefore\n";
 
 /// A field must not end its column or its line.
 std::string one_field(std::string text) {
@@ -37,16 +37,22 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-Blessing parse_blessing(const std::string& line, const std::string& place) {
-  std::vector<std::string> f = fields_of(line);
+constexpr size_t kFields = 12, kFewestFields = 9;
+constexpr size_t kBefore = kFields - 1;  // the field with the hash of what stands before the line
+
+/// Older lines end before the program, before the file's hash, or before the hash of what stands before
+/// them; none is older than the one before it.
+void check_fields(const std::string& place, size_t count, size_t fewest) {
+  if (count >= fewest && count <= kFields) return;
+  usage_error("{}: has {} fields, a line of the ledger has {}; restore it", place, count, kFields);
+}
+
+Blessing parse_blessing(const std::string& line, const std::string& place,
+                        const std::vector<std::string>& f) {
   const bool is_id = !f.empty() && f[0].size() >= 2 && f[0].size() <= 9 && f[0][0] == 'B' &&
                      f[0].find_first_not_of("0123456789", 1) == std::string::npos;
-  if (!is_id || f.size() < 2) {
-    usage_error("{}: '{}' does not start with an id like B0001 and a tab", place, line);
-  }
-  constexpr size_t kFields = 11;
-  if (f.size() > kFields) usage_error("{}: has {} fields, not {}", place, f.size(), kFields);
-  f.resize(kFields);  // older lines end before the program, or before the hash
+  if (!is_id) usage_error("{}: '{}' does not start with an id like B0001 and a tab", place, line);
+  const auto field = [&](size_t i) { return i < f.size() ? f[i] : ""; };
   return {.id = f[0],
           .date = f[1],
           .kind = f[2],
@@ -56,48 +62,85 @@ Blessing parse_blessing(const std::string& line, const std::string& place) {
           .run = f[6],
           .git_sha = f[7],
           .reason = f[8],
-          .program = f[9],
-          .sha256 = f[10]};
+          .program = field(9),
+          .sha256 = field(10)};
+}
+
+/// A line that says what stands before it.
+struct Link {
+  std::string place, before;
+};
+
+void check_chain(const std::string& text, const std::vector<size_t>& begins,
+                 const std::vector<Link>& links) {
+  const std::vector<std::string> hashes = sha256_before(text, begins);
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (links[i].before == hashes[i]) continue;
+    usage_error(
+        "{}: what stands before it is not what stood there when it was written: somebody edited "
+        "the "
+        "ledger, or two branches were merged; take ledger and baselines of one, and bless the "
+        "other's run again",
+        links[i].place);
+  }
+}
+
+std::string text_of(const fs::path& ledger) {
+  std::error_code ignored;
+  return fs::exists(ledger, ignored) ? read_file(ledger) : "";
+}
+
+const Blessing* last_of(const std::vector<Blessing>& blessings, const std::string& klass,
+                        const std::string& suite) {
+  const auto last = std::find_if(blessings.rbegin(), blessings.rend(), [&](const Blessing& b) {
+    return b.klass == klass && b.suite == suite;
+  });
+  return last == blessings.rend() ? nullptr : &*last;
 }
 
 }  // namespace
 
 std::vector<Blessing> read_ledger(const fs::path& ledger) {
-  std::error_code ignored;
-  std::istringstream in(fs::exists(ledger, ignored) ? read_file(ledger) : "");
+  const std::string text = text_of(ledger);
+  std::istringstream in(text);
   std::vector<Blessing> blessings;
+  std::vector<size_t> begins;
+  std::vector<Link> links;
   int number = 0;
-  for (std::string line; std::getline(in, line);) {
+  size_t begin = 0, fewest = kFewestFields;
+  for (std::string line; std::getline(in, line); begin += line.size() + 1) {
     ++number;
     const std::string place = fmt::format("{}:{}", ledger.string(), number);
+    if (in.eof()) {
+      usage_error("{}: the ledger's last line has no end: a part of it may be missing; restore it",
+                  place);
+    }
     if (line.find('\r') != std::string::npos) {
       usage_error("{}: has a carriage return; a ledger's lines end in LF", place);
     }
     if (line.empty() || line[0] == '#') continue;
-    blessings.push_back(parse_blessing(line, place));
+    const std::vector<std::string> fields = fields_of(line);
+    check_fields(place, fields.size(), fewest);
+    fewest = fields.size();
+    blessings.push_back(parse_blessing(line, place, fields));
+    if (fields.size() < kFields) continue;
+    begins.push_back(begin);
+    links.push_back({place, fields[kBefore]});
   }
+  check_chain(text, begins, links);
   return blessings;
 }
 
 void check_recorded(const fs::path& path, const std::string& klass, const std::string& suite,
                     const fs::path& ledger) {
-  const Blessing* last = nullptr;
-  bool hashes = false, expects = false;  // an earlier line has a hash
   const std::vector<Blessing> blessings = read_ledger(ledger);
-  for (const Blessing& b : blessings) {
-    if (b.klass == klass && b.suite == suite) {
-      last = &b;
-      expects = hashes;
-    }
-    hashes = hashes || !b.sha256.empty();
-  }
+  const Blessing* last = last_of(blessings, klass, suite);
   const std::string remedy =
       "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
   if (last == nullptr) {
     usage_error("{}: {} has no line for class '{}', suite '{}'; {}", path.string(), ledger.string(),
                 klass, suite, remedy);
   }
-  if (last->sha256.empty() && !expects) return;  // of a program that stated no hash
   const std::string is = sha256(read_file(path));
   if (last->sha256 == is) return;
   usage_error("{}: its SHA-256 is {}, {} blessed {} in {}; {}", path.string(), is, last->id,
@@ -130,10 +173,12 @@ std::string blessing_kind(const Baseline& before, const Baseline& now, const std
 void append_blessing(const fs::path& ledger, const Blessing& b) {
   std::error_code ignored;  // the write below says what is wrong
   fs::create_directories(ledger.parent_path(), ignored);
-  std::string line = fs::exists(ledger, ignored) ? "" : kLedgerHeader;
-  const std::array<std::string, 11> fields = {b.id,     b.date,    b.kind,  b.author,
-                                              b.klass,  b.suite,   b.run,   b.git_sha,
-                                              b.reason, b.program, b.sha256};
+  const std::string before = text_of(ledger);
+  std::string line = before.empty() ? kLedgerHeader : "";
+  const std::string hash = sha256(before + line);
+  const std::array<std::string, kFields> fields = {b.id,     b.date,    b.kind,   b.author,
+                                                   b.klass,  b.suite,   b.run,    b.git_sha,
+                                                   b.reason, b.program, b.sha256, hash};
   for (size_t i = 0; i < fields.size(); ++i) {
     line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
   }

@@ -2,6 +2,7 @@
 // What binds baseline files to the ledger: hand edits, partial runs, retired rows and epochs.
 #include <fstream>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/judge/baseline.h"
 #include "harness/judge/creep.h"
 #include "harness/judge/gate_fixture.h"
@@ -65,31 +66,64 @@ TEST_F(LedgerTest, ALedgerThatLacksTheFileIsRefused) {
   EXPECT_TRUE(says("no blessings.tsv beside it")) << out_;
 }
 
-TEST_F(LedgerTest, LinesFromBeforeHashesAreBelievedUntilOneHasAHash) {
+TEST_F(LedgerTest, ALineWithoutHashSaysNothingOfAFile) {
   bless_run(add_run());
-  const std::string hash = read_ledger(ledger()).at(0).sha256;
+  const std::string lines = read_file(ledger()), hash = read_ledger(ledger()).at(0).sha256;
   ASSERT_EQ(hash.size(), 64u);
-  edit(ledger(), "\t" + hash, "");
+  write(ledger(), lines.substr(0, lines.find("\t" + hash)) + "\n");
   EXPECT_EQ(read_ledger(ledger()).at(0).sha256, "");
-  EXPECT_EQ(gate(), 0) << out_;
-  edit(ledger(), "\n", "\nB0000\t2026-01-01\trecord\tme\tc\ts\tr\tabc\twhy\t-\t" + hash + "\n");
-  EXPECT_EQ(gate(), 2) << "a later line without hash was not written by bless: " << out_;
+  refused("B0001 blessed no hash");
 }
 
 TEST_F(LedgerTest, ABrokenLineIsRefused) {
-  write(ledger(), "B0001\t2026-01-01\nB1x\t\n");
-  EXPECT_THROW(read_ledger(ledger()), Error);
-  write(ledger(), "B0001\ta\tb\tc\td\te\tf\tg\th\ti\tj\tk\n");
-  EXPECT_THROW(read_ledger(ledger()), Error);
-  write(ledger(), "B0001\t2026-01-01\trecord\r\n");
-  EXPECT_THROW(read_ledger(ledger()), Error) << "bless would write another line";
+  const std::string whole = "B0001\ta\tb\tc\td\te\tf\tg\th\ti\tj";
+  const auto refusal = [&](const std::string& text) {
+    write(ledger(), text);
+    return refusal_of([&] { read_ledger(ledger()); });
+  };
+  EXPECT_EQ(refusal(whole + "\n"), "accepted");
+  EXPECT_NE(refusal(whole).find("blessings.tsv:1: the ledger's last line has no end"),
+            std::string::npos);
+  EXPECT_NE(refusal("#id\n" + whole.substr(0, whole.size() - 6) + "\n").find("2: has 8 fields"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(whole + "\n" + whole.substr(0, whole.size() - 2) + "\n").find("2: has 10 fields"),
+      std::string::npos)
+      << "an older line behind a newer one";
+  EXPECT_NE(refusal(whole + "\tk\tl\n").find("has 13 fields"), std::string::npos);
+  EXPECT_NE(refusal("B1x\t" + whole + "\n").find("B1x"), std::string::npos);
+  EXPECT_NE(refusal("B0001\t2026-01-01\trecord\r\n").find("carriage return"), std::string::npos)
+      << "bless would write another line";
   EXPECT_TRUE(read_ledger(dir_ / "none").empty());
 }
 
+TEST_F(LedgerTest, EveryLineStatesWhatStandsBeforeIt) {
+  write(ledger(), "#of an older program\nB0001\ta\tb\tc\td\te\tf\tg\th\ti\tj\n");
+  for (const char* id : {"B0002", "B0003"}) append_blessing(ledger(), {.id = id, .reason = "why"});
+  const std::string lines = read_file(ledger());
+  EXPECT_EQ(read_ledger(ledger()).size(), 3u);
+  for (const auto& [from, to] : {std::pair{"older", "other"}, {"\tj\n", "\tk\n"}}) {
+    edit(ledger(), from, to);
+    const std::string why = refusal_of([&] { read_ledger(ledger()); });
+    EXPECT_NE(why.find("blessings.tsv:3: what stands before it is not what stood there"),
+              std::string::npos)
+        << why;
+    write(ledger(), lines);
+  }
+  const size_t second = lines.find("B0002"), third = lines.find("B0003");
+  edit(ledger(), "B0002\t-\t-\t-\t-\t-\t-\t-\twhy", "B0002\t-\t-\t-\t-\t-\t-\t-\tno");
+  EXPECT_NE(refusal_of([&] { read_ledger(ledger()); }).find("blessings.tsv:4:"), std::string::npos);
+  write(ledger(),
+        lines.substr(0, second) + lines.substr(third) + lines.substr(second, third - second));
+  EXPECT_THROW(read_ledger(ledger()), Error) << "in another order";
+  write(ledger(), lines + lines.substr(third));
+  EXPECT_THROW(read_ledger(ledger()), Error) << "twice, as a merge of two branches has it";
+}
+
 TEST_F(LedgerTest, IdsThatRunOutAreRefusedRatherThanUnreadable) {
-  write(ledger(), "B99999998\t2026-01-01\n");
+  append_blessing(ledger(), {.id = "B99999998"});
   EXPECT_EQ(next_blessing(ledger()), "B99999999");
-  write(ledger(), "B99999999\t2026-01-01\n");
+  append_blessing(ledger(), {.id = "B99999999"});
   EXPECT_THROW(next_blessing(ledger()), Error);
 }
 

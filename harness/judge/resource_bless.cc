@@ -8,9 +8,9 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/sha256.h"
 #include "harness/base/text.h"
 #include "harness/judge/baseline.h"
+#include "harness/judge/blessing.h"
 #include "harness/judge/find_baseline.h"
 #include "harness/judge/waivers.h"
 #include "harness/values/kernel_name.h"
@@ -40,6 +40,7 @@ std::string resource_kind(const std::string& before, const std::string& compiler
 
 ResourceFile blessed_resources(const fs::path& baselines, const std::string& klass) {
   const fs::path path = baseline_path(baselines, klass, kResources);
+  finish_blessings(baselines / "blessings.tsv");
   if (!is_file(path)) {
     throw Error(Exit::no_baseline,
                 fmt::format("{}: is not there; `moegate resources --bless --reason '...'` makes it",
@@ -58,6 +59,7 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
   }
   const fs::path path = baseline_path(baselines, now.klass, kResources);
   const fs::path ledger = baselines / "blessings.tsv";
+  const BlessingLock lock(ledger);
   std::string before, compiler;
   if (is_file(path)) {
     compiler = blessed_resources(baselines, now.klass).compiler;
@@ -68,22 +70,18 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
 
   const std::string id = next_blessing(ledger);
   const std::string kind = resource_kind(before, compiler, now, changes);
-  std::error_code ignored;  // the write below says what is wrong
-  fs::create_directories(path.parent_path(), ignored);
-  write_file_atomically(path, text);
-  try {
-    append_blessing(
-        ledger, {id, fmt::format("{:%F}", today()), kind, blessing.author, now.klass, kResources,
-                 blessing.run, blessing.git_sha, blessing.reason, blessing.program, sha256(text)});
-  } catch (const Error&) {
-    // A file that the ledger does not state would be refused.
-    if (before.empty()) {
-      fs::remove(path, ignored);
-    } else {
-      write_file_atomically(path, before);
-    }
-    throw;
-  }
+  record_blessing(ledger, path, text,
+                  {.id = id,
+                   .date = fmt::format("{:%F}", today()),
+                   .kind = kind,
+                   .author = blessing.author,
+                   .klass = now.klass,
+                   .suite = kResources,
+                   .run = blessing.run,
+                   .git_sha = blessing.git_sha,
+                   .reason = blessing.reason,
+                   .program = blessing.program,
+                   .sha256 = ""});
   std::string said = fmt::format("{}: {} lines, {} kernels changed by {} ({})\n", path.string(),
                                  now.rows.size(), changes.size(), id, kind);
   for (const ResourceChange& c : changes) {

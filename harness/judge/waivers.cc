@@ -132,6 +132,16 @@ int parse_max_cases(const Section& s, const std::string& text) {
   return *count;
 }
 
+/// A pattern that narrows nothing would waive whatever fails next.
+Pattern take_pattern(Section& s, const std::string& name) {
+  const std::string text = s.take(name);
+  Pattern pattern = compile_pattern(s.where + " " + name, text);
+  for (const char* any : {"", "7f3a9c", "7f3a9c/b=1,c=2"}) {
+    if (pattern.matches(any)) s.fail("{} '{}' matches everything; say which", name, text);
+  }
+  return pattern;
+}
+
 void check_life(const Section& s, const Waiver& w, sys_days day) {
   const bool latency = w.metric == Waiver::Metric::latency;
   const int longest = latency ? kLongestLatency : kLongestOther;
@@ -161,9 +171,9 @@ Waiver to_waiver(const std::string& id, Section s, sys_days day) {
   refuse_unknown(s);
   Waiver w;
   w.id = id;
-  w.cases = compile_pattern(s.where + " cases", s.take("cases"));
+  w.cases = take_pattern(s, "cases");
   w.max_cases = parse_max_cases(s, s.take("max_cases"));
-  w.variant = compile_pattern(s.where + " variant", s.take("variant"));
+  w.variant = take_pattern(s, "variant");
   w.klass = s.take("class");
   w.metric = parse_metric(s, s.take("metric"));
   if (w.metric == Waiver::Metric::latency)

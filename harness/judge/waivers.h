@@ -32,17 +32,17 @@ std::chrono::sys_days today();
 
 /// The waivers of an INI text. Throws Error(usage) naming `name`, the section and the field for
 /// anything unknown, missing, given twice, or cut short by a '#', for a waiver created after
-/// `day`, a life of more than 90 days (latency) or 14 days (accuracy, coverage), and a
-/// max_regression of more than 25 %.
+/// `day`, a life of more than 90 days (latency) or 14 days (accuracy, coverage), a
+/// max_regression of more than 25 %, and a pattern that matches everything.
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name,
                                   std::chrono::sys_days day = today());
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 /// Those of ci/waivers.ini in the tool's home; none where there is no such file.
 std::vector<Waiver> waivers_of_home();
 
-/// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived.
-/// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, both of
-/// which waive nothing, and more than 2 % of a suite's rows waived (one always may be). Notes:
+/// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong output never does.
+/// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, or of a full run more than 2 %,
+/// which waives nothing, and more than 2 % of a suite's rows waived (one always may be). Notes:
 /// every waiver used, and, in a `full` run, every one that no failing row needed.
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
                    std::chrono::sys_days day, bool full);

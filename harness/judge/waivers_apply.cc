@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "harness/judge/waivers.h"
 
@@ -13,11 +14,16 @@ namespace {
 using std::chrono::sys_days;
 using Metric = Waiver::Metric;
 
-constexpr double kWaivedShare = 0.02;  // of a suite's rows
+constexpr double kWaivedShare = 0.02;  // of a suite's rows, and of a run's that one may match
 
-/// What is wrong with a case; empty for nothing that a waiver could waive.
+int waivable(size_t rows) {
+  return std::max(1, static_cast<int>(kWaivedShare * static_cast<double>(rows)));
+}
+
+/// What is wrong with a case that a waiver could waive. One whose output is wrong has nothing of that kind.
 std::vector<Metric> failures_of(const CaseVerdict& v) {
   std::vector<Metric> failures;
+  if (v.outcome == Outcome::wrong && !v.drift) return {};
   if (v.outcome == Outcome::wrong) failures.push_back(Metric::accuracy);
   if (v.outcome == Outcome::missing) failures.push_back(Metric::coverage);
   if (v.outcome == Outcome::regressed || (v.latency && v.latency->outcome == Outcome::regressed))
@@ -70,7 +76,8 @@ void waive(std::vector<Active>& all, CaseVerdict& v) {
   }
 }
 
-void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day) {
+void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day, bool full) {
+  const int most = full ? waivable(result.cases.size()) : std::numeric_limits<int>::max();
   for (Active& a : all) {
     const Waiver& w = *a.waiver;
     for (const CaseVerdict& v : result.cases) {
@@ -89,6 +96,11 @@ void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day) 
           fmt::format("waiver {} matches {} rows, its max_cases is {}, so it waives nothing; "
                       "narrow cases or variant",
                       w.id, a.matched, w.max_cases));
+    } else if (a.matched > most) {
+      result.waiver_problems.push_back(
+          fmt::format("waiver {} matches {} of {} rows, more than {:g} %, so it waives nothing; "
+                      "narrow cases or variant",
+                      w.id, a.matched, result.cases.size(), 100 * kWaivedShare));
     } else {
       continue;
     }
@@ -105,7 +117,7 @@ void limit_share(GateResult& result) {
   }
   for (const auto& [suite, counts] : suites) {
     const auto [waived, all] = counts;
-    if (waived <= std::max(1, static_cast<int>(kWaivedShare * all))) continue;
+    if (waived <= waivable(static_cast<size_t>(all))) continue;
     result.waiver_problems.push_back(
         fmt::format("{} of the {} rows of suite '{}' are waived, more than {:g} %: fix some",
                     waived, all, suite, 100 * kWaivedShare));
@@ -120,7 +132,7 @@ void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const
   for (const Waiver& w : waivers) {
     if (w.klass == klass) all.push_back({&w});
   }
-  refuse_invalid(all, result, day);
+  refuse_invalid(all, result, day, full);
   for (CaseVerdict& v : result.cases) waive(all, v);
   for (const Active& a : all) {
     const Waiver& w = *a.waiver;

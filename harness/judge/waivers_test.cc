@@ -84,6 +84,11 @@ TEST(Waivers, LintNamesSectionAndField) {
       {with("6%", "0.06"), "max_regression '0.06' is not a share"},
       {with("= latency", "= accuracy"), "has a max_regression"},
       {with("= 2\n", "= 0\n"), "max_cases '0'"},
+      {with("topk_sort/tokens=(8|16)", ".*"), "[W-1] cases '.*' matches everything; say which"},
+      {with("topk_sort/tokens=(8|16)", ".+"), "cases '.+' matches everything"},
+      {with("topk_sort/tokens=(8|16)", "(topk.*)?"), "cases '(topk.*)?' matches everything"},
+      {with("topk_sort/tokens=(8|16)", ".+/.+"), "cases '.+/.+' matches everything"},
+      {with("= fused", "= [^,]*"), "[W-1] variant '[^,]*' matches everything"},
       {with("= 2\n", "= 1.5\n"), "max_cases '1.5'"},
       {with("(8|16)", "(8|16"),
        "w.ini: [W-1] cases 'topk_sort/tokens=(8|16' is no regular expression"},
@@ -165,7 +170,11 @@ TEST(Waivers, OnlyItsOwnMetricAndClassAndCase) {
   EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, kWaivers)), 11);
   EXPECT_EQ(exit_of(waive({verdict(Outcome::missing)}, kWaivers)), 13);
   EXPECT_EQ(exit_of(waive({verdict(Outcome::missing)}, without_bound("coverage"), day(11, 9))), 0);
-  EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, without_bound("accuracy"), day(11, 9))), 0);
+  EXPECT_EQ(exit_of(waive({verdict(Outcome::wrong)}, without_bound("accuracy"), day(11, 9))), 11)
+      << "a wrong output is nobody's to waive";
+  CaseVerdict drifted = verdict(Outcome::wrong);
+  drifted.drift = true;
+  EXPECT_EQ(exit_of(waive({drifted}, without_bound("accuracy"), day(11, 9))), 0);
   EXPECT_EQ(
       exit_of(waive({verdict(Outcome::regressed, 0.05)}, without_bound("accuracy"), day(11, 9))),
       10);
@@ -212,8 +221,15 @@ TEST(Waivers, AtMostTwoPercentOfASuite) {
     cases[1] = verdict(Outcome::regressed, 0.05, "16");
     return cases;
   };
-  EXPECT_EQ(exit_of(waive(suite(99), kWaivers)), 24);
+  const std::string apart = with("(8|16)", "8") + replaced(with("(8|16)", "16"), "[W-1]", "[W-2]");
+  EXPECT_EQ(exit_of(waive(suite(99), apart)), 24);
+  EXPECT_EQ(exit_of(waive(suite(100), apart)), 0);
   EXPECT_EQ(exit_of(waive(suite(100), kWaivers)), 0);
+  const GateResult broad = waive(suite(99), kWaivers);
+  EXPECT_EQ(exit_of(broad), 10) << "it waives nothing";
+  EXPECT_NE(broad.waiver_problems.at(0).find("matches 2 of 99 rows, more than 2 %"),
+            std::string::npos);
+  EXPECT_EQ(exit_of(waive(suite(99), kWaivers, day(11, 20), false)), 24) << "a part of a suite";
 }
 
 TEST(Waivers, AProblemComesAfterFailuresAndBeforeInconclusive) {
