@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate merge: stores of several machines into one.
-#include <filesystem>
-
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/night_gate.h"
@@ -27,37 +25,6 @@ std::string campaign_text(Store& store, int64_t id) {
   return text;
 }
 
-/// OUT, where it was not there before and stays empty: what is refused makes no store. Lives longer
-/// than what has it open.
-class NewStore {
- public:
-  explicit NewStore(const std::string& path) : path_(path), there_(exists(path)) {}
-  ~NewStore() {
-    if (there_) return;
-    try {
-      // Another process may have begun a run in it.
-      Store store = Store::open(path_, Store::Mode::read);
-      if (store.database().integer("SELECT count(*) FROM run") > 0) return;
-    } catch (const std::exception&) {  // it is none
-      return;
-    }
-    std::error_code ignored;
-    for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
-      std::filesystem::remove(path_ + beside, ignored);
-    }
-  }
-  NewStore(const NewStore&) = delete;
-  NewStore& operator=(const NewStore&) = delete;
-
- private:
-  static bool exists(const std::string& path) {
-    std::error_code ignored;
-    return std::filesystem::exists(path, ignored);
-  }
-  const std::string path_;
-  const bool there_;
-};
-
 }  // namespace
 
 int cmd_merge(const Args& args) {
@@ -77,18 +44,16 @@ int cmd_merge(const Args& args) {
   if (out.empty()) {
     usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
   }
-  for (const std::string& path : in) {
-    Store::open(path, Store::Mode::read);  // else OUT is made for nothing
-  }
-  const NewStore made(out);
-  Store store = Store::open(out, in.empty() ? Store::Mode::update : Store::Mode::write);
   if (in.empty()) {
+    Store::open(out, Store::Mode::update);
     fmt::print("{}: is of this version\n", one_line(out));
     return 0;
   }
-  const Merged merged = merge_stores(store, in, options);
+  const Merged merged = merge_into(out, in, options);
   for (const std::string& note : merged.notes) say("{}\n", note);
   fmt::print("{}: {} runs added, {} were there\n", one_line(out), merged.added, merged.known);
+  if (merged.campaigns.empty()) return 0;
+  Store store = Store::open(out, Store::Mode::read);
   for (const int64_t run : merged.campaigns) fmt::print("{}", campaign_text(store, run));
   return 0;
 }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/escape.h"
+#include "harness/base/file_name.h"
 #include "harness/store/part_reader.h"
 #include "harness/store/result_walk.h"
 
@@ -30,6 +32,7 @@ RunCases read_cases(Database& db, const LevelChoice& choice) {
   RunCases cases;
   while (q.step()) {
     RunCase one{q.text(1), q.text(2), q.text(3), q.text(4), cases.size()};
+    check_file_name(db, "the suite", one.suite);
     one.chosen = !choice.cases || choice.cases(one.key);
     cases.insert_or_assign(cases.end(), q.integer(0), std::move(one));
   }
@@ -69,6 +72,11 @@ class Verifications {
 };
 
 }  // namespace
+
+void check_file_name(const Database& db, const char* what, const std::string& text) {
+  if (is_file_name(text)) return;
+  db.damaged(fmt::format("{} '{}' of a run is no name of a file", what, one_line(text)));
+}
 
 void walk_levels(Database& db, const LevelChoice& choice,
                  const std::function<void(const WalkedLevel&)>& add) {

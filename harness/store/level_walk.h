@@ -34,4 +34,8 @@ struct WalkedLevel {
 void walk_levels(Database& db, const LevelChoice& choice,
                  const std::function<void(const WalkedLevel&)>& add);
 
+/// Throws Error(store) for a text that becomes a part of a path, of a baseline's or a kept program's, and is
+/// no name of a file.
+void check_file_name(const Database& db, const char* what, const std::string& text);
+
 }  // namespace moegate

@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/merge.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <map>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
 #include <set>
-#include <tuple>
-#include <utility>
 
 #include "harness/store/merge_campaign.h"
-#include "harness/store/merge_rows.h"
+#include "harness/store/merge_runs.h"
 #include "harness/store/merge_sources.h"
 
 namespace moegate {
 namespace {
-
-/// A table of what results have in common, each once, and the columns that tell its rows apart.
-struct KeptOnce {
-  const char* table;
-  const char* number;
-  std::vector<std::string> name;
-};
-const std::vector<KeptOnce>& kept_once() {
-  static const std::vector<KeptOnce> all = {{"launch_shape",
-                                             "shape_id",
-                                             {"name", "grid", "block", "cluster", "registers",
-                                              "static_shared", "dynamic_shared", "local_bytes"}},
-                                            {"metric_name", "metric_id", {"name", "unit"}},
-                                            {"verification", "verification_id", {"digest"}}};
-  return all;
-}
 
 /// What is written.
 class Merge {
@@ -42,53 +29,22 @@ class Merge {
   Merged merged;
 
  private:
-  Numbers take_devices(Source& in);
-  void take_ceilings(Source& in, const Numbers& devices);
-  int64_t take_run(Source& in, const RunInfo& run, const Numbers& devices);
-  int64_t take_campaign(Source& in, RunInfo run, const Numbers& devices);
+  int64_t take_run(Source& in, const RunInfo& run, const NumberOfByColumn& numbers);
+  int64_t take_campaign(Source& in, RunInfo run, const NumberOfByColumn& numbers);
   void take_shard(Source& in, const RunInfo& run, const Shard& shard, int64_t campaign,
-                  const Numbers& devices);
-  Numbers take_cases(Source& in, const Numbers& runs);
-  void take_newer_case(Database& in, int64_t from, int64_t to);
+                  const NumberOfByColumn& numbers);
   void check_same_processes(Source& in, const RunInfo& run, int64_t to, int shard);
   int64_t find_run(const std::string& uuid);
 
   Store& out_;
   Database& db_;
-  const std::map<std::string, TableShape> shapes_;
+  const TableShapes shapes_;
   std::set<int64_t> campaigns_;
 };
 
 int64_t Merge::find_run(const std::string& uuid) {
   Statement q(db_, "SELECT run_id FROM run WHERE uuid = ?1");
   return q.bind(uuid).step() ? q.integer(0) : 0;
-}
-
-/// A device that stands for several is made anew of those; until then it is any of them.
-Numbers Merge::take_devices(Source& in) {
-  Numbers single, several;
-  Statement q(in.db(), "SELECT device_id, uuid GLOB ?1 FROM device");
-  q.bind(std::string(kSeveralDevices) + "*");
-  while (q.step()) (q.integer(1) != 0 ? several : single)[q.integer(0)] = 0;
-  Numbers devices = copy_named_rows(in.db(), db_, shapes_.at("device"), "device_id",
-                                    {"uuid", "class", "driver"}, {{"device_id", single}});
-  for (const auto& [id, unused] : several) {
-    if (!devices.empty()) devices[id] = devices.begin()->second;
-  }
-  return devices;
-}
-
-/// The newest count.
-void Merge::take_ceilings(Source& in, const Numbers& devices) {
-  Statement q(in.db(), "SELECT device_id, name, value, measured FROM ceiling");
-  while (q.step()) {
-    Statement(db_,
-              "INSERT INTO ceiling (device_id, name, value, measured) VALUES (?1, ?2, ?3, ?4) ON "
-              "CONFLICT (device_id, name) DO UPDATE SET value = excluded.value, measured = "
-              "excluded.measured WHERE (excluded.measured, excluded.value) > (measured, value)")
-        .bind(devices.at(q.integer(0)), q.text(1), q.real(2), q.text(3))
-        .run();
-  }
 }
 
 void Merge::check_same_processes(Source& in, const RunInfo& run, int64_t to, int shard) {
@@ -106,18 +62,17 @@ void Merge::check_same_processes(Source& in, const RunInfo& run, int64_t to, int
       in.who(run), to, db_.path());
 }
 
-int64_t Merge::take_run(Source& in, const RunInfo& run, const Numbers& devices) {
+int64_t Merge::take_run(Source& in, const RunInfo& run, const NumberOfByColumn& numbers) {
   const int64_t there = find_run(run.uuid);
   ++(there > 0 ? merged.known : merged.added);
   if (there == 0) {
-    return copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, {{"device_id", devices}},
-                    {});
+    return copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, numbers, {});
   }
   check_same_processes(in, run, there, 0);
   return there;
 }
 
-int64_t Merge::take_campaign(Source& in, RunInfo run, const Numbers& devices) {
+int64_t Merge::take_campaign(Source& in, RunInfo run, const NumberOfByColumn& numbers) {
   run.options = options_of_all(in.store, run.options);
   int64_t campaign = find_run(run.campaign);
   if (campaign > 0) check_same_campaign(out_.run_info(campaign), run, in.who(run));
@@ -130,16 +85,16 @@ int64_t Merge::take_campaign(Source& in, RunInfo run, const Numbers& devices) {
       .bind(run.campaign, row.text(0), row.text(1), run.shards)
       .run();
   if (campaign == 0) {
-    campaign = copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, {{"device_id", devices}},
+    campaign = copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, numbers,
                         {{"uuid", run.campaign}, {"shard", "0"}, {"options", run.options}});
   }
   campaigns_.insert(campaign);
-  for (const Shard& shard : shards_of(in, run)) take_shard(in, run, shard, campaign, devices);
+  for (const Shard& shard : shards_of(in, run)) take_shard(in, run, shard, campaign, numbers);
   return campaign;
 }
 
 void Merge::take_shard(Source& in, const RunInfo& run, const Shard& shard, int64_t campaign,
-                       const Numbers& devices) {
+                       const NumberOfByColumn& numbers) {
   Statement there(db_, "SELECT uuid FROM shard WHERE run_id = ?1 AND shard = ?2");
   if (there.bind(campaign, shard.shard).step()) {
     if (there.text(0) != shard.uuid) {
@@ -152,77 +107,28 @@ void Merge::take_shard(Source& in, const RunInfo& run, const Shard& shard, int64
     ++merged.known;
     return;
   }
+  const auto device = numbers.at("device_id")(shard.device);
+  if (!device) in.db().damaged(in.who(run) + " is of no device");
   Statement(db_,
             "INSERT INTO shard (run_id, shard, device_id, uuid, label, started, finished, host, "
             "command, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
-      .bind(campaign, shard.shard, devices.at(shard.device), shard.uuid, shard.label, shard.started,
-            shard.finished, shard.host, shard.command, shard.tags)
+      .bind(campaign, shard.shard, *device, shard.uuid, shard.label, shard.started, shard.finished,
+            shard.host, shard.command, shard.tags)
       .run();
   ++merged.added;
 }
 
-/// What is said of a case is what the newest process said that measured it.
-void Merge::take_newer_case(Database& in, int64_t from, int64_t to) {
-  constexpr const char* kCase =
-      "SELECT op, params, flops, read_bytes, write_bytes, (SELECT max(p.started) FROM result JOIN "
-      "process p USING (process_id) WHERE result.case_id = c.case_id) FROM bench_case c WHERE "
-      "case_id = ?1";
-  Statement theirs(in, kCase), ours(db_, kCase);
-  theirs.bind(from).step();
-  ours.bind(to).step();
-  const auto said = [](const Statement& q) {
-    return std::tuple(q.text(0), q.text(1), q.real(2), q.real(3), q.real(4));
-  };
-  const auto now = said(theirs), before = said(ours);
-  if (now == before || std::pair(theirs.text(5), now) < std::pair(ours.text(5), before)) return;
-  Statement(
-      db_,
-      "UPDATE bench_case SET op = ?2, params = ?3, flops = ?4, read_bytes = ?5, write_bytes = "
-      "?6 WHERE case_id = ?1")
-      .bind(to, std::get<0>(now), std::get<1>(now), std::get<2>(now), std::get<3>(now),
-            std::get<4>(now))
-      .run();
-}
-
-Numbers Merge::take_cases(Source& in, const Numbers& runs) {
-  Numbers wanted;
-  Statement q(in.db(), "SELECT run_id, case_id FROM run_case");
-  while (q.step()) {
-    if (runs.contains(q.integer(0))) wanted[q.integer(1)] = 0;
-  }
-  const Numbers cases = copy_named_rows(in.db(), db_, shapes_.at("bench_case"), "case_id", {"key"},
-                                        {{"case_id", wanted}});
-  for (const auto& [from, to] : cases) take_newer_case(in.db(), from, to);
-  return cases;
-}
-
+/// Run by run, so that whoever writes into the source waits for one run and not for the merge.
 void Merge::take(Source& in) {
-  static const std::set<std::string> kByHand = {
-      "device",  "ceiling", "run",          "campaign",    "shard",       "bench_case",
-      "process", "result",  "launch_shape", "metric_name", "verification"};
-  const Numbers devices = take_devices(in);
-  take_ceilings(in, devices);
-  Numbers runs;
+  RunRows rows(in, db_, shapes_);
+  {
+    const Transaction reading(in.db(), "BEGIN");
+    rows.copy_first();
+  }
   for (const RunInfo& run : in.runs) {
-    if (run.shards > 0) {
-      runs[run.id] = take_campaign(in, run, devices);
-    } else {
-      runs[run.id] = take_run(in, run, devices);
-    }
-  }
-  NumbersByColumn numbers = {{"run_id", runs}, {"case_id", take_cases(in, runs)}};
-  for (const KeptOnce& kept : kept_once()) {
-    numbers[kept.number] =
-        copy_named_rows(in.db(), db_, shapes_.at(kept.table), kept.number, kept.name, {});
-  }
-  numbers["verification_id"][0] = 0;  // of a result that verified nothing
-  numbers["process_id"] =
-      copy_named_rows(in.db(), db_, shapes_.at("process"), "process_id", {"uuid"}, numbers);
-  numbers["result_id"] = copy_named_rows(in.db(), db_, shapes_.at("result"), "result_id",
-                                         {"process_id", "case_id", "variant"}, numbers);
-  for (const auto& [name, table] : shapes_) {
-    if (kByHand.contains(name)) continue;
-    copy_rows(in.db(), db_, table, numbers);
+    const Transaction reading(in.db(), "BEGIN");
+    rows.copy(run.id, run.shards > 0 ? take_campaign(in, run, rows.numbers())
+                                     : take_run(in, run, rows.numbers()));
   }
 }
 
@@ -234,19 +140,116 @@ void Merge::sum_up() {
   drop_unused_devices(out_);
 }
 
+/// While it lives, numbers of other tables are not looked up for each row that is written: RunRows knows them. What it
+/// does not know is asked at the end.
+class Unchecked {
+ public:
+  explicit Unchecked(Database& db) : db_(db) { db_.execute("PRAGMA foreign_keys = 0"); }
+  ~Unchecked() { sqlite3_exec(db_.handle(), "PRAGMA foreign_keys = 1", nullptr, nullptr, nullptr); }
+  Unchecked(const Unchecked&) = delete;
+  Unchecked& operator=(const Unchecked&) = delete;
+  void check() {
+    Statement q(db_, "PRAGMA foreign_key_check(before)");  // the only one of two columns
+    if (q.step()) db_.damaged("a before of no operator");
+  }
+
+ private:
+  Database& db_;
+};
+
+/// While a store without a result is filled, it does without the index over all nights, in which each row is a page of
+/// its own.
+class LateIndex {
+ public:
+  explicit LateIndex(Database& db) : db_(db) {
+    if (db_.integer("SELECT EXISTS (SELECT 1 FROM result)") != 0) return;
+    Statement q(db_, "SELECT sql FROM sqlite_schema WHERE name = 'result_series'");
+    if (q.step()) sql_ = q.text(0);
+    q.reset();
+    if (!sql_.empty()) db_.execute("DROP INDEX result_series");
+  }
+  void make() {
+    if (!sql_.empty()) db_.execute(sql_);
+  }
+
+ private:
+  Database& db_;
+  std::string sql_;
+};
+
+/// A file that is removed with what SQLite lays beside it, where nobody has given it its name.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& out) : path(name_beside(out)) {
+    const int file =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) {
+      throw Error(Exit::store, fmt::format("{}: cannot be made: {}; check that its folder exists "
+                                           "and that you may write there",
+                                           out, std::strerror(errno)));
+    }
+    ::close(file);
+  }
+  ~Unfinished() {
+    for (const char* beside : {"", "-wal", "-shm", "-journal"}) ::unlink((path + beside).c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  /// False where `out` is there by now.
+  bool becomes(const std::string& out) const {
+    if (::link(path.c_str(), out.c_str()) == 0) return true;
+    if (errno == EEXIST) return false;
+    const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
+    if (no_links && ::rename(path.c_str(), out.c_str()) == 0) return true;
+    throw Error(Exit::store, fmt::format("{}: cannot be made: {}; choose another folder", out,
+                                         std::strerror(errno)));
+  }
+  const std::string path;
+
+ private:
+  /// That nobody can have laid a link under.
+  static std::string name_beside(const std::string& out) {
+    std::random_device random;
+    return fmt::format("{}.{:08x}{:08x}.tmp", out, random(), random());
+  }
+};
+
 }  // namespace
 
 Merged merge_stores(Store& out, const std::vector<std::string>& in, const MergeOptions& options) {
-  Sources sources = open_sources(in, out.database().path());
-  Transaction writing(out.database());
-  out.database().execute("PRAGMA defer_foreign_keys = 1");  // until the commit
+  Database& db = out.database();
+  std::vector<std::string> notes;
+  Sources sources = open_sources(in, db.path(), notes);
+  Unchecked numbers(db);
+  Transaction writing(db);
+  LateIndex index(db);
   Merge merge(out);
+  merge.merged.notes = std::move(notes);
   choose_runs(out, options, sources, merge.merged.notes);
   for (const auto& source : sources) merge.take(*source);
   merge.sum_up();
-  analyze(out.database());
+  index.make();
+  numbers.check();
+  analyze(db);
   writing.commit();
   return merge.merged;
+}
+
+Merged merge_into(const std::string& out, const std::vector<std::string>& in,
+                  const MergeOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(out, ignored) && !out.starts_with(':')) {
+    const Unfinished file(out);
+    Merged merged;
+    {
+      Store store = Store::open(file.path, Store::Mode::write);
+      store.database().call(out);
+      merged = merge_stores(store, in, options);
+    }
+    if (file.becomes(out)) return merged;
+  }
+  Store store = Store::open(out, Store::Mode::write);
+  return merge_stores(store, in, options);
 }
 
 }  // namespace moegate

@@ -17,9 +17,10 @@ struct MergeOptions {
 
 /// What a merge did.
 struct Merged {
-  int added = 0;                   // runs that the store did not have; a shard is one
-  int known = 0;                   // that it had
-  std::vector<std::string> notes;  // a sentence for each run that was left out
+  int added = 0;  // runs that the store did not have; a shard is one
+  int known = 0;  // that it had
+  std::vector<std::string>
+      notes;  // a sentence for each run, or store without one, that was left out
   std::vector<int64_t> campaigns;  // runs of the store, made of shards, that got one or had it
 };
 
@@ -28,6 +29,11 @@ struct Merged {
 /// campaign become one run, whose name is the campaign's: complete where no shard is absent, else interrupted.
 /// Throws Error(usage) naming file and run: for one that has not ended, of another protocol, or finished in two ways;
 /// for shards of one campaign that were measured twice or under other conditions. Throws Error(store).
+/// Reads a source run by run, each in a transaction of its own.
 Merged merge_stores(Store& out, const std::vector<std::string>& in, const MergeOptions& options);
+
+/// The same into the file `out`, which is made where it is missing: beside it, under another name, until it is whole.
+Merged merge_into(const std::string& out, const std::vector<std::string>& in,
+                  const MergeOptions& options);
 
 }  // namespace moegate

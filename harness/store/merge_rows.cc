@@ -52,99 +52,125 @@ std::string insert_greater(const TableShape& table) {
                      fmt::join(theirs, ", "), fmt::join(ours, ", "));
 }
 
-/// Binds a row's values to the places of an INSERT; `own` stays NULL, which is the next number. False for a row with a
-/// number that is not known.
-bool bind_row(Statement& insert, const Statement& row, const TableShape& table,
-              const std::string& own, const NumbersByColumn& numbers) {
-  insert.again();
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    const int at = static_cast<int>(i);
-    const auto known = numbers.find(table.columns[i]);
-    if (known == numbers.end()) {
-      if (table.columns[i] != own) insert.bind_from(at + 1, row, at);
-      continue;
-    }
-    const auto number = known->second.find(row.integer(at));
-    if (number == known->second.end()) return false;
-    if (table.columns[i] != own) insert.bind_at(at + 1, number->second);
-  }
-  return true;
-}
-
-int place_of(const TableShape& table, const std::string& column) {
-  const auto at = std::ranges::find(table.columns, column);
-  if (at == table.columns.end()) throw Error(Exit::internal, table.name + " has no " + column);
-  return static_cast<int>(at - table.columns.begin());
-}
-
-/// Finds a row by the columns that name it, whose values stand in the places of an INSERT of the whole row.
-std::string find_by_name(const TableShape& table, const std::string& own,
-                         const std::vector<std::string>& name) {
+/// Finds a row by the columns that name it.
+std::string find_by_name(const KeptOnce& kept) {
   std::vector<std::string> terms;
-  for (const std::string& column : name) {
-    terms.push_back(fmt::format("{} = ?{}", column, place_of(table, column) + 1));
+  for (const std::string& column : kept.name) {
+    terms.push_back(fmt::format("{} = ?{}", column, terms.size() + 1));
   }
-  return fmt::format("SELECT {} FROM {} WHERE {}", own, table.name, fmt::join(terms, " AND "));
+  return fmt::format("SELECT {} FROM {} WHERE {}", kept.number, kept.table,
+                     fmt::join(terms, " AND "));
 }
 
 }  // namespace
 
-std::map<std::string, TableShape> shapes_of(Database& db) {
-  std::map<std::string, TableShape> shapes;
+bool TableShape::has(const std::string& column) const {
+  return std::ranges::count(columns, column) > 0;
+}
+
+TableShapes shapes_of(Database& db) {
+  TableShapes shapes;
   Statement q(db,
               "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
   while (q.step()) shapes[q.text(0)] = shape_of(db, q.text(0));
   return shapes;
 }
 
-void copy_rows(Database& in, Database& out, const TableShape& table,
-               const NumbersByColumn& numbers) {
-  Statement rows(in, select_from(table));
-  Statement insert(out, insert_greater(table));
-  while (rows.step()) {
-    if (bind_row(insert, rows, table, "", numbers)) insert.run();
-  }
+NumberOf number_in(const Numbers& numbers) {
+  return [&numbers](int64_t from) -> std::optional<int64_t> {
+    const auto at = numbers.find(from);
+    if (at == numbers.end()) return std::nullopt;
+    return at->second;
+  };
 }
 
-Numbers copy_named_rows(Database& in, Database& out, const TableShape& table,
-                        const std::string& own, const std::vector<std::string>& name,
-                        const NumbersByColumn& numbers) {
-  Statement rows(in, select_from(table));
-  Statement insert(out, fmt::format("{} ON CONFLICT ({}) DO NOTHING", insert_into(table),
-                                    fmt::join(name, ", ")));
-  Statement find(out, find_by_name(table, own, name));
-  const int at = place_of(table, own);
-  Numbers copied;
-  while (rows.step()) {
-    if (!bind_row(insert, rows, table, own, numbers)) continue;
-    insert.run();
-    for (const std::string& column : name) {
-      const int place = place_of(table, column);
-      const auto known = numbers.find(column);
-      if (known == numbers.end()) {
-        find.bind_from(place + 1, rows, place);
-      } else {
-        find.bind_at(place + 1, known->second.at(rows.integer(place)));
-      }
-    }
-    if (!find.step()) out.fail("a row that was written is not there");
-    copied[rows.integer(at)] = find.integer(0);
-    find.again();
+RowCopy::RowCopy(Database& in, Database& out, const TableShape& table,
+                 const NumberOfByColumn& numbers, const std::string& where, Twice twice,
+                 const std::string& own)
+    : table_(table),
+      rows_(in, fmt::format("{} WHERE {}", select_from(table), where)),
+      insert_(out, twice == Twice::greater ? insert_greater(table) : insert_into(table)) {
+  for (const std::string& column : table.columns) {
+    const auto at = numbers.find(column);
+    numbers_.push_back(at == numbers.end() || column == own ? nullptr : &at->second);
   }
-  return copied;
+  if (!own.empty()) own_ = place_of(own);
+}
+
+int RowCopy::place_of(const std::string& column) const {
+  const auto at = std::ranges::find(table_.columns, column);
+  if (at == table_.columns.end()) throw Error(Exit::internal, table_.name + " has no " + column);
+  return static_cast<int>(at - table_.columns.begin());
+}
+
+int64_t RowCopy::integer(const std::string& column) const {
+  return rows_.integer(place_of(column));
+}
+
+bool RowCopy::put(std::optional<int64_t> number) {
+  for (int at = 0; at < static_cast<int>(numbers_.size()); ++at) {
+    const NumberOf* number_of = numbers_[static_cast<size_t>(at)];
+    if (at == own_) {
+      number ? insert_.bind_at(at + 1, *number) : insert_.bind_null(at + 1);
+    } else if (!set_.empty() && set_.contains(at)) {
+      insert_.bind_at(at + 1, set_.at(at));
+    } else if (number_of == nullptr) {
+      insert_.bind_from(at + 1, rows_, at);
+    } else if (const auto to = (*number_of)(rows_.integer(at))) {
+      insert_.bind_at(at + 1, *to);
+    } else {
+      return false;
+    }
+  }
+  insert_.run();
+  return true;
 }
 
 int64_t copy_row(Database& in, Database& out, const TableShape& table, const std::string& own,
-                 int64_t number, const NumbersByColumn& numbers,
+                 int64_t number, const NumberOfByColumn& numbers,
                  const std::map<std::string, std::string>& instead) {
-  Statement row(in, fmt::format("{} WHERE {} = ?1", select_from(table), own));
-  Statement insert(out, insert_into(table));
-  if (!row.bind(number).step() || !bind_row(insert, row, table, own, numbers)) {
+  RowCopy row(in, out, table, numbers, own + " = ?1", RowCopy::Twice::refused, own);
+  for (const auto& [column, text] : instead) row.set(column, text);
+  if (!row.of(number).step() || !row.put()) {
     in.damaged(fmt::format("{} {} of table {} is not whole", own, number, table.name));
   }
-  for (const auto& [column, value] : instead) insert.bind_at(place_of(table, column) + 1, value);
-  insert.run();
   return out.last_id();
+}
+
+KeptRows::KeptRows(Database& in, Database& out, const TableShapes& shapes, const KeptOnce& kept,
+                   const std::vector<std::string>& parts, const NumberOfByColumn& numbers)
+    : kept_(kept),
+      out_(out),
+      row_(in, out, shapes.at(kept.table), numbers, fmt::format("{} = ?1", kept.number),
+           RowCopy::Twice::refused, kept.number),
+      find_(out, find_by_name(kept)) {
+  for (const std::string& column : kept.name) name_.push_back(row_.place_of(column));
+  for (const std::string& part : parts) {
+    parts_.emplace_back(in, out, shapes.at(part), numbers, fmt::format("{} = ?1", kept.number),
+                        RowCopy::Twice::greater);
+  }
+}
+
+std::optional<int64_t> KeptRows::number_of(int64_t from) {
+  const auto known = known_.find(from);
+  if (known != known_.end()) return known->second;
+  if (!row_.of(from).step()) return std::nullopt;
+  find_.again();
+  for (size_t i = 0; i < name_.size(); ++i) {
+    find_.bind_from(static_cast<int>(i) + 1, row_.row(), name_[i]);
+  }
+  const bool there = find_.step();
+  int64_t to = there ? find_.integer(0) : 0;
+  find_.reset();
+  if (!there) {
+    row_.put();
+    to = out_.last_id();
+  }
+  row_.end();
+  known_[from] = to;
+  for (RowCopy& part : parts_) part.of(from).put_all();
+  if (there && on_known) on_known(from, to);
+  return to;
 }
 
 }  // namespace moegate

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,31 +20,95 @@ struct TableShape {
   std::string name;
   std::vector<std::string> columns;
   std::vector<std::string> key;  // of its columns
+
+  bool has(const std::string& column) const;
 };
+using TableShapes = std::map<std::string, TableShape>;
 
 /// Every table of a store but SQLite's own, by its name.
-std::map<std::string, TableShape> shapes_of(Database& db);
+TableShapes shapes_of(Database& db);
 
 /// Numbers of rows in one store and in another.
 using Numbers = std::unordered_map<int64_t, int64_t>;
-/// By the name of the column that holds them: "run_id".
-using NumbersByColumn = std::map<std::string, Numbers>;
+/// The number of a row in the other store. Empty: it is not known there.
+using NumberOf = std::function<std::optional<int64_t>(int64_t)>;
+/// By the name of the column that holds the number: "run_id".
+using NumberOfByColumn = std::map<std::string, NumberOf>;
 
-/// Copies every row of a table for which all its numbers are known. Of two rows with one key that differ the greater
-/// one stays, column by column, so that what is left does not depend on which came first.
-void copy_rows(Database& in, Database& out, const TableShape& table,
-               const NumbersByColumn& numbers);
+/// What looks numbers up in a list that outlives it.
+NumberOf number_in(const Numbers& numbers);
 
-/// The same of a table whose column `own` the other store numbers anew, and in which a row is known by the columns
-/// `name`: one that is there already stays as it is. Where `numbers` has `own`, of these rows only. Returns the rows'
-/// numbers there.
-Numbers copy_named_rows(Database& in, Database& out, const TableShape& table,
-                        const std::string& own, const std::vector<std::string>& name,
-                        const NumbersByColumn& numbers);
+/// Copies rows of one table, some after others. Its statements are prepared once.
+class RowCopy {
+ public:
+  /// What becomes of a row whose key is there: an error, or the greater of the two stays, column by column, so that what
+  /// is left does not depend on which came first.
+  enum class Twice { refused, greater };
+  /// Rows that `where` selects. `own`: the column that the other store numbers anew, or "". `numbers` outlives it.
+  RowCopy(Database& in, Database& out, const TableShape& table, const NumberOfByColumn& numbers,
+          const std::string& where, Twice twice, const std::string& own = "");
+
+  /// Has all rows get this text in a column.
+  void set(const std::string& column, const std::string& text) { set_[place_of(column)] = text; }
+  /// To before the first row for these values of ?1, ?2 in `where`.
+  template <class... Args>
+  RowCopy& of(const Args&... args) {
+    rows_.again();
+    rows_.bind(args...);
+    return *this;
+  }
+  bool step() { return rows_.step(); }
+  /// Copies the row that was stepped to; one of which a number is not known is left out, which is false. `number` is put
+  /// into `own`; without it that is the next one.
+  bool put(std::optional<int64_t> number = std::nullopt);
+  void put_all() {
+    while (step()) put();
+  }
+  /// Ends before the last row.
+  void end() { rows_.reset(); }
+  const Statement& row() const { return rows_; }
+  int64_t integer(const std::string& column) const;
+  int place_of(const std::string& column) const;
+
+ private:
+  const TableShape& table_;
+  std::vector<const NumberOf*> numbers_;  // for each column; null: it is the same everywhere
+  int own_ = -1;                          // place of the column
+  std::map<int, std::string> set_;        // by place
+  Statement rows_, insert_;
+};
 
 /// Inserts the row whose `own` is `number`, with other values in some columns, and returns its number there.
 int64_t copy_row(Database& in, Database& out, const TableShape& table, const std::string& own,
-                 int64_t number, const NumbersByColumn& numbers,
+                 int64_t number, const NumberOfByColumn& numbers,
                  const std::map<std::string, std::string>& instead);
+
+/// A table of what others have in common, each once, and the columns that tell its rows apart.
+struct KeptOnce {
+  const char* table;
+  const char* number;
+  std::vector<std::string> name;
+};
+
+/// Rows that are copied when the first row that refers to them is.
+class KeptRows {
+ public:
+  /// Rows of `parts`, which have the column `kept.number`, come along.
+  KeptRows(Database& in, Database& out, const TableShapes& shapes, const KeptOnce& kept,
+           const std::vector<std::string>& parts, const NumberOfByColumn& numbers);
+  /// The other store's number of a row. Empty where the source has none of this number.
+  std::optional<int64_t> number_of(int64_t from);
+  /// Called with both numbers of a row that the other store had.
+  std::function<void(int64_t from, int64_t to)> on_known;
+
+ private:
+  const KeptOnce kept_;
+  Database& out_;
+  Numbers known_;
+  RowCopy row_;
+  Statement find_;
+  std::vector<int> name_;  // places of its columns
+  std::vector<RowCopy> parts_;
+};
 
 }  // namespace moegate

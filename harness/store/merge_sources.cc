@@ -12,9 +12,9 @@
 
 namespace moegate {
 
-Source::Source(const std::string& path)
-    : store(Store::open(path, Store::Mode::read)), reading(store.database(), "BEGIN") {
+Source::Source(const std::string& path) : store(Store::open(path, Store::Mode::read)) {
   constexpr int64_t kQuicklyRead = int64_t{1} << 30;  // bytes
+  const Transaction reading(db(), "BEGIN");
   store.check_intact(kQuicklyRead);
   Statement q(db(), "SELECT run_id FROM run ORDER BY started, uuid");
   while (q.step()) runs.push_back(store.run_info(q.integer(0)));
@@ -45,18 +45,26 @@ std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
   return shards;
 }
 
-Sources open_sources(const std::vector<std::string>& paths, const std::string& out) {
+Sources open_sources(const std::vector<std::string>& paths, const std::string& out,
+                     std::vector<std::string>& notes) {
   Sources sources;
   std::error_code ignored;
   for (const std::string& path : paths) {
     if (std::filesystem::equivalent(path, out, ignored)) {
       usage_error("merge: {} is both what is merged and where to; name another OUT", path);
     }
-    sources.push_back(std::make_unique<Source>(path));
+    auto source = is_empty_store(path) ? nullptr : std::make_unique<Source>(path);
+    if (source && !source->runs.empty()) {
+      sources.push_back(std::move(source));
+    } else {
+      notes.push_back(
+          fmt::format("{} holds no run, and is left out: what was to write it ended "
+                      "before its first row",
+                      path));
+    }
   }
   std::ranges::stable_sort(sources, {}, [](const auto& source) {
-    const bool any = !source->runs.empty();
-    return any ? std::pair(source->runs[0].started, source->runs[0].uuid) : std::pair("", "");
+    return std::pair(source->runs[0].started, source->runs[0].uuid);
   });
   return sources;
 }

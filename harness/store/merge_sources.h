@@ -10,7 +10,7 @@
 
 namespace moegate {
 
-/// A store that is merged, as it is when the merge begins.
+/// A store that is merged. It is read in short transactions: others go on writing into it.
 struct Source {
   /// Throws Error(store) for what is no intact store of this version.
   explicit Source(const std::string& path);
@@ -19,7 +19,6 @@ struct Source {
   std::string who(const RunInfo& run);
 
   Store store;
-  Transaction reading;
   std::vector<RunInfo> runs;  // that are merged, by their start
 };
 using Sources = std::vector<std::unique_ptr<Source>>;
@@ -34,9 +33,10 @@ struct Shard {
 /// What a run is made of: itself, where it is a shard, or those that were merged.
 std::vector<Shard> shards_of(Source& in, const RunInfo& run);
 
-/// In the order of their first runs, so that these are numbered alike whatever was typed first. Throws Error(usage) where
-/// one of them is `out`.
-Sources open_sources(const std::vector<std::string>& paths, const std::string& out);
+/// In the order of their first runs, so that these are numbered alike whatever was typed first. A store without a run, as
+/// a shard leaves that died at birth, is left out with a note. Throws Error(usage) where one of them is `out`.
+Sources open_sources(const std::vector<std::string>& paths, const std::string& out,
+                     std::vector<std::string>& notes);
 
 /// Leaves in each source the runs that are merged, and adds a note for each other one. Throws Error(usage) for a run that
 /// has not ended or is of another protocol, Error(coverage) where nothing is left.

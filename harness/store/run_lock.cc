@@ -15,7 +15,7 @@ namespace moegate {
 RunLock::RunLock(const std::string& db, int64_t run) {
   // Not the store itself: closing another handle of it would drop SQLite's own locks.
   const std::string path = db + ".lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   struct flock byte {};
   byte.l_type = F_WRLCK;
   byte.l_whence = SEEK_SET;

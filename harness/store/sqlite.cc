@@ -96,6 +96,39 @@ void Statement::bind_one(int i, std::span<const std::byte> value) {
   }
 }
 
+void Statement::bind_null(int i) {
+  if (sqlite3_bind_null(statement_.get(), i) != SQLITE_OK) db_->fail("cannot bind");
+}
+
+void Statement::bind_from(int i, const Statement& row, int column) {
+  sqlite3_stmt* from = row.statement_.get();
+  const auto bytes = [&] {
+    return static_cast<sqlite3_uint64>(sqlite3_column_bytes(from, column));
+  };
+  int rc = SQLITE_OK;
+  switch (sqlite3_column_type(from, column)) {
+    case SQLITE_INTEGER:
+      rc = sqlite3_bind_int64(statement_.get(), i, sqlite3_column_int64(from, column));
+      break;
+    case SQLITE_FLOAT:
+      rc = sqlite3_bind_double(statement_.get(), i, sqlite3_column_double(from, column));
+      break;
+    case SQLITE_TEXT: {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(from, column));
+      rc = sqlite3_bind_text64(statement_.get(), i, text, bytes(), SQLITE_STATIC, SQLITE_UTF8);
+      break;
+    }
+    case SQLITE_BLOB: {
+      const void* blob = sqlite3_column_blob(from, column);  // null where it is empty
+      rc = sqlite3_bind_blob64(statement_.get(), i, blob ? blob : "", bytes(), SQLITE_STATIC);
+      break;
+    }
+    default:
+      rc = sqlite3_bind_null(statement_.get(), i);
+  }
+  if (rc != SQLITE_OK) db_->fail("cannot bind");
+}
+
 bool Statement::bind_named(const char* name, int64_t value) {
   const int i = sqlite3_bind_parameter_index(statement_.get(), name);
   if (i == 0) return false;
@@ -224,6 +257,15 @@ Database::Database(const std::string& path, int flags)
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  // With one argument it tells an address of this process; a report has no use for it.
+  for (const int arguments : {1, 2}) {
+    sqlite3_create_function(
+        raw, "fts3_tokenizer", arguments, SQLITE_UTF8 | SQLITE_DIRECTONLY, nullptr,
+        [](sqlite3_context* context, int, sqlite3_value**) {
+          sqlite3_result_error(context, "fts3_tokenizer is off", -1);
+        },
+        nullptr, nullptr);
+  }
 }
 
 void Database::execute(const std::string& sql) {
@@ -249,25 +291,6 @@ void Database::fail(const std::string& what) const {
 
 void Database::damaged(const std::string& what) const {
   throw Error(Exit::store, fmt::format("{}: is damaged: {}; restore a copy", path_, what));
-}
-
-std::string first_bytes(const std::string& path, size_t count) {
-  // Through SQLite's own file handle: closing another one would drop every lock that this process
-  // holds on the file.
-  Database db(path, SQLITE_OPEN_READONLY);
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  sqlite3_int64 size = 0;
-  int rc = file->pMethods->xFileSize(file, &size);
-  std::string bytes(std::min(count, static_cast<size_t>(size)), '\0');
-  if (rc == SQLITE_OK && !bytes.empty()) {
-    rc = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
-  }
-  if (rc != SQLITE_OK) {
-    throw Error(Exit::store, fmt::format("{}: cannot read its first bytes: {}; choose another --db",
-                                         path, sqlite3_errstr(rc)));
-  }
-  return bytes;
 }
 
 }  // namespace moegate

@@ -48,8 +48,10 @@ class Statement {
   void bind_at(int i, const Arg& arg) {
     bind_one(i, arg);
   }
-  /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another store's.
+  /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another store's. It is not
+  /// copied: this statement runs before that one steps on.
   void bind_from(int i, const Statement& row, int column);
+  void bind_null(int i);
   /// Resets and forgets what is bound.
   void again();
   /// Binds a parameter written :name; false when the statement has none of that name.
@@ -95,6 +97,8 @@ class Database {
   int64_t integer(const std::string& sql);  // first column of the first row
   int64_t last_id() const;
   const std::string& path() const { return path_; }
+  /// Has messages name it so: a file that gets its name when it is whole.
+  void call(const std::string& path) { path_ = path; }
   [[noreturn]] void fail(const std::string& what) const;  // throws SqlError
   /// Throws Error(store): what it holds cannot be what was written.
   [[noreturn]] void damaged(const std::string& what) const;
@@ -111,11 +115,6 @@ class Database {
   std::unique_ptr<Waiting> waiting_;  // before the connection, which refers to it
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
-
-inline void Statement::bind_from(int i, const Statement& row, int column) {
-  sqlite3_value* value = sqlite3_column_value(row.statement_.get(), column);
-  if (sqlite3_bind_value(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
-}
 
 inline void Statement::again() {
   sqlite3_reset(statement_.get());

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of a connection for a while: a transaction, a time limit, leave to write what is its own.
+// What holds of a connection for a while: a transaction, a time limit, leave to write what is its own. And the first
+// bytes of a file, which need one.
 #include "harness/store/sqlite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace moegate {
 
@@ -39,6 +44,25 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   db_.execute("COMMIT");
   open_ = false;
+}
+
+std::string first_bytes(const std::string& path, size_t count) {
+  // Through SQLite's own file handle: closing another one would drop every lock that this process
+  // holds on the file.
+  Database db(path, SQLITE_OPEN_READONLY);
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_int64 size = 0;
+  int rc = file->pMethods->xFileSize(file, &size);
+  std::string bytes(std::min(count, static_cast<size_t>(size)), '\0');
+  if (rc == SQLITE_OK && !bytes.empty()) {
+    rc = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
+  }
+  if (rc != SQLITE_OK) {
+    throw Error(Exit::store, fmt::format("{}: cannot read its first bytes: {}; choose another --db",
+                                         path, sqlite3_errstr(rc)));
+  }
+  return bytes;
 }
 
 }  // namespace moegate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/sqlite.h"
+#include "harness/base/refusal_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,14 @@ TEST(Statement, AllowsOneStatementOnly) {
   EXPECT_THROW(Statement(db, "SELEC 1"), Error);
   EXPECT_TRUE(Statement(db, "SELECT 1; -- tail\n").step());
   EXPECT_FALSE(Statement(db, "CREATE TABLE t (x)").readonly());
+}
+
+TEST(Sqlite, NoFunctionTellsAnAddress) {
+  Database db(":memory:", SQLITE_OPEN_READWRITE);
+  for (const char* sql : {"SELECT fts3_tokenizer('simple')", "SELECT fts3_tokenizer('x', x'00')"}) {
+    const std::string why = refusal_of([&] { Statement(db, sql).step(); }, Exit::store);
+    EXPECT_NE(why.find("fts3_tokenizer is off"), std::string::npos) << why;
+  }
 }
 
 TEST(Status, NamesAreReadBack) {

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "harness/base/closest.h"
+#include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -227,6 +228,9 @@ RunInfo Store::run_info(int64_t run) {
                                     columns_of<DeviceFacts>("device")));
   if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
   info.device = Columns(device).row<DeviceFacts>();
+  check_file_name(db_, "the device class", info.device.klass);
+  if (!info.program.empty()) check_file_name(db_, "the program", info.program);
+  if (!info.git_sha.empty()) check_file_name(db_, "the commit", info.git_sha);
   info.operators = operators(run);
   Statement campaign(db_, "SELECT shards FROM campaign WHERE uuid = ?1");
   if (campaign.bind(info.campaign).step()) info.shards = static_cast<int>(campaign.integer(0));

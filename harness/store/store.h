@@ -27,6 +27,9 @@ inline constexpr const char* kRepeatTag = "repeat";
 inline constexpr const char* kOfItsOwn =
     "run_id NOT IN (SELECT run_id FROM tag WHERE name IN ('ab', 'repeat'))";
 
+/// Whether a file is one that a writer made and died before it was a store. Throws Error(store) as Store::open() does.
+bool is_empty_store(const std::string& path);
+
 /// Statistics for the planner, from at most 400 entries of each index: quick in every store.
 void analyze(Database& db);
 

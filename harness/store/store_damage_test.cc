@@ -69,6 +69,15 @@ TEST_F(DamagedStore, ValuesThatNoRunStoresAreRefused) {
       {"UPDATE verified_seed SET hash = 'xyz'", "'xyz' is no hash"},
       {"UPDATE device SET device_id = 9", "a run of no device"},
       {"UPDATE before SET op = 'other'", "a before of no operator"},
+      {"UPDATE run_case SET suite = '../../etc/x'",
+       "suite '../../etc/x' of a run is no name of a file"},
+      {"UPDATE run_case SET suite = '/etc/x'", "suite '/etc/x' of a run is no name"},
+      {"UPDATE run_case SET suite = '.x'", "suite '.x' of a run is no name"},
+      {"UPDATE run_case SET suite = 'x' || char(10)", "is no name of a file"},
+      {"UPDATE device SET class = '../..'", "the device class '../..' of a run is no name"},
+      {"UPDATE device SET class = ''", "the device class '' of a run is no name"},
+      {"UPDATE run SET program = '../x'", "the program '../x' of a run is no name"},
+      {"UPDATE run SET git_sha = '--upload-pack=x'", "of a run is no name of a file"},
   };
   std::filesystem::copy(path_, dir_ / "good");
   for (const auto& [sql, message] : damages) {
@@ -76,6 +85,30 @@ TEST_F(DamagedStore, ValuesThatNoRunStoresAreRefused) {
     execute(sql);
     EXPECT_NE(refusal().find(message), std::string::npos) << sql << ": " << refusal();
     EXPECT_NE(refusal().find("restore a copy"), std::string::npos) << refusal();
+  }
+}
+
+TEST_F(DamagedStore, WhatSomebodyPlantedInItsSchemaIsRefused) {
+  const std::pair<const char*, const char*> planted[] = {
+      {"CREATE TRIGGER evil AFTER INSERT ON result BEGIN UPDATE result SET span_ns = 1; END",
+       "has what no store has: trigger 'evil'"},
+      {"CREATE VIEW evil AS SELECT * FROM result", "no store has: view 'evil'"},
+      {"CREATE TABLE evil (x)", "no store has: table 'evil'"},
+      {"CREATE INDEX evil ON result (span_ns)", "no store has: index 'evil'"},
+      {"DROP VIEW accuracy; CREATE VIEW accuracy AS SELECT 1",
+       "in other words than a store's: view"},
+      {"DROP VIEW seed_error", "lacks what every store has: view 'seed_error'"},
+      {"ALTER TABLE ceiling RENAME TO other; CREATE VIEW ceiling AS SELECT * FROM other",
+       "no store"},
+  };
+  std::filesystem::copy(path_, dir_ / "good");
+  for (const auto& [sql, message] : planted) {
+    std::filesystem::copy(dir_ / "good", path_, std::filesystem::copy_options::overwrite_existing);
+    execute(sql);
+    for (const Store::Mode mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
+      const std::string why = refusal_of([&] { Store::open(path_, mode); }, Exit::store);
+      EXPECT_NE(why.find(message), std::string::npos) << sql << ": " << why;
+    }
   }
 }
 

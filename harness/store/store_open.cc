@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/store/store.h"
@@ -34,13 +38,23 @@ constexpr int kFirstSafeWal = 3051003;
                           path, application));
 }
 
+struct Head {
+  int64_t application, version, objects;
+};
+
+/// Of one state of the file: another process may be making it a store.
+Head head_of(Database& db) {
+  std::optional<Transaction> reading;
+  if (sqlite3_get_autocommit(db.handle()) != 0) reading.emplace(db, "BEGIN");
+  // This one first: it looks at the file, and so begins what BEGIN only announces.
+  const int64_t objects = db.integer("SELECT count(*) FROM sqlite_schema");
+  return {db.integer("PRAGMA application_id"), db.integer("PRAGMA user_version"), objects};
+}
+
 /// 0 for an empty database, else its version. Throws for a file that is not a store of ours.
 int64_t version_of(Database& db) {
-  const int64_t application = db.integer("PRAGMA application_id");
-  const int64_t version = db.integer("PRAGMA user_version");
-  if (application == 0 && version == 0 && db.integer("SELECT count(*) FROM sqlite_schema") == 0) {
-    return 0;
-  }
+  const auto [application, version, objects] = head_of(db);
+  if (application == 0 && version == 0 && objects == 0) return 0;
   if (application != kApplicationId) refuse_foreign(db.path(), application);
   if (version < 1) {
     throw Error(Exit::store,
@@ -54,6 +68,44 @@ int64_t version_of(Database& db) {
                                          db.path(), version, kVersion));
   }
   return version;
+}
+
+/// What a database holds by type and name, with its text as far as that says something. Older libraries wrote a
+/// migrated text with other quotes. Statistics are SQLite's own.
+std::map<std::pair<std::string, std::string>, std::string> schema_of(Database& db) {
+  Statement q(db,
+              "SELECT type, name, tbl_name || ': ' || ifnull(sql, '') FROM sqlite_schema "
+              "WHERE type != 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')");
+  std::map<std::pair<std::string, std::string>, std::string> schema;
+  while (q.step()) {
+    std::string text = q.text(2);
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
+    schema.emplace(std::pair(q.text(0), q.text(1)), std::move(text));
+  }
+  return schema;
+}
+
+/// Throws for what the statements of its version do not make: a trigger or a view that somebody planted would run
+/// with whatever we write and read.
+void check_schema(Database& db, int64_t version) {
+  if (version == 0) return;
+  Database made(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  for (int64_t v = 0; v < version; ++v) made.execute(kMigrations.at(static_cast<size_t>(v)));
+  const auto expected = schema_of(made), is = schema_of(db);
+  const auto refuse = [&](const auto& what, const char* how) {
+    throw Error(Exit::store,
+                fmt::format("{}: {} {} '{}'; somebody has changed its schema: restore a copy, or "
+                            "choose another --db",
+                            db.path(), how, what.first.first, one_line(what.first.second)));
+  };
+  for (const auto& one : is) {
+    const auto at = expected.find(one.first);
+    if (at == expected.end()) refuse(one, "has what no store has:");
+    if (at->second != one.second) refuse(one, "has in other words than a store's:");
+  }
+  for (const auto& one : expected) {
+    if (!is.contains(one.first)) refuse(one, "lacks what every store has:");
+  }
 }
 
 /// Brings the store to kVersion inside one exclusive transaction; safe against a second process
@@ -154,6 +206,12 @@ void analyze(Database& db) {
   for (const std::string& table : tables) db.execute(fmt::format("ANALYZE \"{}\"", table));
 }
 
+bool is_empty_store(const std::string& path) {
+  check_file(path, Store::Mode::read);
+  Database db(path, SQLITE_OPEN_READWRITE);
+  return version_of(db) == 0;
+}
+
 Store Store::open(const std::string& path, Mode mode) {
   check_file(path, mode);
   // Read-write for readers too: what a writer that died has left can only be rolled back so.
@@ -161,7 +219,10 @@ Store Store::open(const std::string& path, Mode mode) {
   Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
   store.db_.execute("PRAGMA cache_size = -65536");  // KiB: a run of 10^5 results is read and sorted
   if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
+  Transaction reading(store.db_, "BEGIN");  // another process may be migrating it
   const int64_t version = version_of(store.db_);
+  check_schema(store.db_, version);
+  reading.commit();
   if (mode == Mode::read) {
     if (version < kReadable) {
       const auto [what, command, does] =

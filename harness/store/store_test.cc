@@ -216,7 +216,7 @@ TEST_F(StoreTest, SetsWhatProtectsTheData) {
   EXPECT_EQ(db.integer("PRAGMA foreign_keys"), 1);
   EXPECT_EQ(db.integer("PRAGMA trusted_schema"), 0);
   EXPECT_EQ(db.integer("PRAGMA application_id"), 0x4D6F4550);
-  EXPECT_EQ(db.integer("PRAGMA user_version"), 8);
+  EXPECT_EQ(db.integer("PRAGMA user_version"), 9);
   Statement mode(db, "PRAGMA journal_mode");
   ASSERT_TRUE(mode.step());
   EXPECT_EQ(mode.text(0), sqlite3_libversion_number() >= 3051003 ? "wal" : "delete");
