@@ -2,6 +2,7 @@
 #include "harness/kernel/object_code.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -14,9 +15,32 @@ std::vector<ObjectCode>& registered() {
   return objects;
 }
 
+/// Kernels from elsewhere: behind how many of the objects theirs begin, and who tells their code.
+struct Others {
+  size_t first = SIZE_MAX;
+  std::function<std::string()> code;
+};
+Others& others() {
+  static Others one;
+  return one;
+}
+
+bool are_others(const std::vector<std::string>& files) {
+  const auto all = known_objects();
+  return std::ranges::any_of(all.subspan(std::min(others().first, all.size())),
+                             [&](const ObjectCode& object) {
+                               return std::ranges::find(files, object.file) != files.end();
+                             });
+}
+
 /// With its final slash.
 std::string folder_of(const std::string& file) {
   return file.substr(0, file.rfind('/') + 1);
+}
+
+/// `code`, and with it that of the others where one of these files is theirs.
+std::string with_others(const std::string& code, const std::vector<std::string>& files) {
+  return are_others(files) ? joined_code(code, others().code()) : code;
 }
 
 /// The files that define the operator and its parts.
@@ -40,6 +64,10 @@ bool register_objects(std::initializer_list<ObjectCode> objects) {
 
 std::span<const ObjectCode> known_objects() {
   return registered();
+}
+
+void others_follow(std::function<std::string()> code) {
+  others() = {.first = registered().size(), .code = std::move(code)};
 }
 
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files) {
@@ -75,7 +103,7 @@ std::string host_code(const Variant& variant, std::span<const ObjectCode> object
   std::vector<ObjectCode> counted(objects.begin(), objects.end());
   std::erase_if(counted,
                 [](const ObjectCode& o) { return std::string_view(o.file).ends_with(".cu"); });
-  return code_of_files(counted, files);
+  return with_others(code_of_files(counted, files), files);
 }
 
 std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
@@ -87,7 +115,7 @@ std::string launch_code(const Variant& variant, std::span<const ObjectCode> obje
     if (v.backend != Backend::host || std::ranges::count(files, v.file) > 0) continue;
     std::erase_if(counted, [&](const ObjectCode& o) { return o.file == v.file; });
   }
-  return code_of_files(counted, files);
+  return with_others(code_of_files(counted, files), files);
 }
 
 std::string joined_code(const std::string& ran, const std::string& launched) {

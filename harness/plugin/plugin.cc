@@ -10,9 +10,13 @@
 #include <exception>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/kernel/object_code.h"
 #include "harness/kernel/sdk.h"
+#include "harness/plugin/loaded_files.h"
+#include "harness/plugin/open_watch.h"
 #include "harness/plugin/python.h"
 
 namespace moegate {
@@ -81,6 +85,7 @@ void open_module(const std::string& file) {
   if (!fault.empty()) usage_error("--kernels {}: {}", file, fault);
   const std::string why = trial(file);
   if (!why.empty()) usage_error("--kernels {}: {}", file, why);
+  watch_opens(true);
   // Never closed: what it registered is code of it.
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
   usage_error("--kernels {}: cannot be loaded: {}", file, dlerror());
@@ -114,6 +119,12 @@ std::string stamp_fault(const std::string& theirs, const std::string& ours) {
 void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then) {
   std::vector<std::string> python;
+  if (!files.empty()) {
+    others_follow([] { return hash_of(loaded_files()); });
+    for (const std::string& file : files) name_files_below(root_of(file));
+    // Both sides of an A/B of commits have a home of their own, with the same names in it.
+    if (const std::string home = environment("HOME"); !home.empty()) name_files_below(home);
+  }
   for (const std::string& file : files) {
     if (access(file.c_str(), R_OK) != 0)
       usage_error("--kernels {}: {}", file, std::strerror(errno));

@@ -10,6 +10,8 @@
 #include "harness/base/home.h"
 #include "harness/kernel/object_code.h"
 #include "harness/plugin/find_python.h"
+#include "harness/plugin/loaded_files.h"
+#include "harness/plugin/open_watch.h"
 #include "harness/plugin/python_calls.h"
 #include "harness/plugin/python_problem.h"
 
@@ -193,7 +195,11 @@ void serve() {
 }
 
 constexpr PythonCalls kCalls = {
-    .attach = [](PythonDispatch dispatch) { interpreter().dispatch = dispatch; },
+    .attach =
+        [](PythonDispatch dispatch) {
+          interpreter().dispatch = dispatch;
+          watch_opens(true);  // what the interpreter reads of its own is behind it
+        },
     .answer = [](const char* text) { interpreter().said = text; },
     .add_operator = [](const char* text) { state(text, add_operator); },
     .add_variant = [](const char* text) { state(text, add_variant); },
@@ -214,6 +220,14 @@ constexpr PythonCalls kCalls = {
         },
     .serve = serve,
 };
+
+/// Files of what was imported since the last call.
+std::vector<std::string> loaded_modules() {
+  if (!interpreter().dispatch) return {};
+  const json said = ask_python(0, "loaded", 0, nullptr, nullptr);
+  for (const json& folder : said.at("left_out")) leave_out_files_below(folder);
+  return said.at("files");
+}
 
 /// The worker's end in Python: of this program's folder (one that was kept for replays has no other home),
 /// else of the tool's home.
@@ -254,6 +268,8 @@ void with_python(const std::vector<std::string>& files, const std::function<void
   const PythonMain main = open_python(place);
   Interpreter& python = interpreter();
   python.then = &then;
+  watch_opens(false);
+  ask_for_loaded(loaded_modules);
   std::vector<std::string> words = {place.program, worker_script(),
                                     std::to_string(reinterpret_cast<uintptr_t>(&kCalls))};
   words.insert(words.end(), files.begin(), files.end());

@@ -44,7 +44,8 @@ void detach_from_terminal() {
 }
 
 /// Turns the forked child into the program. Never returns into the parent's code.
-[[noreturn]] void become(const char* program, const cpu_set_t* cpus, int in, int out) {
+[[noreturn]] void become(const char* program, char* const* variables, const cpu_set_t* cpus, int in,
+                         int out) {
   setpgid(0, 0);
   if (cpus) sched_setaffinity(0, sizeof *cpus, cpus);  // a CPU that is gone is no reason to die
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -61,13 +62,38 @@ void detach_from_terminal() {
   close(out);
   // The same arguments for every program: they lie on the stack, and its alignment shows in timings
   // (Mytkowicz et al. 2009).
-  execl(program, "moegate", "worker", static_cast<char*>(nullptr));
+  execle(program, "moegate", "worker", static_cast<char*>(nullptr), variables);
   _exit(kNoProgram);
 }
 
+/// This process's environment with some variables of another value. Made before the fork, after which
+/// nothing may be allocated.
+class Variables {
+ public:
+  explicit Variables(const std::map<std::string, std::string>& others) {
+    for (char** at = environ; *at != nullptr; ++at) {
+      const std::string text = *at;
+      if (!others.contains(text.substr(0, text.find('=')))) texts_.push_back(text);
+    }
+    for (const auto& [name, value] : others) texts_.push_back(name + "=" + value);
+    for (std::string& text : texts_) places_.push_back(text.data());
+    places_.push_back(nullptr);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+  char* const* get() const { return places_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> places_;
+};
+
 }  // namespace
 
-Child::Child(const std::string& program, const std::vector<int>& cpus) {
+Child::Child(const std::string& program, const std::vector<int>& cpus,
+             const std::map<std::string, std::string>& variables) {
+  const Variables environment(variables);
   int down[2], up[2];
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -81,7 +107,10 @@ Child::Child(const std::string& program, const std::vector<int>& cpus) {
     const std::lock_guard lock(family());
     before_ = children();
     pid_ = fork();
-    if (pid_ == 0) become(program.c_str(), cpus.empty() ? nullptr : &bound_to, down[0], up[1]);
+    if (pid_ == 0) {
+      become(program.c_str(), environment.get(), cpus.empty() ? nullptr : &bound_to, down[0],
+             up[1]);
+    }
     if (pid_ > 0) workers().insert(pid_);
   }
   if (pid_ < 0) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,9 +13,11 @@ namespace moegate {
 
 class Child {
  public:
-  /// Starts `moegate worker` of a program, bound to these CPUs; none: to all. Throws Error(environment)
-  /// where there are no pipes or no processes to be had.
-  Child(const std::string& program, const std::vector<int>& cpus);
+  /// Starts `moegate worker` of a program, bound to these CPUs, none: to all, with these variables in
+  /// place of this process's. Throws Error(environment) where there are no pipes or no processes to be
+  /// had.
+  Child(const std::string& program, const std::vector<int>& cpus,
+        const std::map<std::string, std::string>& variables = {});
   /// Ends it.
   ~Child();
   Child(const Child&) = delete;

@@ -138,19 +138,21 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   if (result.measured() && conditions.cache != Cache::warm) {
     try_unseen(variant, timer, conditions, result);
   }
+  if (result.status != Status::wrong) {  // at the end: a launch may load what it runs
+    result.code = session->code();
+    if (paired.variant) result.yardstick_code = host_code(*paired.variant);
+  }
   result.wall_s = seconds_since(start);
 }
 
 void Bench::describe(const Session& session, const Subject& paired, Result& result) {
   result.judged = session.judged();
   result.kernels = session.kernels();
-  result.code = session.code();
   if (session.enqueue_ns() > 0) {
     result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session.enqueue_ns()});
   }
   if (!paired.variant) return;
   result.yardstick = paired.variant->name;
-  result.yardstick_code = host_code(*paired.variant);
 }
 
 LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {

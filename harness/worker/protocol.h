@@ -9,6 +9,7 @@
 //   check {questions}                → answers {answers}
 //   run {spec, variant, canary}      → result {result, cost, facts}
 //   throttle                         → throttled {reasons}
+//   loaded                           → files {files}
 // A worker may answer anything with fault {fault, exit}, and ends.
 #pragma once
 
@@ -37,6 +38,7 @@ constexpr int kLostPipe = 126;
 namespace feature {
 constexpr const char* kCheck = "check";        // answers `check`
 constexpr const char* kThrottle = "throttle";  // answers `throttle`
+constexpr const char* kLoaded = "loaded";      // answers `loaded`
 constexpr const char* kCanary = "canary";      // builds canaries in
 constexpr const char* kControls = "controls";  // task controls
 constexpr const char* kKernels = "kernels";    // opens files of kernels
@@ -82,6 +84,15 @@ struct Throttle {
 struct Throttled {
   static constexpr const char* kKind = "throttled";
   std::string reasons;  // empty: none or unknown
+};
+
+struct Loaded {
+  static constexpr const char* kKind = "loaded";
+};
+
+struct Files {
+  static constexpr const char* kKind = "files";
+  std::vector<LoadedFile> files;
 };
 
 /// The worker's last words. These two fields are those of every version, so that programs of
@@ -141,6 +152,12 @@ inline void to_json(nlohmann::json& json, const Throttle&) {
 }
 inline void from_json(const nlohmann::json&, Throttle&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Throttled, reasons)
+inline void to_json(nlohmann::json& json, const Loaded&) {
+  json = nlohmann::json::object();
+}
+inline void from_json(const nlohmann::json&, Loaded&) {}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadedFile, path, as, name, hash)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Files, files)
 template <>
 inline constexpr auto kFields<Fault> = std::tuple(Field("fault", &Fault::fault),
                                                   Field("exit", &Fault::exit));

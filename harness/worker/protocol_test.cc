@@ -43,6 +43,8 @@ json through_its_type(const json& message) {
   if (kind == Request::kKind) return encode(decode<Request>(message));
   if (kind == Measured::kKind) return encode(decode<Measured>(message));
   if (kind == Throttle::kKind) return encode(decode<Throttle>(message));
+  if (kind == Loaded::kKind) return encode(decode<Loaded>(message));
+  if (kind == Files::kKind) return encode(decode<Files>(message));
   if (kind == Throttled::kKind) return encode(decode<Throttled>(message));
   if (kind == Fault::kKind) return encode(decode<Fault>(message));
   throw Nonsense("no message is a '" + kind + "'");
@@ -71,7 +73,7 @@ TEST(ProtocolTest, ThePageShowsEveryMessageAsItIs) {
     kinds.insert(kind_of(message));
     expect_kept(message, through_its_type(message), kind_of(message));
   }
-  EXPECT_EQ(kinds.size(), 9u);
+  EXPECT_EQ(kinds.size(), 11u);
 }
 
 TEST(ProtocolTest, UnknownFieldsAreIgnoredAndAbsentOnesKeepTheirDefault) {

@@ -34,6 +34,7 @@ class Server {
  private:
   void open() {
     use_tile_folder(options_.tiles);
+    leave_out_files_below(tile_folder());
     const int ordinal = cuda_ordinal(options_.device);
     const bool wants_cuda = ordinal >= 0 && !cuda_devices(nullptr).empty();
     const bool times = options_.task == Task::measure;
@@ -62,6 +63,9 @@ class Server {
     const std::string kind = kind_of(request);
     if (kind == Throttle::kKind) {
       send(out_, encode(Throttled{throttle()}));
+    } else if (kind == Loaded::kKind) {
+      send(out_,
+           encode(Files{options_.kernels.empty() ? std::vector<LoadedFile>() : loaded_files()}));
     } else if (kind == Check::kKind) {
       send(out_, encode(Answers{answers(decode<Check>(request).questions)}));
     } else {

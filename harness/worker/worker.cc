@@ -26,12 +26,16 @@ class Process : public Worker {
   std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override;
   Result run(const Request& request, double timeout_s, CaseData& data) override;
   std::string throttle() override;
+  std::vector<LoadedFile> loaded() override;
 
  private:
   bool can(const char* feature) const { return std::ranges::count(hello_.features, feature) > 0; }
   void greet(const WorkerOptions& options);
   /// Decodes the answer to `run`. Throws Nonsense.
   Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
+  /// What it answers to a question that costs no row; a default where it does not.
+  template <class Answer, class Question>
+  Answer answer_to(const Question& question, const char* feature, double seconds);
   [[noreturn]] void give_up();  // after a signal to this program
 
   const std::string program_;
@@ -42,7 +46,7 @@ class Process : public Worker {
 Process::Process(const WorkerOptions& options)
     : program_(options.program),
       // A fault in the registrations belongs to the parent.
-      child_(program_.empty() ? own_program() : program_, options.cpus) {
+      child_(program_.empty() ? own_program() : program_, options.cpus, options.variables) {
   greet(options);
 }
 
@@ -162,20 +166,30 @@ Result Process::take(const Request& request, const json& reply, double elapsed_s
   return std::move(measured.result);
 }
 
-std::string Process::throttle() {
-  if (!alive() || !can(feature::kThrottle)) return {};
+template <class Answer, class Question>
+Answer Process::answer_to(const Question& question, const char* feature, double seconds) {
+  if (!alive() || !can(feature)) return {};
   try {
     json reply;
-    constexpr double kSeconds = 5;
-    const bool asked = send(child_.to(), encode(Throttle{}));
-    if (asked && receive(child_.from(), kSeconds, reply) == Arrival::message) {
-      return decode<Throttled>(reply).reasons;
+    const bool asked = send(child_.to(), encode(question));
+    if (asked && receive(child_.from(), seconds, reply) == Arrival::message) {
+      return decode<Answer>(reply);
     }
   } catch (const Nonsense&) {
     // As without an answer.
   }
   child_.bury(true);  // a late answer would be taken for that to the next request
   return {};
+}
+
+std::string Process::throttle() {
+  constexpr double kSeconds = 5;
+  return answer_to<Throttled>(Throttle{}, feature::kThrottle, kSeconds).reasons;
+}
+
+std::vector<LoadedFile> Process::loaded() {
+  constexpr double kSeconds = 60;  // a first look reads all of them
+  return answer_to<Files>(Loaded{}, feature::kLoaded, kSeconds).files;
 }
 
 void Process::give_up() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/kernel/description.h"
+#include "harness/plugin/loaded_files.h"
 #include "harness/worker/canary.h"
 #include "harness/worker/measure.h"
 
@@ -32,6 +33,7 @@ struct WorkerOptions {
   std::string program;          // what to start; empty: own_program(). Not told to the worker
   std::string device = "auto";  // of the campaign also several GPUs (campaign/devices.h)
   std::vector<int> cpus;        // that the process is bound to; none: all. Not told to the worker
+  std::map<std::string, std::string> variables;  // of its environment, beside this one's. Not told
   std::vector<std::string> kernels;  // files of further ones (plugin/plugin.h), by absolute paths
   std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock
@@ -106,6 +108,10 @@ class Worker {
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.
   virtual std::string throttle() = 0;
+
+  /// What its kernels from elsewhere are made of: every file that the process loaded or read up to now
+  /// (plugin/loaded_files.h); none without such kernels, and of a worker that does not tell.
+  virtual std::vector<LoadedFile> loaded() { return {}; }
 };
 
 class WorkerSource {

@@ -109,8 +109,15 @@ class OperatorSide:
             "corruptions": list(self.operator.corruptions()),
         }
 
-    @staticmethod
-    def _tensor(tensor):
+    def _tensor(self, tensor):
+        from moegate._formats import FORMATS
+
+        if tensor.dtype not in FORMATS:
+            file = os.path.basename(type(self.operator).tensors.__code__.co_filename)
+            raise ValueError(
+                f"{file}: tensor {tensor.name} of {self.operator.name} has dtype '{tensor.dtype}'; use "
+                f"{', '.join(FORMATS)}: bytes of any other format are uint8, and an output of them is compared exactly"
+            )
         stated = {"name": tensor.name, "dtype": tensor.dtype, "shape": [int(n) for n in tensor.shape]}
         if isinstance(tensor, _kernels.Output):
             t = tensor.tolerance
@@ -199,8 +206,13 @@ def _on_stream(stream, call, problem):
         call(problem)
 
 
-def _last_line(error):
-    return "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
+def _one_line(error):
+    """What happened. Messages of several lines begin with it, and end with advice; where they are about a line of
+    source (a SyntaxError, a compiler's), they begin with the place."""
+    lines = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")
+    if isinstance(error, SyntaxError):
+        return lines[-1]
+    return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") and lines[1:] else lines[0]
 
 
 class Host:
@@ -221,8 +233,7 @@ class Host:
             self._add_operator(operator(), where)
         for variant in _kernels.VARIANTS[known_variants:]:
             self._add_variant(variant, where)
-        for name, digest in _files.sources(path).items():
-            self.functions.add_source(f"{base}/{name}".encode(), digest.encode())
+        self.functions.add_source(where.encode(), _files.digest(path).encode())
 
     def _add(self, side, add, stated):
         self.sides.append(side)
@@ -261,6 +272,9 @@ class Host:
                     if isinstance(side, VariantSide):
                         side.problems.pop(handle, None)
                 return 0
+            if what == b"loaded":
+                self.functions.answer(_text(_files.loaded()))
+                return 0
             given = json.loads(argument) if argument else None
             result = getattr(self.sides[number], what.decode())(handle, stream, given)
             if result is not None:
@@ -272,7 +286,7 @@ class Host:
             else:
                 traceback.print_exc()
                 sys.stderr.flush()
-                self.functions.answer(_last_line(error).encode())
+                self.functions.answer(_one_line(error).encode())
             return 1
 
 
@@ -284,7 +298,7 @@ def main(address_of_functions, files):
         except BaseException as error:  # noqa: BLE001: SystemExit, too
             if not isinstance(error, ImportError):
                 traceback.print_exc()
-            host.functions.answer(f"--kernels {path}: {_last_line(error)}".encode())
+            host.functions.answer(f"--kernels {path}: {_one_line(error)}".encode())
             return
     host.functions.serve()
     sys.stdout.flush()

@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+import sysconfig
 
 
 def load(path):
@@ -19,13 +20,38 @@ def load(path):
     spec.loader.exec_module(module)
 
 
-def sources(path):
-    """The file and what it imported from its folder and below: {name: hash}."""
-    folder = os.path.dirname(path) + os.sep
-    files = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
-    files = {os.path.realpath(f) for f in files if f and f.endswith(".py")}
-    found = {}
-    for file in sorted(f for f in files if f.startswith(folder) and "site-packages" not in f):
-        with open(file, "rb") as source:
-            found[file[len(folder) :]] = hashlib.sha256(source.read()).hexdigest()
-    return found
+def digest(path):
+    with open(path, "rb") as source:
+        return hashlib.sha256(source.read()).hexdigest()
+
+
+_told = set()
+
+
+def _file_of(module):
+    """Where a module came from, as an absolute path: the archive that it is in, too; None where it has none."""
+    known = getattr(module, "__dict__", None) or {}
+    path, spec = known.get("__file__"), known.get("__spec__")
+    if not path and getattr(spec, "has_location", False):
+        path = spec.origin
+    if not isinstance(path, str) or path in _told:
+        return None
+    _told.add(path)
+    if not os.path.isabs(path) and not os.path.exists(path):
+        return None  # a name that a package made up
+    path = os.path.abspath(path)
+    above = path
+    while above != os.path.dirname(above):
+        if os.path.isfile(above):
+            return above
+        above = os.path.dirname(above)
+    return path
+
+
+def loaded():
+    """Files of what was imported since the last call, and folders of what is the interpreter's and the tool's."""
+    files = [_file_of(module) for module in list(sys.modules.values())]
+    tool = os.path.dirname(os.path.abspath(__file__))
+    worker = os.path.join(os.path.dirname(tool), "moegate_worker.py")
+    left_out = [tool] + [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    return {"files": [f for f in files if f and f != worker], "left_out": left_out}

@@ -113,6 +113,13 @@ class Problem:
         for tensor in description["tensors"]:
             if tensor["role"] != "workspace":  # a larger one may take its place
                 setattr(self, tensor["name"], self._view(tensor))
+        self._tensors = frozenset(t["name"] for t in description["tensors"])
+
+    def __setattr__(self, name, value):
+        held = self.__dict__.get(name)
+        if name in self.__dict__.get("_tensors", ()) and value is not held:  # `p.out += 1` gives back the same
+            raise AttributeError(f"p.{name} is a tensor to be written to: p.{name}[...] = values; nothing was written")
+        super().__setattr__(name, value)
 
     def _add_params(self, params):
         self.params = params

@@ -68,11 +68,13 @@ void reply(std::string_view bytes) {
   Hello hello;
   Answers answers;
   Throttled throttled;
+  Files files;
   Fault fault;
   Measured measured;
   read_as(message, hello);
   read_as(message, answers);
   read_as(message, throttled);
+  read_as(message, files);
   if (read_as(message, fault)) require(error_of(fault).code() != Exit::ok, "a fault that is none");
   if (!read_as(message, measured) || !implausible(measured.result, 1).empty()) return;
   static Run run;

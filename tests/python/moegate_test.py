@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import moegate  # noqa: E402
 import numpy as np  # noqa: E402
-from moegate import _dlpack, _problems  # noqa: E402
+from moegate import _bridge, _dlpack, _problems  # noqa: E402
 
 
 class Formats(unittest.TestCase):
@@ -78,6 +78,51 @@ class Exchange(unittest.TestCase):
         view = _problems.host_array(memory.ctypes.data, "fp32", (2, 3))
         view[1, 2] = 7
         self.assertEqual(memory[5], 7)
+
+
+class Messages(unittest.TestCase):
+    def test_a_tensor_that_is_replaced_was_not_written(self):
+        memory = np.zeros(2, dtype=np.float32)
+        tensor = {"name": "out", "role": "output", "dtype": "fp32", "shape": [2], "data": memory.ctypes.data}
+        stated = {"backend": "host", "stream": 0, "params": {}, "tensors": [tensor]}
+        problem = _problems.Problem(None, 1, stated)
+        with self.assertRaisesRegex(AttributeError, r"p.out\[...\] = values; nothing was written"):
+            problem.out = np.ones(2, dtype=np.float32)
+        problem.out += 3
+        problem.compiled = "a variant's own"
+        self.assertEqual((memory[0], problem.compiled), (3, "a variant's own"))
+
+    def test_a_torch_error_is_its_first_line(self):
+        torch_error = RuntimeError(
+            "CUDA error: operation not permitted when stream is capturing\n"
+            "CUDA kernel errors might be asynchronously reported at some other API call.\n"
+            "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+        )
+        self.assertEqual(
+            _bridge._one_line(torch_error),
+            "RuntimeError: CUDA error: operation not permitted when stream is capturing",
+        )
+
+    def test_a_compilers_error_is_its_place_and_its_last_line(self):
+        compiler = RuntimeError("at 3:4:\n    x = tl.load(y)\n    ^\nNameError('y is not defined')")
+        self.assertEqual(_bridge._one_line(compiler), "RuntimeError: at 3:4: NameError('y is not defined')")
+        try:
+            compile("x = = 1", "kernels.py", "exec")
+        except SyntaxError as error:
+            self.assertEqual(_bridge._one_line(error), "SyntaxError: invalid syntax")
+
+    def test_a_format_that_there_is_not_names_tensor_and_file(self):
+        class Operator:
+            name = "narrow"
+
+            def tensors(self, case):
+                return [moegate.Input("x", "e5m2", (4,), None)]
+
+        side = _bridge.OperatorSide(None, Operator())
+        with self.assertRaisesRegex(
+            ValueError, "moegate_test.py: tensor x of narrow has dtype 'e5m2'; use fp32, .* compared exactly"
+        ):
+            [side._tensor(t) for t in Operator().tensors(None)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels from elsewhere are made of: every file that this process loaded or read and that is no part
+// of the system, of the interpreter or of the tool, by its content. Where two processes agree on all of
+// them, they run the same code of the host.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace moegate {
+
+struct LoadedFile {
+  std::string path;  // absolute, links resolved
+  std::string as;    // as it was opened, where that is another path
+  std::string name;  // in an identity: below the checkout of the kernels, else the path
+  std::string
+      hash;  // of its content; of what the loader maps without debug information. Empty: gone
+};
+
+/// The folder of a file of kernels that others are named by: its git checkout, else its own folder.
+std::string root_of(const std::string& file);
+/// Files below it are named by their path there.
+void name_files_below(const std::string& root);
+/// What lies below it is never counted: the standard library, the tool's tiles.
+void leave_out_files_below(const std::string& folder);
+/// Further files, by whoever knows of them; asked whenever the list is. It may return each once.
+void ask_for_loaded(std::function<std::vector<std::string>()> modules);
+
+/// Libraries that the process maps, files that it opened while watch_opens() was on, and what
+/// ask_for_loaded() added, up to now; by path.
+std::vector<LoadedFile> loaded_files();
+
+/// Names and hashes of all of them as one hash, 16 hex digits; empty where one is gone.
+std::string hash_of(const std::vector<LoadedFile>& files);
+
+}  // namespace moegate
