@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
 #include "harness/campaign/ab_runs.h"
+#include "harness/judge/question.h"
 #include "harness/judge/ratchet.h"
 
 namespace moegate {
@@ -34,14 +36,21 @@ class AbSession {
  private:
   std::vector<CaseId> questions(const std::set<RowName>& rows);
   bool is_off(const Side& base, const Side& head) const;
+  void refuse_foreign_files() const;
   void compare_outputs();
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
-  std::set<RowName> suspects_in_time();
+  /// Suspects that were measured in the rounds [first, last).
+  struct Batch {
+    std::vector<CaseId> ids;
+    int first = 0, last = 0;
+  };
   std::vector<CaseId> by_suspicion(std::vector<CaseId> ids) const;
-  void replay(std::vector<CaseId> suspects, int first);
-  void leave_out_unmeasured(std::vector<CaseId>& suspects, int first, int last);
+  std::vector<Batch> measure_given();
+  std::vector<Batch> measure_screened(const std::vector<CaseId>& suspects, int first);
+  void decide(std::vector<Batch> batches);
+  void leave_out_unmeasured(Batch& batch);
 
   const AbOptions options_;
   const Limits limits_;
@@ -56,23 +65,32 @@ std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {
   return rows;
 }
 
-/// Leaves out suspects that were not measured in two rounds: there is no time for the least
-/// suspicious, and the time may have been up before a round was over.
-void AbSession::leave_out_unmeasured(std::vector<CaseId>& suspects, int first, int last) {
-  std::erase_if(suspects, [&](const CaseId& id) {
+/// Leaves out suspects that were not measured in two rounds: the time may have been up before a round
+/// was over.
+void AbSession::leave_out_unmeasured(Batch& batch) {
+  std::erase_if(batch.ids, [&](const CaseId& id) {
     const bool measured =
-        pair_rounds(runs_.base().at(id), runs_.head().at(id), first, last).log_ratios.size() >= 2;
+        pair_rounds(runs_.base().at(id), runs_.head().at(id), batch.first, batch.last)
+            .log_ratios.size() >= 2;
     if (!measured) left_out_.insert({id.key, id.variant});
     return !measured;
   });
 }
 
-/// Whether the quiet rounds at hand show the same machine code to differ: files that it reads, or
-/// libraries, need not be the same.
+/// Whether the rounds at hand show the same machine code to differ: libraries of the system, or
+/// variables of the environment, need not be the same. Of a busy host one wild round says little.
 bool AbSession::is_off(const Side& base, const Side& head) const {
-  if (base.noisy + head.noisy > 0) return false;
   const auto ratios = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
-  return !ratios.empty() && std::abs(mean(ratios)) > std::log1p(kOff * limits_.fail_at);
+  if (ratios.empty()) return false;
+  const double by = base.noisy + head.noisy > 0 ? median(ratios) : mean(ratios);
+  return std::abs(by) > std::log1p(kOff * limits_.fail_at);
+}
+
+/// What neither commit says is no comparison of the two. Asked once all kernels have run.
+void AbSession::refuse_foreign_files() const {
+  if (!options_.checkouts) return;
+  const std::string why = runs_.foreign_file_loaded();
+  if (!why.empty()) throw Error(Exit::environment, why);
 }
 
 /// Both sides ran on the same inputs, so that their outputs compare seed by seed.
@@ -80,6 +98,7 @@ void AbSession::compare_outputs() {
   for (const auto& [id, head] : result_.head) {
     const auto base = result_.base.find(id);
     if (base == result_.base.end() || !accuracy_change_bits(base->second, head)) continue;
+    if (result_.decided.other_questions.contains(id)) continue;
     result_.decided.compared.insert(id);
     const std::string worse = worse_output(base->second, head);
     if (!worse.empty()) result_.decided.worse[id] = worse;
@@ -93,6 +112,10 @@ std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
     const auto base = runs_.base().find(id);
     if (base == runs_.base().end() || rows.count({id.key, id.variant}) == 0) continue;
     if (!head.measured() || !base->second.measured()) continue;
+    if (std::string other = other_question(base->second, head); !other.empty()) {
+      result_.decided.other_questions[id] = std::move(other);
+      continue;
+    }
     if (options_.trust_code && same_code(base->second, head) && !is_off(base->second, head)) {
       result_.decided.identical.insert(id);
     } else {
@@ -124,35 +147,78 @@ std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds
   return found;
 }
 
-/// New rounds of the suspects, the most suspicious first, which decide.
-void AbSession::replay(std::vector<CaseId> suspects, int first) {
-  const ReplayPlan& plan = options_.plan;
-  std::vector<CaseId> in_time = suspects;
-  const int there = first == 0 ? 1 : 0;  // round 0 was measured to see what is launched
-  in_time.resize(runs_.affordable(suspects.size(), plan.rounds - there));
-  const int last = in_time.empty() ? first : runs_.measure(first, plan.rounds, names(in_time));
-  if (options_.run.deadline.is_set()) leave_out_unmeasured(suspects, first, last);
-  Confirmed confirmed = confirm(pairs(suspects, first, last), limits_, plan);
+/// The suspects that came with the options, the most suspicious first, in batches: as many as there is
+/// time for, then as many of the others as what these left over is enough for. A round shows which of
+/// them launch the same code, and costs a twelfth of what decides the others.
+std::vector<AbSession::Batch> AbSession::measure_given() {
+  const int rounds = options_.plan.rounds;
+  std::vector<RowName> waiting = *options_.suspects;
+  std::vector<Batch> batches;
+  for (int next = 0; !waiting.empty() && !InterruptGuard::interrupted();) {
+    size_t fit = runs_.affordable(waiting.size(), rounds);
+    if (fit == 0 && next == 0 && !options_.run.deadline.passed()) fit = 1;
+    if (fit == 0) break;
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(fit);
+    const std::set<RowName> rows(waiting.begin(), end);
+    const int first = next;
+    next = runs_.measure(first, std::max(1, options_.least_rounds), rows);
+    Batch batch{by_suspicion(questions(rows)), first, next};
+    const size_t in_time = runs_.affordable(batch.ids.size(), rounds - 1);
+    for (const CaseId& late : std::vector(batch.ids.begin() + in_time, batch.ids.end())) {
+      left_out_.insert({late.key, late.variant});
+    }
+    batch.ids.resize(in_time);
+    waiting.erase(waiting.begin(), end);
+    if (batch.ids.empty()) continue;
+    next = batch.last = runs_.measure(first, rounds, names(batch.ids));
+    batches.push_back(std::move(batch));
+  }
+  left_out_.insert(waiting.begin(), waiting.end());
+  return batches;
+}
+
+/// The same of the suspects of a screen, which has shown what they launch.
+std::vector<AbSession::Batch> AbSession::measure_screened(const std::vector<CaseId>& suspects,
+                                                          int first) {
+  std::vector<Batch> batches;
+  size_t done = 0;
+  while (done < suspects.size() && !InterruptGuard::interrupted()) {
+    const size_t fit = runs_.affordable(suspects.size() - done, options_.plan.rounds);
+    if (fit == 0) break;
+    Batch batch{{suspects.begin() + done, suspects.begin() + done + fit}, first, first};
+    done += fit;
+    first = batch.last = runs_.measure(first, options_.plan.rounds, names(batch.ids));
+    batches.push_back(std::move(batch));
+  }
+  for (; done < suspects.size(); ++done) {
+    left_out_.insert({suspects[done].key, suspects[done].variant});
+  }
+  return batches;
+}
+
+/// All batches are one family: how many there are the clock decided, and not what was measured.
+void AbSession::decide(std::vector<Batch> batches) {
+  std::vector<CaseId> suspects;
+  std::vector<PairedQuestion> family;
+  int last = 0;
+  for (Batch& batch : batches) {
+    if (options_.run.deadline.is_set()) leave_out_unmeasured(batch);
+    std::ranges::move(pairs(batch.ids, batch.first, batch.last), std::back_inserter(family));
+    std::ranges::copy(batch.ids, std::back_inserter(suspects));
+    last = batch.last;
+  }
+  Confirmed confirmed = confirm(family, limits_, options_.plan);
   std::ranges::stable_sort(confirmed.undecided, {},
                            [&](size_t i) { return confirmed.judgements[i].p; });
   // Without their extension they stay what they are: inconclusive.
-  confirmed.undecided.resize(runs_.affordable(confirmed.undecided.size(), plan.extra_rounds));
+  const int extra = options_.plan.extra_rounds;
+  confirmed.undecided.resize(runs_.affordable(confirmed.undecided.size(), extra));
   std::vector<CaseId> undecided;
   for (const size_t i : confirmed.undecided) undecided.push_back(suspects[i]);
   int end = last;
-  if (!undecided.empty()) end = runs_.measure(last, plan.extra_rounds, names(undecided));
+  if (!undecided.empty()) end = runs_.measure(last, extra, names(undecided));
   const auto judged = extend(std::move(confirmed), pairs(undecided, last, end), limits_);
   for (size_t i = 0; i < suspects.size(); ++i) result_.decided.judged[suspects[i]] = judged[i];
-}
-
-/// The suspects that came with the options, as many as there is time for.
-std::set<RowName> AbSession::suspects_in_time() {
-  const std::vector<RowName>& all = *options_.suspects;
-  size_t fit = runs_.affordable(all.size(), options_.plan.rounds);
-  if (fit == 0 && !all.empty() && !options_.run.deadline.passed()) fit = 1;
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(fit);
-  left_out_.insert(end, all.end());
-  return {all.begin(), end};
 }
 
 /// In the order of the suspects that came with the options.
@@ -169,18 +235,21 @@ Comparison AbSession::run() {
   if (runs_.is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
   result_.trust_code = options_.trust_code;
   const int screening = options_.suspects ? 0 : options_.plan.screen_rounds;
-  const std::set<RowName> rows = options_.suspects ? suspects_in_time() : runs_.rows();
   result_.least_rounds = std::max(options_.least_rounds, screening);
   result_.order_seed = options_.run.order_seed;
-  runs_.measure(0, std::max(1, options_.least_rounds), rows);
-  std::vector<CaseId> suspects = by_suspicion(questions(rows));
-  int next = 0;
-  if (screening > 0) {
-    next = runs_.measure(0, screening, names(suspects));
-    suspects = screen(questions(names(suspects)), next);
+  if (options_.suspects) {
+    decide(measure_given());
+  } else {
+    const std::set<RowName> rows = runs_.rows();
+    int next = runs_.measure(0, std::max(1, options_.least_rounds), rows);
+    refuse_foreign_files();
+    std::vector<CaseId> suspects = questions(rows);
+    next = screening > 0 ? runs_.measure(0, screening, names(suspects)) : 0;
+    if (screening > 0) suspects = screen(questions(names(suspects)), next);
+    decide(measure_screened(suspects, next));
   }
-  if (!suspects.empty() && !InterruptGuard::interrupted()) replay(suspects, next);
   runs_.hand_over(result_);
+  result_.decided.replaying_s = options_.plan.rounds * runs_.seconds_per_row();
   for (const RowName& row : left_out_) result_.decided.left_out.insert(runs_.id_of(row));
   compare_outputs();
   result_.interrupted = InterruptGuard::interrupted();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/campaign/changes.h"
+#include "harness/campaign/checkout.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/replay_rule.h"
@@ -23,13 +24,16 @@ struct AbSide {
   std::vector<std::string> kernels;  // none: those of the run
   std::string variant;
   std::string label;
-  std::map<std::string, std::string> tags;  // stored with its run
-  std::vector<double> canary_slow_by;       // RunOptions
+  std::map<std::string, std::string> tags;       // stored with its run
+  std::map<std::string, std::string> variables;  // WorkerOptions
+  std::vector<std::string> suites;  // of the base: the run's, as it has them; none: by their names
+  std::vector<double> canary_slow_by;  // RunOptions
 };
 
 struct AbOptions {
   RunOptions run;  // selection, sampling, device and store of both sides; its rounds are not used
   AbSide base, head;
+  std::optional<std::pair<Checkout, Checkout>> checkouts;  // where the sides are commits
   ReplayPlan plan;
   /// Every row is measured for so many rounds, whatever the rule asks for.
   int least_rounds = 0;

@@ -73,5 +73,30 @@ TEST_F(HostAbTest, RatiosToTheSameYardstickAreCompared) {
   EXPECT_EQ(judged("fused").outcome, Outcome::pass);
 }
 
+TEST_F(HostAbTest, IdenticalCodeThatIsOffAndNoisyIsNotIdentical) {
+  const auto noisy = [](const Request&, Result& result) {
+    result.status = Status::noisy;
+    result.why = "the machine was busy";
+  };
+  base_.touch = head_.touch = noisy;
+  const auto verdict = [&] {
+    Store kept = store();
+    const Comparison result =
+        run_ab(kept, prepare_ab(ab_, fake_), [](Backend) { return Limits::host(); });
+    const Expectation base{"base", "", false, result.base};
+    return judge(result.head, {{"s", base}}, {Limits::host(), true}, result.decided);
+  };
+  EXPECT_FALSE(verdict().counts.contains(Outcome::regressed));
+  head_.spans["fused"] = 1000;
+  const GateResult off = verdict();
+  for (const CaseVerdict& v : off.cases) {
+    if (v.id.variant != "fused") continue;
+    EXPECT_NE(v.outcome, Outcome::identical) << v.why;
+    EXPECT_NE(v.outcome, Outcome::pass) << v.why;
+    EXPECT_TRUE(v.off);
+  }
+  EXPECT_NE(decide_exit(off, parse_fail_on("latency,changed"), false), Exit::ok);
+}
+
 }  // namespace
 }  // namespace moegate

@@ -16,6 +16,7 @@ RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role)
   options.worker.program = side.program;
   if (!side.kernels.empty()) options.worker.kernels = side.kernels;
   if (!side.variant.empty()) options.kernel = exactly(side.variant);
+  options.worker.variables = side.variables;
   options.label = side.label;
   options.rounds = 0;  // as many as it takes
   options.tags["ab"] = role;
@@ -53,8 +54,9 @@ Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const
   std::vector<RowName> planned = head.second.rows();
   const std::vector<RowName> also = base.second.rows();
   planned.insert(planned.end(), also.begin(), also.end());
-  return changes_between({base.first, home_of_side(options.base)},
-                         {head.first, home_of_side(options.head)}, options.run, planned);
+  return changes_between({base.first, home_of_side(options.base), options.base.suites},
+                         {head.first, home_of_side(options.head), options.run.suites}, options.run,
+                         planned);
 }
 
 }  // namespace

@@ -108,9 +108,13 @@ int AbRuns::measure(int first, int rounds, const std::set<RowName>& rows) {
   return next;
 }
 
-size_t AbRuns::affordable(size_t rows, int rounds) const {
+double AbRuns::seconds_per_row() const {
   const double taken = base_.tally().seconds_per_row + head_.tally().seconds_per_row;
-  const double both = taken > 0 ? taken : 2 * options_.seconds_per_row;
+  return taken > 0 ? taken : 2 * options_.seconds_per_row;
+}
+
+size_t AbRuns::affordable(size_t rows, int rounds) const {
+  const double both = seconds_per_row();
   const double left = options_.run.deadline.left();
   if (!(both > 0) || std::isinf(left)) return rows;
   const double fit = std::max(left, 0.0) / (rounds * both);

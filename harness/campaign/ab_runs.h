@@ -37,6 +37,11 @@ class AbRuns {
   int measure(int first, int rounds, const std::set<RowName>& rows);
   /// Of so many rows, how many there is time for in so many rounds of both sides.
   size_t affordable(size_t rows, int rounds) const;
+  double seconds_per_row() const;  // of both sides' processes; 0: unknown
+  /// Of checkouts: what their processes loaded that is not theirs.
+  std::string foreign_file_loaded() const {
+    return moegate::foreign_file_loaded(*options_.checkouts, base_.loaded(), head_.loaded());
+  }
   void finish(bool interrupted);
 
   /// What the sides say, without the rounds that were measured again.

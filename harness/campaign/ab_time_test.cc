@@ -46,6 +46,20 @@ TEST_F(TimedAbTest, TheMostSuspiciousRowsAreReplayedAndTheOthersNamed) {
   EXPECT_FALSE(measured("rows=1")) << "no time is spent on what cannot be decided";
 }
 
+TEST_F(TimedAbTest, WhatIdenticalRowsLeaveOverDecidesOthers) {
+  ab_.suspects = all_rows();
+  ab_.seconds_per_row = 1;
+  fake_.program("").codes = {{"plain", "c0de"}, {"fused", "new"}};
+  fake_.program(base_path_).codes = {{"plain", "c0de"}, {"fused", "old"}};
+  seconds(35);
+  const Comparison result = run();
+  EXPECT_LE(now_, 35);
+  EXPECT_EQ(result.decided.identical.size(), 3u);
+  EXPECT_EQ(result.decided.judged.size(), 3u) << "a round of an identical row is enough";
+  EXPECT_EQ(result.decided.left_out.size(), 2u);
+  EXPECT_EQ(result.decided.replaying_s, 2 * 4) << "of each that was left out";
+}
+
 TEST_F(TimedAbTest, AfterAScreenTheMostSuspiciousComeFirst) {
   ab_.trust_code = false;
   fake_.program("").spans = {{"fused", 1100}, {"plain", 1030}};

@@ -14,6 +14,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/campaign/checkout.h"
 #include "harness/campaign/git.h"
 
 namespace moegate {

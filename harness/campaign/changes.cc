@@ -58,13 +58,28 @@ void tell_files(const ChangedSide& base, const ChangedSide& head, const fs::path
   }
 }
 
-/// The suites as the base has them: one that is named, or a file of the head's folder, is the file
-/// of that name in the base's.
-RunOptions options_of_base(RunOptions options, const fs::path& base, const fs::path& head) {
+/// Those that the base states, place by place.
+void tell_own_suites(const ChangedSide& base, const ChangedSide& head,
+                     std::vector<std::string>& told) {
+  for (size_t i = 0; i < base.suites.size(); ++i) {
+    const fs::path before = base.suites[i], now = head.suites[i];
+    if (before == now || text_of(before) == text_of(now)) continue;
+    told.push_back(fmt::format("suite file {} was edited", now.filename().string()));
+  }
+}
+
+/// The suites as the base has them: those that it states; else one that is named, or a file of the
+/// head's folder, is the file of that name in the base's.
+RunOptions options_of_base(RunOptions options, const ChangedSide& base, const ChangedSide& head) {
+  if (!base.suites.empty()) {
+    options.suites = base.suites;
+    return options;
+  }
   for (std::string& suite : options.suites) {
     const fs::path path = suite;
-    const bool of_head = path.parent_path() == head / "suites";
-    const fs::path own = base / "suites" / (of_head ? path.filename() : fs::path(suite + ".suite"));
+    const bool of_head = path.parent_path() == head.home / "suites";
+    const fs::path own =
+        base.home / "suites" / (of_head ? path.filename() : fs::path(suite + ".suite"));
     if (is_file(own)) suite = own.string();
   }
   return options;
@@ -74,7 +89,7 @@ RunOptions options_of_base(RunOptions options, const fs::path& base, const fs::p
 void find_lacking(const ChangedSide& base, const ChangedSide& head, const RunOptions& options,
                   const std::vector<RowName>& planned, Changes& changes) {
   try {
-    const RunOptions own = options_of_base(options, base.home, head.home);
+    const RunOptions own = options_of_base(options, base, head);
     const Plan plan = select_rows(own, load_cases(own, base.hello), base.hello);
     const std::set<RowName> known(planned.begin(), planned.end());
     for (const PlannedCase& c : plan.cases) {
@@ -96,12 +111,15 @@ Changes changes_between(const ChangedSide& base, const ChangedSide& head, const 
   std::vector<std::string>& told = changes.told;
   tell_variants(base.hello, head.hello, told);
   tell_yardsticks(base.hello, head.hello, told);
-  if (base.home.empty() || head.home.empty() || base.home == head.home) return changes;
+  const bool homes = !base.home.empty() && !head.home.empty() && base.home != head.home;
+  if (!homes && base.suites.empty()) return changes;
   find_lacking(base, head, options, planned, changes);
   if (!changes.lacking.empty()) {
     told.insert(told.begin(), fmt::format("{} rows of the base's suites are missing in the head's",
                                           changes.lacking.size()));
   }
+  tell_own_suites(base, head, told);
+  if (!homes) return changes;
   tell_files(base, head, "suites", "suite file", told);
   tell_files(base, head, "baselines", "baseline file", told);
   if (text_of(base.home / "ci/waivers.ini") != text_of(head.home / "ci/waivers.ini")) {

@@ -24,6 +24,8 @@ struct Changes {
 struct ChangedSide {
   const Hello& hello;
   std::filesystem::path home;
+  /// The suites of the options as files of this side's; none of the base's: those of its home.
+  std::vector<std::string> suites = {};
 };
 
 /// Compares variants, yardsticks, the suites of `options`, baselines, the ledger, waivers and, in a

@@ -59,6 +59,20 @@ TEST_F(ChangesTest, RowsThatOnlyTheBasesSuitesHaveAreLacking) {
   }
 }
 
+TEST_F(ChangesTest, SuitesThatEachSideStatesAreCompared) {
+  write(base_ / "own.suite", "op = fake\n[a]\nrows = 1, 2\n");
+  write(head_ / "own.suite", "op = fake\n[a]\nrows = 1\n");
+  options_.suites = {head_ / "own.suite"};
+  const Changes found =
+      changes_between({base_hello_, base_, {base_ / "own.suite"}},
+                      {head_hello_, base_, options_.suites}, options_, {all_[0], all_[1]});
+  ASSERT_EQ(found.lacking.size(), 2u);
+  EXPECT_EQ(found.lacking[0].key, "fake/rows=2");
+  EXPECT_EQ(found.told,
+            (std::vector<std::string>{"2 rows of the base's suites are missing in the head's",
+                                      "suite file own.suite was edited"}));
+}
+
 TEST_F(ChangesTest, EveryKindIsNamed) {
   head_hello_.variants.pop_back();
   base_hello_.device.backend = head_hello_.device.backend = Backend::host;

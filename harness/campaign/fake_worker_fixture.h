@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -35,6 +36,8 @@ struct FakeProgram {
   double noise = 0;                          // standard deviation of a process's log span
   std::map<std::pair<std::string, int>, Status> statuses;  // by variant and process
   std::function<void(const Request&, Result&)> touch;      // the last word on a result
+  std::function<double(const Request&)> seconds;  // that a row takes; beyond its time-out it is one
+  std::function<void(double)> pass;               // gets the seconds that went by
   /// The same for several devices, which may call it at the same time.
   std::function<void(const std::string& device, const Request&, Result&)> on_device;
   std::function<void(const std::string& device)> start;   // whenever a worker does; may throw
@@ -120,7 +123,7 @@ class FakeWorker : public Worker {
     return answers;
   }
 
-  Result run(const Request& request, double, CaseData& data) override {
+  Result run(const Request& request, double timeout_s, CaseData& data) override {
     journal_.add(
         fmt::format("{}{} {} {}", name_.empty() ? "" : name_ + ": ",
                     task_ == Task::counters ? "count" : "run", request.spec.key(), request.variant),
@@ -129,6 +132,9 @@ class FakeWorker : public Worker {
     Result result = task_ == Task::counters ? counted(request) : measured(request);
     const auto scripted = program_.statuses.find({request.variant, process_});
     if (scripted != program_.statuses.end()) result = ended(request, scripted->second);
+    const double seconds = program_.seconds ? program_.seconds(request) : 0;
+    if (seconds > timeout_s) result = ended(request, Status::timeout);
+    if (program_.pass) program_.pass(std::min(seconds, timeout_s));
     if (program_.touch) program_.touch(request, result);
     if (program_.on_device) program_.on_device(device_, request, result);
     alive_ = result.status != Status::crashed && result.status != Status::timeout;

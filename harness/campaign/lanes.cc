@@ -38,6 +38,10 @@ class TurningWorker : public Worker {
     const Turn::Others others(turn_);
     return worker_->throttle();
   }
+  std::vector<LoadedFile> loaded() override {
+    const Turn::Others others(turn_);
+    return worker_->loaded();
+  }
 
  private:
   std::unique_ptr<Worker> worker_;

@@ -37,6 +37,10 @@ class WorkerSeat {
   void retire() { worker_.reset(); }
   /// Clock-throttle reasons, when there is a worker to ask.
   std::string throttle() { return worker_ ? worker_->throttle() : ""; }
+  /// What the worker's kernels from elsewhere are made of, when there is a worker to ask.
+  std::vector<LoadedFile> loaded() {
+    return worker_ ? worker_->loaded() : std::vector<LoadedFile>();
+  }
   const std::string& device() const { return options_.device; }
 
  private:

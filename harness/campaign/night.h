@@ -34,6 +34,7 @@ struct NightOptions {
   std::string db() const { return out + "/results.sqlite"; }
   std::string artifacts() const { return out + "/artifacts"; }
   double budget() const;
+  double row_share_s() const;  // RunOptions: a tenth of the budget, 10 s at least
 };
 
 /// What the caller hears while a night goes on, and does for it.

@@ -30,6 +30,7 @@ class NightTest : public CampaignTest {
     night_.out = folder_.path().string();
     rules_.baselines = {folder_ / "baselines", ""};
     rules_.limits = [](Backend) { return Limits::cuda(); };
+    rules_.fail_on.undecided = true;
     calls_.verified = calls_.spoilt = calls_.measured = [](const Tally&) {};
     calls_.flown = [](const Canaries&) {};
     calls_.failed = [this](const Error& error) { failed_.emplace_back(error.what()); };
@@ -104,6 +105,23 @@ class NightTest : public CampaignTest {
   NightOptions night_;
   NightCalls calls_;
   std::vector<std::string> failed_;
+};
+
+/// Every row takes a second.
+class TimedNightTest : public NightTest {
+ protected:
+  TimedNightTest() {
+    night_.clock = [this] { return now_; };
+    write_suite("a", "1, 2, 5, 6, 7, 8, 9, 10");
+    const auto touch = program("").touch;
+    program("").touch = [this, touch](const Request& request, Result& result) {
+      ++now_;
+      touch(request, result);
+    };
+    program("").pass = [this](double seconds) { now_ += seconds; };
+  }
+
+  double now_ = 0;
 };
 
 }  // namespace moegate

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <tuple>
 
 #include "harness/base/notes.h"
 #include "harness/campaign/row_command.h"
+#include "harness/campaign/setting.h"
 #include "harness/judge/creep.h"
 
 namespace moegate {
@@ -43,17 +45,11 @@ Replays by_program(const GateInput& input, const std::vector<CaseId>& suspects,
   return replays;
 }
 
-/// Of this program with the run's kernels from elsewhere, as they are now.
-std::string own_hash(const RunInfo& run) {
-  RunOptions measured;
-  measured.from_json(run.options);
-  return program_hash(own_program(), measured.worker.kernels);
-}
-
 AbOptions replay_options(const GateInput& input, const GateRules& rules, const std::string& program,
                          const std::vector<RowName>& suspects) {
   AbOptions ab;
   ab.run.from_json(input.run.options);
+  use_named_kernels(ab.run, rules.kernels, describe(input.run));
   if (!rules.device.empty()) ab.run.worker.device = rules.device;
   ab.run.order_seed = 0;
   ab.run.db = input.db;
@@ -78,12 +74,13 @@ AbOptions replay_options(const GateInput& input, const GateRules& rules, const s
 std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
   std::vector<AbsentShard> absent;
   for (const int shard : store.absent_shards(run)) {
-    absent.push_back({shard, run.shards, shard_command(run.command, shard, run.shards)});
+    absent.push_back({shard, run.shards, absent_shard_command(run, shard)});
   }
   return absent;
 }
 
-GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules) {
+GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules,
+                     const GateTime& time) {
   store.check_intact(kQuicklyRead);
   GateInput input;
   input.run = store.run_info(run);
@@ -91,8 +88,14 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   input.absent_shards = absent_shards(store, input.run);
   const Backend backend = input.run.device.backend;
   input.sides = collect(store.each_level(run));
-  input.setting = {rules.limits(backend), backend == Backend::host, is_partial(input.run)};
-  input.expected = find_baselines(rules.baselines, input.run, input.sides);
+  const bool whole = time.left_out.has_value();
+  input.setting = {rules.limits(backend), backend == Backend::host,
+                   !whole && is_partial(input.run)};
+  CutRun cut{whole && input.run.status != "complete", {}};
+  if (whole) {
+    for (const CaseId& id : *time.left_out) cut.suites.insert(id.suite);
+  }
+  input.expected = find_baselines(rules.baselines, input.run, input.sides, cut);
   for (auto& [suite, e] : input.expected.suites) {
     if (!e.other_device) continue;
     e.between = device_spread(e.sides, input.sides, std::log1p(input.setting.limits.margin));
@@ -107,14 +110,21 @@ Screened screen(const GateInput& input) {
   std::vector<size_t> found = suspects(screened.result);
   for (size_t i = 0; i < cases.size(); ++i) {
     const CaseVerdict& v = cases[i];
-    const bool off = v.base > 0 && v.head > v.base * (1 + input.setting.limits.fail_at);
-    if (v.outcome == Outcome::identical && off) found.push_back(i);
+    const auto side = input.sides.find(v.id);
+    if (v.outcome != Outcome::identical || side == input.sides.end()) continue;
+    // What a busy machine says of unchanged code has to say more.
+    const Limits& limits = input.setting.limits;
+    const double most = side->second.disturbed ? 2 * limits.blind_at : limits.fail_at;
+    if (v.base > 0 && v.head > v.base * (1 + most)) found.push_back(i);
   }
-  const auto p_of_slower = [&](size_t i) {
+  // What is changed comes before what is not, and of equally improbable rows the one that is off most.
+  const auto suspicion = [&](size_t i) {
     const CaseVerdict& v = cases[i];
-    return v.latency && v.outcome != Outcome::identical ? v.latency->p : 0;
+    const bool same = v.outcome == Outcome::identical;
+    return std::tuple(same, v.latency && !same ? v.latency->p : 0,
+                      v.base > 0 ? -v.head / v.base : 0);
   };
-  std::ranges::stable_sort(found, {}, p_of_slower);
+  std::ranges::stable_sort(found, {}, suspicion);
   for (const size_t i : found) screened.suspects.push_back(cases[i].id);
   return screened;
 }
@@ -124,8 +134,17 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
                 WorkerSource& source, std::vector<Compared>& compared) {
   Replayed all;
   if (time.left_out) all.left_out = *time.left_out;
+  all.measuring_s = time.seconds_per_row * input.run.rounds;
+  all.replaying_s = 2 * time.seconds_per_row * ReplayPlan().rounds;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
-  if (!replays.empty() && own_hash(input.run) != input.run.program) {
+  // Of this program with the run's kernels from elsewhere, as they are now.
+  const auto own_hash = [&] {
+    RunOptions measured;
+    measured.from_json(input.run.options);
+    use_named_kernels(measured, rules.kernels, describe(input.run));
+    return program_hash(own_program(), measured.worker.kernels);
+  };
+  if (!replays.empty() && own_hash() != input.run.program) {
     usage_error(
         "--replay-program: {} was measured by another program than this one; let that one judge it",
         describe(input.run));
@@ -140,6 +159,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     say("replaying {} of {} rows against {}\n", rows.size(), input.sides.size(), program);
     AbOptions options = replay_options(input, rules, program, rows);
     options.seconds_per_row = time.seconds_per_row;
+    options.run.row_share_s = time.row_share_s;
     options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
     PreparedAb prepared = prepare_ab(std::move(options), source);
     compared.push_back(keep_for_why(prepared));
@@ -149,9 +169,11 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
     all.left_out.merge(result.decided.left_out);
+    if (result.decided.replaying_s > 0) all.replaying_s = result.decided.replaying_s;
     std::ranges::copy(result.decided.notes, std::back_inserter(all.notes));
     all.worse.merge(result.decided.worse);
     all.compared.merge(result.decided.compared);
+    all.other_questions.merge(result.decided.other_questions);
   }
   return all;
 }
@@ -175,8 +197,7 @@ Verdict conclude(const GateInput& input, GateResult screened, const Replayed& re
 
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
              const ProgramOf& program_of, const GateTime& time, WorkerSource& source) {
-  GateInput input = find_input(store, db, run, rules);
-  if (time.left_out) input.setting.partial = false;
+  const GateInput input = find_input(store, db, run, rules, time);
   Screened screened = screen(input);
   std::vector<Compared> compared;
   const Replayed replayed =

@@ -27,6 +27,8 @@ struct GateRules {
   bool require_baseline = false;
   WhyMode why = WhyMode::automatic;
   std::string device;  // that suspects are replayed on; empty: the run's
+  /// Of the run, which a replay loads: named by whoever judges, never taken from a store.
+  std::vector<std::string> kernels;
 };
 
 /// The program that a suite's baseline was measured with: its path, or nothing where there is none
@@ -37,6 +39,7 @@ using ProgramOf = std::function<std::string(const BaselineHeader&)>;
 struct GateTime {
   Deadline until;
   double seconds_per_row = 0;  // that a process of the run took; 0: unknown
+  double row_share_s = 0;      // RunOptions
   /// The run measured its whole plan but for these rows, whatever the store says. Absent: unknown;
   /// then an absent case of a run that is not complete means nothing.
   std::optional<std::set<CaseId, CaseIdLess>> left_out;
@@ -63,9 +66,10 @@ struct Verdict {
 /// The shards that a merged run lacks, and how to run them.
 std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run);
 
-/// Find: the run's rows and the baselines that its suites meet. Throws Error when one does not
-/// compare.
-GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules);
+/// Find: the run's rows and the baselines that its suites meet. Where time.left_out is known, the run
+/// was to measure the whole of its suites. Throws Error when one does not compare.
+GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules,
+                     const GateTime& time = {});
 
 /// What the stored numbers say.
 struct Screened {

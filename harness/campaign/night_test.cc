@@ -111,101 +111,6 @@ TEST_F(NightTest, ABaselineThatCannotBeReadFailsTheGateOnly) {
   EXPECT_NE(failed_[0].find("b.tsv:1"), std::string::npos) << failed_[0];
 }
 
-/// Every row takes a second.
-class TimedNightTest : public NightTest {
- protected:
-  TimedNightTest() {
-    night_.clock = [this] { return now_; };
-    write_suite("a", "1, 2, 5, 6, 7, 8, 9, 10");
-    const auto touch = program("").touch;
-    program("").touch = [this, touch](const Request& request, Result& result) {
-      ++now_;
-      touch(request, result);
-    };
-  }
-
-  double now_ = 0;
-};
-
-TEST_F(TimedNightTest, WhatTheRunHadNoTimeForIsOpenAndNamed) {
-  bless_now();  // 18 rows
-  now_ = 0;
-  night_.budget_s = 25;  // 15 of them until the run is to be over, 4 of them for checks
-  const Night done = whole_night();
-  EXPECT_LE(now_, 25 + 4) << "a row more for each of its phases";
-  ASSERT_TRUE(done.verdict);
-  const GateResult& result = done.verdict->result;
-  EXPECT_EQ(done.verdict->exit, Exit::ok) << "not missing: " << sentence(result, Exit::ok);
-  size_t unmeasured = 0;
-  for (const CaseVerdict& v : result.cases) {
-    if (v.why != "left out: the time was up before it was measured") continue;
-    ++unmeasured;
-    EXPECT_EQ(v.outcome, Outcome::inconclusive);
-    EXPECT_EQ(std::ranges::count(result.left_out, v.id.key + " " + v.id.variant), 1);
-  }
-  EXPECT_GT(unmeasured, 0u);
-  EXPECT_LT(unmeasured, 18u);
-  EXPECT_NE(sentence(result, Exit::ok).find("left out for want of time"), std::string::npos);
-  EXPECT_EQ(store().run_info(done.run).status, "interrupted") << "no candidate, and to be resumed";
-}
-
-TEST_F(TimedNightTest, CanariesTakeATenthAtMost) {
-  bless_now();
-  now_ = 0;
-  night_.budget_s = 200;  // two rows of scaled outputs, and 12 processes for each of two slow ones
-  double before = 0, flew = 0;
-  calls_.measured = [&](const Tally&) { before = now_; };
-  calls_.flown = [&](const Canaries&) { flew = now_ - before; };
-  const Night done = whole_night();
-  EXPECT_LE(flew, 20);
-  EXPECT_GE(flew, 2 + 12);
-  EXPECT_EQ(done.exits.canaries, Exit::ok) << "those that flew were caught";
-  EXPECT_TRUE(done.verdict->result.left_out.empty());
-}
-
-TEST_F(TimedNightTest, AReplayThatRunsOutOfTimeLeavesTheLeastSuspiciousOpen) {
-  bless_now();
-  const std::string old_one = program_file("old");
-  name_program("a", "gone");
-  name_program("b", "gone");
-  calls_.build = [&](const std::string&, double seconds) {
-    EXPECT_GT(seconds, 0);
-    EXPECT_LE(seconds, night_.budget_s);
-    return old_one;
-  };
-  program(old_one).touch = [this](const Request&, Result&) { ++now_; };
-  const auto touch = program("").touch;
-  program("").touch = [touch](const Request& request, Result& result) {
-    touch(request, result);
-    if (request.variant == "fused") result.span_ns *= request.spec.get("tokens") == "9" ? 2 : 1.1;
-  };
-  now_ = 0;
-  night_.budget_s = 200;
-  const Night done = whole_night();
-  EXPECT_LE(now_, 200 + 4);
-  ASSERT_TRUE(done.verdict);
-  const auto came = outcomes(*done.verdict);
-  EXPECT_EQ(came.at("fake/tokens=9 fused"), Outcome::regressed) << "it came first";
-  EXPECT_EQ(done.exit(), Exit::latency);
-  EXPECT_FALSE(done.verdict->result.left_out.empty());
-  for (const std::string& row : done.verdict->result.left_out) {
-    EXPECT_EQ(came.at(row), Outcome::inconclusive) << row;
-  }
-}
-
-TEST_F(TimedNightTest, VerificationThatRanOutOfTimeIsSaid) {
-  write_suite("tiny", "4, 40, 41, 42, 43, 44, 45, 46, 47, 48");
-  bless_now();
-  now_ = 0;
-  night_.budget_s = 100;
-  const Night done = whole_night();
-  ASSERT_TRUE(done.verdict);
-  const auto& notes = done.verdict->result.notes;
-  ASSERT_FALSE(notes.empty());
-  EXPECT_TRUE(notes[0].starts_with("Verification of suite tiny had no time for 10 of 20 rows"))
-      << notes[0];
-}
-
 TEST(NightOptionsTest, TheDeviceDecidesSuiteAndRounds) {
   NightOptions options;
   options.device = "host";
@@ -239,19 +144,6 @@ TEST(NightOptionsTest, TheSampleSeedDrawsTokensAndIsRepeated) {
     tokens.insert(drawn_options(options).axes.at("tokens")[0]);
   }
   EXPECT_GT(tokens.size(), 10u);
-}
-
-TEST_F(TimedNightTest, WhatWasDrawnIsSaid) {
-  bless_now();
-  now_ = 0;
-  night_.sample_seed = 5;
-  program("").hello.operators[0].params.push_back({"routing", "uniform", "ids"});
-  const Night done = whole_night();
-  ASSERT_TRUE(done.verdict);
-  const auto said = [](const std::string& note) {
-    return note.find("--sample-seed 5 ") != std::string::npos;
-  };
-  EXPECT_TRUE(std::ranges::any_of(done.verdict->result.notes, said));
 }
 
 TEST_F(NightTest, InterruptedCanariesGiveNoVerdict) {

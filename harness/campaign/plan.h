@@ -2,6 +2,7 @@
 // What a run sets out to do: options, the cases of its suites, and which variants run on them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -60,7 +61,19 @@ struct RunOptions {
   /// Until when it may go on; then what is at hand finishes. Default: for ever. Not stored: what it
   /// left out is not in the store.
   Deadline deadline;
+  /// Of a night: what one row may take of its time, seconds. A row that takes longer is a `timeout`, and
+  /// is not measured again. Default: no share. Not stored.
+  double row_share_s = 0;
 
+  /// Seconds after which a row is stopped.
+  double row_timeout_s() const {
+    return row_share_s > 0 ? std::min(row_share_s, case_timeout_s) : case_timeout_s;
+  }
+  /// Why, in words, where that was the night's doing; else empty.
+  std::string share_text() const {
+    const bool by_share = row_share_s > 0 && row_share_s < case_timeout_s;
+    return by_share ? "; no row may take more of the night's --budget" : "";
+  }
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const { return narrowed() || shards > 1; }
   /// The same of all shards together.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/base/file_name.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/worker/worker.h"
@@ -75,6 +76,15 @@ std::string program_hash(const std::string& path, const std::vector<std::string>
                      hash_bytes(all.data(), all.size()));
 }
 
+void check_kept(const std::string& program) {
+  const fs::path folder = fs::absolute(program).parent_path().parent_path();
+  const std::string is = program_hash(program, kernels_kept_with(program));
+  if (is == folder.filename()) return;
+  usage_error(
+      "{}: its hash is {}, and its folder is named by another: somebody has changed it; remove {}",
+      program, is, folder.string());
+}
+
 std::vector<std::string> kernels_kept_with(const std::string& program) {
   const fs::path folder = fs::path(program).parent_path().parent_path() / kKernels;
   std::vector<std::string> files;
@@ -90,7 +100,7 @@ std::string keep_program(const std::string& folder, const std::vector<std::strin
   std::error_code error;
   if (fs::exists(copy, error)) return copy.string();
   // Filled under another name: a copy that was interrupted must not pass for one.
-  const fs::path filling = kept.string() + fmt::format(".{}.tmp", getpid());
+  const fs::path filling = fmt::format("{}.{}.tmp", kept.string(), random_name());
   fs::create_directories(filling / "bin", error);
   if (!error) fs::copy_file(self, filling / "bin" / "moegate", error);
   const fs::path libraries = self.parent_path().parent_path() / "lib";
@@ -119,7 +129,9 @@ std::string program_of(const BaselineHeader& baseline, const std::vector<fs::pat
   for (const std::string& name : {baseline.program, commit}) {
     for (const fs::path& folder : artifacts) {
       const fs::path kept = folder / name / "bin" / "moegate";
-      if (!name.empty() && access(kept.c_str(), X_OK) == 0) return kept.string();
+      if (name.empty() || access(kept.c_str(), X_OK) != 0) continue;
+      if (name == baseline.program) check_kept(kept.string());
+      return kept.string();
     }
   }
   std::string built;

@@ -28,6 +28,10 @@ std::string keep_program(const std::string& folder, const std::vector<std::strin
 /// The files of kernels that were kept with a program; none where there are none.
 std::vector<std::string> kernels_kept_with(const std::string& program);
 
+/// Throws Error(usage) where a program FOLDER/<content hash>/bin/moegate, with its kernels, is not what
+/// its folder is named by: it is about to be run.
+void check_kept(const std::string& program);
+
 /// Builds the program of a commit; returns its path, or nothing when that cannot be done in so many
 /// seconds.
 using BuildCommit = std::function<std::string(const std::string& commit, double seconds)>;
@@ -35,7 +39,8 @@ using BuildCommit = std::function<std::string(const std::string& commit, double 
 /// The program that a baseline was measured with: kept in one of the folders `artifacts` by its hash
 /// or its commit, else built again from its commit. With kernels from elsewhere only by its hash, which
 /// they are part of. Says on stderr what it lacks; empty when it is
-/// not to be had in so many seconds.
+/// not to be had in so many seconds. Throws Error(usage) where what is kept by its hash has another
+/// hash.
 std::string program_of(const BaselineHeader& baseline,
                        const std::vector<std::filesystem::path>& artifacts,
                        const BuildCommit& build, double seconds, bool has_kernels = false);

@@ -52,10 +52,10 @@ TEST(KeepProgram, CopiesItselfOnceUnderItsHash) {
 
 class ProgramOfTest : public testing::Test {
  protected:
-  std::filesystem::path keep(const std::string& name) const {
+  std::filesystem::path keep(const std::string& name, const std::string& text = "") const {
     const auto path = folder_ / name / "bin" / "moegate";
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << name;
+    std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
@@ -75,11 +75,12 @@ class ProgramOfTest : public testing::Test {
 
   ScratchFolder folder_;
   std::vector<std::string> built_;
+  const std::string hash_ = program_hash("/dev/null");  // of a program that is kept
 };
 
 TEST_F(ProgramOfTest, TheKeptOneElseOneBuiltAgain) {
-  const std::string kept = keep("aaaa");
-  EXPECT_EQ(find("aaaa", "commit"), kept);
+  const std::string kept = keep(hash_);
+  EXPECT_EQ(find(hash_, "commit"), kept);
   EXPECT_TRUE(built_.empty());
   EXPECT_EQ(find("bbbb", "commit"), "/built/commit");
   EXPECT_EQ(find("", "commit"), "/built/commit") << "the folder of all programs is none";
@@ -87,18 +88,32 @@ TEST_F(ProgramOfTest, TheKeptOneElseOneBuiltAgain) {
   EXPECT_EQ(find("bbbb", ""), "") << "nobody knows the commit";
   EXPECT_EQ(built_.size(), 3u);
   std::filesystem::permissions(kept, std::filesystem::perms::owner_read);
-  EXPECT_EQ(find("aaaa", ""), "") << "not executable";
+  EXPECT_EQ(find(hash_, ""), "") << "not executable";
 }
 
 TEST_F(ProgramOfTest, AnInstalledFolderBringsItByItsHashOrItsCommit) {
-  const std::string by_commit = keep("shipped/c0de"), by_hash = keep("shipped/aaaa");
-  EXPECT_EQ(find("aaaa", "c0de"), by_hash);
+  const std::string by_commit = keep("shipped/c0de"), by_hash = keep("shipped/" + hash_);
+  EXPECT_EQ(find(hash_, "c0de"), by_hash);
   EXPECT_EQ(find("bbbb", "c0de"), by_commit);
-  EXPECT_EQ(find("aaaa", ""), by_hash);
+  EXPECT_EQ(find(hash_, ""), by_hash);
   EXPECT_EQ(find("", "c0de"), by_commit);
-  const std::string kept = keep("aaaa");
-  EXPECT_EQ(find("aaaa", "none"), kept) << "what a night kept comes first";
+  const std::string kept = keep(hash_);
+  EXPECT_EQ(find(hash_, "none"), kept) << "what a night kept comes first";
   EXPECT_TRUE(built_.empty());
+}
+
+TEST_F(ProgramOfTest, OneThatSomebodyReplacedIsNotRun) {
+  const std::string kept = keep(hash_);
+  EXPECT_EQ(find(hash_, "commit"), kept);
+  keep(hash_, "evil");
+  const std::string why = refusal_of([&] { find(hash_, "commit"); });
+  EXPECT_NE(why.find("somebody has changed it"), std::string::npos) << why;
+  EXPECT_TRUE(built_.empty());
+  keep(hash_);
+  std::filesystem::create_directories(folder_ / hash_ / "kernels" / "0");
+  std::ofstream(folder_ / hash_ / "kernels" / "0" / "evil.so") << "evil";
+  std::ofstream(folder_ / hash_ / "kernels" / "list") << "0/evil.so\n";
+  EXPECT_THROW(find(hash_, "commit"), Error) << "kernels that were laid beside it";
 }
 
 TEST_F(ProgramOfTest, TheNewestAreKept) {

@@ -2,6 +2,7 @@
 #include "harness/campaign/recording.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/natural_less.h"
@@ -124,6 +125,8 @@ void Recording::begin(int64_t resume) {
   if (!resumed_by_.empty()) {
     tally_.resume =
         fmt::format("{} --resume {} --db {}", resumed_by_, tally_.run, shell_word(options_.db));
+    for (const std::string& file : options_.worker.kernels)
+      tally_.resume += " --kernels " + shell_word(file);
   }
   tally_.device = plan_.hello.device;
   ceilings_ = store_.ceilings(tally_.device);
@@ -183,6 +186,9 @@ void Recording::play(size_t lane, int round, const std::optional<std::set<RowNam
   }
   if (place.process == 0) return;  // the store had it all
   store_.end_process(place.process, lanes_.seat(lane).throttle());
+  for (LoadedFile& file : lanes_.seat(lane).loaded()) {
+    loaded_.insert_or_assign(file.path, std::move(file));
+  }
   lanes_.seat(lane).retire();
 }
 
@@ -194,7 +200,7 @@ void Recording::play_case(size_t lane, int round, const PlannedCase& planned,
     cut_ = cut_ || time_is_up();
     if (cut_) break;
     if (only && only->count({key, variant}) == 0) continue;
-    if (done_.count({round, key, variant}) > 0) continue;
+    if (done_.count({round, key, variant}) > 0 || stopped_.contains({key, variant})) continue;
     progress.step(key + " " + variant);
     unless_interrupted([&] { one({lane, round, planned.spec, variant}, progress); });
   }
@@ -211,17 +217,40 @@ void Recording::lose(size_t lane, const Error& why, Progress& progress) {
   progress.note(tally_.notes.back());
 }
 
-std::set<CaseId, CaseIdLess> Recording::left_out() const {
+std::set<CaseId, CaseIdLess> Recording::left_out() {
   std::set<RowName> measured;
   for (const auto& [round, key, variant] : done_) measured.insert({key, variant});
-  std::set<CaseId, CaseIdLess> rows;
+  std::vector<CaseQuestion> questions;
   for (const PlannedCase& c : plan_.cases) {
+    CaseQuestion question{.spec = c.spec, .variants = c.variants};
     const std::string key = c.spec.key();
-    for (const std::string& variant : c.variants) {
-      if (measured.count({key, variant}) == 0) rows.insert({c.spec.suite, key, variant});
+    std::erase_if(question.variants, [&](const std::string& variant) {
+      return measured.contains({key, variant});
+    });
+    if (!question.variants.empty()) questions.push_back(std::move(question));
+  }
+  std::vector<CaseAnswer> answers(questions.size());
+  if (!questions.empty() && tally_.lost == 0) {
+    answers = lanes_.seat(0).worker().check(questions);
+    lanes_.seat(0).retire();
+  }
+  std::set<CaseId, CaseIdLess> rows;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const Case& spec = questions[i].spec;
+    for (const std::string& variant : questions[i].variants) {
+      if (!answers[i].unsupported.contains(variant)) {
+        rows.insert({spec.suite, spec.key(), variant});
+      }
     }
   }
   return rows;
+}
+
+size_t Recording::affordable(size_t rows, int rounds) const {
+  const double left = options_.deadline.left();
+  if (tally_.seconds_per_row <= 0 || std::isinf(left)) return rows;
+  const double fit = std::max(left, 0.0) / (rounds * tally_.seconds_per_row);
+  return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
 }
 
 void write_down_levels(Store& store, int64_t run) {
@@ -246,7 +275,7 @@ void Recording::finish(bool interrupted) {
   // On several GPUs a row's history is that of one of them, which its results name.
   if (all && !lanes_.several()) write_down_levels(store_, tally_.run);
   store_.end_run(tally_.run, all ? "complete" : "interrupted");
-  if (cut_ || behind_) tally_.left_out = left_out();
+  if (!interrupted && (cut_ || behind_)) tally_.left_out = left_out();
   sort_failures(tally_);
   finished_ = true;
 }

@@ -97,13 +97,22 @@ class Recording {
   const Plan& plan() const { return plan_; }
   const Dealer& dealer() const { return lanes_.dealer(); }
   const Tally& tally() const { return tally_; }
+  /// What the kernels from elsewhere were made of, by path: every file that a process of the rounds
+  /// so far had loaded or read at its end. None without --kernels.
+  const std::map<std::string, LoadedFile>& loaded() const { return loaded_; }
 
   /// Measures one round in a fresh process on each device: every row, or those in `only`. What the
   /// store has of this round already is left out, which is no step of the progress, and so is the
   /// row at hand when the run is interrupted.
   void round(int round, const std::optional<std::set<RowName>>& only, Progress& progress);
-  /// Rows without a result in any round.
-  std::set<CaseId, CaseIdLess> left_out() const;
+  /// Rows without a result in any round, but for those that their variant cannot run.
+  std::set<CaseId, CaseIdLess> left_out();
+  /// How many of these rows there is time for, with so many rounds of each. 0 rows: unknown so far.
+  size_t affordable(size_t rows, int rounds) const;
+  bool has_timed() const { return rows_ > 0; }
+  /// The time was up, or was said to be: no row follows.
+  bool is_cut() const { return cut_; }
+  void cut() { cut_ = true; }
   /// Says in the store how the run ended: one that was cut short by its deadline is interrupted,
   /// too, so that it is no candidate, and --resume finishes it.
   void finish(bool interrupted);
@@ -162,8 +171,10 @@ class Recording {
   int rows_ = 0;         // measured by this object
   bool cut_ = false;     // the time was up in a round
   bool behind_ = false;  // a lost device had begun what nobody finished
+  std::map<std::string, LoadedFile> loaded_;
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;
+  std::set<RowName> stopped_;  // that took more than their share of the night
   std::map<RowName, std::pair<double, double>> cache_pairs_;  // spans cold and warm
 };
 

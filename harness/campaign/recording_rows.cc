@@ -16,8 +16,14 @@ Result Recording::ask(const Row& row, CaseData& data) {
     place.process = store_.begin_process(tally_.run, row.round, place.pid);
     place.before.reset();
   }
-  const Request request{row.spec, row.variant, canary_of(options_, {row.spec.key(), row.variant})};
-  return worker.run(request, options_.case_timeout_s, data);
+  const RowName name{row.spec.key(), row.variant};
+  Result result = worker.run({row.spec, row.variant, canary_of(options_, name)},
+                             options_.row_timeout_s(), data);
+  if (result.status == Status::timeout && options_.row_share_s > 0) {
+    result.why += options_.share_text();
+    stopped_.insert(name);
+  }
+  return result;
 }
 
 /// A process that dies while one row runs may die of another that ran there before (an alarm, a
@@ -49,7 +55,7 @@ bool Recording::dies_after(const Ran& before, const Row& row) {
   for (const Request& request :
        {Request{before.spec, before.variant, {}}, Request{row.spec, row.variant, {}}}) {
     if (dies) break;
-    dies = seat.worker().run(request, options_.case_timeout_s, data).status == Status::crashed;
+    dies = seat.worker().run(request, options_.row_timeout_s(), data).status == Status::crashed;
   }
   seat.retire();
   return dies;

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
+#include "harness/base/error.h"
 #include "harness/base/text.h"
 #include "harness/worker/nvtx.h"
 
@@ -48,7 +50,53 @@ std::string with_flag(std::string command, const std::string& flag, const std::s
   return command;
 }
 
+/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a blank between.
+bool is_plain_command(const std::string& text) {
+  if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
+      !text.starts_with("ci/"))
+    return false;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return false;
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'') {
+      ++i;
+    } else if (!quoted && c != ' ' && shell_word(std::string(1, c)) != std::string(1, c)) {
+      return false;
+    }
+  }
+  return !quoted;
+}
+
+std::optional<RunOptions> options_of(const RunInfo& run) {
+  try {
+    RunOptions options;
+    options.from_json(run.options);
+    return options;
+  } catch (const Error&) {
+    return std::nullopt;  // of another program
+  }
+}
+
 }  // namespace
+
+std::string repeat_command(const RunInfo& run, const std::string& db) {
+  std::optional<RunOptions> options = options_of(run);
+  if (options && run.task == "measure" && !run.tags.contains("ab")) {
+    options->db = db;
+    return run_command(*options);
+  }
+  return is_plain_command(run.command) ? run.command : "";
+}
+
+std::string absent_shard_command(const RunInfo& run, int shard) {
+  if (is_plain_command(run.command)) return shard_command(run.command, shard, run.shards);
+  const std::string repeat = repeat_command(run, "FILE");
+  const std::string campaign = " --campaign " + shell_word(run.campaign);
+  return repeat.empty() ? "" : shard_command(repeat + campaign, shard, run.shards);
+}
 
 std::string shard_command(const std::string& typed, int shard, int shards) {
   return with_flag(with_flag(typed, "--shard", fmt::format("{}/{}", shard, shards)), "--db",

@@ -7,11 +7,21 @@
 
 #include "harness/campaign/plan.h"
 #include "harness/values/conditions.h"
+#include "harness/values/run.h"
 
 namespace moegate {
 
 /// `moegate run` with all that shapes the measurement.
 std::string run_command(const RunOptions& options);
+
+/// What to type to measure a stored run again, all of it where it is a shard's, into `db`. Made from its options,
+/// as for a row: the command that a store holds may be anybody's. It is taken where options are no run's of
+/// `moegate run` (an A/B, say), but only if a shell takes it for nothing else than words of moegate's; else
+/// there is none.
+std::string repeat_command(const RunInfo& run, const std::string& db);
+
+/// How to run a shard of a campaign that is absent, by what the run of the others states.
+std::string absent_shard_command(const RunInfo& run, int shard);
 
 /// A command that somebody typed for another shard of the campaign, for this one, whose store is still to be named.
 std::string shard_command(const std::string& typed, int shard, int shards);

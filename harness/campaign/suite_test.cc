@@ -200,11 +200,11 @@ TEST_F(SuiteTest, AProductThatFillsTheMemoryIsRefused) {
   std::string thousand = "1";
   for (int i = 2; i <= 1001; ++i) thousand += fmt::format(", {}", i);
   expect_refused("op = suite_test_op\n[a]\nrows = " + thousand + "\nwidth = " + thousand + "\n",
-                 {"section [a] has 1e+06 cases"});
+                 {"section [a] has 1002001 cases"});
   // Nor does it help to write it in parts.
   std::string text = "op = suite_test_op\nwidth = 1\nrows = " + thousand + "\n";
   for (int i = 1; i <= 100; ++i) text += fmt::format("[s{0}]\nunit = {0}\n", i);
-  expect_refused(text, {"section [s100] has 1e+03 cases after 99099, in all more than 100000"});
+  expect_refused(text, {"section [s100] has 1001 cases after 99099, in all more than 100000"});
 }
 
 }  // namespace

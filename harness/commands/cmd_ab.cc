@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "harness/base/files.h"
 #include "harness/campaign/ab.h"
+#include "harness/campaign/checkout.h"
 #include "harness/campaign/git.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -45,12 +47,18 @@ po::options_description commit_flags(Commits& commits) {
   return flags;
 }
 
-/// A file that --kernels named, as it is called in the repository. Throws Error(usage).
-std::filesystem::path in_repository(const std::string& file, const std::string& root) {
+/// A file that a flag named, as it is called in the repository; empty: it is not in it.
+std::filesystem::path in_repository(const std::filesystem::path& path, const std::string& root) {
+  const auto below = path.lexically_relative(root);
+  return below.empty() || *below.begin() == ".." ? std::filesystem::path() : below;
+}
+
+/// Kernels by the path in the repository, or by one of its files. Throws Error(usage).
+std::filesystem::path kernels_in_repository(const std::string& file, const std::string& root) {
   const std::filesystem::path path = file;
   if (path.is_relative()) return path;
-  const auto below = path.lexically_relative(root);
-  if (below.empty() || *below.begin() == "..") {
+  const auto below = in_repository(path, root);
+  if (below.empty()) {
     usage_error("--kernels {}: is not in --repo {}, of which two commits are compared", file, root);
   }
   return below;
@@ -72,7 +80,32 @@ std::string kernels_in(const Checkout& checkout, const std::filesystem::path& fi
               fmt::format("{} after --build '{}'; give the path where that puts it", what, build));
 }
 
-/// Checks both commits out, builds them, and gives each side the kernels of its own.
+/// A suite of the repository: a file below its root, or by its name one of its folder suites/. Each
+/// commit has its own, which is the side's; one that neither has is read where it is. Throws
+/// Error(coverage) for one that the head has not any more.
+void use_suite(const std::string& suite, const std::string& root,
+               const std::pair<Checkout, Checkout>& checkouts, std::vector<std::string>& of_base,
+               std::vector<std::string>& of_head) {
+  namespace fs = std::filesystem;
+  const bool named = suite.find('/') == std::string::npos && !suite.ends_with(".suite");
+  const fs::path below = named ? fs::path("suites") / (suite + ".suite")
+                               : in_repository(fs::weakly_canonical(fs::absolute(suite)), root);
+  const auto& [base, head] = checkouts;
+  const bool base_has = !below.empty() && is_file(base.folder / below);
+  const bool head_has = !below.empty() && is_file(head.folder / below);
+  if (base_has && !head_has) {
+    throw Error(
+        Exit::coverage,
+        fmt::format("--suite {}: {} has no such file, which the base has: none of its cases "
+                    "would be measured",
+                    suite, head.name));
+  }
+  const std::string now = head_has ? (head.folder / below).string() : suite;
+  of_head.push_back(now);
+  of_base.push_back(base_has ? (base.folder / below).string() : now);
+}
+
+/// Checks both commits out, builds them, and gives each side the kernels, suites and caches of its own.
 void use_commits(const Commits& commits, AbOptions& ab) {
   forget_git_environment();
   const std::string root = checkout_around(*commits.repo);
@@ -81,11 +114,15 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   if (ab.run.worker.kernels.empty()) {
     usage_error("ab --repo: which file of {} has the kernels? give --kernels FILE", root);
   }
-  const auto use = [&](AbSide& side, const char* flag, const std::string& name) {
-    const Checkout checkout = check_out(root, flag, name, commits.build);
-    for (const std::string& file : ab.run.worker.kernels) {
-      side.kernels.push_back(
-          kernels_in(checkout, in_repository(file, root), commits.build, &side == &ab.base));
+  std::vector<std::filesystem::path> kernels;
+  for (const std::string& file : ab.run.worker.kernels) {
+    kernels.push_back(kernels_in_repository(file, root));
+  }
+  auto checkouts =
+      check_out(root, {"--base", commits.base}, {"--head", commits.head}, commits.build);
+  const auto use = [&](AbSide& side, const Checkout& checkout, const std::string& name) {
+    for (const std::filesystem::path& file : kernels) {
+      side.kernels.push_back(kernels_in(checkout, file, commits.build, &side == &ab.base));
     }
     side.label = short_commit(checkout.commit);
     if (name != checkout.commit) {
@@ -93,10 +130,17 @@ void use_commits(const Commits& commits, AbOptions& ab) {
     }
     side.tags = {{"repository", std::filesystem::path(root).filename()},
                  {"commit", checkout.commit}};
+    side.variables = checkout.variables;
   };
-  use(ab.base, "--base", commits.base);
-  use(ab.head, "--head", commits.head);
+  use(ab.base, checkouts.first, commits.base);
+  use(ab.head, checkouts.second, commits.head);
   ab.run.worker.kernels.clear();
+  std::vector<std::string> suites;
+  for (const std::string& suite : ab.run.suites) {
+    use_suite(suite, root, checkouts, ab.base.suites, suites);
+  }
+  ab.run.suites = suites;
+  ab.checkouts = std::move(checkouts);
 }
 
 po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& variants,
@@ -203,6 +247,10 @@ int cmd_ab(const Args& args) {
              prepared.options.run.order_seed);
   Compared compared = keep_for_why(prepared);
   const Comparison result = run_ab(store, std::move(prepared), limits);
+  if (ab.checkouts) {
+    keep_added_files(ab.checkouts->first);
+    keep_added_files(ab.checkouts->second);
+  }
   if (result.interrupted) {  // there may be nothing to make a table of
     throw Error(Exit::interrupted,
                 fmt::format("interrupted: nothing is judged; what was measured is "

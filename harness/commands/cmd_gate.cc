@@ -23,6 +23,14 @@ struct GateCommand {
   PublishOptions publish;
 };
 
+/// Whether it is one of out/artifacts, as keep_program() names them.
+bool is_named_by_hash(const fs::path& program) {
+  constexpr size_t kHash = 32;
+  const std::string folder = fs::absolute(program).parent_path().parent_path().filename();
+  return folder.size() == kHash &&
+         folder.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 std::optional<GateCommand> read_gate(const Args& args) {
   GateCommand command;
   GateRules& rules = command.rules;
@@ -50,6 +58,9 @@ std::optional<GateCommand> read_gate(const Args& args) {
        "where to replay: as cuda:1, cuda:0,1 or cuda:all (default: as the run was measured)")  //
       ("waivers", into(waivers)->value_name("FILE"),
        "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
+      ("kernels", kernels_of(rules.kernels),
+       "the run's kernels from elsewhere, for a replay: named once more, since a store may be "
+       "anybody's")  //
       ("require-baseline", po::bool_switch(&rules.require_baseline),
        "a suite without a blessed baseline fails (exit 22)");
   flags.add(judging_flags(judging));
@@ -65,6 +76,7 @@ std::optional<GateCommand> read_gate(const Args& args) {
     usage_error("--replay-program {}: is no program; give the path of the baseline's moegate",
                 program);
   }
+  if (!program.empty() && is_named_by_hash(program)) check_kept(program);
   rules.baselines = {baseline ? fs::path(*baseline) : home() / "baselines", candidate.value_or("")};
   rules.waivers = waivers ? read_waivers(*waivers) : waivers_of_home();
   rules.limits = [limits = judging.limits](Backend backend) { return limits.of(backend); };

@@ -81,6 +81,7 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   night.out = out.value_or((home() / "out").string());
   night.backend = backend_of(night.device);
   if (night.device == "auto") night.device = night.backend == Backend::host ? "host" : "cuda:0";
+  night.rules.fail_on.undecided = true;
   night.rules.baselines = {home() / "baselines", night.out + "/candidate"};
   night.rules.waivers = waivers_of_home();
   night.rules.limits = [](Backend backend) { return LimitOptions().of(backend); };

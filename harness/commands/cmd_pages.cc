@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate pages: a store as pages for a browser.
 #include "harness/base/text.h"
+#include "harness/campaign/row_command.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -41,6 +42,7 @@ int cmd_pages(const Args& args) {
        "a report more, by name or path, of the newest run of each device class; repeatable");
   flags.add(db_flag(options.db));
   if (!parse("moegate pages [options]", flags, args)) return 0;
+  options.repeat = [&](const RunInfo& run) { return repeat_command(run, options.db); };
   Store store = Store::open(options.db, Store::Mode::read);
   const auto pages = site_pages(store, options);
   write_site(out, pages);

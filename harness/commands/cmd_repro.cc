@@ -8,6 +8,7 @@
 #include "harness/base/pattern.h"
 #include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
+#include "harness/campaign/setting.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -89,6 +90,7 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
 int cmd_repro(const Args& args) {
   std::optional<int64_t> id;
   std::string db;
+  std::vector<std::string> kernels;
   bool runs = false, ncu = false, nsys = false;
   po::options_description flags("Options");
   flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");
@@ -96,6 +98,8 @@ int cmd_repro(const Args& args) {
       db, "the store the row is in; --run adds the repeat to it, which is never its latest run"));
   flags.add_options()                                 //
       ("run", po::bool_switch(&runs), "also run it")  //
+      ("kernels", kernels_of(kernels),
+       "with --run: its kernels from elsewhere, named once more, since a store may be anybody's")  //
       ("ncu", po::bool_switch(&ncu),
        "print the command that has Nsight Compute look at its kernels, into row-ROW.ncu-rep")  //
       ("nsys", po::bool_switch(&nsys),
@@ -119,6 +123,7 @@ int cmd_repro(const Args& args) {
   if (row.git_sha != provenance().git_sha) {
     say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
+  use_named_kernels(row.options, kernels, fmt::format("row {}", *id));
   row.options.command = command;
   row.options.tags[kRepeatTag] = std::to_string(*id);
   const Tally tally = run_suites(row.options, 0, worker_processes());

@@ -7,6 +7,7 @@
 #include "harness/base/notes.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/runner.h"
+#include "harness/campaign/setting.h"
 #include "harness/campaign/time_plan.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -73,11 +74,12 @@ std::optional<RunCommand> read_run(const Args& args) {
   std::set<std::string> given;
   if (!parse("moegate run --suite S [options]", flags, args, {}, &given)) return std::nullopt;
   if (resume) {
-    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact"});
+    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact", "kernels"});
     Store store = Store::open(run.db, Store::Mode::read);
     command.resume = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(command.resume).options);
+    use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", command.resume));
     stored.db = run.db;
     run = stored;
     return command;

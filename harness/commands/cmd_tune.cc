@@ -2,6 +2,7 @@
 // moegate tune: find the fastest tile configurations.
 #include "harness/base/notes.h"
 #include "harness/campaign/runner.h"
+#include "harness/campaign/setting.h"
 #include "harness/campaign/tuning.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -35,11 +36,12 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   std::set<std::string> given;
   if (!parse("moegate tune --suite S [options]", flags, args, {}, &given)) return std::nullopt;
   if (resume) {
-    refuse_beside_resume(given, {"db", "out"});
+    refuse_beside_resume(given, {"db", "out", "kernels"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(id).options);
+    use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", id));
     stored.db = run.db;
     return TuneOptions{stored, id, out};
   }

@@ -12,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
+#include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/kernel/controls.h"
 #include "harness/report/github.h"
@@ -97,6 +98,7 @@ GateReport report_of(Store& store, const std::string& db, Verdict verdict) {
   report.result = std::move(verdict.result);
   report.exit = verdict.exit;
   report.run = verdict.run;
+  report.run.command = repeat_command(verdict.run, db);
   report.db = db;
   report.limits = verdict.limits;
   report.throttle = throttle_summary(store, verdict.run.id);

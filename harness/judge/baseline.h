@@ -11,7 +11,7 @@
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
-// then `tail=<mean/level>`. `retired=1` marks a row that left, as it last was.
+// `time=<us>`, too; then `tail=<mean/level>`. `retired=1` marks a row that left, as it last was.
 #pragma once
 
 #include <filesystem>
@@ -40,6 +40,7 @@ struct BaselineRow {
   std::string yardstick;  // what a ratio is to, "per_token@c0de"; empty: unknown
   double tail = 0;        // plain mean over level; 0: unknown
   double enqueue = 0;  // microseconds that the slowest process took to enqueue a launch; 0: unknown
+  double time = 0;     // of a ratio: microseconds of span of its slowest process; 0: unknown
 };
 
 /// What holds for every row of a baseline file; rows measured otherwise do not compare.
@@ -88,7 +89,7 @@ std::string other_conditions(const BaselineHeader& before, const BaselineHeader&
 
 /// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or
 /// retire; `program` is the hash of the one that measured, empty for unknown; `sha256` is that of
-/// the file as blessed, empty in lines from before it was recorded.
+/// the file as blessed, empty in lines from before it was recorded. A line ends with a hash of all before it.
 struct Blessing {
   std::string id, date, kind, author, klass, suite, run, git_sha, reason, program, sha256;
 };
@@ -98,7 +99,7 @@ struct Blessing {
 std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
 
 /// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
-/// was blessed. A line without hash is believed only where no earlier line has one. So of any file that
+/// was blessed, which a line without hash never says. So of any file that
 /// is blessed: class and suite are those that its lines of the ledger name.
 void check_recorded(const std::filesystem::path& file, const std::string& klass,
                     const std::string& suite, const std::filesystem::path& ledger);

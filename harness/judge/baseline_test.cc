@@ -9,6 +9,7 @@
 #include "harness/base/files.h"
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/sha256.h"
 
 namespace moegate {
 namespace {
@@ -233,16 +234,18 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
                            "abc", "first", "9f31c0a2", "5a5a"});
   const std::string first = read_file(ledger);
   EXPECT_EQ(first,
-            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\n"
+            "#id\tdate\tkind\tauthor\tclass\tsuite\trun\tcommit\treason\tprogram\tsha256\tbefore\n"
             "B0001\t2026-11-21\trecord\tme\tnvidia-h200\tnightly\trun 3\tabc\tfirst\t9f31c0a2\t"
-            "5a5a\n");
+            "5a5a\t" +
+                sha256(first.substr(0, first.find("B0001"))) + "\n");
   EXPECT_EQ(next_blessing(ledger), "B0002");
   append_blessing(ledger, {"B0002", "2026-11-22", "ratchet", "me", "nvidia-h200", "nightly", "",
                            "abc", "two\nlines\there", ""});
   EXPECT_EQ(
       read_file(ledger),
       first +
-          "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\t-\n");
+          "B0002\t2026-11-22\tratchet\tme\tnvidia-h200\tnightly\t-\tabc\ttwo lines here\t-\t-\t" +
+          sha256(first) + "\n");
   std::ofstream(ledger, std::ios::app) << "oops\n";
   EXPECT_THROW(next_blessing(ledger), Error);
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/base/file_name.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/judge/baseline.h"
@@ -84,6 +85,9 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   parse_name(judged, h.judged);
   if (fields.count("program") > 0) h.program = take("program");
   if (fields.count("commit") > 0) h.git_sha = take("commit");
+  for (const std::string& name : {h.klass, h.suite, h.program, h.git_sha}) {
+    if (!name.empty() && !is_file_name(name)) place.fail("'{}' is no name of a file", name);
+  }
   if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
   return h;
 }
@@ -113,6 +117,7 @@ constexpr RowField kRowFields[] = {
     {"out", [](const Value& v, ParsedRow& into) { into.row.out = v.text; }},
     {"retired", [](const Value& v, ParsedRow& into) { into.retired = v.count() != 0; }},
     {"tail", [](const Value& v, ParsedRow& into) { into.row.tail = v.amount(); }},
+    {"time", [](const Value& v, ParsedRow& into) { into.row.time = v.amount(); }},
     {"yardstick", [](const Value& v, ParsedRow& into) { into.row.yardstick = v.text; }},
 };
 
@@ -139,7 +144,7 @@ ParsedRow parse_row(const Place& place, std::string_view line, bool ratios) {
     if (field == std::end(kRowFields) || value.name == "level" || seen[i]) {
       place.fail(
           "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
-          "anchor, code, out, yardstick, tail, enqueue, retired",
+          "anchor, code, out, yardstick, time, tail, enqueue, retired",
           value.name, level);
     }
     seen.set(i);
@@ -172,8 +177,10 @@ void format_row(const BaselineRow& row, bool ratios, bool retired, std::string& 
   };
   const std::string level = fmt::format("{:.4g}", row.level);
   const std::string anchor = row.anchor == row.level ? level : fmt::format("{:.4g}", row.anchor);
-  add("\t{}={} sd={:.2g}% n={} error={:.2g} det={} by={}", ratios ? "ratio" : "span_us", level,
-      100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0, row.by);
+  add("\t{}={} sd={:.2g}% n={} error={:.2g} det={}", ratios ? "ratio" : "span_us", level,
+      100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0);
+  if (row.time > 0) add(" time={:.4g}", row.time);
+  add(" by={}", row.by);
   if (row.anchor > 0 && anchor != level) add(" anchor={}", anchor);
   if (!row.code.empty()) add(" code={}", row.code);
   if (!row.out.empty()) add(" out={}", row.out);

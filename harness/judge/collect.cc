@@ -68,6 +68,14 @@ bool same_outputs(const std::vector<SeedError>& a, const std::vector<SeedError>&
   });
 }
 
+/// Of the seeds that both have.
+bool same_questions(const std::vector<SeedError>& a, const std::vector<SeedError>& b) {
+  return std::ranges::all_of(a, [&](const SeedError& x) {
+    const auto y = std::ranges::find(b, x.seed, &SeedError::seed);
+    return y == b.end() || other_question(*y, x).empty();
+  });
+}
+
 /// Seeds are the first process's that states any; one that wrote something else, or not the same
 /// twice, leaves the side without an output hash.
 void add_seeds(Side& side, const Result& r) {
@@ -77,6 +85,7 @@ void add_seeds(Side& side, const Result& r) {
   } else if (!r.seeds.empty() && !same_outputs(r.seeds, side.seeds)) {
     side.out.clear();
   }
+  side.asked_alike = side.asked_alike && same_questions(r.seeds, side.seeds);
   if (!side.deterministic) side.out.clear();
 }
 
@@ -158,7 +167,7 @@ void conclude(const Levels& levels, Side& side) {
 void add_process(Side& side, const Level& l, Levels& levels) {
   const Result& r = l.result;
   add_status(side, r);
-  if (!r.measured()) return;
+  if (r.judged_status() != Status::ok && r.judged_status() != Status::noisy) return;
   const double error = worst_error(r);
   if (!(error <= side.error)) side.error = error;
   side.deterministic = side.deterministic && r.deterministic;

@@ -150,4 +150,50 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
   }
 }
 
+void fail_far_slower(GateResult& result, const Sides& head,
+                     const std::map<std::string, Expectation>& expected, const Setting& setting) {
+  constexpr double kTimes = 2;  // of what a row must see at least
+  constexpr size_t kFewestProcesses = 2, kFewestRows = 5;
+  if (setting.paired) return;
+  const auto times_of = [&](const CaseVerdict& v) {
+    std::vector<double> us;
+    const auto side = head.find(v.id);
+    if (side == head.end() || side->second.disturbed) return us;
+    for (const auto& [round, time] : side->second.times) us.push_back(time);
+    return us;
+  };
+  std::vector<double> machine;  // how much slower the same code is tonight
+  for (const CaseVerdict& v : result.cases) {
+    const Side* base = base_of(v.id, expected);
+    const std::vector<double> us = times_of(v);
+    if (v.same_code && base && base->slowest_us > 0 && !us.empty()) {
+      machine.push_back(median(us) / base->slowest_us);
+    }
+  }
+  const double slower = machine.size() < kFewestRows ? 1 : std::max(1.0, median(machine));
+  for (CaseVerdict& v : result.cases) {
+    const Side* base = base_of(v.id, expected);
+    const std::vector<double> us = times_of(v);
+    const bool open = v.outcome == Outcome::inconclusive && v.by_time && v.stage == 0;
+    if (!open || v.same_code || !base || base->slowest_us <= 0 || us.size() < kFewestProcesses) {
+      continue;
+    }
+    const double least = *std::ranges::min_element(us),
+                 times = 1 + kTimes * setting.limits.blind_at;
+    const auto near = [&](const auto& round) {
+      return round.second <= times * base->level.level();
+    };
+    if (least <= times * slower * base->slowest_us ||
+        std::ranges::any_of(head.at(v.id).by_round, near)) {
+      continue;  // on a slower day a ratio stays what it was
+    }
+    v.outcome = Outcome::regressed;
+    v.why = fmt::format(
+        "slower than any noise: at least {:.4g} us in each of {} quiet processes, the base's "
+        "slowest "
+        "took {:.4g} us; {}",
+        least, us.size(), base->slowest_us, v.why);
+  }
+}
+
 }  // namespace moegate

@@ -34,6 +34,13 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
 void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting);
 
+/// Fails rows whose ratio compares with no stored one, and which nobody replayed, where every quiet
+/// process took longer than the base's slowest by more than twice what a row must see at least, and its
+/// ratio to its own yardstick is off as far: no noise makes that. Absolute times of another day compare this far only, and less where the rows of
+/// unchanged code are slower today, too.
+void fail_far_slower(GateResult& result, const Sides& head,
+                     const std::map<std::string, Expectation>& expected, const Setting& setting);
+
 /// Fails rows whose launches the host takes twice as long to enqueue, and by 5 us more, than the
 /// base's: every process of the head's longer than every one of the base's, two at least a side. A span
 /// begins with the first kernel; what the host does before it is seen here only, so that rows of the

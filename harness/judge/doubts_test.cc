@@ -220,5 +220,67 @@ TEST(Doubts, AMachineThatEnqueuesMoreSlowlyFailsNoRow) {
   EXPECT_EQ(w.judged().outcome, Outcome::regressed);
 }
 
+/// A host's row whose yardstick is another, which stored ratios cannot judge; the base's slowest process
+/// took 10 us.
+struct HostWorld : World {
+  explicit HostWorld(double us) {
+    setting = {Limits::host(), /*host=*/true};
+    for (Sides* sides : {&base, &head}) (*sides)[kRow] = row(10, "fused", "");
+    base[kRow].slowest_us = 10;
+    head[kRow] = row(us, "fused@new", "new");
+  }
+  static Side row(double us, const std::string& yardstick, const std::string& code) {
+    Side s = side(us, code);
+    s.judged = Judged::ratio;
+    s.yardstick = yardstick;
+    return s;
+  }
+};
+
+TEST(FarSlower, WhatNoNoiseMakesFailsWithoutAReplay) {
+  EXPECT_EQ(HostWorld(21).judged().outcome, Outcome::regressed);
+  EXPECT_EQ(HostWorld(19).judged().outcome, Outcome::inconclusive) << "twice 50 %";
+  HostWorld one(21);
+  one.head[kRow].times[3] = 19;
+  EXPECT_EQ(one.judged().outcome, Outcome::inconclusive) << "in every process";
+  HostWorld slow_day(30);
+  for (int round = 0; round < 5; ++round) slow_day.head[kRow].by_round[round] = 10;
+  EXPECT_EQ(slow_day.judged().outcome, Outcome::inconclusive) << "its ratio is what it was";
+  HostWorld busy(21);
+  busy.head[kRow].disturbed = true;
+  EXPECT_EQ(busy.judged().outcome, Outcome::inconclusive) << "noise is no evidence";
+  HostWorld same(21);
+  same.head[kRow].code = same.base[kRow].code = "c0de";
+  EXPECT_NE(same.judged().outcome, Outcome::regressed);
+}
+
+TEST(FarSlower, NotWhereUnchangedCodeIsSlowerToday) {
+  HostWorld w(25);
+  for (int i = 0; i < 6; ++i) {
+    const CaseId id{"s", "op/tokens=" + std::to_string(100 + i), "plain"};
+    w.base[id] = HostWorld::row(10, "plain@1", "c0de");
+    w.base[id].slowest_us = 10;
+    w.head[id] = HostWorld::row(20, "plain@1", "c0de");
+  }
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive);
+}
+
+TEST(NeverQuiet, ButOfTheSameCodeIsIdentical) {
+  World w;
+  w.setting = {Limits::host(), /*host=*/true};
+  Result r;
+  r.variant = "fused";
+  r.status = Status::bad_timer;
+  r.timer = "cupti";
+  r.flags = kPreempted;
+  r.code = "c0de";
+  w.base[kRow].code = "c0de";
+  w.head = collect({{.key = kRow.key, .suite = "s", .variant = "fused", .round = 0, .result = r}});
+  EXPECT_EQ(w.judged().outcome, Outcome::identical);
+  r.code = "another";
+  w.head = collect({{.key = kRow.key, .suite = "s", .variant = "fused", .round = 0, .result = r}});
+  EXPECT_EQ(w.judged().outcome, Outcome::inconclusive);
+}
+
 }  // namespace
 }  // namespace moegate

@@ -50,6 +50,7 @@ Sides collect(const Baseline& baseline) {
     side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
     side.yardstick = row.yardstick;
     side.tail = row.tail;
+    side.slowest_us = row.time;
     for (int round = 0; row.enqueue > 0 && round < row.n; ++round) {
       side.enqueues[round] = row.enqueue;
     }
@@ -105,7 +106,8 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
                              .out = side.out,
                              .yardstick = side.yardstick,
                              .tail = side.tail,
-                             .enqueue = slowest(side.enqueues)};
+                             .enqueue = slowest(side.enqueues),
+                             .time = side.judged == Judged::span ? 0 : slowest(side.times)};
     baseline.rows.emplace_hint(baseline.rows.end(), std::pair(id.key, id.variant), row);
   }
   return baseline;

@@ -46,12 +46,15 @@ struct Side {
   std::string yardstick;
   std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
+  bool asked_alike = true;       // all of its processes, by the operator (question.h)
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
   /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host. Of
   /// a baseline's row every process has that of the slowest.
   ByRound enqueues;
+  /// Of a baseline's row whose level is a ratio: what its slowest process took, microseconds; 0: unknown.
+  double slowest_us = 0;
   /// Of a baseline: the row left it, and what is known is its last level.
   bool retired = false;
   std::string timer;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include "harness/judge/gate.h"
@@ -11,7 +12,7 @@
 
 namespace moegate {
 
-/// FOLDER/CLASS/SUITE.tsv, where a suite's baseline is blessed and its candidate is recorded.
+/// FOLDER/CLASS/SUITE.tsv, where a suite's baseline is blessed and its candidate is recorded. Throws for a name that leads elsewhere.
 std::filesystem::path baseline_path(const std::filesystem::path& folder, const std::string& klass,
                                     const std::string& suite);
 
@@ -44,8 +45,21 @@ struct Expected {
   bool all_blessed = true;
 };
 
-/// Reads the baselines of the run's suites; a candidate takes the run's rows that it lacks. Throws
-/// Error when one does not compare, as expect_baseline() does.
-Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides);
+/// A run that set out to measure the whole of its suites, and that only its time ended.
+struct CutRun {
+  bool cut = false;
+  std::set<std::string> suites;  // of rows that it left out
+};
+
+/// Reads the baselines of the run's suites; a candidate takes the run's rows that it lacks. Throws Error
+/// when one does not compare, as expect_baseline() does.
+Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
+                        const CutRun& cut = {});
+
+/// What is known of a suite's rows before a run of it by `program` (a hash; empty: with kernels from
+/// elsewhere): of the blessed file, or of the candidate as earlier runs left it. Nothing is written. A
+/// file that cannot be read says nothing here; the gate will.
+Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
+                       const std::string& suite, const std::string& program);
 
 }  // namespace moegate

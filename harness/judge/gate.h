@@ -31,15 +31,19 @@ struct Replayed {
   std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
   std::vector<std::string> notes;          // a sentence each: what happened while it was measured
   std::set<CaseId, CaseIdLess> left_out;   // for want of time
+  /// What one of them would have taken: in the run, and in the replay; 0: unknown.
+  double measuring_s = 0, replaying_s = 0;
   std::string unable;  // why nothing could be replayed that had to be; empty: it could
   /// How outputs are worse than the base's on the same inputs; absent or empty: they are not.
   std::map<CaseId, std::string, CaseIdLess> worse = {};
   std::set<CaseId, CaseIdLess> compared = {};  // outputs on the same inputs
+  /// In what the operators' questions differ (question.h); these rows have no judgement.
+  std::map<CaseId, std::string, CaseIdLess> other_questions = {};
 
   /// Nothing was measured again, and nothing happened: the numbers at hand stand as they were judged.
   bool nothing() const {
     return judged.empty() && identical.empty() && notes.empty() && left_out.empty() &&
-           unable.empty() && worse.empty() && compared.empty();
+           unable.empty() && worse.empty() && compared.empty() && other_questions.empty();
   }
 };
 
@@ -53,6 +57,10 @@ struct Expectation {
   Sides sides;
   /// Of other_device, as far as the rows show it.
   std::optional<DeviceSpread> between = {};
+  /// The run's program measured it, file by file, and the run has no kernels from elsewhere.
+  bool same_program = false;
+  /// An earlier run began a candidate, and this one's rows did not make it grow.
+  bool stalled = false;
 };
 
 struct CaseVerdict {
@@ -73,6 +81,7 @@ struct CaseVerdict {
   bool drift = false;                // wrong only compared with the baseline: a larger error
   Status status = Status::ok;        // of the run's worst process
   bool same_code = false;            // both sides are known to have launched the same machine code
+  bool off = false;                  // and was judged for latency all the same: it was too far off
   double creep = 0;  // slower than its anchor by at least this share, where that is known
   std::optional<Cause> cause = {};  // why it differs, where that was asked
 };
@@ -100,6 +109,7 @@ struct GateResult {
   int judged = 0;                     // rows whose latency was judged
   std::vector<std::string> notes;     // a sentence each: what happened while measuring
   std::vector<std::string> left_out;  // rows that there was no time for
+  double more_s = 0;   // about what would have decided them; 0: there are none, or nobody knows
   std::string unable;  // why the gate could not see; is Exit::environment. Empty: it could
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
@@ -129,7 +139,8 @@ bool same_code(const Side& base, const Side& head);
 /// --fail-on
 struct FailOn {
   bool latency = true, accuracy = true, coverage = true, environment = true, inconclusive = false;
-  bool changed = false;  // inconclusive rows whose machine code is not known to be the same
+  bool changed = false;    // inconclusive rows whose machine code is not known to be the same
+  bool undecided = false;  // fewer than half of the rows that are not new were decided; a night's
 };
 /// "latency,accuracy"; throws Error(usage) listing the choices.
 FailOn parse_fail_on(const std::string& list);

@@ -49,19 +49,23 @@ void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
   }
 }
 
+/// Of a run that was cut: a single process says nothing of a row's spread.
+constexpr int kFewestOfCut = 2;
+
 /// A store that was started anew counts its runs from 1 again, so the time is part of the name.
 std::string name_in_candidate(const RunInfo& run) {
   return fmt::format("run{}@{}", run.id, run.started);
 }
 
 /// Why the run may not become what later ones are judged against; empty when it may.
-std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides) {
-  if (run.status != "complete") return fmt::format("the run is {}", run.status);
-  if (is_partial(run)) {
+std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides, bool cut) {
+  if (run.status != "complete" && !cut) return fmt::format("the run is {}", run.status);
+  if (is_partial(run) && !cut) {
     return "the run measured only a part of its suites (--filter, --kernel, --axis or --shard)";
   }
   for (const auto& [id, side] : sides) {
-    if (id.suite == suite && !side.measured() && side.status != Status::unsupported)
+    if (id.suite == suite && !side.measured() && !side.never_quiet() &&
+        side.status != Status::unsupported)
       return fmt::format("{} {} is {}", id.key, id.variant, name_of(side.status));
   }
   return "";
@@ -72,7 +76,7 @@ std::string record_note(const fs::path& path, const Baseline& candidate, const s
                         const Sides& sides) {
   int measured = 0, noisy = 0;
   for (const auto& [id, side] : sides) {
-    if (id.suite != suite || !side.measured()) continue;
+    if (id.suite != suite || (!side.measured() && !side.never_quiet())) continue;
     ++measured;
     noisy += !side.fit();
   }
@@ -101,7 +105,8 @@ Expectation expect_baseline(const Baseline& baseline, const fs::path& path, cons
 }
 
 Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
-                             const std::string& suite, const Sides& sides) {
+                             const std::string& suite, const Sides& sides, bool cut) {
+  const bool begun = !candidate.header.suite.empty();
   // An empty file promises nothing, not even its conditions.
   if (candidate.rows.empty()) {
     candidate = {header_of(run, suite), {}, {}};
@@ -112,23 +117,27 @@ Expectation expect_candidate(Baseline candidate, const fs::path& path, const Run
   Baseline others = candidate;
   std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
 
-  const std::string why_not = unfit(run, suite, sides);
-  const Baseline now = to_baseline(run, suite, sides, own);
+  const std::string why_not = unfit(run, suite, sides, cut);
+  Baseline now = to_baseline(run, suite, sides, own);
+  if (cut) std::erase_if(now.rows, [](const auto& row) { return row.second.n < kFewestOfCut; });
   if (candidate.rows.empty()) candidate.header = now.header;
   int added = 0;
   if (why_not.empty() && candidate.header.gpu == now.header.gpu &&
       candidate.header.judged == now.header.judged) {
     for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
   }
-  if (added > 0) write_baseline(path, candidate);
+  if (added > 0 || (cut && !begun && why_not.empty())) write_baseline(path, candidate);
+  const bool stalled = cut && begun && added == 0;
 
   if (others.rows.empty()) {
     Expectation none;
+    none.stalled = stalled;
     none.note = why_not.empty() ? record_note(path, candidate, suite, sides)
                                 : "not recorded as candidate: " + why_not;
     return none;
   }
   Expectation e = expectation(others, path, run);
+  e.stalled = stalled;
   e.note += (e.note.empty() ? "" : "; ") + std::string("candidate, not blessed");
   if (added > 0) e.note += fmt::format("; {} rows that it lacked were added", added);
   return e;

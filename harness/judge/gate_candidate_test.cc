@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates and blessings take only rows that were measured on a quiet machine, and a gate that
 // compared nothing does not say that it passed.
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "harness/judge/gate_fixture.h"

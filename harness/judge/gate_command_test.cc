@@ -2,6 +2,7 @@
 // moegate gate and compare on synthetic stores: which runs meet which baseline, candidates, flags.
 #include <nlohmann/json.hpp>
 
+#include "harness/judge/find_baseline.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {
@@ -29,6 +30,29 @@ TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
   add_run();
   EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
   EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, AStoreDoesNotChooseWhereACandidateIsWritten) {
+  const std::string candidates = (dir_ / "cand").string();
+  const int64_t run = add_run();
+  const fs::path elsewhere = dir_ / "elsewhere";
+  for (const std::string& sql :
+       {"UPDATE run_case SET suite = '" + (elsewhere / "x").string() + "'",
+        std::string("UPDATE run_case SET suite = '../../elsewhere/x'"),
+        std::string("UPDATE run_case SET suite = 'nightly'; UPDATE device SET class = "
+                    "'../elsewhere'")}) {
+    Database(db_, SQLITE_OPEN_READWRITE).execute(sql);
+    EXPECT_EQ(gate({"--candidate", candidates}), 30) << sql << out_;
+    EXPECT_TRUE(says("is no name of a file")) << out_;
+    EXPECT_EQ(call(cmd_bless, {"--run", std::to_string(run), "--reason", "x"}), 30) << out_;
+    EXPECT_FALSE(fs::exists(elsewhere)) << sql;
+    EXPECT_FALSE(fs::exists(dir_ / "cand")) << sql;
+  }
+  for (const char* name : {"", ".", "..", "../x", "/x", "a/b", ".x", "a\nb"}) {
+    EXPECT_THROW(baseline_path("folder", name, "suite"), Error) << name;
+    EXPECT_THROW(baseline_path("folder", "class", name), Error) << name;
+  }
+  EXPECT_EQ(baseline_path("folder", "class", "a suite"), "folder/class/a suite.tsv");
 }
 
 TEST_F(GateTest, ABrokenRunBecomesNoCandidate) {

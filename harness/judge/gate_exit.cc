@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
+#include "harness/base/progress.h"
 #include "harness/base/text.h"
 #include "harness/judge/exit.h"
 #include "harness/judge/gate.h"
@@ -42,11 +43,22 @@ bool is_compared(const CaseVerdict& v) {
   }
 }
 
+bool is_in_doubt(const CaseVerdict& v) {
+  return v.outcome == Outcome::inconclusive || v.outcome == Outcome::environment ||
+         v.outcome == Outcome::missing;
+}
+
 /// New rows of a suite without any baseline are open only beside nothing that was compared.
 bool is_open(const CaseVerdict& v) {
-  return v.outcome == Outcome::inconclusive ||
-         (v.outcome == Outcome::fresh && !v.against.empty()) || v.outcome == Outcome::environment ||
-         v.outcome == Outcome::missing;
+  return is_in_doubt(v) || (v.outcome == Outcome::fresh && !v.against.empty());
+}
+
+/// Whether too few were decided beside those that are open.
+bool too_few(const GateResult& result, bool (*open)(const CaseVerdict&)) {
+  if (lacks_everything(result)) return false;
+  const auto decided = std::ranges::count_if(result.cases, is_compared);
+  const auto all = decided + std::ranges::count_if(result.cases, open);
+  return static_cast<double>(decided) < kFewestDecided * static_cast<double>(all);
 }
 
 std::string first_word(const GateResult& result, Exit exit) {
@@ -58,14 +70,11 @@ std::string first_word(const GateResult& result, Exit exit) {
 }  // namespace
 
 bool undecided(const GateResult& result) {
-  if (lacks_everything(result)) return false;
-  const auto decided = std::ranges::count_if(result.cases, is_compared);
-  const auto open = std::ranges::count_if(result.cases, is_open);
-  return static_cast<double>(decided) < kFewestDecided * static_cast<double>(decided + open);
+  return too_few(result, is_open);
 }
 
 FailOn parse_fail_on(const std::string& list) {
-  FailOn f{false, false, false, false, false, false};
+  FailOn f{false, false, false, false};
   const std::map<std::string, bool*> names = {
       {"latency", &f.latency},         {"accuracy", &f.accuracy},         {"coverage", &f.coverage},
       {"environment", &f.environment}, {"inconclusive", &f.inconclusive}, {"changed", &f.changed}};
@@ -95,7 +104,7 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
       result.cases.empty() || count(Outcome::missing) > 0 || !result.absent_shards.empty();
   const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
   const bool changed = std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
-    return v.outcome == Outcome::inconclusive && !v.same_code;
+    return v.outcome == Outcome::inconclusive && (!v.same_code || v.off);
   });
   const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
   return gravest({
@@ -105,7 +114,8 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
       due(Exit::latency, fail_on.latency && slower(result)),
       due(Exit::coverage, fail_on.coverage && uncovered),
       due(Exit::waiver, !result.waiver_problems.empty()),
-      due(Exit::inconclusive, (fail_on.inconclusive && open) || (fail_on.changed && changed)),
+      due(Exit::inconclusive, (fail_on.inconclusive && open) || (fail_on.changed && changed) ||
+                                  (fail_on.undecided && too_few(result, is_in_doubt))),
       due(Exit::no_baseline, lacks_baseline),
   });
 }
@@ -133,6 +143,7 @@ std::string sentence(const GateResult& result, Exit exit) {
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
   if (!result.left_out.empty()) {
     text += fmt::format("; {} left out for want of time", result.left_out.size());
+    if (result.more_s > 0) text += fmt::format(" (about {} more)", duration_text(result.more_s));
   }
   for (const AbsentShard& absent : result.absent_shards) {
     text += fmt::format("; shard {} of {} absent", absent.shard, absent.shards);

@@ -23,6 +23,8 @@ TEST(FailOn, ChangedMeansRowsOfOtherCodeThatStayOpen) {
   EXPECT_EQ(decide_exit(result, latency, false), Exit::ok);
   result.cases[2].same_code = true;
   EXPECT_EQ(decide_exit(result, changed, false), Exit::ok);
+  result.cases[2].off = true;
+  EXPECT_EQ(decide_exit(result, changed, false), Exit::inconclusive);
 }
 
 TEST(Undecided, IsWhatDecidedFewerThanHalf) {
@@ -44,6 +46,29 @@ TEST(Undecided, IsWhatDecidedFewerThanHalf) {
   add(Outcome::identical);
   EXPECT_FALSE(undecided(result));
   EXPECT_EQ(sentence(result, Exit::ok).find("PASS: "), 0u);
+}
+
+TEST(FailOn, ANightThatDecidedFewerThanHalfIsNoPass) {
+  GateResult result;
+  result.suites["s"].against = "base";
+  const auto add = [&](Outcome outcome) {
+    CaseVerdict v;
+    v.outcome = outcome;
+    v.against = "base";
+    result.cases.push_back(v);
+    count_outcomes(result);
+  };
+  FailOn night;
+  night.undecided = true;
+  add(Outcome::inconclusive);
+  add(Outcome::inconclusive);
+  add(Outcome::identical);
+  EXPECT_EQ(decide_exit(result, night, false), Exit::inconclusive);
+  EXPECT_EQ(decide_exit(result, {}, false), Exit::ok) << "a gate";
+  add(Outcome::identical);
+  EXPECT_EQ(decide_exit(result, night, false), Exit::ok);
+  for (int i = 0; i < 5; ++i) add(Outcome::fresh);
+  EXPECT_EQ(decide_exit(result, night, false), Exit::ok) << "a candidate that grows";
 }
 
 TEST(FailOn, Parses) {

@@ -91,5 +91,28 @@ TEST_F(GateTest, RatiosToAnotherYardstickDoNotCompare) {
   EXPECT_TRUE(says("2 identical, 2 pass of 4 rows")) << "a slower day\n" << out_;
 }
 
+TEST_F(GateTest, StoredNumbersOfIdenticalCodeThatAreOffAreLeftToAReplay) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  const auto of_ratio = [](double slower) {
+    return [=](Row& row, int) {
+      row.result.code = "c4a1";
+      if (row.variant == "fused") row.result.ratio *= slower;
+      return true;
+    };
+  };
+  bless_run(add_run(of_ratio(1)));
+  add_run(of_ratio(1.1));
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("4 identical of 4 rows")) << out_;
+  add_run(of_ratio(2));
+  EXPECT_EQ(gate({"--fail-on", "inconclusive"}), 20) << out_;
+  EXPECT_TRUE(says("2 inconclusive")) << out_;
+  EXPECT_TRUE(says("the same machine code, launched alike, and +100.0 % off")) << out_;
+  add_run(of_ratio(0.5));
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says("4 identical of 4 rows")) << "faster\n" << out_;
+}
+
 }  // namespace
 }  // namespace moegate

@@ -33,6 +33,10 @@ std::string why_by_time(const Look& l) {
                      known(l.head.yardstick), known(l.base->yardstick));
 }
 
+std::string why_other(const Look& l) {
+  return fmt::format("not comparable: its operator has other {} than the base's", l.other);
+}
+
 /// A row that no line of the triage is about has Outcome::pass until its latency is judged.
 struct Line {
   bool (*holds)(const Look&);
@@ -47,6 +51,11 @@ constexpr Line kTriage[] = {
      [](const Look& l) { return what_happened(l.head); }},
     {[](const Look& l) { return is_broken(l.head.status); }, Outcome::missing,
      [](const Look& l) { return what_happened(l.head); }},
+    {[](const Look& l) { return l.silent() && !l.other.empty(); }, Outcome::environment, why_other},
+    {[](const Look& l) { return l.silent() && !l.worse.empty(); }, Outcome::wrong,
+     [](const Look& l) { return l.worse; }},
+    {[](const Look& l) { return l.silent() && l.identical(); }, Outcome::identical,
+     [](const Look&) { return std::string(kIdentical); }},
     {[](const Look& l) { return l.head.never_quiet(); }, Outcome::inconclusive,
      [](const Look& l) { return what_happened(l.head); }},
     {[](const Look& l) { return !l.head.measured(); }, Outcome::missing,
@@ -67,6 +76,7 @@ constexpr Line kTriage[] = {
        return fmt::format("timed by '{}', the baseline by '{}': not comparable", l.head.timer,
                           l.base->timer);
      }},
+    {[](const Look& l) { return !l.other.empty(); }, Outcome::environment, why_other},
     {[](const Look& l) { return !l.worse.empty(); }, Outcome::wrong,
      [](const Look& l) { return l.worse; }},
     {[](const Look& l) { return l.warm(); }, Outcome::environment,
@@ -97,7 +107,8 @@ bool expected_by_nobody(const Look& l) {
 }
 
 bool is_judged(const Look& l) {
-  return l.comparable() && !l.identical() && !l.disturbed() && !l.impossible() && !l.warm();
+  return l.comparable() && l.other.empty() && !l.identical() && !l.disturbed() && !l.impossible() &&
+         !l.warm();
 }
 
 CaseVerdict triage(const CaseId& id, const Look& look) {
@@ -110,7 +121,7 @@ CaseVerdict triage(const CaseId& id, const Look& look) {
   v.base = look.base ? shown(*look.base, v.by_time) : 0;
   v.head = shown(look.head, v.by_time);
   v.status = look.head.status;
-  v.drift = !look.worse.empty();
+  v.drift = look.other.empty() && !look.worse.empty();
   const auto line = std::find_if(std::begin(kTriage), std::end(kTriage),
                                  [&](const Line& l) { return l.holds(look); });
   if (line == std::end(kTriage)) return v;

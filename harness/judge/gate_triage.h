@@ -19,8 +19,11 @@ struct Look {
   const bool believes_ceilings;
   const bool trusts_code;  // false, too, where the same code was judged all the same
   std::string worse;       // how its outputs are worse than the base's; empty: they are not
+  std::string other = {};  // in what its operator asks otherwise than the base's; empty: in nothing
 
   bool comparable() const { return base && head.measured() && head.timer == base->timer; }
+  /// Verified beside a base, and no process had a quiet launch: its code and its outputs are known.
+  bool silent() const { return base && head.never_quiet(); }
   bool identical() const { return trusts_code && same_code(*base, head); }
   bool are_yardsticks() const {
     return base->judged == Judged::is_yardstick && head.judged == Judged::is_yardstick;

@@ -118,6 +118,8 @@ class Problem {
   Device& device() const { return device_; }
   /// check(), with the operator's ceilings widened by this factor, that of the variant at work.
   Checked check_with(double tolerance);
+  /// Hash of the ceilings that the last check_with() compared by, before it widened them.
+  uint64_t limits() const { return limits_; }
   /// sampled_outputs(), likewise.
   std::vector<SampledOutput> sampled_outputs_with(double tolerance);
 
@@ -127,7 +129,10 @@ class Problem {
   /// Called when the activations have other values: derives anew what was made of them.
   virtual void activations_changed() {}
   /// An operator's ceilings for the variant at work; check() compares by these.
-  Tolerance ceilings(const Tolerance& of_operator) const { return of_operator.widened(tolerance_); }
+  Tolerance ceilings(const Tolerance& of_operator) const {
+    limits_ = hash_bytes(&of_operator, sizeof of_operator, limits_);
+    return of_operator.widened(tolerance_);
+  }
 
  private:
   Tensor* find_tensor(const std::string& name) const;
@@ -136,6 +141,7 @@ class Problem {
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::unique_ptr<Tensor> workspace_;
   double tolerance_ = 1;
+  mutable uint64_t limits_ = 0;
 };
 
 /// What a variant is given beside its problem.

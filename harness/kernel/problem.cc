@@ -55,6 +55,7 @@ bool Problem::replace_activations(uint64_t change) {
 
 Checked Problem::check_with(double tolerance) {
   tolerance_ = tolerance;
+  limits_ = 0;
   return check();
 }
 

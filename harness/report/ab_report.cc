@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/ab_report.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "harness/judge/run_pair.h"
 #include "harness/report/pr_table.h"
 
@@ -25,7 +28,7 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
   setting.trust_code = comparison.trust_code;
   setting.paired = true;
   report.result = judge(comparison.head, expected, setting, comparison.decided);
-  report.result.changed = comparison.changed;
+  std::ranges::copy(comparison.changed, std::back_inserter(report.result.changed));
   add_lacking(report.result, comparison.lacking);
   PrTables tables =
       read_pr_tables(store, comparison.base_run, comparison.head_run, comparison.pair);

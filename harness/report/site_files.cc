@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <set>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
@@ -131,67 +135,103 @@ std::string document(const std::string& title, const std::string& data,
          "</script>\n" + scripts + html.substr(at + std::string("{{data}}").size());
 }
 
-/// Whether a site of this or an earlier version has such a file: rows-7.js, page-7.js, 7.js.
-bool is_data_of_site(const fs::directory_entry& entry) {
-  static const Pattern name = compile_pattern("", "^(page-|rows-)?[0-9]+\\.js$");
+constexpr std::string_view kPart = "moegatePart(";  // how a file of pages begins
+
+/// Whether `moegate pages` of this or an earlier version made the file: named rows-7-1a2b3c4d.js,
+/// rows-7.js or 7.js, and with pages in it. Many a project has files in a data/ of its own.
+bool is_of_site(const fs::directory_entry& entry) {
+  static const Pattern name = compile_pattern("", "^(page-|rows-)?[0-9]+(-[0-9a-f]+)?\\.js$");
   std::error_code ignored;  // what cannot be looked at stays
-  return entry.is_regular_file(ignored) && name.found_in(entry.path().filename().string());
+  if (!fs::is_regular_file(entry.symlink_status(ignored))) return false;
+  if (!name.found_in(entry.path().filename().string())) return false;
+  std::string head(kPart.size(), '\0');
+  std::ifstream(entry.path(), std::ios::binary).read(head.data(), std::ssize(head));
+  return head == kPart;
 }
 
-/// Makes the folder and takes an earlier site out of it. What else is there stays: many a project
-/// has a data/ of its own.
-void clear_of_site(const fs::path& folder) {
+/// The files of pages that are there, of this site and of the one before.
+std::vector<fs::path> files_of_sites(const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  std::vector<fs::path> old;
+  std::vector<fs::path> files;
   for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
-    if (is_data_of_site(*at)) old.push_back(at->path());
+    if (is_of_site(*at)) files.push_back(at->path());
   }
-  for (auto file = old.begin(); !error && file != old.end(); ++file) fs::remove(*file, error);
   if (error) usage_error("{}: {}", folder.string(), error.message());
+  return files;
 }
 
 using Pages = std::span<const SitePage>;
 
-/// A script that hands pages over to app.js.
-void write_pages(const fs::path& file, Pages pages, Charts& charts) {
-  PagesJson json;
-  for (const SitePage& entry : pages) {
-    const Page page = entry.make();
-    charts.add(page);
-    json.add(entry.id, page, entry.title);
+/// What a site's index names its files by: a file is named by its content, too, so that those of the
+/// site before stay as they are until the new index is there.
+class DataFiles {
+ public:
+  explicit DataFiles(fs::path folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) usage_error("{}: {}", folder_.string(), error.message());
   }
-  write_file_atomically(file, "moegatePart(" + json.json() + ");\n");
-}
 
-/// Each page in a file of its own. Returns the numbers of the files, as JSON.
-std::string write_single_pages(const fs::path& folder, Pages pages, Charts& charts) {
+  /// Writes a script that hands pages over to app.js. Returns what names its content.
+  std::string write(const std::string& name, Pages pages, Charts& charts) {
+    PagesJson json;
+    for (const SitePage& entry : pages) {
+      const Page page = entry.make();
+      charts.add(page);
+      json.add(entry.id, page, entry.title);
+    }
+    const std::string text = std::string(kPart) + json.json() + ");\n";
+    const std::string content = sha256(text).substr(0, 8);
+    const fs::path file = folder_ / fmt::format("{}-{}.js", name, content);
+    write_file_atomically(file, text);
+    written_.insert(file);
+    return content;
+  }
+
+  /// To be called once the index names what was written.
+  void remove_others() const {
+    for (const fs::path& file : files_of_sites(folder_)) {
+      std::error_code ignored;  // what stays is in nobody's way
+      if (!written_.contains(file)) fs::remove(file, ignored);
+    }
+  }
+
+ private:
+  fs::path folder_;
+  std::set<fs::path> written_;
+};
+
+/// Each page in a file of its own. Returns the files' names by their numbers, as JSON.
+std::string write_single_pages(DataFiles& data, Pages pages, Charts& charts) {
   std::map<uint32_t, std::vector<SitePage>> files;  // as a rule one page of each number
   for (const SitePage& page : pages) files[file_hash(page.id)].push_back(page);
-  std::string numbers;
-  for (const auto& [number, all] : files)
-    write_pages(folder / fmt::format("page-{}.js", number), all, charts);
-  append_list(numbers, files, [&](const auto& file) { numbers += std::to_string(file.first); });
-  return numbers;
+  std::string names;
+  append_list(names, files, [&](const auto& file) {
+    const std::string name = fmt::format("page-{}", file.first);
+    names += fmt::format("\"{}\":\"{}\"", file.first, data.write(name, file.second, charts));
+  });
+  return "{" + names.substr(1, names.size() - 2) + "}";
 }
 
-/// Rows' pages, which come by file_hash(), as many files. Returns how many.
-size_t write_row_pages(const fs::path& folder, Pages pages, Charts& charts) {
+/// Rows' pages, which come by file_hash(), as many files. Returns their names, as JSON.
+std::string write_row_pages(DataFiles& data, Pages pages, Charts& charts) {
   const size_t files = (pages.size() + kRowsInFile - 1) / kRowsInFile;
+  std::string names;
   auto begin = pages.begin();
   for (size_t i = 0; i < files; ++i) {
     const auto end = std::find_if(begin, pages.end(), [&](const SitePage& page) {
       return uint64_t{file_hash(page.id)} * files >> 32 > i;  // app.js has the same
     });
-    write_pages(folder / fmt::format("rows-{}.js", i), {begin, end}, charts);
+    names += fmt::format("{}\"{}\"", i > 0 ? "," : "",
+                         data.write(fmt::format("rows-{}", i), {begin, end}, charts));
     begin = end;
   }
-  return files;
+  return "[" + names + "]";
 }
 
 /// What app.js begins with.
-std::string site_json(const std::string& files, size_t row_files, const Vega& vega,
+std::string site_json(const std::string& files, const std::string& row_files, const Vega& vega,
                       const Charts& charts, const PagesJson& first) {
   return fmt::format("{{\"files\":{},\"rowFiles\":{},\"vega\":{},\"charts\":{},\"part\":{}}}",
                      files, row_files, json_string(vega.missing), charts.json(), first.json());
@@ -200,7 +240,7 @@ std::string site_json(const std::string& files, size_t row_files, const Vega& ve
 }  // namespace
 
 void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
-  clear_of_site(folder / "data");
+  DataFiles data(folder / "data");
   Charts charts;
   const Page start = pages[0].make();
   charts.add(start);
@@ -208,12 +248,13 @@ void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
   first.add(pages[0].id, start, pages[0].title);
   const Pages others = Pages(pages).subspan(1);
   const auto rows = std::ranges::find_if(others, is_row_page, &SitePage::id);
-  const std::string files = write_single_pages(folder / "data", {others.begin(), rows}, charts);
-  const size_t row_files = write_row_pages(folder / "data", {rows, others.end()}, charts);
+  const std::string files = write_single_pages(data, {others.begin(), rows}, charts);
+  const std::string row_files = write_row_pages(data, {rows, others.end()}, charts);
   const Vega vega = find_vega();
   if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
   write_file_atomically(folder / "index.html",
                         document("moegate", site_json(files, row_files, vega, charts, first), ""));
+  data.remove_others();
 }
 
 std::string single_html(const Page& page, const std::string& title) {
@@ -222,7 +263,7 @@ std::string single_html(const Page& page, const std::string& title) {
   PagesJson first;
   first.add("start", page, title);
   const Vega vega = find_vega();
-  return document("moegate", site_json("[]", 0, vega, charts, first), vega.script);
+  return document("moegate", site_json("{}", "[]", vega, charts, first), vega.script);
 }
 
 }  // namespace moegate

@@ -11,7 +11,7 @@
 namespace moegate {
 
 /// Writes a site into a folder: index.html with the first page, data/*.js with the others, and
-/// vega.js. Pages that an earlier call left in data/ are removed, other files stay. Where Vega is not
+/// vega.js. Pages of an earlier call stay until the index names the new ones; other files of data/ stay. Where Vega is not
 /// installed, the pages have tables only and say why; so does standard error. Throws Error(usage) for
 /// what cannot be written.
 void write_site(const std::filesystem::path& folder, const std::vector<SitePage>& pages);

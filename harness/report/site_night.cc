@@ -77,9 +77,10 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Table waivers = waivers_table(run.info.device.klass);
   if (!waivers.rows.empty())
     page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
-  page.sections.push_back({0,
-                           {Heading{"Machine and program"}, Rows{machine_table(site, run)},
-                            Commands{{{"To repeat", run.info.command}}}}});
+  Section machine{0, {Heading{"Machine and program"}, Rows{machine_table(site, run)}}};
+  const std::string repeat = site.options.repeat ? site.options.repeat(run.info) : "";
+  if (!repeat.empty()) machine.blocks.push_back(Commands{{{"To repeat", repeat}}});
+  page.sections.push_back(std::move(machine));
   return page;
 }
 

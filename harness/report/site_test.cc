@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "harness/base/files.h"
 #include "harness/campaign/recording.h"
@@ -124,8 +125,8 @@ TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
   const auto folder = std::filesystem::path(db_).parent_path() / "site";
   std::filesystem::create_directories(folder / "data");
   for (const char* file : {"99999.js", "page-99999.js", "rows-99999.js"})
-    write_file_atomically(folder / "data" / file, "old");
-  const std::vector<std::string> foreign = {"shapes.js", "99999.json", "page-1.csv"};
+    write_file_atomically(folder / "data" / file, "moegatePart({});");
+  const std::vector<std::string> foreign = {"shapes.js", "99999.json", "page-1.csv", "2024.js"};
   for (const std::string& file : foreign) write_file_atomically(folder / "data" / file, "mine");
   std::filesystem::create_directories(folder / "data" / "1.js");
   write_site(folder, site_pages(store, {.db = db_}));
@@ -137,6 +138,41 @@ TEST_F(SiteTest, FilesAreReplacedAndThePolicyNamesWhatRuns) {
   EXPECT_NE(html.find("default-src 'none'; script-src 'self' 'sha256-"), std::string::npos);
   EXPECT_EQ(html.find("unsafe"), std::string::npos);
   EXPECT_EQ(html.find("{{"), std::string::npos);
+}
+
+TEST_F(SiteTest, ASiteThatDoesNotGetDoneLeavesTheOneBeforeWhole) {
+  add_run(Backend::cuda);
+  Store store = Store::open(db_, Store::Mode::read);
+  const auto folder = std::filesystem::path(db_).parent_path() / "site";
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "data"))
+      all[entry.path().filename()] = read_file(entry.path());
+    return all;
+  };
+  auto pages = site_pages(store, {.db = db_});
+  write_site(folder, pages);
+  const std::string index = read_file(folder / "index.html");
+  const auto before = files();
+  ASSERT_GT(before.size(), 3u);
+
+  for (SitePage& page : pages) page.title += " anew";
+  auto dies = pages;
+  dies.back().make = []() -> Page { throw Error(Exit::store, "the disk is full"); };
+  EXPECT_THROW(write_site(folder, dies), Error);
+  EXPECT_EQ(read_file(folder / "index.html"), index);
+  const auto there = files();
+  for (const auto& [name, text] : before) {
+    ASSERT_TRUE(there.contains(name)) << name;
+    EXPECT_EQ(there.at(name), text) << name;
+  }
+  write_site(folder, pages);
+  const std::string after = read_file(folder / "index.html");
+  for (const auto& [name, text] : files()) {
+    EXPECT_FALSE(before.contains(name)) << name;
+    const size_t content = name.rfind('-') + 1;
+    EXPECT_NE(after.find('"' + name.substr(content, 8) + '"'), std::string::npos) << name;
+  }
 }
 
 }  // namespace

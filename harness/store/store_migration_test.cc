@@ -132,10 +132,12 @@ TEST_F(StoreMigrationTest, AMigrationStatesWhatRatiosAreTo) {
 }
 
 TEST_F(StoreMigrationTest, AReaderTakesAnOldStoreWhoseTablesAreTodays) {
-  write_old_store(path_, 6);
-  EXPECT_PRED2(contains, refusal(path_, Store::Mode::read), "is a store of an older version");
-  fs::remove(path_);
-  write_old_store(path_, 7);
+  for (const int version : {6, 8}) {
+    write_old_store(path_, version);
+    EXPECT_PRED2(contains, refusal(path_, Store::Mode::read), "is a store of an older version");
+    fs::remove(path_);
+  }
+  write_old_store(path_, 9);
   const std::string before = bytes_of(path_);
   {
     Store store = Store::open(path_, Store::Mode::read);

@@ -26,7 +26,7 @@ constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // The oldest version that is read as it is: since then no table or view has changed.
-constexpr int64_t kReadable = 7;
+constexpr int64_t kReadable = 9;
 
 // Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
 constexpr int kFirstSafeWal = 3051003;

@@ -18,7 +18,8 @@ class StorePlanTest : public ReportTest {
     for (int run = 0; run < 20; ++run) add_run(run % 2 == 0 ? Backend::cuda : Backend::host);
     store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::update));
     store_->database().execute(
-        "INSERT INTO verified_seed SELECT verification_id, 0, '0', 0, 0, 0 FROM verification");
+        "INSERT INTO verified_seed (verification_id, seed, hash, rel_l2, worst_row, bias) "
+        "SELECT verification_id, 0, '0', 0, 0, 0 FROM verification");
     store_->end_run(20, "complete");
     store_ = std::make_unique<Store>(Store::open(db_, Store::Mode::read));
     Statement q(store_->database(), "SELECT rootpage, name FROM sqlite_schema");

@@ -2,6 +2,7 @@
 #include "harness/values/accuracy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -86,12 +87,59 @@ Accuracy begin(std::string output, size_t out, size_t truth) {
   return a;
 }
 
+/// weight_of(), of elements of any type.
+template <class T>
+double weight_of_any(std::span<const T> truth) {
+  constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+  constexpr double kNotANumber = 3, kInfinite = 5;
+  double sum = 0;
+  uint64_t place = 0;
+  for (const T t : truth) {
+    const double weight = 1 + static_cast<double>((place += kGolden) >> 32) * 0x1p-32;
+    const auto value = static_cast<double>(t);
+    const double size = std::isfinite(value) ? std::abs(value)
+                        : std::isnan(value)  ? kNotANumber
+                                             : kInfinite;
+    sum += weight * (value < 0 ? 1.5 * size : size);
+  }
+  return sum;
+}
+
 }  // namespace
+
+uint64_t pack_terms(uint64_t tensors, uint64_t limits, uint64_t cost) {
+  constexpr uint64_t kLow = 0xfffff;  // 20 bits each, and 24 of the first
+  return tensors << 40 | (limits & kLow) << 20 | (cost & kLow);
+}
+
+std::string other_question(const SeedError& base, const SeedError& head) {
+  if (base.terms == 0 || head.terms == 0) return "";
+  const auto differ = [&](int shift, int bits) {
+    return ((base.terms ^ head.terms) >> shift & ((uint64_t{1} << bits) - 1)) != 0;
+  };
+  if (differ(40, 24)) return "tensors";  // all else follows
+  std::vector<std::string> what;
+  if (differ(20, 20)) what.emplace_back("tolerances");
+  if (differ(0, 20)) what.emplace_back("cost");
+  constexpr double kRounding = 1e-9;
+  const double larger = std::max(base.truth, head.truth);
+  if (base.inputs != head.inputs) {
+    what.emplace_back("inputs");
+  } else if (!(std::abs(base.truth - head.truth) <= kRounding * larger)) {
+    what.emplace_back("truth");
+  }
+  return fmt::format("{}", fmt::join(what, ", "));
+}
+
+double weight_of(std::span<const double> truth) {
+  return weight_of_any(truth);
+}
 
 Accuracy compare_floats(std::string output, std::span<const float> out,
                         std::span<const double> truth, int64_t row, const Tolerance& tolerance) {
   Accuracy a = begin(std::move(output), out.size(), truth.size());
   if (!a.why.empty()) return a;
+  a.truth = weight_of(truth);
   Sums sums;
   double worst_excess = -1;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -133,6 +181,7 @@ Accuracy compare_exact(std::string output, std::span<const int32_t> out,
                        std::span<const int32_t> truth) {
   Accuracy a = begin(std::move(output), out.size(), truth.size());
   if (!a.why.empty()) return a;
+  a.truth = weight_of_any(truth);
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] == truth[i]) continue;
     if (a.mismatches++ == 0) a.worst_index = static_cast<int64_t>(i);

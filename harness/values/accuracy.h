@@ -27,6 +27,7 @@ struct Accuracy {
   double worst_row = 0;      // largest row error
   double row_p999 = 0;       // 99.9th percentile of the row errors (nearest rank)
   int64_t worst_index = -1;  // flat index of the element with the largest excess over tolerance
+  double truth = 0;          // what the truth comes to: weight_of(); 0: all zero, or unknown
 };
 
 /// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs
@@ -37,7 +38,17 @@ struct SeedError {
   double rel_l2 = 0;
   double worst_row = 0;
   double bias = 0;  // scale - 1, the one furthest from 0
+  // What the operator asked of the variant; 0: unknown.
+  uint64_t inputs = 0;  // hash of what is in them
+  uint64_t terms = 0;   // pack_terms()
+  double truth = 0;     // of all outputs: Accuracy::truth, added up
 };
+
+/// Hashes of an operator's tensors (names, roles, types, shapes), of its limits, and of its cost, in
+/// one number.
+uint64_t pack_terms(uint64_t tensors, uint64_t limits, uint64_t cost);
+/// In what two seeds' questions differ, in words; empty: in nothing, or one of them is not known.
+std::string other_question(const SeedError& base, const SeedError& head);
 
 /// What became of a negative control: outputs spoilt on purpose, which the check must reject.
 /// unchanged: there was nothing to spoil in this case's outputs, so it says nothing.
@@ -65,6 +76,10 @@ struct Tolerance {
   /// Those of an element and of a row alone: what can be demanded of a few rows.
   Tolerance of_rows() const { return {rtol, atol, row, row, row}; }
 };
+
+/// Sum of the magnitudes of a truth, each by a weight of its place and its sign: other values have
+/// another sum. Unlike a hash it forgives what compilers and processors round differently.
+double weight_of(std::span<const double> truth);
 
 /// Compares floats row by row (`row` = elements per row, dividing the size).
 Accuracy compare_floats(std::string output, std::span<const float> out,

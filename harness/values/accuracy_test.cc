@@ -135,5 +135,40 @@ TEST(Accuracy, CosineFollowsRelativeError) {
   EXPECT_NEAR(a.cosine, 1 / std::sqrt(1 + e * e), 1e-4);
 }
 
+TEST(WeightOf, OtherValuesHaveAnother) {
+  const auto truth = wave(1000);
+  const double weight = weight_of(truth);
+  const auto moved = [&](auto change) {
+    std::vector<double> other = truth;
+    change(other);
+    return std::abs(weight_of(other) / weight - 1);
+  };
+  EXPECT_LT(moved([](auto& t) { t[7] *= 1 + 1e-15; }), 1e-12) << "another processor's rounding";
+  EXPECT_GT(moved([](auto& t) { t[7] *= 1.01; }), 1e-9);
+  EXPECT_GT(moved([](auto& t) { t[7] = -t[7]; }), 1e-9);
+  EXPECT_GT(moved([](auto& t) { std::swap(t[0], t[500]); }), 1e-9);
+  EXPECT_GT(moved([](auto& t) { t[7] = std::numeric_limits<double>::quiet_NaN(); }), 1e-9);
+  EXPECT_EQ(compare_floats("y", as_floats(truth), truth, 10, kTolerance).truth, weight);
+  const std::vector<int32_t> ids = {3, -1, 4}, others = {3, -1, 5};
+  EXPECT_NE(compare_exact("y", ids, ids).truth, compare_exact("y", ids, others).truth);
+}
+
+TEST(OtherQuestion, SaysInWhat) {
+  SeedError base;
+  base.inputs = 1, base.terms = pack_terms(1, 2, 3), base.truth = 1000;
+  const auto other = [&](auto change) {
+    SeedError head = base;
+    change(head);
+    return other_question(base, head);
+  };
+  EXPECT_EQ(other([](SeedError&) {}), "");
+  EXPECT_EQ(other([](SeedError& e) { e.terms = pack_terms(9, 9, 9); }), "tensors");
+  EXPECT_EQ(other([](SeedError& e) { e.terms = pack_terms(1, 9, 9); }), "tolerances, cost");
+  EXPECT_EQ(other([](SeedError& e) { e.terms = pack_terms(1, 2, 9), e.truth = 1; }), "cost, truth");
+  EXPECT_EQ(other([](SeedError& e) { e.inputs = 2, e.truth = 1; }), "inputs");
+  EXPECT_EQ(other([](SeedError& e) { e.truth *= 1 + 1e-12; }), "");
+  EXPECT_EQ(other([](SeedError& e) { e = {}; }), "") << "an older program says nothing";
+}
+
 }  // namespace
 }  // namespace moegate

@@ -44,15 +44,15 @@ inline constexpr auto kFields<Accuracy> = std::tuple(
     Field("cosine", &Accuracy::cosine), Field("scale", &Accuracy::scale),
     Field("max_abs", &Accuracy::max_abs), Field("max_rel", &Accuracy::max_rel),
     Field("worst_row", &Accuracy::worst_row), Field("row_p999", &Accuracy::row_p999),
-    Field("worst_index", &Accuracy::worst_index));
+    Field("worst_index", &Accuracy::worst_index), Field("truth", &Accuracy::truth));
 static_assert(count_fields(kFields<Accuracy>) == count_members<Accuracy>());
 
 template <>
-inline constexpr auto kFields<SeedError> = std::tuple(Field("seed", &SeedError::seed),
-                                                      Field("hash", &SeedError::hash),
-                                                      Field("rel_l2", &SeedError::rel_l2),
-                                                      Field("worst_row", &SeedError::worst_row),
-                                                      Field("bias", &SeedError::bias));
+inline constexpr auto kFields<SeedError> =
+    std::tuple(Field("seed", &SeedError::seed), Field("hash", &SeedError::hash),
+               Field("rel_l2", &SeedError::rel_l2), Field("worst_row", &SeedError::worst_row),
+               Field("bias", &SeedError::bias), Field("inputs", &SeedError::inputs),
+               Field("terms", &SeedError::terms), Field("truth", &SeedError::truth));
 static_assert(count_fields(kFields<SeedError>) == count_members<SeedError>());
 
 template <>

@@ -88,6 +88,9 @@ class Bench {
   };
 
   void build();
+  /// What the operator asks in a set, for comparing programs; after its outputs were checked. Nothing
+  /// where the device chose a part of the case (block = tuned): that is an answer.
+  void describe_question(size_t set, SeedError& of) const;
   /// The variant with problems that have what it needs: workspace and packed weights. prepare() sees
   /// other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
@@ -133,10 +136,12 @@ class Bench {
 
   Device& device_;
   const Registry& registry_;
-  const Case case_;  // resolved
+  const Case case_;        // resolved
+  const bool as_written_;  // nothing had to be
   const Draw draw_;
   std::vector<std::unique_ptr<Problem>> sets_;
-  std::vector<int64_t> seeds_;  // of their inputs
+  std::vector<int64_t> seeds_;                     // of their inputs
+  std::vector<std::vector<const Tensor*>> asked_;  // the tensors that they were made with
   std::vector<std::unique_ptr<Problem>> yardstick_sets_;
   std::vector<uint64_t> hashes_;              // outputs of the variant verified last, one per set
   std::map<const Tensor*, uint64_t> inputs_;  // and what is in them

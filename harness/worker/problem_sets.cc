@@ -42,6 +42,7 @@ Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw
     : device_(device),
       registry_(registry),
       case_(resolved(c, device.facts(), registry)),
+      as_written_(case_.params == c.params),
       draw_(draw) {
   build();
 }
@@ -61,8 +62,32 @@ void Bench::build() {
     drawn.params["seed"] = std::to_string(seeds_.back());
     sets_.push_back(op.make(device_, drawn));
   }
+  asked_.clear();
+  for (const auto& set : sets_) {
+    const std::vector<Tensor*> made = set->tensors();
+    asked_.emplace_back(made.begin(), made.end());
+  }
   if (device_.facts().backend != Backend::host) return;
   yardstick_sets_ = make_sets(device_, case_, op);
+}
+
+void Bench::describe_question(size_t set, SeedError& of) const {
+  if (!as_written_) return;
+  uint64_t tensors = 0, inputs = 1;
+  for (const Tensor* tensor : asked_[set]) {
+    tensors = hash_bytes(tensor->name().data(), tensor->name().size(), tensors);
+    std::vector<int64_t> words = tensor->shape();
+    words.push_back(static_cast<int64_t>(tensor->role()));
+    words.push_back(static_cast<int64_t>(tensor->dtype()));
+    tensors = hash_bytes(words.data(), words.size() * sizeof(int64_t), tensors);
+    const auto filled = inputs_.find(tensor);
+    if (filled == inputs_.end()) continue;
+    inputs = hash_bytes(&filled->second, sizeof filled->second, inputs);
+  }
+  const Cost cost = sets_[set]->cost();
+  const double costs[] = {cost.flops, cost.read_bytes, cost.write_bytes};
+  of.inputs = inputs;
+  of.terms = pack_terms(tensors, sets_[set]->limits(), hash_bytes(costs, sizeof costs));
 }
 
 Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets) {

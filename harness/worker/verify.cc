@@ -21,6 +21,7 @@ SeedError summarise_outputs(int64_t seed, const Checked& checked) {
     if (!(a.rel_l2 <= e.rel_l2)) e.rel_l2 = a.rel_l2;
     if (!(a.worst_row <= e.worst_row)) e.worst_row = a.worst_row;
     if (!(std::abs(a.scale - 1) <= std::abs(e.bias))) e.bias = a.scale - 1;
+    e.truth += a.truth;
   }
   return e;
 }
@@ -77,7 +78,9 @@ void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
   const Checked checked = problem.check_with(variant.tolerance);
-  result.seeds.push_back(summarise_outputs(seeds_[result.seeds.size()], checked));
+  const size_t set = result.seeds.size();
+  result.seeds.push_back(summarise_outputs(seeds_[set], checked));
+  describe_question(set, result.seeds.back());
   hashes_.push_back(checked.hash);
   if (result.accuracy.empty()) result.accuracy = checked.accuracy;
   for (const Accuracy& a : checked.accuracy) {

@@ -37,9 +37,11 @@ function loadScript(address) {
 function fileOf(id) {
   if (id.startsWith("case=")) {
     var at = id.lastIndexOf("&variant="), hash = hashOf(at < 0 ? id : id.slice(0, at));
-    return site.rowFiles > 0 ? "rows-" + Math.floor(hash * site.rowFiles / 4294967296) : "";
+    var files = site.rowFiles, number = Math.floor(hash * files.length / 4294967296);
+    return files.length > 0 ? "rows-" + number + "-" + files[number] : "";
   }
-  return site.files.includes(hashOf(id)) ? "page-" + hashOf(id) : "";
+  var content = site.files[hashOf(id)];
+  return content ? "page-" + hashOf(id) + "-" + content : "";
 }
 
 function load(id) {
@@ -100,5 +102,5 @@ function show(focus) {
 
 window.addEventListener("hashchange", function () { show(true); });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { show(false); });
-if (site.files.length === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
+if (Object.keys(site.files).length === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
 show(false);

@@ -92,10 +92,14 @@ class YearWriter {
   Statement verification_row_{db_, "INSERT INTO verification VALUES (?1, ?2)"};
   Statement output_row_{
       db_,
-      "INSERT INTO verified_output VALUES (?1, ?2, 1, '', 1536, 0, 0, ?3, 0.9999999, 0.9999983, "
+      "INSERT INTO verified_output (verification_id, output, ok, why, elements, mismatches, "
+      "nonfinite, rel_l2, cosine, scale, max_abs, max_rel, worst_row, row_p999, worst_index) "
+      "VALUES "
+      "(?1, ?2, 1, '', 1536, 0, 0, ?3, 0.9999999, 0.9999983, "
       "?3 * 6, ?3 * 2, ?3 * 1.1, ?3 * 1.05, 6)"};
   Statement seed_row_{db_,
-                      "INSERT INTO verified_seed VALUES (?1, ?2, ?3, ?4, ?4 * 1.02, ?4 * -0.007)"};
+                      "INSERT INTO verified_seed (verification_id, seed, hash, rel_l2, worst_row, "
+                      "bias) VALUES (?1, ?2, ?3, ?4, ?4 * 1.02, ?4 * -0.007)"};
   Statement level_row_{
       db_, "INSERT INTO row_level VALUES (?1, ?2, ?3, 'ok', 'span', ?4, ?5, ?6, 1, ?7)"};
   Statement verdict_row_{

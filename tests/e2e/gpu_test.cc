@@ -146,6 +146,17 @@ TEST_F(GpuTest, DoctorAsksTheProfilers) {
       << "asking them must not disturb the timer";
 }
 
+// That twice the work takes twice the energy, and no board more than its limit, the profiler checks itself.
+TEST_F(GpuTest, EnergyIsCountedOfABusyGpu) {
+  const Outcome outcome = moegate(
+      "profile --energy --suite ./gpu.suite --device cuda --db e.sqlite --kernel "
+      "'^fused_cluster$'");
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(query("e.sqlite", "SELECT group_concat(DISTINCT status || why) FROM result"), "ok");
+  EXPECT_EQ(query("e.sqlite", "SELECT min(value > 0.83) FROM metric WHERE name = 'energy_busy'"),
+            "1");
+}
+
 TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
   ASSERT_EQ(moegate("run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 1").exit, 0);
   std::map<std::string, nlohmann::json> stated;

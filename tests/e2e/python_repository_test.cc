@@ -82,6 +82,45 @@ TEST_F(PythonRepositoryTest, ARunSaysWhichCommitItsKernelsAreOf) {
   EXPECT_EQ(query("results.sqlite", tag + "2"), commit + "-dirty");
 }
 
+TEST_F(PythonRepositoryTest, WhatRunsLeaveInARepositoryIsNoChangeOfIt) {
+  make_repository({"1"});
+  const ScopedVariable compiled{"PYTHONDONTWRITEBYTECODE", ""};
+  shell("cp doubled.suite engine/bench/ && cd engine && git add -A && git commit -q -m Suite");
+  shell(
+      "echo 'def nothing(): pass' >engine/bench/helper.py && "
+      "sed -i '1i import helper' engine/bench/kernels.py && cd engine && git add -A && "
+      "git commit -q -m Helper");
+  const std::string commit = shell("git -C engine rev-parse HEAD").out.substr(0, 40);
+  const auto run = [&] {
+    return shell("cd engine && " + program() +
+                 " run --kernels bench/kernels.py --suite ./bench/doubled.suite --kernel other "
+                 "--device host "
+                 "--min-samples 10 --max-samples 20 --budget 50ms --rounds 1");
+  };
+  for (const char* number : {"1", "2"}) {
+    const Outcome outcome = run();
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(
+        query("engine/results.sqlite",
+              "SELECT value FROM tag WHERE name = 'commit' AND run_id = " + std::string(number)),
+        commit);
+  }
+  EXPECT_EQ(shell("find engine -name __pycache__").out, "");
+  // Its own files are ignored where nobody tracks them; another file is a change.
+  shell(
+      "mkdir -p engine/out engine/bench/__pycache__ && touch engine/out/report.md "
+      "engine/bench/__pycache__/helper.pyc");
+  const std::string sides = "ab --repo engine --base HEAD --kernels bench/kernels.py ";
+  const Outcome same = moegate(sides + kDoubled + kQuick);
+  EXPECT_EQ(same.exit, 0) << same.err << same.out;
+  EXPECT_EQ(shell("ls -d cache/moegate/*/*.whole | wc -l").out, "1\n");
+  shell("echo 1 >engine/new.json");
+  ASSERT_EQ(run().exit, 0);
+  EXPECT_EQ(
+      query("engine/results.sqlite", "SELECT value FROM tag WHERE name = 'commit' AND run_id = 3"),
+      commit + "-dirty");
+}
+
 TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
   make_repository({"1"});
   const auto refused = [&](const std::string& arguments, const std::string& why) {

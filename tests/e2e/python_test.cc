@@ -76,7 +76,29 @@ TEST_F(PythonVariantsTest, AreMeasuredAndRepeated) {
             "1");
   const std::string id = query("results.sqlite", "SELECT min(result_id) " + rows);
   EXPECT_NE(moegate("repro " + id).out.find("variants.py"), std::string::npos);
-  EXPECT_EQ(moegate("repro --run " + id).exit, 0);
+  EXPECT_EQ(moegate("repro --run " + id + " --kernels variants.py").exit, 0);
+}
+
+TEST_F(PythonVariantsTest, AStoreNamesNoCodeThatIsRun) {
+  ASSERT_EQ(
+      moegate(std::string("run --suite ./sum.suite --kernel per_token --rounds 1") + kQuick).exit,
+      0);
+  write("evil.py", "open('it-ran', 'w')\n");
+  const std::string sql =
+      "UPDATE run SET status = 'interrupted', options = json_set(options, '$.kernels', "
+      "json_array('" +
+      (folder_ / "evil.py").string() + "'))";
+  Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
+  const std::string row = query("results.sqlite", "SELECT min(result_id) FROM result");
+  for (const std::string& command : {std::string("run --resume latest"), "repro --run " + row}) {
+    const Outcome refused = moegate(command);
+    EXPECT_EQ(refused.exit, 2) << command << refused.err;
+    EXPECT_NE(refused.err.find("name all of them, if you trust them: --kernels"), std::string::npos)
+        << refused.err;
+  }
+  EXPECT_FALSE(is_file(folder_ / "it-ran"));
+  moegate("run --resume latest --kernels evil.py");
+  EXPECT_TRUE(is_file(folder_ / "it-ran")) << "whoever names it means it";
 }
 
 TEST_F(PythonTest, AKeptProgramStillHasItsKernels) {

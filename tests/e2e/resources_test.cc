@@ -39,7 +39,8 @@ class ResourcesTest : public ProgramTest {
   void rewrite(const std::vector<std::string>& lines) const {
     std::string text, ledger = read("b/blessings.tsv");
     for (const std::string& line : lines) text += line + "\n";
-    ledger.replace(ledger.rfind('\t') + 1, 64, sha256(text));
+    const size_t before = ledger.rfind('\t');
+    ledger.replace(ledger.rfind('\t', before - 1) + 1, 64, sha256(text));
     write(kFile, text);
     write("b/blessings.tsv", ledger);
   }

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/checkout.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <vector>
+
+#include "harness/base/environment.h"
+#include "harness/base/error.h"
+#include "harness/base/file_lock.h"
+#include "harness/base/files.h"
+#include "harness/base/hash.h"
+#include "harness/base/notes.h"
+#include "harness/campaign/checkout_files.h"
+#include "harness/campaign/git.h"
+#include "harness/campaign/own_home.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+/// Files beside a checkout's folder that say how far it is: checked out whole; which build was run; and
+/// the files that it left.
+fs::path beside(const fs::path& folder, const char* what) {
+  return folder.string() + what;
+}
+constexpr const char *kWhole = ".whole", *kBuilt = ".built", *kFiles = ".files", *kLog = ".log",
+                     *kWhen = ".when";
+
+int64_t now_ns() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+/// Whether a file was written while the checkout was built.
+bool written_by_build(const Checkout& checkout, const std::string& file) {
+  struct stat facts {};
+  const fs::path when = beside(checkout.folder, kWhen);
+  if (stat(file.c_str(), &facts) != 0 || !is_file(when)) return false;
+  int64_t first = 0, last = 0;
+  std::istringstream(read_file(when)) >> first >> last;
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  const int64_t time = facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec;
+  constexpr int64_t kTick = 10'000'000;  // the clock of files is that much behind
+  return first - kTick <= time && time <= last;
+}
+
+/// Runs the build, unless this one has been run there. Its output goes to a file beside the folder.
+void build_once(const Checkout& checkout, const std::string& build) {
+  const fs::path& folder = checkout.folder;
+  const fs::path log = beside(folder, kLog), built = beside(folder, kBuilt);
+  std::error_code absent;
+  if (fs::exists(built, absent) && read_file(built) == build + "\n") {
+    fs::last_write_time(built, fs::file_time_type::clock::now(), absent);  // used, so not old
+    return;
+  }
+  fs::remove(built, absent);
+  const int64_t begin = now_ns();
+  if (!build.empty()) {
+    say("building {}\n", folder.string());
+    const std::string script = R"(cd "$1" && exec sh -c "$2" >"$3" 2>&1)";
+    Words words = {"env"};
+    for (const auto& [name, value] : checkout.variables) words.push_back(name + "=" + value);
+    for (const std::string& word : {std::string("sh"), std::string("-c"), script,
+                                    std::string("build"), folder.string(), build, log.string()}) {
+      words.push_back(word);
+    }
+    const int exit = run_interruptible(words);
+    if (exit != 0) {
+      run_program({"tail", "-n", "40", log.string()}, Output::show);
+      throw Error(Exit::environment,
+                  fmt::format("{} does not build: --build '{}' exits with {}; all it said is in {}",
+                              checkout.name, build, exit, log.string()));
+    }
+  }
+  write_file_atomically(beside(folder, kWhen), fmt::format("{} {}\n", begin, now_ns()));
+  write_file_atomically(beside(folder, kFiles), list_files(folder));
+  write_file_atomically(built, build + "\n");
+}
+
+void remove_checkout(const std::string& root, const fs::path& folder) {
+  std::error_code ignored;
+  git(root, {"worktree", "remove", "--force", folder.string()});
+  fs::remove_all(folder, ignored);
+  fs::remove_all(own_folder(folder), ignored);
+  for (const char* what : {kBuilt, kWhole, kLog, kFiles, kWhen})
+    fs::remove(beside(folder, what), ignored);
+}
+
+void keep_newest(const std::string& root, const fs::path& cache) {
+  constexpr size_t kKept = 12;
+  std::error_code ignored;
+  std::vector<std::pair<fs::file_time_type, fs::path>> built;
+  for (const auto& entry : fs::directory_iterator(cache, ignored)) {
+    if (entry.path().extension() == kBuilt) built.emplace_back(entry.last_write_time(), entry);
+  }
+  std::sort(built.rbegin(), built.rend());
+  for (size_t i = kKept; i < built.size(); ++i) {
+    remove_checkout(root, fs::path(built[i].second).replace_extension());
+  }
+}
+
+/// The file that is not as the checkout's own build left it; empty where all are. Before there was a
+/// build none is.
+std::string foreign_file(const fs::path& folder) {
+  const fs::path files = beside(folder, kFiles);
+  if (!is_file(files)) return "its files, which nobody listed";
+  constexpr size_t kLongest = size_t{1} << 30;
+  return first_difference(read_file(files, kLongest), list_files(folder));
+}
+
+/// As long as its files are its own; else anew.
+void make(const std::string& root, const Checkout& checkout, const std::string& build) {
+  const fs::path& folder = checkout.folder;
+  // A checkout that was killed has some files, and no mark that it is whole.
+  const bool whole = is_file(beside(folder, kWhole)) && fs::exists(folder);
+  const bool built = whole && is_file(beside(folder, kBuilt));
+  const std::string foreign = built ? foreign_file(folder) : "";
+  if (!foreign.empty()) {
+    say("{}: {} is not as its build left it; it is made anew\n", checkout.name, foreign);
+  }
+  if (!built || !foreign.empty()) {
+    remove_checkout(root, folder);
+    git(root, {"worktree", "prune"});
+    git_output(root, {"worktree", "add", "--force", "--detach", "--quiet", folder.string(),
+                      checkout.commit});
+    write_file_atomically(beside(folder, kWhole), "");
+  }
+  make_own_home(folder);
+  build_once(checkout, build);
+}
+
+Checkout checkout_of(const std::string& root, const fs::path& cache, const NamedCommit& named) {
+  const auto& [flag, name] = named;
+  const std::string commit = name.empty()
+                                 ? commit_of_tree(root, cache / fmt::format("index.{}", getpid()))
+                                 : commit_of(root, flag, name);
+  const fs::path folder = cache / commit;
+  return {
+      .commit = commit,
+      .folder = folder,
+      .name = fmt::format("{} ({})", name.empty() ? "the working tree" : flag + (" '" + name + "'"),
+                          short_commit(commit)),
+      .repository = root,
+      .variables = own_variables(folder)};
+}
+
+bool is_below(const std::string& file, const fs::path& folder) {
+  return file.starts_with(fs::weakly_canonical(folder).string() + "/");
+}
+
+/// Of the files of one side, one that is of the other, or of the repository though the side has its own.
+std::string of_others(const Checkout& own, const Checkout& other, const Loads& loads) {
+  for (const auto& [file, loaded] : loads) {
+    if (is_below(file, other.folder) || is_below(file, own_folder(other.folder))) {
+      return fmt::format(
+          "{} was measured with {}, which is of {}: have --build install below its own folder or "
+          "home only",
+          own.name, file, other.name);
+    }
+    if (!is_below(file, own.repository) || is_below(file, own.folder)) continue;
+    const fs::path there = fs::path(file).lexically_relative(fs::weakly_canonical(own.repository));
+    if (!is_file(own.folder / there)) continue;
+    return fmt::format(
+        "{} was measured with {} of the working tree, in place of its own: an installed package "
+        "leads there; uninstall it, or have --build install the checkout's",
+        own.name, file);
+  }
+  return "";
+}
+
+}  // namespace
+
+fs::path cache_of_repository(const std::string& root) {
+  fs::path cache = environment("XDG_CACHE_HOME");
+  if (cache.empty()) {
+    const std::string home = environment("HOME");
+    cache = fs::path(home.empty() ? "/tmp" : home) / ".cache";
+  }
+  cache /= fmt::format("moegate/{:016x}", hash_bytes(root.data(), root.size()));
+  std::error_code error;
+  fs::create_directories(cache, error);
+  if (error) usage_error("{}: {}; set XDG_CACHE_HOME", cache.string(), error.message());
+  return cache;
+}
+
+std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedCommit& base,
+                                        const NamedCommit& head, const std::string& build) {
+  const fs::path cache = cache_of_repository(root);
+  const FileLock lock(cache / "lock", FileLock::Wait::yes);
+  std::pair<Checkout, Checkout> both{checkout_of(root, cache, base),
+                                     checkout_of(root, cache, head)};
+  const auto& [b, h] = both;
+  make(root, b, build);
+  if (h.commit != b.commit) {
+    make(root, h, build);
+    make(root, b, build);  // where the head's build has changed it
+    const std::string foreign = foreign_file(h.folder);
+    if (!foreign.empty()) {
+      throw Error(Exit::environment,
+                  fmt::format("{}: the build of {} changes {} there, too: neither side is what its "
+                              "commit says; have --build '{}' write below its own folder only",
+                              h.name, b.name, foreign, build));
+    }
+  }
+  keep_newest(root, cache);
+  return both;
+}
+
+std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, const Loads& base,
+                                const Loads& head) {
+  const auto& [b, h] = sides;
+  if (b.commit == h.commit) return "";
+  for (const std::string& why : {of_others(b, h, base), of_others(h, b, head)}) {
+    if (!why.empty()) return why;
+  }
+  for (const auto& [file, loaded] : base) {
+    if (!head.contains(file)) continue;
+    for (const Checkout* built : {&b, &h}) {
+      if (!written_by_build(*built, file)) continue;
+      return fmt::format(
+          "both sides were measured with {}, which the build of {} wrote: have it write below its "
+          "own folder or home only",
+          file, built->name);
+    }
+  }
+  return "";
+}
+
+void keep_added_files(const Checkout& checkout) {
+  const fs::path files = beside(checkout.folder, kFiles);
+  const FileLock lock(checkout.folder.parent_path() / "lock", FileLock::Wait::yes);
+  if (!is_file(files)) return;
+  constexpr size_t kLongest = size_t{1} << 30;
+  write_file_atomically(files, with_added(read_file(files, kLongest), list_files(checkout.folder)));
+}
+
+}  // namespace moegate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/checkout_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "harness/base/scratch_fixture.h"
+
+namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckoutFiles : public testing::Test {
+ protected:
+  void write(const fs::path& name, const std::string& text) const {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  std::string list() const { return list_files(folder_.path()); }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(CheckoutFiles, WhatIsAddedChangedOrRemovedIsNamed) {
+  write("a b", "1");
+  write("deep/er/file", "1");
+  write(".git/index", "1");
+  const std::string before = list();
+  EXPECT_EQ(first_difference(before, list()), "");
+  write("deep/__pycache__/x.pyc", "1");
+  write(".git/index", "22");
+  EXPECT_EQ(first_difference(before, list()), "") << "git's and Python's own";
+  write("deep/er/more", "1");
+  EXPECT_EQ(first_difference(before, list()), "deep/er/more");
+  const std::string now = with_added(before, list());
+  EXPECT_EQ(first_difference(now, list()), "");
+  fs::remove(folder_ / "a b");
+  EXPECT_EQ(first_difference(now, list()), "a b");
+}
+
+TEST_F(CheckoutFiles, AChangeShowsThoughItsTimeIsPutBack) {
+  write("file", "1");
+  const fs::path file = folder_ / "file";
+  const auto time = fs::last_write_time(file);
+  const std::string before = list();
+  write("file", "2");
+  fs::last_write_time(file, time);
+  EXPECT_EQ(first_difference(before, list()), "file");
+  EXPECT_EQ(with_added(before, list()), before) << "a change is no addition";
+}
+
+}  // namespace
+}  // namespace moegate
