@@ -83,7 +83,7 @@ void RunRows::keep_parts(const TableShapes& shapes) {
   keep(process_, "process", "run_id = ?1", Twice::refused, "process_id");
   keep(result_, "result", "result_id BETWEEN ?1 AND ?2", Twice::refused, "result_id");
   for (const auto& [name, table] : shapes) {
-    const auto is_part = [&](const auto& kept) { return is_part_of(table, kept); };
+    const auto is_part = [&table = table](const auto& kept) { return is_part_of(table, kept); };
     if (is_by_hand(name)) continue;
     if (table.has("result_id")) {
       keep(of_result_, name, "result_id BETWEEN ?1 AND ?2", Twice::greater);
