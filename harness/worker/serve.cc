@@ -20,6 +20,15 @@ namespace {
 
 using nlohmann::json;
 
+/// They are the tool's, and no part of a kernel from elsewhere.
+void leave_out_tiles() {
+  try {
+    leave_out_files_below(tile_folder());
+  } catch (const Error&) {
+    // A program that was kept for replays has no home, and so no tiles.
+  }
+}
+
 class Server {
  public:
   Server(const WorkerOptions& options, int in_fd, int out_fd, const Registry& registry)
@@ -34,7 +43,7 @@ class Server {
  private:
   void open() {
     use_tile_folder(options_.tiles);
-    leave_out_files_below(tile_folder());
+    leave_out_tiles();
     const int ordinal = cuda_ordinal(options_.device);
     const bool wants_cuda = ordinal >= 0 && !cuda_devices(nullptr).empty();
     const bool times = options_.task == Task::measure;
