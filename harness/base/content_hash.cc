@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/plugin/content_hash.h"
+#include "harness/base/content_hash.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -100,6 +101,18 @@ bool add_mapped(Bytes all, uint64_t& hash) {
 }
 
 }  // namespace
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  struct stat now {};
+  if (stat(path.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return std::nullopt;
+  return FileStamp{now.st_size,        now.st_mtim.tv_sec,  now.st_mtim.tv_nsec,
+                   now.st_ctim.tv_sec, now.st_ctim.tv_nsec, static_cast<int64_t>(now.st_ino)};
+}
+
+std::string content_hash(const std::string& path) {
+  const std::optional<FileStamp> stamp = stamp_of(path);
+  return stamp ? content_hash(path, *stamp) : "";
+}
 
 std::string content_hash(const std::string& path, const FileStamp& stamp) {
   const auto size = static_cast<size_t>(stamp[0]);

@@ -3,17 +3,17 @@
 
 #include <fmt/format.h>
 #include <link.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 
+#include "harness/base/content_hash.h"
 #include "harness/base/environment.h"
 #include "harness/base/hash.h"
-#include "harness/plugin/content_hash.h"
 #include "harness/plugin/open_watch.h"
 
 namespace moegate {
@@ -98,18 +98,15 @@ std::string name_of(const std::string& path) {
 
 /// Looks at a file again where it may have changed. False: it is no file with a content.
 bool refresh(Known& known) {
-  struct stat now {};
-  if (stat(known.file.path.c_str(), &now) != 0) {
+  const std::optional<FileStamp> stamp = stamp_of(known.file.path);
+  if (!stamp) {
     known.file.hash.clear();
-    return true;
+    std::error_code ignored;
+    return !fs::exists(known.file.path, ignored);
   }
-  if (!S_ISREG(now.st_mode)) return false;
-  const FileStamp stamp = {now.st_size,         now.st_mtim.tv_sec,
-                           now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
-                           now.st_ctim.tv_nsec, static_cast<int64_t>(now.st_ino)};
-  if (stamp == known.stamp && !known.file.hash.empty()) return true;
-  known.stamp = stamp;
-  known.file.hash = content_hash(known.file.path, stamp);
+  if (*stamp == known.stamp && !known.file.hash.empty()) return true;
+  known.stamp = *stamp;
+  known.file.hash = content_hash(known.file.path, *stamp);
   return true;
 }
 
