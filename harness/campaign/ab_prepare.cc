@@ -70,6 +70,8 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   Lanes head_lanes(source, head.worker, base_lanes.shared_dealer());
   base_lanes.open();
   head_lanes.open();
+  KernelFiles base_kernels = loaded_kernels(base.worker, base_lanes);
+  KernelFiles head_kernels = loaded_kernels(head.worker, head_lanes);
   Worker &base_worker = base_lanes.seat(0).worker(), &head_worker = head_lanes.seat(0).worker();
   const Hello base_hello = base_worker.hello();
   const Hello head_hello = head_worker.hello();
@@ -98,8 +100,8 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   }
   Changes changes = changes_of(options, {base_hello, base_plan}, {head_hello, head_plan});
   return {options,
-          {std::move(base), std::move(base_lanes), std::move(base_plan)},
-          {std::move(head), std::move(head_lanes), std::move(head_plan)},
+          {std::move(base), std::move(base_lanes), std::move(base_plan), std::move(base_kernels)},
+          {std::move(head), std::move(head_lanes), std::move(head_plan), std::move(head_kernels)},
           std::move(changes)};
 }
 

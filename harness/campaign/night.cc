@@ -150,7 +150,9 @@ void measure(const NightOptions& options, const NightCalls& calls, const Hours& 
     run.row_share_s = options.row_share_s();
     run.order_seed = draw_order_seed();
     const Tally tally = run_suites(run, 0, source, known);
-    keep_program(options.artifacts(), options.kernels);
+    const std::string kept = keep_program(options.artifacts(), tally.kernels);
+    const std::string lost = try_kept(kept, run.worker, source);
+    if (!lost.empty()) night.notes.push_back(lost);
     night.run = tally.run;
     time.left_out = tally.left_out;
     time.seconds_per_row = tally.seconds_per_row;

@@ -69,6 +69,15 @@ AbOptions replay_options(const GateInput& input, const GateRules& rules, const s
   return ab;
 }
 
+/// What is measured again is this program with the run's kernels from elsewhere, as they are now.
+void check_same_program(const RunInfo& run, const KernelFiles& kernels) {
+  if (program_hash(own_program(), kernels) == run.program) return;
+  usage_error(
+      "--replay-program: {} was measured by another program than this one, or its kernels have "
+      "changed since; let what measured it judge it",
+      describe(run));
+}
+
 }  // namespace
 
 std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
@@ -137,18 +146,6 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
   all.measuring_s = time.seconds_per_row * input.run.rounds;
   all.replaying_s = 2 * time.seconds_per_row * ReplayPlan().rounds;
   const Replays replays = by_program(input, suspects, program_of, all.unable);
-  // Of this program with the run's kernels from elsewhere, as they are now.
-  const auto own_hash = [&] {
-    RunOptions measured;
-    measured.from_json(input.run.options);
-    use_named_kernels(measured, rules.kernels, describe(input.run));
-    return program_hash(own_program(), measured.worker.kernels);
-  };
-  if (!replays.empty() && own_hash() != input.run.program) {
-    usage_error(
-        "--replay-program: {} was measured by another program than this one; let that one judge it",
-        describe(input.run));
-  }
   const auto limits = [&](Backend backend) {
     Limits shared = rules.limits(backend);
     shared.alpha /= static_cast<double>(replays.size());
@@ -162,6 +159,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     options.run.row_share_s = time.row_share_s;
     options.run.deadline = time.until.within(time.until.left() / static_cast<double>(left--));
     PreparedAb prepared = prepare_ab(std::move(options), source);
+    check_same_program(input.run, prepared.head.kernels);
     compared.push_back(keep_for_why(prepared));
     Comparison result = run_ab(store, std::move(prepared), limits);
     complete_for_why(compared.back(), result);

@@ -155,7 +155,7 @@ class BusyNightTest : public TimedNightTest {
 TEST_F(BusyNightTest, UnchangedNightsAreSilent) {
   bless_now();
   make_busy();
-  keep_program(night_.artifacts(), {});
+  keep_program(night_.artifacts());
   const std::string kept =
       program_of({.program = program_hash(own_program())}, {night_.artifacts()}, calls_.build, 1);
   fake_.program(kept) = program("");  // what is off is replayed

@@ -22,33 +22,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of a kept program: the folder of its kernels, and the file there that names them in their order.
-constexpr const char *kKernels = "kernels", *kList = "list";
+constexpr const char* kKernels = "kernels";  // folder of a kept program
 
-/// A file of kernels, and of Python what it may import from its folder.
-std::vector<fs::path> parts_of(const fs::path& file) {
-  if (file.extension() != ".py") return {file};
-  std::vector<fs::path> parts;
-  for (const auto& entry : fs::directory_iterator(file.parent_path())) {
-    if (entry.is_regular_file() && entry.path().extension() == ".py") parts.push_back(entry);
-  }
-  std::ranges::sort(parts);
-  return parts;
+fs::path folder_of(const std::string& program) {
+  return fs::absolute(program).parent_path().parent_path();
 }
 
-/// A folder for each: two may have the same name.
-void keep_kernels(const std::vector<std::string>& files, const fs::path& folder,
-                  std::error_code& error) {
-  fs::create_directories(folder, error);
-  std::ofstream list(folder / kList);
-  for (size_t i = 0; i < files.size() && !error; ++i) {
-    const fs::path file = files[i], number = std::to_string(i);
-    fs::create_directories(folder / number, error);
-    for (const fs::path& part : parts_of(file)) {
-      if (!error) fs::copy_file(part, folder / number / part.filename(), error);
-    }
-    list << (number / file.filename()).string() << '\n';
-  }
+std::string joined_hash(const std::string& all) {
+  return fmt::format("{:016x}{:016x}", hash_bytes(all.data(), all.size(), 1),
+                     hash_bytes(all.data(), all.size()));
 }
 
 }  // namespace
@@ -66,34 +48,42 @@ std::string program_hash(const std::string& path) {
   return fmt::format("{:016x}{:016x}", high, low);
 }
 
-std::string program_hash(const std::string& path, const std::vector<std::string>& kernels) {
+std::string program_hash(const std::string& path, const KernelFiles& kernels) {
   std::string all = program_hash(path);
-  if (kernels.empty()) return all;
-  for (const std::string& file : kernels) {
-    for (const fs::path& part : parts_of(file)) all += program_hash(part.string());
+  if (kernels.given.empty()) return all;
+  std::vector<std::string> parts;
+  for (const LoadedFile& file : kernels.imported) parts.push_back(file.name + "=" + file.hash);
+  if (parts.empty()) {  // a worker that does not tell
+    for (const std::string& file : kernels.given) parts.push_back(program_hash(file));
   }
-  return fmt::format("{:016x}{:016x}", hash_bytes(all.data(), all.size(), 1),
-                     hash_bytes(all.data(), all.size()));
+  std::ranges::sort(parts);
+  for (const std::string& part : parts) all += part + "\n";
+  return joined_hash(all);
 }
 
 void check_kept(const std::string& program) {
-  const fs::path folder = fs::absolute(program).parent_path().parent_path();
-  const std::string is = program_hash(program, kernels_kept_with(program));
-  if (is == folder.filename()) return;
-  usage_error(
-      "{}: its hash is {}, and its folder is named by another: somebody has changed it; remove {}",
-      program, is, folder.string());
+  const fs::path folder = folder_of(program);
+  const std::string is = program_hash(program, kept_kernels(folder / kKernels));
+  const std::string changed = changed_file(folder / kKernels);
+  if (is == folder.filename() && changed.empty()) return;
+  usage_error("{}: somebody has changed {}; remove {}", program,
+              changed.empty() ? "it, or the list of its kernels" : changed, folder.string());
+}
+
+std::string lost_kernels(const std::string& program) {
+  const std::string lost = lost_file(folder_of(program) / kKernels);
+  return lost.empty() ? ""
+                      : fmt::format(
+                            "{} has changed since its kernels were measured with it: bless "
+                            "a run with what it is now",
+                            lost);
 }
 
 std::vector<std::string> kernels_kept_with(const std::string& program) {
-  const fs::path folder = fs::path(program).parent_path().parent_path() / kKernels;
-  std::vector<std::string> files;
-  std::ifstream list(folder / kList);
-  for (std::string name; std::getline(list, name);) files.push_back((folder / name).string());
-  return files;
+  return kept_kernels(folder_of(program) / kKernels).given;
 }
 
-std::string keep_program(const std::string& folder, const std::vector<std::string>& kernels) {
+std::string keep_program(const std::string& folder, const KernelFiles& kernels) {
   const fs::path self = fs::canonical(own_program());
   const fs::path kept = fs::path(folder) / program_hash(self.string(), kernels);
   const fs::path copy = kept / "bin" / "moegate";
@@ -101,26 +91,46 @@ std::string keep_program(const std::string& folder, const std::vector<std::strin
   if (fs::exists(copy, error)) return copy.string();
   // Filled under another name: a copy that was interrupted must not pass for one.
   const fs::path filling = fmt::format("{}.{}.tmp", kept.string(), random_name());
-  fs::create_directories(filling / "bin", error);
-  if (!error) fs::copy_file(self, filling / "bin" / "moegate", error);
-  const fs::path libraries = self.parent_path().parent_path() / "lib";
-  if (!error && fs::is_directory(libraries)) {
-    fs::copy(libraries, filling / "lib", fs::copy_options::recursive, error);
-  }
-  if (!error && !kernels.empty()) {
-    const fs::path python = self.parent_path().parent_path() / "python";
-    if (fs::is_directory(python)) {
-      fs::copy(python, filling / "python", fs::copy_options::recursive, error);
+  try {
+    fs::create_directories(filling / "bin");
+    fs::copy_file(self, filling / "bin" / "moegate");
+    const fs::path installed = self.parent_path().parent_path();
+    if (fs::is_directory(installed / "lib")) {
+      fs::copy(installed / "lib", filling / "lib", fs::copy_options::recursive);
     }
-    if (!error) keep_kernels(kernels, filling / kKernels, error);
+    if (!kernels.given.empty()) {
+      if (fs::is_directory(installed / "python")) {
+        fs::copy(installed / "python", filling / "python", fs::copy_options::recursive);
+      }
+      keep_kernels(kernels, filling / kKernels);
+    }
+    fs::rename(filling, kept);
+  } catch (const fs::filesystem_error& e) {
+    fs::remove_all(filling, error);
+    if (fs::exists(copy, error)) return copy.string();  // another process was first
+    usage_error("{}: the program cannot be kept there: {}", folder, e.code().message());
   }
-  if (!error) fs::rename(filling, kept, error);
-  if (error && !fs::exists(copy)) {  // another process may have been first
-    usage_error("{}: the program cannot be kept there: {}", folder, error.message());
-  }
-  std::error_code ignored;
-  fs::remove_all(filling, ignored);
   return copy.string();
+}
+
+std::string try_kept(const std::string& program, WorkerOptions options, WorkerSource& source) {
+  const fs::path folder = folder_of(program);
+  const KernelFiles kept = kept_kernels(folder / kKernels);
+  if (kept.given.empty()) return "";
+  options.program = program;
+  options.kernels = kept.given;
+  std::string why;
+  try {
+    const std::string lacks = settle_kept(folder / kKernels, source.start(options)->loaded());
+    if (!lacks.empty()) why = lacks + " is not what it was";
+  } catch (const Error& e) {
+    why = e.what();
+  }
+  if (why.empty()) return "";
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return fmt::format("kernels from elsewhere cannot be kept, so that no replay will have them: {}",
+                     why);
 }
 
 std::string program_of(const BaselineHeader& baseline, const std::vector<fs::path>& artifacts,
@@ -131,7 +141,9 @@ std::string program_of(const BaselineHeader& baseline, const std::vector<fs::pat
       const fs::path kept = folder / name / "bin" / "moegate";
       if (name.empty() || access(kept.c_str(), X_OK) != 0) continue;
       if (name == baseline.program) check_kept(kept.string());
-      return kept.string();
+      const std::string lost = lost_kernels(kept.string());
+      if (lost.empty()) return kept.string();
+      say("{}: {}\n", kept.string(), lost);
     }
   }
   std::string built;

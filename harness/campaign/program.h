@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/campaign/kept_kernels.h"
 #include "harness/judge/baseline.h"
 
 namespace moegate {
@@ -15,15 +16,22 @@ namespace moegate {
 /// read.
 std::string program_hash(const std::string& path);
 
-/// The same of a program with files of kernels: their contents count, and of a file of Python those of
-/// the .py files beside it.
-std::string program_hash(const std::string& path, const std::vector<std::string>& kernels);
+/// The same of a program with kernels from elsewhere: all that they were made of once they were loaded counts.
+std::string program_hash(const std::string& path, const KernelFiles& kernels);
 
 /// Copies the program that measures (own_program()), the shared libraries that were installed with it
-/// and the files of kernels (of Python: with the .py files beside it, and python/ of the tool) to FOLDER/<content hash>/, once;
+/// and kernels from elsewhere (kept_kernels.h, with python/ of the tool) to FOLDER/<content hash>/, once;
 /// returns the path of the copy, which can be replayed later. Throws Error(usage) when the folder cannot
 /// be written.
-std::string keep_program(const std::string& folder, const std::vector<std::string>& kernels = {});
+std::string keep_program(const std::string& folder, const KernelFiles& kernels = {});
+
+/// Loads the kernels that were kept with a program once, in a worker of it. Where they cannot be loaded,
+/// or are not what was measured, it is removed, and the sentence says why; empty: it can be replayed.
+std::string try_kept(const std::string& program, WorkerOptions options, WorkerSource& source);
+
+/// What the kernels that were kept with a program need from elsewhere and is not what it was, in a sentence; empty:
+/// nothing.
+std::string lost_kernels(const std::string& program);
 
 /// The files of kernels that were kept with a program; none where there are none.
 std::vector<std::string> kernels_kept_with(const std::string& program);

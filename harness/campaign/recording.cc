@@ -78,12 +78,17 @@ Prepared prepare(const RunOptions& options, WorkerSource& source) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
   Lanes lanes(source, options.worker);
   lanes.open();
+  KernelFiles kernels = loaded_kernels(options.worker, lanes);
   Plan plan = make_plan(options, lanes.seat(0).worker());
   note_timer(plan.hello);
   if (InterruptGuard::interrupted()) {
     throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
-  return {options, std::move(lanes), std::move(plan)};
+  return {options, std::move(lanes), std::move(plan), std::move(kernels)};
+}
+
+KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes) {
+  return {options.kernels, lanes.seat(0).loaded(), {}};
 }
 
 /// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0: none,
@@ -107,7 +112,7 @@ int64_t Recording::begun_before(const RunInfo& now) {
 }
 
 void Recording::begin(int64_t resume) {
-  const RunInfo info = describe(options_, lanes_, plan_.hello);
+  const RunInfo info = describe(options_, lanes_, plan_.hello, tally_.kernels);
   if (resume == 0) resume = begun_before(info);
   if (whole_) {
     tally_.run = resume;
@@ -276,6 +281,12 @@ void Recording::finish(bool interrupted) {
   if (all && !lanes_.several()) write_down_levels(store_, tally_.run);
   store_.end_run(tally_.run, all ? "complete" : "interrupted");
   if (!interrupted && (cut_ || behind_)) tally_.left_out = left_out();
+  tally_.kernels.loaded = tally_.kernels.imported;
+  for (const auto& [path, file] : loaded_) {
+    if (std::ranges::find(tally_.kernels.imported, path, &LoadedFile::path) ==
+        tally_.kernels.imported.end())
+      tally_.kernels.loaded.push_back(file);
+  }
   sort_failures(tally_);
   finished_ = true;
 }

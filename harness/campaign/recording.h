@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/base/progress.h"
+#include "harness/campaign/kept_kernels.h"
 #include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"
 #include "harness/judge/evidence.h"
@@ -35,6 +36,7 @@ struct Tally {
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   std::vector<std::string> notes;  // a sentence each: what a reader of the verdict should know
+  KernelFiles kernels;             // from elsewhere
   std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result
   size_t gpus = 1;                        // that worked at the same time
   size_t lost = 0;                        // of them, those that could not be opened any more
@@ -52,11 +54,14 @@ struct Prepared {
   RunOptions options;
   Lanes lanes;
   Plan plan;
+  KernelFiles kernels;  // from elsewhere, as they were loaded
 };
 
 /// Starts a worker on every device, plans with what it says, and says on stderr why its timer is not the one asked
 /// for. Throws Error(usage, coverage, environment, interrupted).
 Prepared prepare(const RunOptions& options, WorkerSource& source);
+/// Before anything is asked of the worker, so that it is the same whatever is measured.
+KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes);
 /// Says on stderr why the timer is not the one asked for.
 void note_timer(const Hello& hello);
 
@@ -80,7 +85,9 @@ class Recording {
         lanes_(std::move(prepared.lanes)),
         at_(lanes_.size()),
         plan_(std::move(prepared.plan)),
-        resumed_by_(std::move(resumed_by)) {}
+        resumed_by_(std::move(resumed_by)) {
+    tally_.kernels = std::move(prepared.kernels);
+  }
   /// A run that was begun and not finished is stored as interrupted.
   ~Recording();
   Recording(const Recording&) = delete;

@@ -12,7 +12,8 @@
 
 namespace moegate {
 
-RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello) {
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
+                 const KernelFiles& kernels) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   RunInfo info;
@@ -32,9 +33,8 @@ RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hel
   info.git_sha = hello.git_sha;
   info.dirty = hello.dirty;
   info.build = hello.build;
-  info.program =
-      program_hash(options.worker.program.empty() ? own_program() : options.worker.program,
-                   options.worker.kernels);
+  info.program = program_hash(
+      options.worker.program.empty() ? own_program() : options.worker.program, kernels);
   info.host = name;
   info.command = options.command;
   info.options = options.to_json();

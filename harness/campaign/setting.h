@@ -2,13 +2,16 @@
 // What a run states about itself before its first row, and whether another one may be a part of it.
 #pragma once
 
+#include "harness/campaign/kept_kernels.h"
 #include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"
 #include "harness/values/run.h"
 
 namespace moegate {
 
-RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello);
+/// `kernels`: of kernels from elsewhere, what they are made of once they are loaded.
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
+                 const KernelFiles& kernels);
 
 /// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on another device,
 /// by another timer or from another commit.

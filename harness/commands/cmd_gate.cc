@@ -76,7 +76,11 @@ std::optional<GateCommand> read_gate(const Args& args) {
     usage_error("--replay-program {}: is no program; give the path of the baseline's moegate",
                 program);
   }
-  if (!program.empty() && is_named_by_hash(program)) check_kept(program);
+  if (!program.empty() && is_named_by_hash(program)) {
+    check_kept(program);
+    const std::string lost = lost_kernels(program);
+    if (!lost.empty()) usage_error("--replay-program {}: {}", program, lost);
+  }
   rules.baselines = {baseline ? fs::path(*baseline) : home() / "baselines", candidate.value_or("")};
   rules.waivers = waivers ? read_waivers(*waivers) : waivers_of_home();
   rules.limits = [limits = judging.limits](Backend backend) { return limits.of(backend); };

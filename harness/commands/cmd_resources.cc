@@ -235,7 +235,8 @@ int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const Re
                   const ResourceFile& before, const std::string& run) {
   ResourceBlessing blessing{.reason = command.reason, .author = author(), .run = run};
   if (const std::string program = resources_program(command); !program.empty()) {
-    blessing.program = program_hash(program, command.modules);
+    blessing.program =
+        program_hash(program, {.given = command.modules, .imported = {}, .loaded = {}});
     // Of another program nobody says which commit it is of.
     const Provenance& p = provenance();
     if (!command.program) blessing.git_sha = p.git_sha + (p.dirty ? "+dirty" : "");

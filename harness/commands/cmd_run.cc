@@ -123,8 +123,10 @@ int cmd_run(const Args& args) {
   }
   const Tally tally = run_suites(run, command->resume, worker_processes());
   if (command->keep_artifact) {
-    keep_program((std::filesystem::path(run.db).parent_path() / "artifacts").string(),
-                 run.worker.kernels);
+    const auto folder = std::filesystem::path(run.db).parent_path() / "artifacts";
+    const std::string kept = keep_program(folder.string(), tally.kernels);
+    const std::string lost = try_kept(kept, run.worker, worker_processes());
+    if (!lost.empty()) say("note: {}\n", lost);
   }
   if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
   print_run(run.db, tally);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as the code of a kernel in Python: all that it loaded or read, wherever that lies.
+#include "harness/store/sqlite.h"
 #include "tests/e2e/python_fixture.h"
 
 namespace moegate {
@@ -93,6 +94,41 @@ TEST_F(IdentityTest, WhatCannotBeReadAgainIsNeverIdentical) {
       "open(GONE).close()\nos.remove(GONE)\n",
       "pass");
   EXPECT_EQ(code(), "") << "it was read, and is not there any more";
+}
+
+TEST_F(IdentityTest, AReplayHasAllThatTheBaselinesKernelsWereMadeOf) {
+  make_engine(std::string(kUp) + "from linked import scale\n", "time.sleep(scale.SCALE * 1e-3)");
+  // Without its last variant, whose output is wrong: such a run is no candidate.
+  const std::string text = read("engine/bench/kernels.py");
+  write("engine/bench/kernels.py",
+        "import time\n" + text.substr(0, text.rfind("@moegate.variant")));
+  ASSERT_EQ(shell("ln -s ../impl engine/bench/linked").exit, 0);
+  const std::string kernels = " --kernels engine/bench/kernels.py ";
+  const auto run = [&](const char* more) {
+    const Outcome ran = moegate("run --rounds 2 --suite ./doubled.suite" + kernels + more + kQuick);
+    Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
+        .execute("UPDATE result SET status = 'ok', why = '' WHERE status = 'noisy'");
+    return ran;
+  };
+  const Outcome kept = run("--keep-artifact ");
+  ASSERT_EQ(kept.exit, 0) << kept.err;
+  EXPECT_EQ(kept.err.find("cannot be kept"), std::string::npos) << kept.err;
+  const std::string program = shell("printf %s artifacts/*/bin/moegate").out;
+  moegate("gate --candidate cand");
+  write("engine/impl/scale.py", "SCALE = 3\n");
+  ASSERT_EQ(run("").exit, 0);
+  const Outcome judged = moegate("gate --candidate cand" + kernels + "--replay-program " + program);
+  EXPECT_NE(judged.err.find("replaying "), std::string::npos) << judged.err;
+  EXPECT_NE(judged.exit, 2) << judged.out << judged.err;
+  const auto codes = [&](const std::string& run) {
+    return query("results.sqlite",
+                 "SELECT group_concat(DISTINCT code) FROM result JOIN process USING (process_id) "
+                 "WHERE variant = 'other' AND run_id = " +
+                     run);
+  };
+  EXPECT_EQ(codes("3"), codes("1")) << "the base's side of the replay";
+  EXPECT_EQ(codes("4"), codes("2"));
+  EXPECT_NE(codes("1"), codes("2"));
 }
 
 TEST_F(IdentityTest, TheTreeStaysAsItWas) {
