@@ -13,12 +13,12 @@ namespace moegate {
 namespace {
 
 void fail_for_creep(CaseVerdict& v, double anchor, double limit) {
-  const bool unfailed = v.outcome == Outcome::pass || v.outcome == Outcome::inconclusive;
-  if (unfailed) v.outcome = Outcome::regressed;
   v.why += fmt::format(
       "; creep: at least {} from its anchor {:.4g}, the best level blessed, more "
       "than {}",
       percent(v.creep), anchor, percent(limit));
+  const bool unfailed = v.outcome == Outcome::pass || v.outcome == Outcome::inconclusive;
+  if (unfailed) find(v, Rule::crept, v.why);
 }
 
 }  // namespace

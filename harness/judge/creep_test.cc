@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "harness/judge/verdict_fixture.h"
+
 namespace moegate {
 namespace {
 
@@ -29,7 +31,7 @@ CaseVerdict judged(Outcome outcome, double low, double anchor) {
   GateResult result;
   result.cases.resize(1);
   result.cases[0].id = id;
-  result.cases[0].outcome = outcome;
+  come_to(result.cases[0], outcome);
   result.cases[0].latency = Judgement{};
   result.cases[0].latency->low = low;
   std::map<std::string, Expectation> expected;

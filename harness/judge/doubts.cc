@@ -73,9 +73,8 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
     const bool other =
         suite != expected.end() && suite->second.other_device && !suite->second.between;
     if (!other || v.stage != 1 || v.outcome != Outcome::inconclusive) continue;
-    v.outcome = Outcome::environment;
-    v.why =
-        "the baseline is of another device and nothing was replayed (--replay-program): " + v.why;
+    find(v, Rule::other_device,
+         "the baseline is of another device and nothing was replayed (--replay-program): " + v.why);
   }
 }
 
@@ -99,10 +98,11 @@ void fail_noisier(GateResult& result, const Sides& head,
   for (size_t i = 0; i < rows.size(); ++i) {
     if (adjusted[i] > setting.limits.alpha) continue;
     const auto [b, h] = sides[i];
-    rows[i]->outcome = Outcome::regressed;
-    rows[i]->why = fmt::format(
-        "noisier: {} of {} processes are noisy, {} of {} of the base's (adjusted p {:.2g}): {}; {}",
-        h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why, rows[i]->why);
+    find(*rows[i], Rule::noisier,
+         fmt::format("noisier: {} of {} processes are noisy, {} of {} of the base's (adjusted p "
+                     "{:.2g}): {}; {}",
+                     h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why,
+                     rows[i]->why));
   }
 }
 
@@ -143,10 +143,9 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
         *std::ranges::min_element(row.ours) <= machine * *std::ranges::max_element(row.theirs)) {
       continue;
     }
-    row.verdict->outcome = Outcome::regressed;
-    row.verdict->why =
-        fmt::format("the host takes {:.1f} us to enqueue a launch, the base's {:.1f} us; {}", now,
-                    row.before(), row.verdict->why);
+    find(*row.verdict, Rule::slow_to_enqueue,
+         fmt::format("the host takes {:.1f} us to enqueue a launch, the base's {:.1f} us; {}", now,
+                     row.before(), row.verdict->why));
   }
 }
 
@@ -187,12 +186,10 @@ void fail_far_slower(GateResult& result, const Sides& head,
         std::ranges::any_of(head.at(v.id).by_round, near)) {
       continue;  // on a slower day a ratio stays what it was
     }
-    v.outcome = Outcome::regressed;
-    v.why = fmt::format(
-        "slower than any noise: at least {:.4g} us in each of {} quiet processes, the base's "
-        "slowest "
-        "took {:.4g} us; {}",
-        least, us.size(), base->slowest_us, v.why);
+    find(v, Rule::far_slower,
+         fmt::format("slower than any noise: at least {:.4g} us in each of {} quiet processes, the "
+                     "base's slowest took {:.4g} us; {}",
+                     least, us.size(), base->slowest_us, v.why));
   }
 }
 

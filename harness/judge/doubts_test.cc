@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "harness/judge/verdict_fixture.h"
+
 namespace moegate {
 namespace {
 
@@ -114,7 +116,7 @@ TEST(Doubts, MoreNoiseThanTheBaseFails) {
 TEST(Doubts, AnotherDeviceIsToBlameWhereNobodyKnowsHowItDiffers) {
   CaseVerdict open;
   open.id = kRow;
-  open.outcome = Outcome::inconclusive;
+  come_to(open, Outcome::inconclusive);
   open.stage = 1;
   std::map<std::string, Expectation> expected;
   const auto blamed = [&] {

@@ -10,8 +10,8 @@
 #include "harness/base/in_order.h"
 #include "harness/base/stats.h"
 #include "harness/judge/doubts.h"
-#include "harness/judge/gate_triage.h"
 #include "harness/judge/left_out.h"
+#include "harness/judge/look.h"
 #include "harness/judge/question.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/replay_rule.h"
@@ -23,17 +23,10 @@ CaseVerdict absent(const CaseId& id, const Side& base, const std::string& agains
   CaseVerdict v;
   v.id = id;
   v.against = against;
-  v.outcome = Outcome::missing;
-  v.why = "in the baseline, not in the run; if it was removed on purpose, bless a run without it";
   v.base = base.level.level();
+  find(v, Rule::absent,
+       "in the baseline, not in the run; if it was removed on purpose, bless a run without it");
   return v;
-}
-
-/// After a replay in which both sides launched the same code.
-void say_identical(CaseVerdict& v) {
-  if (v.drift) return;  // its outputs differ all the same
-  v.outcome = Outcome::identical;
-  v.why = kIdentical;
 }
 
 /// A replay compared outputs on the same inputs; stored numbers need not have.
@@ -62,17 +55,12 @@ void hint(CaseVerdict& v, const Look& look, const Replayed& replayed) {
 void apply_latency(CaseVerdict& v, const Judgement& j, int stage) {
   v.latency = j;
   v.stage = stage;
-  const bool settled = !v.open || j.outcome == Outcome::regressed;
-  if (!settled && !v.drift) {
-    v.outcome = Outcome::inconclusive;
-    v.why = "only a replay decides: " + v.why + "; " + j.why;
-    return;
-  }
-  if (!v.drift) {
-    v.outcome = j.outcome;
-    v.why = v.why.empty() ? j.why : j.why + "; " + v.why;
-  } else if (j.outcome == Outcome::regressed) {
-    v.why += "; and " + j.why;
+  if (v.drift) {  // its outputs are worse, whatever its latency
+    if (j.outcome == Outcome::regressed) v.why += "; and " + j.why;
+  } else if (v.open && j.outcome != Outcome::regressed) {
+    find(v, Rule::replay_decides, "only a replay decides: " + v.why + "; " + j.why);
+  } else {
+    find(v, rule_of(j), v.why.empty() ? j.why : j.why + "; " + v.why);
   }
 }
 
@@ -87,7 +75,7 @@ void excuse_environment(const Sides& head, GateResult& result) {
   for (CaseVerdict& v : result.cases) {
     const auto it = head.find(v.id);
     if (it != head.end() && it->second.status == Status::bad_timer)
-      v.outcome = Outcome::environment;
+      find(v, Rule::nothing_timed, v.why);
   }
 }
 
@@ -130,10 +118,10 @@ void doubt_identical(CaseVerdict& v, const Look& look, const Expectation& e,
   const Question q = stored_question(look, e);
   const double slower = q.head.mean_log - q.base.mean_log;
   if (slower <= std::log1p(look.setting.limits.fail_at) + 2 * q.extra_sd) return;
-  v.outcome = Outcome::inconclusive;
   v.open = true;
-  v.why =
-      fmt::format("{}, and {} off: only a replay decides", kIdentical, percent(std::expm1(slower)));
+  find(v, Rule::identical_but_off,
+       fmt::format("{}, and {} off: only a replay decides", kIdentical,
+                   percent(std::expm1(slower))));
 }
 
 /// What rows can be compared with, asked for in their order.
@@ -158,6 +146,15 @@ class BaseRows {
 
 bool same_code(const Side& base, const Side& head) {
   return !head.code.empty() && base.code == head.code;
+}
+
+Outcome latency_outcome(const CaseVerdict& v) {
+  const bool left_open = v.found.test(static_cast<size_t>(Rule::left_open));
+  return left_open || !v.latency ? Outcome::inconclusive : v.latency->outcome;
+}
+
+bool is_slower(const CaseVerdict& v) {
+  return v.outcome == Outcome::regressed || latency_outcome(v) == Outcome::regressed;
 }
 
 Effect effect_of(const CaseVerdict& v) {
@@ -207,13 +204,13 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       ++result.unsupported;
       continue;
     }
-    CaseVerdict v = triage(id, look);
+    CaseVerdict v = look_at(id, look);
     v.off = v.same_code && setting.trust_code && is_again;
     if (!look.silent()) doubt_identical(v, look, e, replayed);
     const bool silent = look.silent() && look.other.empty() && !look.identical();
     const bool judged = is_judged(look) || silent;
     if (judged && replayed.identical.count(id) > 0) {
-      say_identical(v);
+      if (!v.drift) find(v, Rule::identical, kIdentical);
     } else if (judged && is_again) {
       apply_latency(v, again->second, 2);
     } else if (judged && (v.by_time || silent)) {
@@ -256,8 +253,7 @@ void add_lacking(GateResult& result, const std::vector<CaseId>& lacking) {
     v.id = id;
     const auto suite = result.suites.find(id.suite);
     if (suite != result.suites.end()) v.against = suite->second.against;
-    v.outcome = Outcome::missing;
-    v.why = "in the base's suite, not in the head's";
+    find(v, Rule::lacking, "in the base's suite, not in the head's");
     result.cases.push_back(std::move(v));
   }
   count_outcomes(result);

@@ -13,6 +13,7 @@
 #include "harness/judge/cause.h"
 #include "harness/judge/device_spread.h"
 #include "harness/judge/evidence.h"
+#include "harness/judge/rules.h"
 
 namespace moegate {
 
@@ -66,7 +67,8 @@ struct Expectation {
 struct CaseVerdict {
   CaseId id;
   std::string against;
-  Outcome outcome = Outcome::pass;
+  Found found;                      // all that was found of it, by find()
+  Outcome outcome = Outcome::pass;  // what the first of that says
   std::string why;
   /// Compared by its own time though ratios were measured (Quantity::time): the numbers are
   /// microseconds, and only rounds of both sides decide.
@@ -114,6 +116,15 @@ struct GateResult {
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
+
+/// Adds what was found of a row: its outcome follows, and `why` becomes its reason, what was found before
+/// included where it still says something. Nothing else gives a row an outcome.
+void find(CaseVerdict& v, Rule rule, std::string why);
+
+/// What its latency came to; inconclusive where there was no time to replay it.
+Outcome latency_outcome(const CaseVerdict& v);
+/// Whether its latency fails it, whatever its outputs do; also where a waiver lets it.
+bool is_slower(const CaseVerdict& v);
 
 /// Of its latency; equal where the row passed by that, or launched what the base launched.
 Effect effect_of(const CaseVerdict& v);

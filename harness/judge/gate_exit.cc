@@ -14,12 +14,9 @@ namespace moegate {
 namespace {
 
 bool slower(const GateResult& result) {
-  for (const CaseVerdict& v : result.cases) {
-    if (v.outcome == Outcome::waived) continue;
-    if (v.outcome == Outcome::regressed) return true;
-    if (v.latency && v.latency->outcome == Outcome::regressed) return true;
-  }
-  return false;
+  return std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
+    return v.outcome != Outcome::waived && is_slower(v);
+  });
 }
 
 /// With a smaller share of its rows decided, a verdict says nothing of the whole.

@@ -20,19 +20,19 @@ constexpr const char* kNotMeasured = "left out: the time was up before it was me
 
 /// Without having been measured.
 void call_identical(CaseVerdict& v, const Expectation& expected) {
-  v.outcome = Outcome::identical;
   v.same_code = true;
   v.yardstick = expected.sides.at(v.id).judged == Judged::is_yardstick;
-  v.why = "not measured: the base's program, whose variant launched what the base's did elsewhere";
+  find(v, Rule::known_identical,
+       "not measured: the base's program, whose variant launched what the base's did elsewhere");
 }
 
 CaseVerdict nobodys(const CaseId& id, const std::string& against) {
   CaseVerdict v;
   v.id = id;
   v.against = against;
-  v.outcome = Outcome::missing;
-  v.why = std::string(kNotMeasured) +
-          ", the candidate lacks it, and it did not grow: give the night a larger --budget";
+  find(v, Rule::stalled,
+       std::string(kNotMeasured) +
+           ", the candidate lacks it, and it did not grow: give the night a larger --budget");
   return v;
 }
 
@@ -79,16 +79,15 @@ void leave_open(GateResult& result, const Sides& head,
       result.more_s += replayed.replaying_s;
       continue;
     }
-    if (v.latency) v.latency->outcome = Outcome::inconclusive;
-    if (stays(v)) continue;
-    if (!head.contains(v.id)) {
-      v.why = kNotMeasured;
+    if (stays(v)) {
+      find(v, Rule::left_open, v.why);
+    } else if (!head.contains(v.id)) {
+      find(v, Rule::not_measured, kNotMeasured);
       result.more_s += replayed.measuring_s;
-      continue;
+    } else {
+      find(v, Rule::left_open, "left out: the time was up before it was replayed; " + v.why);
+      result.more_s += replayed.replaying_s;
     }
-    result.more_s += replayed.replaying_s;
-    v.outcome = Outcome::inconclusive;
-    v.why = "left out: the time was up before it was replayed; " + v.why;
   }
   for (const CaseId& id : unheard) {
     result.more_s += replayed.measuring_s;

@@ -3,14 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/judge/verdict_fixture.h"
+
 namespace moegate {
 namespace {
 
 CaseVerdict verdict(const std::string& key, Outcome outcome, bool judged) {
   CaseVerdict v;
   v.id = {"s", key, "v"};
-  v.outcome = outcome;
   v.why = "said before";
+  come_to(v, outcome);
   if (judged) {
     v.latency.emplace();
     v.latency->outcome = outcome;
@@ -42,7 +44,7 @@ TEST(LeftOut, IsOpenWhateverTheNumbersAtHandSay) {
              Limits::cuda());
   EXPECT_EQ(result.left_out, (std::vector<std::string>{"absent v", "slower v"}));
   EXPECT_EQ(result.cases[0].outcome, Outcome::inconclusive);
-  EXPECT_EQ(result.cases[0].latency->outcome, Outcome::inconclusive);
+  EXPECT_EQ(latency_outcome(result.cases[0]), Outcome::inconclusive);
   EXPECT_EQ(result.cases[0].why, "left out: the time was up before it was replayed; said before");
   EXPECT_EQ(result.cases[1].outcome, Outcome::missing) << "a base has it";
   EXPECT_EQ(result.cases[1].why, "left out: the time was up before it was measured");

@@ -48,15 +48,6 @@ std::string told(const SlowProcesses& slow) {
                      limit(std::expm1(slow.from)), slow.head, slow.n, slow.base);
 }
 
-/// The tail's word on a row, which never makes it better.
-void worsen(Judgement& j, Outcome outcome, const std::string& why) {
-  const bool keeps = j.outcome == Outcome::regressed ||
-                     (outcome == Outcome::inconclusive && j.outcome != Outcome::pass);
-  if (keeps) return;
-  j.outcome = outcome;
-  j.why = why + "; the level: " + j.why;
-}
-
 void judge_means(std::span<const PairedQuestion> family, const Limits& limits,
                  std::vector<Judgement>& judged) {
   std::vector<size_t> rows;

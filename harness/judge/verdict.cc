@@ -253,6 +253,14 @@ std::string limit(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
+void worsen(Judgement& level, Outcome tail, const std::string& why) {
+  const bool keeps = level.outcome == Outcome::regressed ||
+                     (tail == Outcome::inconclusive && level.outcome != Outcome::pass);
+  if (keeps) return;
+  level.outcome = tail;
+  level.why = why + "; the level: " + level.why;
+}
+
 std::string percent(double share) {
   const double p = 100 * share;
   // "+0.0 %" says more than "-0.0 %"; digits beyond a tenth are noise.

@@ -121,6 +121,9 @@ struct PairedQuestion {
 /// fewer than two rounds is inconclusive.
 std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits);
 
+/// What is said of a row's tail, which never makes it better: regressed, or inconclusive where it passed.
+void worsen(Judgement& level, Outcome tail, const std::string& why);
+
 /// "+2.3 %"
 std::string percent(double share);
 /// "1.5 %": a limit, not an effect, so without sign.

@@ -26,8 +26,7 @@ std::vector<Metric> failures_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::wrong && !v.drift) return {};
   if (v.outcome == Outcome::wrong) failures.push_back(Metric::accuracy);
   if (v.outcome == Outcome::missing) failures.push_back(Metric::coverage);
-  if (v.outcome == Outcome::regressed || (v.latency && v.latency->outcome == Outcome::regressed))
-    failures.push_back(Metric::latency);
+  if (is_slower(v)) failures.push_back(Metric::latency);
   return failures;
 }
 
@@ -67,7 +66,7 @@ void waive(std::vector<Active>& all, CaseVerdict& v) {
     used.push_back(a);
   }
   if (used.empty()) return;
-  v.outcome = Outcome::waived;
+  find(v, Rule::waived, v.why);
   for (Active* a : used) {
     ++a->waived;
     const Waiver& w = *a->waiver;

@@ -3,6 +3,7 @@
 #include "harness/base/refusal_fixture.h"
 
 #include "harness/judge/gate_fixture.h"
+#include "harness/judge/verdict_fixture.h"
 
 namespace moegate {
 namespace {
@@ -111,8 +112,8 @@ TEST(Waivers, LintNamesSectionAndField) {
 CaseVerdict verdict(Outcome outcome, double effect = 0, const std::string& tokens = "8") {
   CaseVerdict v;
   v.id = {"nightly", "topk_sort/tokens=" + tokens, "fused"};
-  v.outcome = outcome;
   v.why = "why";
+  come_to(v, outcome);
   if (effect != 0) {
     v.latency = Judgement{};
     v.latency->outcome = effect > 0.02 ? Outcome::regressed : Outcome::pass;

@@ -12,7 +12,7 @@ PrKind kind_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::identical) return PrKind::same;
   if (v.outcome == Outcome::inconclusive && !v.latency) return PrKind::inconclusive;
   if (v.outcome == Outcome::wrong || !v.latency) return PrKind::uncompared;
-  switch (v.latency->outcome) {
+  switch (latency_outcome(v)) {
     case Outcome::improved:
       return PrKind::faster;
     case Outcome::regressed:

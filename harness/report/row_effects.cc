@@ -57,12 +57,12 @@ void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, con
                Effects& effects) {
   GateResult result =
       judge_runs(base_run, head_run, std::move(base), head, Limits::of(head_run.device.backend));
-  for (const size_t open : suspects(result)) result.cases[open].outcome = Outcome::inconclusive;
   for (const CaseVerdict& v : result.cases) {
     Effect& effect = effects.at(v.id);
     effect.equal = effect_of(v).equal;
     if (v.latency) effect.share = v.latency->effect;
   }
+  for (const size_t open : suspects(result)) effects.at(result.cases[open].id).equal = false;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row comes to before, or without, its latency. Only for gate.cc.
+// A row of the run beside what it is judged against, and what that says without its latency. Only for gate.cc.
 #pragma once
 
 #include <string>
@@ -10,7 +10,6 @@ namespace moegate {
 
 constexpr const char* kIdentical = "the same machine code, launched alike";
 
-/// A row of the run beside what it is judged against.
 struct Look {
   const Side* base;  // measured; null: there is none
   const Side& head;
@@ -28,8 +27,6 @@ struct Look {
   bool are_yardsticks() const {
     return base->judged == Judged::is_yardstick && head.judged == Judged::is_yardstick;
   }
-  /// There is no number to compare, even where code is not trusted.
-  bool same_yardsticks() const { return are_yardsticks() && same_code(*base, head); }
   bool by_time() const { return compared(*base, head) == Quantity::time; }
   /// Most of its processes were, on a host two at least, and none of the base's, which has the same
   /// ceilings. The same code as a baseline's has passed before.
@@ -45,8 +42,8 @@ struct Look {
   bool disturbed() const { return head.disturbed || base->disturbed; }
 };
 
-/// The verdict on everything but latency; of a row that is judged by it, Outcome::pass and remarks.
-CaseVerdict triage(const CaseId& id, const Look& look);
+/// The row with all that its two sides say but latency.
+CaseVerdict look_at(const CaseId& id, const Look& look);
 
 /// Whether the row's latency is a question; that of a row with worse outputs is one too.
 bool is_judged(const Look& look);
