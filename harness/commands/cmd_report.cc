@@ -106,7 +106,9 @@ int cmd_report(const Args& args) {
         *command->chart, sql.string(), chart_of(sql).string());
   }
   Store store = Store::open(command->db, Store::Mode::read);
-  Table table = run_report(store, sql, {store.find_run(command->run, task_of_report(sql))});
+  const int64_t run = store.find_run(command->run, task_of_report(sql));
+  store.check_results(run);
+  Table table = run_report(store, sql, {run});
   keep_matching(table, *command);
   if (command->chart) {
     write_output(*command->chart, chart_svg(chart_of(sql), title_of_report(sql), table));

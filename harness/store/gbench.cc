@@ -5,6 +5,7 @@
 
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,16 @@ void add_aggregates(const std::vector<Run>& repetitions, std::vector<Run>& runs)
   add("cv", stddev(real) / mean(real), stddev(cpu) / mean(cpu), benchmark::kPercentage);
 }
 
+/// The library states how it was built itself, and Debian's says debug; what is measured is what the run's program is.
+std::string with_build_type(std::string json, const RunInfo& run) {
+  constexpr std::string_view kName = "\"library_build_type\": \"";
+  const size_t name = json.find(kName);
+  if (name == std::string::npos) return json;
+  const size_t value = name + kName.size();
+  const bool release = run.build.find("Release") != std::string::npos;
+  return json.replace(value, json.find('"', value) - value, release ? "release" : "debug");
+}
+
 }  // namespace
 
 void write_benchmark_json(const std::string& db, int64_t run, const std::string& path) {
@@ -105,7 +116,7 @@ void write_benchmark_json(const std::string& db, int64_t run, const std::string&
   }
   reporter.ReportRuns(runs);
   reporter.Finalize();
-  write_output(path, file.str());
+  write_output(path, with_build_type(file.str(), info));
 }
 
 }  // namespace moegate

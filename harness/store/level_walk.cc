@@ -10,7 +10,7 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/file_name.h"
-#include "harness/store/part_reader.h"
+#include "harness/store/result_checksum.h"
 #include "harness/store/result_walk.h"
 
 namespace moegate {
@@ -51,26 +51,6 @@ std::vector<CaseRange> ranges_of(const RunCases& cases) {
   return ranges;
 }
 
-/// What verifications found. As a rule all processes of a row have one in common, and its case's next variant, too.
-class Verifications {
- public:
-  explicit Verifications(Database& db)
-      : outputs_(db, "verified_output", "verification_id", "output"),
-        seeds_(db, "verified_seed", "verification_id", "seed") {}
-  /// Gives a result what its verification found; always the same one, which keeps it until the next.
-  void give(Result& result, int64_t id) {
-    if (id == given_) return;
-    outputs_.read(id, result.accuracy);
-    seeds_.read(id, result.seeds);
-    given_ = id;
-  }
-
- private:
-  PartReader<Accuracy> outputs_;
-  PartReader<SeedError> seeds_;
-  int64_t given_ = 0;  // nothing
-};
-
 }  // namespace
 
 void check_file_name(const Database& db, const char* what, const std::string& text) {
@@ -86,6 +66,7 @@ void walk_levels(Database& db, const LevelChoice& choice,
   if (choice.verified) verifications.emplace(db);
   auto of = cases.begin();
   Level level;
+  uint64_t key = 0;  // its hash
   for (ResultWalk walk(db, choice.run, ranges, choice.for_verdict); walk.next();) {
     while (of != cases.end() && of->first < walk.case_id()) ++of;
     if (of == cases.end()) break;
@@ -93,13 +74,20 @@ void walk_levels(Database& db, const LevelChoice& choice,
     if (of->first != walk.case_id()) continue;
     if (level.key != one.key) {
       level.key = one.key, level.op = one.op, level.suite = one.suite, level.section = one.section;
+      key = hash_of_key(one.key);
     }
     walk.read(level.result);
     level.variant = level.result.variant;
     level.round = walk.round();
     const std::string why = impossible_number(level.result);
     if (!why.empty()) db.damaged(fmt::format("row {}: {}", walk.result_id(), why));
-    if (verifications) verifications->give(level.result, walk.verification_id());
+    check_sum(db, choice.run, walk.result_id(), level.variant, "its numbers", walk.checksum(),
+              checksum_of_numbers(level.result, key));
+    if (verifications) {
+      const int64_t found = verifications->give(level.result, walk.verification_id());
+      check_sum(db, choice.run, walk.result_id(), level.variant, "its accuracy and seeds",
+                walk.verified_checksum(), found);
+    }
     add({level, walk.result_id(), one.place});
   }
 }

@@ -82,6 +82,7 @@ void RunRows::keep_parts(const TableShapes& shapes) {
   };
   keep(process_, "process", "run_id = ?1", Twice::refused, "process_id");
   keep(result_, "result", "result_id BETWEEN ?1 AND ?2", Twice::refused, "result_id");
+  check_.emplace(in_.db(), result_.front().row());
   for (const auto& [name, table] : shapes) {
     const auto is_part = [&table = table](const auto& kept) { return is_part_of(table, kept); };
     if (is_by_hand(name)) continue;
@@ -233,6 +234,7 @@ void RunRows::take_results(const std::vector<Range>& ranges, bool any_known) {
     while (rows.step()) {
       const auto its_process = processes_.find(rows.row().integer(process));
       if (its_process == processes_.end()) continue;
+      check_->check(runs_.begin()->first);
       if (there(its_process->second)) {
         results_[rows.row().integer(id)] = find.integer(0);
       } else if (rows.put(last_result_ + 1)) {

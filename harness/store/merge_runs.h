@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/store/merge_rows.h"
 #include "harness/store/merge_sources.h"
+#include "harness/store/result_checksum.h"
 
 namespace moegate {
 
@@ -44,6 +46,7 @@ class RunRows {
   std::list<KeptRows> kept_;                      // numbers_ refers to them
   std::vector<RowCopy> of_store_, of_run_, of_result_, of_new_result_;
   std::vector<RowCopy> process_, result_;  // one each
+  std::optional<RowCheck> check_;          // of rows of result_
   int64_t last_result_ = 0;                // of the other store
 };
 

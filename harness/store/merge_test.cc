@@ -120,6 +120,19 @@ TEST_F(MergeTest, EverythingOfARunComesAlong) {
   }
 }
 
+TEST_F(MergeTest, ARowThatIsNotWhatWasStoredIsRefused) {
+  const Paths shards = write_shards(2);
+  alter(shards[1], "UPDATE result SET ratio = 0.5 WHERE result_id = 2");
+  const std::string why = refused("out", shards, Exit::store);
+  EXPECT_TRUE(
+      contains(why, shards[1] + ": is damaged: row 2 of run 1 (variant chain): its numbers"))
+      << why;
+  alter(shards[1], "UPDATE result SET checksum = 0");
+  EXPECT_EQ(refused("out", shards), "accepted") << "an older program's rows have none";
+  alter(shards[0], "UPDATE verified_output SET max_abs = 0.5");
+  EXPECT_TRUE(contains(refused("new", shards, Exit::store), "its accuracy and seeds are not"));
+}
+
 TEST_F(MergeTest, TheShardsOfACampaignBecomeOneRun) {
   const Merged merged = merge("out", write_shards(3));
   EXPECT_EQ(merged.added, 3);

@@ -11,7 +11,8 @@ namespace moegate {
 namespace {
 
 // The first columns of the statement; those of Result follow, of which the variant is the first.
-constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kEnqueue = 3, kVariant = 4;
+constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kChecksum = 3, kVerifiedChecksum = 4,
+              kEnqueue = 5, kVariant = 6;
 
 /// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs as much
 /// as one for what is.
@@ -51,7 +52,7 @@ ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ran
                        bool for_verdict) {
   const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
   const std::string sql = fmt::format(
-      "SELECT result_id, case_id, verification_id, {} AS enqueue, {} "
+      "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, {} "
       "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
       "ORDER BY case_id, r.variant",
       for_verdict ? enqueue_sql(db) : "NULL", columns_of<Result>("r", left_out));
@@ -80,6 +81,14 @@ bool ResultWalk::next() {
 
 int64_t ResultWalk::verification_id() const {
   return now_->q.integer(kVerificationId);
+}
+
+int64_t ResultWalk::checksum() const {
+  return now_->q.integer(kChecksum);
+}
+
+int64_t ResultWalk::verified_checksum() const {
+  return now_->q.integer(kVerifiedChecksum);
 }
 
 void ResultWalk::read(Result& result) const {

@@ -37,6 +37,8 @@ class ResultWalk {
   int64_t result_id() const { return now_->result_id; }
   int64_t case_id() const { return now_->case_id; }
   int64_t verification_id() const;
+  int64_t checksum() const;           // of its numbers, as it was stored
+  int64_t verified_checksum() const;  // of its accuracy and seeds
   int round() const { return now_->round; }
   /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in `result`; of
   /// the metrics, none or the one that a verdict reads. Throws Error(store) for values that no run stores.

@@ -80,6 +80,9 @@ class Store {
   /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
   /// takes seconds per GiB; a store of more than `most` bytes is left unread.
   void check_intact(int64_t most = std::numeric_limits<int64_t>::max());
+  /// Throws Error(store) that names the first result of a run which is not what was stored, by its checksums
+  /// (result_checksum.h); so do levels() and each_level() for what they read.
+  void check_results(int64_t run);
   /// Every result of a run, ordered by key, variant, round, but for its launches
   /// (kernels, stalls) and samples, which no verdict reads. Throws
   /// Error(store) for values that no run stores.

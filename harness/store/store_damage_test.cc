@@ -2,8 +2,10 @@
 // What a store says that cannot be true, who may write into a run, and readers in a writer's way.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "harness/base/interrupt.h"
 #include "harness/base/refusal_fixture.h"
@@ -110,6 +112,68 @@ TEST_F(DamagedStore, WhatSomebodyPlantedInItsSchemaIsRefused) {
       EXPECT_NE(why.find(message), std::string::npos) << sql << ": " << why;
     }
   }
+}
+
+TEST_F(DamagedStore, ANumberThatIsNotWhatWasStoredIsFoundByItsChecksum) {
+  const std::pair<const char*, const char*> damages[] = {
+      {"UPDATE result SET span_ns = 5000.25 WHERE result_id = 7", "its numbers are"},
+      {"UPDATE result SET status = 'noisy' WHERE result_id = 7", "its numbers are"},
+      {"UPDATE result SET variant = 'chain4' WHERE result_id = 7", "its numbers are"},
+      {"UPDATE result SET suspect_warm = 1 WHERE result_id = 7", "its numbers are"},
+      {"UPDATE result SET case_id = 8 - case_id, variant = variant || case_id WHERE case_id < 8",
+       "its numbers are"},
+      {"UPDATE verified_output SET rel_l2 = 1e-3", "its accuracy and seeds are"},
+      {"UPDATE verified_seed SET truth = NULL", "its accuracy and seeds are"},
+      {"UPDATE result SET verification_id = 0 WHERE result_id = 7", "its accuracy and seeds are"},
+  };
+  std::filesystem::copy(path_, dir_ / "good");
+  for (const auto& [sql, message] : damages) {
+    std::filesystem::copy(dir_ / "good", path_, std::filesystem::copy_options::overwrite_existing);
+    execute(sql);
+    EXPECT_NE(refusal().find(message), std::string::npos) << sql << ": " << refusal();
+    const std::string verdict = refusal_of(
+        [&] { Store::open(path_, Store::Mode::read).each_level(run_)([](const Level&) {}); },
+        Exit::store);
+    EXPECT_NE(verdict.find(message), std::string::npos) << sql << ": " << verdict;
+    EXPECT_THROW(Store::open(path_, Store::Mode::read).check_results(run_), Error) << sql;
+  }
+  std::filesystem::copy(dir_ / "good", path_, std::filesystem::copy_options::overwrite_existing);
+  execute(damages[0].first);
+  EXPECT_NE(refusal().find(
+                "is damaged: row 7 of run 1 (variant chain3): its numbers are not what was stored"),
+            std::string::npos)
+      << refusal();
+  execute("UPDATE result SET checksum = 0");
+  EXPECT_EQ(refusal(), "accepted") << "older programs stored none";
+}
+
+TEST_F(DamagedStore, WhatIsFoundOutLaterHasItsChecksumToo) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const std::string key = store.levels(run_).front().key;
+  store.mark_suspect_warm(run_, key, "chain3");
+  store.mark_crashed(1, key, "chain3", "died later");
+  const Result marked = store.levels(run_).front().result;
+  EXPECT_TRUE(marked.suspect_warm);
+  EXPECT_EQ(marked.why, "died later");
+  store.database().execute("UPDATE result SET min_ns = 1");
+  store.mark_suspect_warm(run_, key, "chain3");
+  EXPECT_THROW(store.levels(run_), Error) << "a mark makes no damage whole";
+}
+
+TEST_F(DamagedStore, NumbersThatAreNotFiniteOrHaveASignHaveTheSameChecksumWhenTheyComeBack) {
+  Store store = Store::open(path_, Store::Mode::write);
+  Result r;
+  r.variant = "odd";
+  r.timer = "cupti";
+  r.samples = 1;
+  r.span_ns = 1;
+  r.ratio = -0.0;
+  r.accuracy = {{.rel_l2 = std::nan(""), .cosine = -std::numeric_limits<double>::infinity()}};
+  r.accuracy.push_back({.output = "z"});
+  r.accuracy.push_back({.output = "a", .max_abs = 1});  // they come back by name
+  r.seeds = {{.seed = 7}, {.seed = -1, .hash = ~uint64_t{0}, .bias = -0.0}};
+  store.add_result(1, {"tiny", "a", "topk_sort", {{"tokens", "1"}}, {}}, {}, {}, r);
+  EXPECT_EQ(store.levels(run_).size(), 21u);
 }
 
 TEST_F(DamagedStore, PagesThatAreNoneAreFoundBeforeAVerdict) {

@@ -2,10 +2,12 @@
 // The rows of a result in the store, as a run writes them; store_levels.cc reads them.
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/sha256.h"
 #include "harness/store/packed_spans.h"
+#include "harness/store/result_checksum.h"
 #include "harness/store/rows.h"
 #include "harness/store/store.h"
 
@@ -94,6 +96,37 @@ void insert_parts(Database& db, int64_t result, const Result& r) {
   }
 }
 
+/// Changes status, reason or suspicion of results of a case and variant. What is damaged stays so: its checksum is
+/// not made anew.
+void change_results(Database& db, const char* of, int64_t id, const std::string& key,
+                    const std::string& variant, const std::function<void(Result&)>& change) {
+  Transaction transaction(db);
+  Statement q(db,
+              fmt::format("SELECT result_id, checksum, {} FROM result r WHERE {} AND r.variant = "
+                          "?3 AND case_id = (SELECT case_id FROM bench_case WHERE key = ?2)",
+                          columns_of<Result>("r"), of));
+  const uint64_t hash = hash_of_key(key);
+  const RowReader<Result> row(q);
+  struct Changed {
+    int64_t id, checksum;
+    Result result;
+  };
+  std::vector<Changed> all;  // nothing is written while it is read
+  for (q.bind(id, key, variant); q.step();) {
+    Changed& one = all.emplace_back(q.integer(0), q.integer(1), row.read());
+    const bool is_whole = one.checksum == checksum_of_numbers(one.result, hash);
+    change(one.result);
+    if (is_whole) one.checksum = checksum_of_numbers(one.result, hash);
+  }
+  Statement update(db,
+                   "UPDATE result SET status = ?2, why = ?3, suspect_warm = ?4, checksum = ?5 "
+                   "WHERE result_id = ?1");
+  for (const auto& [result, checksum, r] : all) {
+    update.bind(result, name_of(r.status), r.why, r.suspect_warm, checksum).run();
+  }
+  transaction.commit();
+}
+
 int64_t bytes_in_use(Database& db) {
   return (db.integer("PRAGMA page_count") - db.integer("PRAGMA freelist_count")) *
          db.integer("PRAGMA page_size");
@@ -108,7 +141,9 @@ void Store::add_result(int64_t process, const Case& c, const Cost& cost,
   const int64_t case_id = upsert_case(db_, c, cost);
   upsert_run_case(db_, process, case_id, c, facts);
   insert_row(db_, "result", result, std::pair("process_id", process), std::pair("case_id", case_id),
-             std::pair("verification_id", upsert_verification(db_, result)));
+             std::pair("verification_id", upsert_verification(db_, result)),
+             std::pair("checksum", checksum_of_numbers(result, hash_of_key(c.key()))),
+             std::pair("verified_checksum", checksum_of_verified(result)));
   insert_parts(db_, db_.last_id(), result);
   Statement(db_,
             "UPDATE process SET results = results + 1, wall_s = wall_s + ?3, bytes = bytes + ?2 "
@@ -119,21 +154,16 @@ void Store::add_result(int64_t process, const Case& c, const Cost& cost,
 }
 
 void Store::mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant) {
-  Statement(db_,
-            "UPDATE result SET suspect_warm = 1 WHERE variant = ?3 "
-            "AND process_id IN (SELECT process_id FROM process WHERE run_id = ?1) "
-            "AND case_id = (SELECT case_id FROM bench_case WHERE key = ?2)")
-      .bind(run, key, variant)
-      .run();
+  change_results(db_, "process_id IN (SELECT process_id FROM process WHERE run_id = ?1)", run, key,
+                 variant, [](Result& r) { r.suspect_warm = true; });
 }
 
 void Store::mark_crashed(int64_t process, const std::string& key, const std::string& variant,
                          const std::string& why) {
-  Statement(db_,
-            "UPDATE result SET status = 'crashed', why = ?4 WHERE process_id = ?1 AND variant = ?3 "
-            "AND case_id = (SELECT case_id FROM bench_case WHERE key = ?2)")
-      .bind(process, key, variant, why)
-      .run();
+  change_results(db_, "process_id = ?1", process, key, variant, [&](Result& r) {
+    r.status = Status::crashed;
+    r.why = why;
+  });
 }
 
 }  // namespace moegate

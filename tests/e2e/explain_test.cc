@@ -45,7 +45,9 @@ TEST_F(WhyRowsDifferTest, OfTwoRunsOfAHost) {
         "facts FROM run_case WHERE run_id = 1"
         ";CREATE TEMP TABLE copied AS SELECT * FROM result WHERE variant LIKE 'fused%' LIMIT 1"
         ";UPDATE copied SET result_id = (SELECT max(result_id) + 1 FROM result), process_id = "
-        "(SELECT max(process_id) FROM process), status = 'ok', timer = '', samples = 0, span_ns = 0"
+        "(SELECT max(process_id) FROM process), status = 'ok', timer = '', samples = 0, span_ns = "
+        "0, "
+        "checksum = 0"
         ";INSERT INTO result SELECT * FROM copied"
         ";INSERT INTO metric SELECT result_id, -1, 'dram__bytes_read.sum', 'bytes', " +
         bytes + " FROM copied; DROP TABLE copied";
