@@ -70,7 +70,12 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 }  // namespace
 
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 std::string valid_utf8(const std::string& text) {
+  if (is_ascii(text)) return text;  // as nearly all are, by the hundred thousand
   using Json = nlohmann::json;
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
       .get<std::string>();

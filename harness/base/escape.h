@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace moegate {
+
+bool is_ascii(std::string_view text);
 
 /// Bytes that are not UTF-8 become U+FFFD.
 std::string valid_utf8(const std::string& text);

@@ -2,100 +2,18 @@
 #include "harness/campaign/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <unordered_set>
 
 #include "harness/base/closest.h"
 #include "harness/base/hash.h"
 #include "harness/base/pattern.h"
 #include "harness/base/rng.h"
 #include "harness/kernel/tile_file.h"
-#include "harness/values/json_fields.h"
 
 namespace moegate {
-std::string RunOptions::to_json() const {
-  const nlohmann::json j = {{"suites", suites},
-                            {"axes", axes},
-                            {"ops", ops},
-                            {"filter", filter},
-                            {"kernel", kernel},
-                            {"shard", shard},
-                            {"shards", shards},
-                            {"rounds", rounds},
-                            {"case_timeout_s", case_timeout_s},
-                            {"device", worker.device},
-                            {"kernels", worker.kernels},
-                            {"tiles", worker.tiles},
-                            {"timer", worker.timer},
-                            {"flush", name_of(worker.flush)},
-                            {"flush_factor", worker.flush_factor},
-                            {"sets", worker.sets},
-                            {"min_samples", worker.sampling.min_samples},
-                            {"max_samples", worker.sampling.max_samples},
-                            {"precision", worker.sampling.precision},
-                            {"budget_s", worker.sampling.budget_s},
-                            {"sample_seed", worker.sample_seed},
-                            {"canary_slow_by", canary_slow_by},
-                            {"canary_scale", canary_scale},
-                            {"order_seed", order_seed},
-                            {"filtered", filtered()},
-                            {"narrowed", narrowed()}};
-  // A path may be any bytes.
-  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-void RunOptions::from_json(const std::string& text) {
-  try {
-    read_json(text);
-  } catch (const std::exception& e) {  // whatever it is, no run has written it
-    throw Error(Exit::store, fmt::format("the options that a run was stored with cannot be read "
-                                         "({}): the store is damaged; restore a copy",
-                                         e.what()));
-  }
-}
-
-void RunOptions::read_json(const std::string& text) {
-  const auto j = nlohmann::json::parse(text);
-  suites = j.at("suites");
-  axes = j.at("axes").get<Axes>();
-  filter = j.at("filter");
-  kernel = j.at("kernel");
-  read_number(j.at("shard"), shard);
-  read_number(j.at("shards"), shards);
-  read_number(j.at("rounds"), rounds);
-  case_timeout_s = j.at("case_timeout_s");
-  worker.device = j.at("device");
-  worker.timer = j.at("timer");
-  const auto& flush = j.at("flush");  // a number in older stores
-  if (flush.is_number()) {
-    constexpr std::array kNumbered = {Flush::read, Flush::write, Flush::none};
-    size_t number = 0;
-    read_number(flush, number);
-    worker.flush = kNumbered.at(number);
-  } else {
-    worker.flush = parse_flush(flush.get<std::string>());
-  }
-  worker.flush_factor = j.at("flush_factor");
-  read_number(j.at("min_samples"), worker.sampling.min_samples);
-  read_number(j.at("max_samples"), worker.sampling.max_samples);
-  worker.sampling.precision = j.at("precision");
-  worker.sampling.budget_s = j.at("budget_s");
-  // Absent in older stores.
-  ops = j.value("ops", std::vector<std::string>{});
-  worker.tiles = j.value("tiles", "");
-  worker.kernels = j.value("kernels", std::vector<std::string>{});
-  canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
-  canary_scale = j.value("canary_scale", 1.0);
-  if (j.contains("sets")) read_number(j.at("sets"), worker.sets);
-  if (j.contains("sample_seed")) read_number(j.at("sample_seed"), worker.sample_seed);
-  if (j.contains("order_seed")) read_number(j.at("order_seed"), order_seed);
-  const bool possible = shard >= 0 && shard < shards && rounds >= 0 && case_timeout_s > 0 &&
-                        worker.sampling.min_samples >= 1 && worker.sampling.budget_s > 0;
-  if (!possible) throw std::invalid_argument("no run can have them");
-}
 
 std::vector<RowName> Plan::rows() const {
   std::vector<RowName> rows;
@@ -107,17 +25,23 @@ std::vector<RowName> Plan::rows() const {
 }
 
 std::vector<Case> load_cases(const RunOptions& options, const Hello& hello) {
+  const Pattern filter = compile_pattern("--filter", options.filter);
   std::vector<Case> cases;
-  std::set<std::string> seen;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](Case c) {
+    c.get_int("seed", 0, std::numeric_limits<int64_t>::max());
+    cache_of(c);
+    launch_of(c);
+    adapt(c, hello.device.backend);
+    if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) return;
+    std::string key = c.key();
+    if (!filter.found_in(key) || !seen.insert(std::move(key)).second) return;
+    cases.push_back(std::move(c));
+  };
   for (const std::string& suite : options.suites) {
-    for (Case& c : load_suite(suite, options.axes, hello.operators)) {
-      c.get_int("seed", 0, std::numeric_limits<int64_t>::max());
-      cache_of(c);
-      launch_of(c);
-      if (seen.insert(c.key()).second) cases.push_back(std::move(c));
-    }
+    for_each_case(suite, options.axes, hello.operators, add);
   }
-  return adapt(std::move(cases), hello.device.backend);
+  return cases;
 }
 
 namespace {
@@ -128,6 +52,30 @@ std::vector<CaseAnswer> ask(Worker& worker, const std::vector<CaseQuestion>& que
     if (!answer.error.empty()) throw Error(Exit::usage, answer.error);
   }
   return answers;
+}
+
+/// Whether a program's operator has all parameters of a case: then it need not be told which are at their defaults.
+bool knows_all_params(const Hello& hello, const Case& c) {
+  const auto op = std::ranges::find(hello.operators, c.op, &OpDescription::name);
+  if (op == hello.operators.end()) return false;
+  return std::ranges::all_of(c.params, [&](const auto& param) {
+    const auto is_it = [&](const Param& p) { return p.name == param.first; };
+    return std::ranges::any_of(op->params, is_it) || std::ranges::any_of(common_params(), is_it);
+  });
+}
+
+/// Has the worker look at `count` cases, some at a time: both sides hold a message as a tree.
+template <class QuestionAt>
+void ask_about_all(Worker& worker, size_t count, const QuestionAt& question_at) {
+  constexpr size_t kAtATime = 1000;
+  for (size_t first = 0; first < count; first += kAtATime) {
+    std::vector<CaseQuestion> questions;
+    for (size_t i = first; i < std::min(first + kAtATime, count); ++i) {
+      Case& spec = questions.emplace_back(question_at(i)).spec;
+      if (knows_all_params(worker.hello(), spec)) spec.defaults = {};
+    }
+    ask(worker, questions);
+  }
 }
 
 double tolerance_of(const Hello& hello, const std::string& op, const std::string& variant) {
@@ -144,27 +92,25 @@ std::string yardstick_of(const Hello& hello, const std::string& op) {
 }  // namespace
 
 void check_cases(const std::vector<Case>& cases, Worker& worker) {
-  std::vector<CaseQuestion> questions;
-  for (const Case& c : cases) questions.push_back({.spec = c, .resolve = false, .variants = {}});
-  ask(worker, questions);
+  ask_about_all(worker, cases.size(), [&](size_t i) {
+    return CaseQuestion{.spec = cases[i], .resolve = false, .variants = {}};
+  });
 }
 
-std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::vector<Case>& cases,
+std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello) {
-  const Pattern filter = compile_pattern("--filter", options.filter);
   const Pattern kernel = compile_pattern("--kernel", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
-  std::set<std::string> seen;
-  for (const Case& c : cases) {
-    if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) continue;
-    if (!filter.found_in(c.key()) || !seen.insert(c.key()).second) continue;
-    PlannedCase p{c, {}};
-    for (const VariantDescription& v : hello.variants) {
-      if (is_tile_variant(v.name) && !asks_for_tiles) continue;
-      if (v.op == c.op && kernel.found_in(v.name)) p.variants.push_back(v.name);
-    }
-    planned.push_back(std::move(p));
+  planned.reserve(cases.size());
+  std::map<std::string, std::vector<std::string>> variants;  // by operator
+  for (const VariantDescription& v : hello.variants) {
+    if (is_tile_variant(v.name) && !asks_for_tiles) continue;
+    if (kernel.found_in(v.name)) variants[v.op].push_back(v.name);
+  }
+  for (Case& c : cases) {
+    const std::vector<std::string>& of_op = variants[c.op];
+    planned.push_back({std::move(c), of_op});
   }
   return planned;
 }
@@ -176,10 +122,16 @@ int shard_of(const Case& c, int shards) {
   return static_cast<int>(hash_bytes(key.data(), key.size()) % static_cast<uint64_t>(shards));
 }
 
+namespace {
+
+bool is_mine(const Case& c, const RunOptions& options) {
+  return options.shards == 1 || shard_of(c, options.shards) == options.shard;
+}
+
+}  // namespace
+
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options) {
-  std::erase_if(planned, [&](const PlannedCase& p) {
-    return shard_of(p.spec, options.shards) != options.shard;
-  });
+  std::erase_if(planned, [&](const PlannedCase& p) { return !is_mine(p.spec, options); });
   return planned;
 }
 
@@ -199,8 +151,10 @@ std::string meant_variant(std::string pattern, const Hello& hello) {
 
 }  // namespace
 
-Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello) {
-  std::vector<PlannedCase> planned = matching_cases(options, cases, hello);
+namespace {
+
+/// Throws Error(coverage) when nothing is left, as select_rows() does.
+Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const Hello& hello) {
   const bool any_case = !planned.empty();
   std::erase_if(planned, [](const PlannedCase& p) { return p.variants.empty(); });
   if (planned.empty()) {
@@ -220,12 +174,16 @@ Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, cons
   return mine;
 }
 
+}  // namespace
+
+Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello) {
+  return plan_of(matching_cases(options, std::move(cases), hello), options, hello);
+}
+
 void check_on_device(const Plan& plan, Worker& worker) {
-  std::vector<CaseQuestion> questions;
-  for (const PlannedCase& c : plan.cases) {
-    questions.push_back({.spec = c.spec, .resolve = true, .variants = {}});
-  }
-  ask(worker, questions);
+  ask_about_all(worker, plan.cases.size(), [&](size_t i) {
+    return CaseQuestion{.spec = plan.cases[i].spec, .resolve = true, .variants = {}};
+  });
 }
 
 namespace {
@@ -249,11 +207,14 @@ std::string blame_axes(const std::string& error, const Axes& axes) {
 
 Plan make_plan(const RunOptions& options, Worker& worker) {
   try {
-    const std::vector<Case> cases = load_cases(options, worker.hello());
-    check_cases(cases, worker);
-    Plan plan = select_rows(options, cases, worker.hello());
-    check_on_device(plan, worker);
-    return plan;
+    const Hello& hello = worker.hello();
+    std::vector<PlannedCase> all = matching_cases(options, load_cases(options, hello), hello);
+    ask_about_all(worker, all.size(), [&](size_t i) {
+      const auto& [spec, variants] = all[i];
+      const bool runs = !variants.empty() && is_mine(spec, options);
+      return CaseQuestion{.spec = spec, .resolve = runs, .variants = {}};
+    });
+    return plan_of(std::move(all), options, hello);
   } catch (const Error& e) {
     if (e.code() != Exit::usage) throw;
     throw Error(Exit::usage, blame_axes(e.what(), options.axes));

@@ -105,28 +105,26 @@ struct Plan {
   std::vector<RowName> rows() const;
 };
 
-/// All cases of the suites, with axes applied, as a backend can run them. Throws Error(usage) for
-/// what load_suite() refuses, and for a common parameter that has no such value.
+/// The cases of the suites that filter and operators leave, with axes applied, as a backend can run them, equal keys
+/// once. Throws Error(usage) for what load_suite() refuses, and for a common parameter that has no such value.
 std::vector<Case> load_cases(const RunOptions& options, const Hello& hello);
 /// Has the worker's operators look at the cases. Throws Error(usage) for the first that cannot be.
 void check_cases(const std::vector<Case>& cases, Worker& worker);
-/// The cases that filter and operators leave, equal keys once, each with the program's variants that
-/// --kernel leaves: perhaps none.
-std::vector<PlannedCase> matching_cases(const RunOptions& options, const std::vector<Case>& cases,
+/// The cases, each with the program's variants that --kernel leaves: perhaps none.
+std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello);
 /// The shard of a case, from 0: a hash of its key, so that a suite with one case more deals out the
 /// others as before. Cold and warm of a case, which are compared with each other, are in one.
 int shard_of(const Case& c, int shards);
 /// Those of --shard.
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options);
-/// Which of the cases and of a program's variants run: filter, kernel and shard applied, equal keys
-/// once. Throws Error(coverage) when nothing is left, naming what matched nothing; but a campaign's
+/// Which of load_cases() and of a program's variants run: kernel and shard applied. Throws Error(coverage) when nothing is left, naming what matched nothing; but a campaign's
 /// shard may be empty.
-Plan select_rows(const RunOptions& options, const std::vector<Case>& cases, const Hello& hello);
+Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello);
 /// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
 /// Throws Error(usage) for the first that cannot be there.
 void check_on_device(const Plan& plan, Worker& worker);
-/// All of these in their order: what a program is to measure. Throws Error(usage, coverage).
+/// All of these: what a program is to measure, each case looked at once. Throws Error(usage, coverage).
 Plan make_plan(const RunOptions& options, Worker& worker);
 /// The cases in another order every round, and their variants rotated, so that no case always
 /// follows the same neighbour. Both sides of an A/B get the same order.

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <unordered_set>
 
 #include "harness/base/closest.h"
 #include "harness/base/error.h"
@@ -76,19 +76,18 @@ class SectionCases {
     return names;
   }
 
-  /// After the sections before it had `before` cases.
-  std::vector<Case> cases(const Axes& axes, size_t before) {
+  /// Calls `add` with each case. After the sections before it had `before` cases; returns how many with its own.
+  size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
     apply(axes);
     check_complete();
-    check_count(before);
+    const size_t count = before + check_count(before);
     Case c{fs::path(file_.path).stem().string(), section_.name, op_, {}, {}};
     for (const Param& param : params_) {
-      if (!param.default_value.empty()) c.defaults[param.name] = param.default_value;
+      if (!param.default_value.empty()) c.params[param.name] = param.default_value;
     }
-    c.params = c.defaults;
-    std::vector<Case> out;
-    expand(0, c, out);
-    return out;
+    c.defaults = c.params;
+    expand(0, c, add);
+    return count;
   }
 
  private:
@@ -157,10 +156,10 @@ class SectionCases {
     }
   }
 
-  void check_count(size_t before) const {
+  size_t check_count(size_t before) const {
     double count = 1;
     for (const IniEntry& entry : entries_) count *= static_cast<double>(entry.values.size());
-    if (static_cast<double>(before) + count <= kMostCases) return;
+    if (static_cast<double>(before) + count <= kMostCases) return static_cast<size_t>(count);
     usage_error(
         "{}:{}: section [{}] has {:.0f} cases after {}, in all more than {:.0f}; shorten its "
         "lists, "
@@ -168,14 +167,15 @@ class SectionCases {
         file_.path, section_.line, section_.name, count, before, kMostCases);
   }
 
-  void expand(size_t axis, Case& c, std::vector<Case>& out) const {
+  void expand(size_t axis, Case& c, const std::function<void(Case)>& add) const {
     if (axis == entries_.size()) {
-      out.push_back(c);
+      add(c);
       return;
     }
+    std::string& param = c.params[entries_[axis].key];
     for (const std::string& value : entries_[axis].values) {
-      c.params[entries_[axis].key] = value;
-      expand(axis + 1, c, out);
+      param = value;
+      expand(axis + 1, c, add);
     }
   }
 
@@ -205,24 +205,26 @@ void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, 
 
 }  // namespace
 
-std::vector<Case> load_suite(const std::string& name, const Axes& axes,
-                             const std::vector<OpDescription>& operators) {
+void for_each_case(const std::string& name, const Axes& axes,
+                   const std::vector<OpDescription>& operators,
+                   const std::function<void(Case)>& add) {
   const IniFile file = read_suite(name);
   std::vector<SectionCases> sections;
   for (size_t i = 1; i < file.sections.size(); ++i) {
     sections.emplace_back(file, file.sections[i], operators);
   }
   check_axes(file, sections, axes);
-  std::vector<Case> all;
-  std::set<std::string> keys;
   size_t count = 0;  // equal keys as often as they are written
-  for (SectionCases& section : sections) {
-    std::vector<Case> cases = section.cases(axes, count);
-    count += cases.size();
-    for (Case& c : cases) {
-      if (keys.insert(c.key()).second) all.push_back(std::move(c));
-    }
-  }
+  for (SectionCases& section : sections) count = section.for_each(axes, count, add);
+}
+
+std::vector<Case> load_suite(const std::string& name, const Axes& axes,
+                             const std::vector<OpDescription>& operators) {
+  std::vector<Case> all;
+  std::unordered_set<std::string> keys;
+  for_each_case(name, axes, operators, [&](Case c) {
+    if (keys.insert(c.key()).second) all.push_back(std::move(c));
+  });
   return all;
 }
 

@@ -83,8 +83,8 @@ void add_suites(CaseWords& found, const WordList& suites, bool in_key) {
     for (const Case& c : load_suite(suite, {}, operators)) {
       found.operators.insert(c.op);
       for (const auto& [name, value] : c.params) {
-        const auto usual = c.defaults.find(name);
-        const bool left_out = usual != c.defaults.end() && usual->second == value;
+        const std::string* usual = c.defaults.find(name);
+        const bool left_out = usual != nullptr && *usual == value;
         if (!(in_key && left_out)) found.parameters[name].insert(value);
       }
     }

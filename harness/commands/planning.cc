@@ -36,9 +36,9 @@ Planner planner_of(RunOptions options) {
 
 Plan plan_by(const Planner& planner, const RunOptions& options) {
   if (!planner.elsewhere) return make_plan(options, *planner.worker);
-  const std::vector<Case> cases = load_cases(options, planner.hello);
+  std::vector<Case> cases = load_cases(options, planner.hello);
   check_cases(cases, *planner.worker);
-  return select_rows(options, cases, planner.hello);
+  return select_rows(options, std::move(cases), planner.hello);
 }
 
 }  // namespace moegate

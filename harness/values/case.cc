@@ -23,9 +23,9 @@ std::string Case::key() const {
   std::string key = op;
   char separator = '/';
   for (const auto& [name, value] : params) {
-    const auto found = defaults.find(name);
-    if (found != defaults.end() && found->second == value) continue;
-    key += fmt::format("{}{}={}", separator, name, value);
+    const std::string* usual = defaults.find(name);
+    if (usual != nullptr && *usual == value) continue;
+    (key += separator).append(name).append("=").append(value);
     separator = ',';
   }
   return key;

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace moegate {
@@ -23,12 +26,36 @@ struct Param {
 ///   seed   = seed of every input
 const std::vector<Param>& common_params();
 
+/// Values by the names of parameters, which copies share: 10^5 cases of a section have the same defaults. A value is
+/// replaced as a whole.
+class SharedParams {
+ public:
+  using Map = std::map<std::string, std::string>;
+
+  SharedParams() = default;
+  SharedParams(Map values)  // NOLINT: implicit, as a Map is written where one is meant
+      : values_(std::make_shared<const Map>(std::move(values))) {}
+  SharedParams(std::initializer_list<Map::value_type> values) : SharedParams(Map(values)) {}
+  const Map& get() const {
+    static const Map none;
+    return values_ ? *values_ : none;
+  }
+  /// Of that name; null: it has none.
+  const std::string* find(const std::string& name) const {
+    const auto at = get().find(name);
+    return at == get().end() ? nullptr : &at->second;
+  }
+
+ private:
+  std::shared_ptr<const Map> values_;
+};
+
 struct Case {
   std::string suite;    // name of the suite file, without folder and extension
   std::string section;  // model name
   std::string op;
-  std::map<std::string, std::string> params;    // every parameter, defaults filled in
-  std::map<std::string, std::string> defaults;  // the operator's defaults, to leave out of key()
+  std::map<std::string, std::string> params;  // every parameter, defaults filled in
+  SharedParams defaults;                      // the operator's defaults, to leave out of key()
 
   /// "op/name=value,…", names sorted. A parameter at its default is left out, so that a new
   /// parameter with a default never renames the cases that exist.

@@ -14,7 +14,7 @@ Case sample() {
   c.section = "ties";
   c.op = "topk_sort";
   c.defaults = {{"unit", "32"}, {"scale", "1"}, {"launch", "stream"}};
-  c.params = c.defaults;
+  c.params = c.defaults.get();
   c.params["tokens"] = "13";
   c.params["experts"] = "60";
   return c;
@@ -29,14 +29,16 @@ TEST(Case, KeyLeavesOutDefaultsAndSorts) {
 
 TEST(Case, KeyOfDefaultsAloneIsTheOperator) {
   Case c = sample();
-  c.params = c.defaults;
+  c.params = c.defaults.get();
   EXPECT_EQ(c.key(), "topk_sort");
 }
 
 TEST(Case, NewParameterWithDefaultKeepsTheKey) {
   Case c = sample();
   const std::string before = c.key();
-  c.defaults["new"] = "off";
+  auto defaults = c.defaults.get();
+  defaults["new"] = "off";
+  c.defaults = defaults;
   c.params["new"] = "off";
   EXPECT_EQ(c.key(), before);
 }

@@ -20,11 +20,8 @@ LaunchMode launch_of(const Case& c) {
   return static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
 }
 
-std::vector<Case> adapt(std::vector<Case> cases, Backend backend) {
-  if (backend == Backend::host) {
-    for (Case& c : cases) c.params["launch"] = "stream";
-  }
-  return cases;
+void adapt(Case& c, Backend backend) {
+  if (backend == Backend::host) c.params["launch"] = "stream";
 }
 
 }  // namespace moegate

@@ -36,8 +36,8 @@ struct Conditions {
 Cache cache_of(const Case& c);
 LaunchMode launch_of(const Case& c);
 
-/// The same cases, at the same places, as a backend can run them: the host has no launch modes, so
-/// there launch = graph becomes launch = stream.
-std::vector<Case> adapt(std::vector<Case> cases, Backend backend);
+/// Makes the case one that a backend can run: the host has no launch modes, so there launch = graph becomes
+/// launch = stream.
+void adapt(Case& c, Backend backend);
 
 }  // namespace moegate

@@ -123,6 +123,12 @@ inline constexpr auto kParts<Hello> = std::tuple(Field("features", &Hello::featu
                                                  Field("operators", &Hello::operators),
                                                  Field("variants", &Hello::variants));
 static_assert(count_fields(kFields<Hello>) + count_fields(kParts<Hello>) == count_members<Hello>());
+inline void to_json(nlohmann::json& json, const SharedParams& params) {
+  json = params.get();
+}
+inline void from_json(const nlohmann::json& json, SharedParams& params) {
+  params = json.get<SharedParams::Map>();
+}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Case, suite, section, op, params, defaults)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Canary, slow_by, scale)
 template <>

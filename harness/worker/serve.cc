@@ -157,8 +157,8 @@ class Server {
     const OpEntry& op = find_op(c.op, registry_);
     for (const auto& [name, value] : c.params) {
       const auto is_it = [&name = name](const Param& param) { return param.name == name; };
-      const auto at_default = c.defaults.find(name);
-      if (at_default != c.defaults.end() && at_default->second == value) continue;
+      const std::string* usual = c.defaults.find(name);
+      if (usual != nullptr && *usual == value) continue;
       if (std::ranges::any_of(op.params, is_it)) continue;
       if (std::ranges::any_of(common_params(), is_it)) continue;
       usage_error("{}: operator {} of this program has no parameter '{}'", c.where(), c.op, name);

@@ -66,16 +66,17 @@ class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
 void make_valid(nlohmann::json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    text = valid_utf8(text);
+    if (!is_ascii(text)) text = valid_utf8(text);
   } else if (value.is_array()) {
     for (nlohmann::json& element : value) make_valid(element);
   } else if (value.is_object()) {
-    nlohmann::json::object_t fields;
-    for (auto& [name, field] : value.get_ref<nlohmann::json::object_t&>()) {
-      make_valid(field);
-      fields[valid_utf8(name)] = std::move(field);
-    }
-    value = std::move(fields);
+    auto& fields = value.get_ref<nlohmann::json::object_t&>();
+    for (auto& [name, field] : fields) make_valid(field);
+    if (std::ranges::all_of(fields, [](const auto& field) { return is_ascii(field.first); }))
+      return;
+    nlohmann::json::object_t renamed;
+    for (auto& [name, field] : fields) renamed[valid_utf8(name)] = std::move(field);
+    value = std::move(renamed);
   }
 }
 
