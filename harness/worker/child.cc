@@ -35,17 +35,18 @@ std::set<pid_t>& workers() {
   return pids;
 }
 
-/// Nothing to read, and a kernel's printf must not end up in this program's JSON.
-void detach_from_terminal() {
+/// Nothing to read, and what a kernel prints goes the way of `words`, not into this program's JSON.
+void detach_from_terminal(int words) {
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   close(nothing);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
+  dup2(words, STDOUT_FILENO);
+  dup2(words, STDERR_FILENO);
 }
 
 /// Turns the forked child into the program. Never returns into the parent's code.
 [[noreturn]] void become(const char* program, char* const* variables, const cpu_set_t* cpus, int in,
-                         int out) {
+                         int out, int words) {
   setpgid(0, 0);
   if (cpus) sched_setaffinity(0, sizeof *cpus, cpus);  // a CPU that is gone is no reason to die
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,7 +56,7 @@ void detach_from_terminal() {
   // Away from the numbers that dup2 is about to take.
   in = fcntl(in, F_DUPFD, kReplies + 1);
   out = fcntl(out, F_DUPFD, kReplies + 1);
-  detach_from_terminal();
+  detach_from_terminal(words);
   dup2(in, kRequests);
   dup2(out, kReplies);
   close(in);
@@ -94,8 +95,8 @@ class Variables {
 Child::Child(const std::string& program, const std::vector<int>& cpus,
              const std::map<std::string, std::string>& variables) {
   const Variables environment(variables);
-  int down[2], up[2];
-  if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
+  int down[2], up[2], words[2];
+  if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0 || pipe2(words, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   cpu_set_t bound_to;
@@ -108,8 +109,8 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
     before_ = children();
     pid_ = fork();
     if (pid_ == 0) {
-      become(program.c_str(), environment.get(), cpus.empty() ? nullptr : &bound_to, down[0],
-             up[1]);
+      become(program.c_str(), environment.get(), cpus.empty() ? nullptr : &bound_to, down[0], up[1],
+             words[1]);
     }
     if (pid_ > 0) workers().insert(pid_);
   }
@@ -119,8 +120,10 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
   setpgid(pid_, pid_);  // whoever of the two comes first
   close(down[0]);
   close(up[1]);
+  close(words[1]);
   to_ = down[1];
   from_ = up[0];
+  printed_.emplace(words[0]);
 }
 
 Child::~Child() {
@@ -153,6 +156,7 @@ std::string Child::bury(bool kill_first) {
     end_children_but(spared);
   }
   pid_ = -1;
+  printed_.reset();  // said before it is said how it ended
   if (WIFSIGNALED(status)) {
     return fmt::format("the process died of signal {} ({})", WTERMSIG(status),
                        strsignal(WTERMSIG(status)));

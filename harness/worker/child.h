@@ -5,9 +5,12 @@
 #include <sys/types.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "harness/worker/passed_on.h"
 
 namespace moegate {
 
@@ -35,6 +38,7 @@ class Child {
   std::set<pid_t> before_;  // children of the runner when this one was started
   pid_t pid_ = -1;
   int to_ = -1, from_ = -1;
+  std::optional<PassedOn> printed_;  // while it lives
 };
 
 }  // namespace moegate

@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kStartSeconds = 60;  // a cold driver takes seconds; this is a hang
 class Process : public Worker {
  public:
   explicit Process(const WorkerOptions& options);
@@ -38,13 +37,18 @@ class Process : public Worker {
   Answer answer_to(const Question& question, const char* feature, double seconds);
   [[noreturn]] void give_up();  // after a signal to this program
 
+  /// Ends it, and says how it ended: of its own, or for its silence.
+  std::string end_of(Arrival arrival);
+
   const std::string program_;
+  const double answer_timeout_s_;
   Child child_;
   Hello hello_;
 };
 
 Process::Process(const WorkerOptions& options)
     : program_(options.program),
+      answer_timeout_s_(options.answer_timeout_s),
       // A fault in the registrations belongs to the parent.
       child_(program_.empty() ? own_program() : program_, options.cpus, options.variables) {
   greet(options);
@@ -56,10 +60,10 @@ void Process::greet(const WorkerOptions& options) {
   json message;
   std::string end;
   try {
-    const Arrival arrival = receive(child_.from(), kStartSeconds, message);
+    const Arrival arrival = receive(child_.from(), answer_timeout_s_, message);
     if (arrival == Arrival::interrupted) give_up();
     if (arrival != Arrival::message) {
-      end = child_.bury(arrival == Arrival::timeout);
+      end = end_of(arrival);
     } else if (message.contains("fault")) {  // of any version: it may have no kind
       throw error_of(message.get<Fault>());
     } else {
@@ -88,14 +92,20 @@ void Process::greet(const WorkerOptions& options) {
               fmt::format("the worker did not open device '{}': {}", options.device, end));
 }
 
+std::string Process::end_of(Arrival arrival) {
+  const std::string end = child_.bury(arrival != Arrival::closed);
+  return arrival == Arrival::timeout ? fmt::format("no answer in {:g} s", answer_timeout_s_) : end;
+}
+
 std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& questions) {
   if (!can(feature::kCheck)) return std::vector<CaseAnswer>(questions.size());
   std::string end;
   try {
     json reply;
     Arrival arrival = Arrival::closed;
-    if (send(child_.to(), encode(Check{questions})))
-      arrival = receive(child_.from(), kStartSeconds, reply);
+    // Not encode(), which would copy them.
+    if (send(child_.to(), json{{"kind", Check::kKind}, {"questions", questions}}))
+      arrival = receive(child_.from(), answer_timeout_s_, reply);
     if (arrival == Arrival::interrupted) give_up();
     if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
       end = decode<Fault>(reply).fault;
@@ -104,7 +114,7 @@ std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& question
       if (all.answers.size() == questions.size()) return std::move(all.answers);
       end = fmt::format("{} answers to {} questions", all.answers.size(), questions.size());
     }
-    const std::string how = child_.bury(arrival != Arrival::closed);
+    const std::string how = end_of(arrival);
     if (end.empty()) end = how;
   } catch (const Nonsense& nonsense) {
     child_.bury(true);

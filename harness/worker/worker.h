@@ -44,6 +44,8 @@ struct WorkerOptions {
   Sampling sampling;
   Profiling profiling;       // of the tasks counters, stalls and energy
   uint64_t sample_seed = 0;  // Draw::sample_seed, of every case
+  /// Seconds for an answer that is no row's; a cold driver takes seconds. Not told to the worker.
+  double answer_timeout_s = 60;
 };
 
 /// What a worker says when it has opened its device.

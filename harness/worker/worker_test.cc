@@ -39,7 +39,7 @@ class WorkerTest : public testing::Test {
   /// ends.
   std::unique_ptr<Worker> start(const std::string& replies,
                                 const std::string& rest = "exec cat <&3 >/dev/null",
-                                const std::vector<int>& cpus = {}) {
+                                const std::vector<int>& cpus = {}, double timeout_s = 60) {
     const fs::path script = folder_ / "program";
     std::ofstream(folder_ / "replies", std::ios::binary) << replies;
     std::ofstream(script) << fmt::format(
@@ -48,6 +48,7 @@ class WorkerTest : public testing::Test {
     fs::permissions(script, fs::perms::owner_all);
     WorkerOptions options{.program = script.string()};
     options.cpus = cpus;
+    options.answer_timeout_s = timeout_s;
     return worker_processes().start(options);
   }
 
@@ -173,6 +174,15 @@ TEST_F(WorkerTest, AsManyAnswersAsQuestions) {
   EXPECT_FALSE(worker->alive());
 }
 
+TEST_F(WorkerTest, OneThatIsSilentIsCalledThat) {
+  const auto worker = start(bytes_of(encode(hello())), "exec cat <&3 >/dev/null", {}, 0.2);
+  std::string why = refusal_of([&] { worker->check({{}}); }, Exit::environment);
+  EXPECT_EQ(why, "the worker did not check the cases: no answer in 0.2 s");
+  EXPECT_FALSE(worker->alive());
+  why = refusal_of([&] { start("x", "exec cat <&3 >/dev/null", {}, 0.2); }, Exit::usage);
+  EXPECT_NE(why.find("no answer in 0.2 s"), std::string::npos) << why;
+}
+
 TEST_F(WorkerTest, WhatItLeftBehindEndsWithIt) {
   auto worker = start(bytes_of(encode(hello())),
                       "sleep 600 & echo $! >forked.tmp; mv forked.tmp forked\n"
@@ -237,6 +247,23 @@ TEST_F(WorkerTest, WhatItPrintsIsNoOutputOfThisProgram) {
   read("said");
   worker.reset();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
+TEST_F(WorkerTest, WhatItPrintsIsNoCommandToWhoReadsIt) {
+  testing::internal::CaptureStderr();
+  auto worker = start(bytes_of(encode(hello())),
+                      "printf 'so far\\n::error::gone\\n\\033]0;title\\007 and the rest' >&2; "
+                      "echo printed; echo > done; exec cat <&3 >/dev/null");
+  read("replies");
+  while (!fs::exists(folder_ / "done")) std::this_thread::yield();
+  worker.reset();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("so far\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("error::gone"), std::string::npos) << said;
+  EXPECT_EQ(said.find("\n::error"), std::string::npos) << said;
+  EXPECT_EQ(said.find('\033'), std::string::npos) << said;
+  EXPECT_NE(said.find(" and the restprinted\n"), std::string::npos)
+      << "in order, to the end: " << said;
 }
 
 TEST_F(WorkerTest, AClosedPipeIsCalledThat) {

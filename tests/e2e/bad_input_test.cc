@@ -22,6 +22,7 @@ class BadInputTest : public ProgramTest {
 
 TEST_F(BadInputTest, CommandAndFlags) {
   expect("frobnicate", 2, {"frobnicate", "--help"});
+  expect("worker 3>&- 4>&-", 2, {"worker", "not by hand"});
   expect("run --suit tiny", 2, {"--suit", "--help"});
   expect("run", 2, {"--suite", "list suites"});
   expect("run --suite tiny --rounds 0", 2, {"--rounds", "0"});
