@@ -28,6 +28,9 @@ MOEGATE_HD inline uint64_t word_at(const void* data, size_t bytes, uint64_t i) {
   return word;
 }
 
+class Problem;
+struct Variant;
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -49,6 +52,9 @@ class Device {
   virtual std::vector<RowDistance> row_distances(const RowPairs& pairs) = 0;
   /// Waits for all work; throws Error(environment) naming the fault when a kernel failed.
   virtual void synchronize() = 0;
+  /// Captures what a variant launches, as launch = graph does; nothing runs. Throws what
+  /// device/cannot_capture.h has. The host has no graphs.
+  virtual void try_capture(const Variant&, Problem&) {}
   /// The stream variants launch on (a cudaStream_t); null on the host.
   virtual void* stream() const { return nullptr; }
 

@@ -88,7 +88,26 @@ void warm_up(Session& session, double least_s, double most_s) {
   }
 }
 
+/// Does what captures a launch; false where it has none to capture, which the result says.
+template <class Capture>
+bool can_be_captured(const Capture& capture, Result& result) {
+  try {
+    capture();
+    return true;
+  } catch (const CannotCapture& e) {
+    result.status = Status::unsupported;
+    result.why = e.what();
+  } catch (const EmptyCapture& e) {
+    reject(e.what(), {}, result);
+  }
+  return false;
+}
+
 }  // namespace
+
+void Bench::try_capture(const Variant& variant, Result& result) {
+  can_be_captured([&] { device_.try_capture(variant, *sets_.front()); }, result);
+}
 
 void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                     const Sampling& sampling, Result& result) {
@@ -100,13 +119,10 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   const Subject measured = under(conditions, subject(variant, sets_));
   const Subject paired = yardstick();
   std::unique_ptr<Session> session;
-  try {
+  const auto open = [&] {
     session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
-  } catch (const CannotCapture& e) {
-    result.status = Status::unsupported;
-    result.why = e.what();
-    return;
-  }
+  };
+  if (!can_be_captured(open, result)) return;
   const Cost work = cost();
   const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
   warm_up(*session, compute_bound ? 0.3 : 0,
@@ -263,12 +279,10 @@ void Bench::profile(const Variant& variant) {
 void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions& conditions,
                     Result& result) {
   const auto start = Clock::now();
-  try {
+  const auto profile = [&] {
     profiler.profile(under(conditions, subject(variant, sets_)), conditions, result);
-  } catch (const CannotCapture& e) {
-    result.status = Status::unsupported;
-    result.why = e.what();
-  }
+  };
+  can_be_captured(profile, result);
   result.wall_s = seconds_since(start);
 }
 

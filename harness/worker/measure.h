@@ -68,6 +68,9 @@ class Bench {
   /// a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result);
+  /// Captures a verified variant's launch once, where the device has graphs: what cannot be captured is
+  /// `unsupported`, and one that leaves the graph empty `wrong`.
+  void try_capture(const Variant& variant, Result& result);
   /// Launches the variant a few times inside an NVTX range named "key variant", itself inside
   /// kLaunchesRange (nvtx.h), for a profiler to see.
   void profile(const Variant& variant);

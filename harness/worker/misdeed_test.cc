@@ -51,24 +51,51 @@ TEST_F(MisdeedTest, AnHonestVariantIsMeasured) {
   EXPECT_FALSE(bench_.spoilt());
 }
 
-/// A GPU's, of a launch that allocates while it is captured.
+/// A GPU's, of a launch that cannot be captured, or that leaves nothing to time.
+template <class Refusal>
 class RefusingTimer : public Timer {
  public:
+  explicit RefusingTimer(Refusal refusal) : refusal_(std::move(refusal)) {}
   std::string name() const override { return "cupti"; }
   double tick_ns() const override { return 32; }
   std::unique_ptr<Session> open(const Subject&, const Subject*, const Conditions&) override {
-    throw CannotCapture("cannot be captured as a graph: it allocates");
+    throw refusal_;
   }
+
+ private:
+  const Refusal refusal_;
 };
 
 TEST_F(MisdeedTest, WhatCannotBeCapturedIsUnsupportedAndNoCrash) {
-  RefusingTimer timer;
+  RefusingTimer timer{CannotCapture("cannot be captured as a graph: it allocates")};
   Result result = bench_.verify(variant_);
   ASSERT_EQ(result.status, Status::ok) << result.why;
   bench_.measure(variant_, timer, conditions_, sampling_, result);
   EXPECT_EQ(result.status, Status::unsupported);
   EXPECT_EQ(result.why, "cannot be captured as a graph: it allocates");
   EXPECT_EQ(result.span_ns, 0);
+}
+
+TEST_F(MisdeedTest, ALaunchThatLeavesAGraphEmptyIsNamed) {
+  RefusingTimer timer{EmptyCapture()};
+  Result result = bench_.verify(variant_);
+  bench_.measure(variant_, timer, conditions_, sampling_, result);
+  EXPECT_EQ(result.status, Status::wrong);
+  EXPECT_NE(result.why.find("holds no kernel, copy or fill: was it launched on another stream"),
+            std::string::npos)
+      << result.why;
+}
+
+TEST(CannotCapture, SaysWhatToDoInstead) {
+  const auto says = [](const char* why, const char* part) {
+    EXPECT_NE(capture_advice(why).find(part), std::string::npos) << why;
+  };
+  says("AcceleratorError: CUDA error: operation not permitted when stream is capturing", ".item()");
+  says("operation failed due to a previous error during capture", "cudaMalloc");
+  says("capturing stream has unjoined work", "stream of its own");
+  says("operation would make the legacy stream depend on a capturing blocking stream",
+       "default stream");
+  says("KeyError: 'x'", "neither wait nor allocate");
 }
 
 TEST_F(MisdeedTest, TheShortestBatchReachesEveryProblem) {

@@ -182,7 +182,10 @@ class Server {
     CanaryVariant wrapped(plain, canary, device_->facts());
     const Variant& variant = canary.asked() ? wrapped.variant() : plain;
     Result result = bench_->verify(variant);
-    if (result.status == Status::ok && options_.task == Task::measure) {
+    const bool graph = launch_of(c) == LaunchMode::graph;
+    if (result.status == Status::ok && options_.task == Task::verify && graph) {
+      bench_->try_capture(variant, result);
+    } else if (result.status == Status::ok && options_.task == Task::measure) {
       if (canary.slow_by > 0) calibrate(wrapped, conditions(c));
       bench_->measure(variant, *timer_, conditions(c), options_.sampling, result);
     } else if (result.status == Status::ok && options_.task == Task::profile) {
@@ -240,11 +243,14 @@ int wire_of(const json& message) {
   return wire;
 }
 
+constexpr const char* kByHand =
+    "moegate worker: is started by `moegate run` and its like, not by hand; run one of these";
+
 void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
   json message;
   constexpr double kSeconds = 10;
   if (receive(in_fd, kSeconds, message) != Arrival::message) {
-    usage_error("moegate worker: is started by `moegate run` and its like, not by hand");
+    usage_error(kByHand);
   }
   const int wire = wire_of(message);
   if (wire != kWire) {
@@ -273,8 +279,10 @@ bool serve(int in_fd, int out_fd, const OpenKernels& open) {
 }
 
 void serve_runner() {
+  const auto is_open = [](int fd) { return fcntl(fd, F_GETFD) >= 0; };
+  if (!is_open(kRequests) || !is_open(kReplies)) usage_error(kByHand);
   const bool ok = serve(kRequests, kReplies, with_kernels);
-  const bool lost = fcntl(kRequests, F_GETFD) < 0 || fcntl(kReplies, F_GETFD) < 0;
+  const bool lost = !is_open(kRequests) || !is_open(kReplies);
   // Not through exit(): a variant may have left threads or a broken context behind.
   _exit(lost ? kLostPipe : ok ? 0 : 1);
 }

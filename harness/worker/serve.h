@@ -21,7 +21,8 @@ using OpenKernels = std::function<void(const std::vector<std::string>& files,
 bool serve(int in_fd, int out_fd, const OpenKernels& open);
 
 /// `moegate worker`: serves the runner that started this process. Never returns: the process ends
-/// here, with whatever threads and contexts a variant left behind.
+/// here, with whatever threads and contexts a variant left behind. Throws Error(usage) where there is no runner:
+/// the pipes to it are not open.
 [[noreturn]] void serve_runner();
 
 }  // namespace moegate

@@ -215,17 +215,28 @@ def _one_line(error):
     return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") and lines[1:] else lines[0]
 
 
+def _place(error, files):
+    """The line of one of the files that it came through last: which call could not be captured, say."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.realpath(f.filename) in files]
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({os.path.basename(last.filename)}:{last.lineno}: {last.line})"
+
+
 class Host:
     """The interpreter's end: all sides by number, and the worker's functions."""
 
     def __init__(self, functions):
         self.functions, self.calls = functions, Calls(functions)
         self.sides = []
+        self.files = set()
         self._dispatch = _DISPATCH(self._ask)  # must outlive the worker
         functions.attach(self._dispatch)
 
     def register(self, path):
         known_variants, known_operators = len(_kernels.VARIANTS), len(_kernels.operators())
+        self.files.add(os.path.realpath(path))
         _files.load(path)
         base = os.path.basename(path)
         where = f"{base}/{base}"
@@ -286,7 +297,7 @@ class Host:
             else:
                 traceback.print_exc()
                 sys.stderr.flush()
-                self.functions.answer(_one_line(error).encode())
+                self.functions.answer((_one_line(error) + _place(error, self.files)).encode())
             return 1
 
 

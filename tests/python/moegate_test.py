@@ -2,6 +2,8 @@
 """The parts of python/moegate that need no worker: conversions, parameters, DLPack."""
 
 import ctypes
+import json
+import os
 import pathlib
 import sys
 import unittest
@@ -102,6 +104,17 @@ class Messages(unittest.TestCase):
             _bridge._one_line(torch_error),
             "RuntimeError: CUDA error: operation not permitted when stream is capturing",
         )
+
+    def test_the_line_of_the_kernel_that_an_error_came_through_is_named(self):
+        def launch():
+            json.loads("{")  # stands for x.item()
+
+        try:
+            launch()
+        except ValueError as error:
+            here = {os.path.realpath(__file__)}
+            self.assertRegex(_bridge._place(error, here), r"^ \(moegate_test.py:\d+: json.loads\(.*item\(\)\)$")
+            self.assertEqual(_bridge._place(error, {"/elsewhere.py"}), "")
 
     def test_a_compilers_error_is_its_place_and_its_last_line(self):
         compiler = RuntimeError("at 3:4:\n    x = tl.load(y)\n    ^\nNameError('y is not defined')")

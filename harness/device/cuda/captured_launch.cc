@@ -54,10 +54,8 @@ KernelRow kernel_row(cudaGraphNode_t node) {
 }
 
 [[noreturn]] void refuse_to_capture(const std::string& why) {
-  throw CannotCapture(
-      fmt::format("cannot be captured as a graph: {}; it must neither synchronise "
-                  "nor allocate, or use launch = stream",
-                  why));
+  throw CannotCapture(fmt::format("cannot be captured as a graph: {}; {}; or use launch = stream",
+                                  why, capture_advice(why)));
 }
 
 cudaGraph_t capture(const Variant& variant, Problem& problem, const Launch& where) {

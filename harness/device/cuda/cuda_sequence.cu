@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/device/cannot_capture.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/cuda/sequence_kernels.cuh"
@@ -95,6 +96,7 @@ std::string CudaSequence::look_at_launches() {
       return {};  // a stream's launch may do what a graph cannot hold
     }
     launch->refuse_untimed_nodes();
+    if (graphs_ && launch->operations().empty()) throw EmptyCapture();
     const std::string given = launch->given();
     known &= !given.empty();
     all += given;

@@ -4,6 +4,8 @@
 
 #include <cctype>
 
+#include "harness/device/cannot_capture.h"
+#include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/hash_words.cuh"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
@@ -114,6 +116,10 @@ class CudaDevice final : public Device {
     return p;
   }
   void release(void* p) noexcept override { cudaFree(p); }
+  void try_capture(const Variant& variant, Problem& problem) override {
+    const CapturedLaunch launch(variant, problem, {stream_, facts_});
+    if (launch.operations().empty()) throw EmptyCapture();
+  }
 
   void upload(void* to, const void* from, size_t bytes) override {
     MOEGATE_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
