@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "harness/base/natural_less.h"
+#include "harness/base/notes.h"
 #include "harness/base/pattern.h"
 #include "harness/base/stats.h"
 #include "harness/judge/gate.h"
@@ -58,12 +59,20 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   std::vector<Name> all, names;
   Statement q(store.database(), "SELECT case_id, key FROM bench_case");
   while (q.step()) all.push_back({q.integer(0), q.text(1), ""});
+  std::sort(all.begin(), all.end(),
+            [](const Name& a, const Name& b) { return NaturalLess()(a.key, b.key); });
   VariantsOf variants_of(store.database());
+  size_t matched = 0;
   for (const Name& c : all) {
     if (!cases.found_in(c.key)) continue;
     for (const std::string& variant : variants_of(c.case_id)) {
-      if (variants.found_in(variant)) names.push_back({c.case_id, c.key, variant});
+      if (!variants.found_in(variant)) continue;
+      if (matched++ < query.most) names.push_back({c.case_id, c.key, variant});
     }
+  }
+  if (matched > names.size()) {
+    say("{} rows match; these are the first {}: narrow --case or --variant\n", matched,
+        names.size());
   }
   if (!names.empty()) return names;
   std::vector<std::string> there;
@@ -196,15 +205,18 @@ RowSteps read_steps(Store& store, int64_t run) {
   return rows;
 }
 
-/// What is known of the runs that a step lies between, each read once.
+/// What is known of the two runs that a step lies between; of others it is forgotten.
 class StepsOfRuns {
  public:
   explicit StepsOfRuns(Store& store) : store_(store) {}
-  const RowSteps& of(int64_t run) {
-    const auto [rows, first] = rows_.try_emplace(run);
-    if (first) rows->second = read_steps(store_, run);
-    return rows->second;
+  void read(int64_t before, int64_t after) {
+    std::erase_if(rows_, [&](const auto& of) { return of.first != before && of.first != after; });
+    for (const int64_t run : {before, after}) {
+      const auto [rows, first] = rows_.try_emplace(run);
+      if (first) rows->second = read_steps(store_, run);
+    }
   }
+  const RowSteps& of(int64_t run) const { return rows_.at(run); }
 
  private:
   Store& store_;
@@ -226,12 +238,26 @@ std::vector<double> changes_of_unchanged(const RowSteps& before, const RowSteps&
   return changes;
 }
 
-void classify(HistorySeries& series, StepsOfRuns& runs) {
-  for (const ChangePoint& change : series.changes) {
-    const HistoryPoint &before = series.points[change.at - 1], &after = series.points[change.at];
-    series.steps.push_back(
-        classify_step({before.recorded, after.recorded, change.after - change.before,
-                       changes_of_unchanged(runs.of(before.run), runs.of(after.run), series)}));
+/// Run by run, so that each is read once or twice, and two are held at a time.
+void classify(std::vector<HistorySeries>& all, Store& store) {
+  using Step = std::tuple<int64_t, int64_t, HistorySeries*, size_t>;  // runs; which of its changes
+  std::vector<Step> steps;
+  for (HistorySeries& series : all) {
+    series.steps.resize(series.changes.size());
+    for (size_t i = 0; i < series.changes.size(); ++i) {
+      const size_t at = series.changes[i].at;
+      steps.emplace_back(series.points[at - 1].run, series.points[at].run, &series, i);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  StepsOfRuns runs(store);
+  for (const auto& [before, after, series, i] : steps) {
+    runs.read(before, after);
+    const ChangePoint& change = series->changes[i];
+    series->steps[i] =
+        classify_step({series->points[change.at - 1].recorded, series->points[change.at].recorded,
+                       change.after - change.before,
+                       changes_of_unchanged(runs.of(before), runs.of(after), *series)});
   }
 }
 
@@ -260,11 +286,8 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
-  StepsOfRuns steps(store);
-  for (HistorySeries& series : all) {
-    find_changes(series, query.last);
-    classify(series, steps);
-  }
+  for (HistorySeries& series : all) find_changes(series, query.last);
+  classify(all, store);
   return all;
 }
 

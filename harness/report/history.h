@@ -20,6 +20,7 @@ struct HistoryQuery {
   std::string case_pattern, variant_pattern;
   std::string klass;  // exact device class; empty: any
   int last = 0;       // newest points of each series only; 0: all
+  size_t most = 100;  // rows (case and variant); standard error says what is left out
 };
 
 /// What one run says.

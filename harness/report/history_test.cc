@@ -114,6 +114,21 @@ TEST_F(HistoryTest, LastIsTheNewest) {
   EXPECT_TRUE(says(",c3,")) << out_;
 }
 
+TEST_F(HistoryTest, OfManyRowsTheFirstAreShownAndTheRestIsCounted) {
+  add_runs(2, [](int) { return 10; });
+  testing::internal::CaptureStderr();
+  const auto some = read({.case_pattern = "tokens", .most = 1});
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(some.size(), 1u);
+  EXPECT_NE(said.find(" rows match; these are the first 1: narrow --case"), std::string::npos)
+      << said;
+  testing::internal::CaptureStderr();
+  const auto all = read({.case_pattern = "tokens"});
+  EXPECT_GT(all.size(), 1u);
+  EXPECT_EQ(all.front().key + all.front().variant, some.front().key + some.front().variant);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(HistoryTest, WhatDoesNotCompareIsAnotherSeries) {
   add_run();
   const RunInfo first = info_;
