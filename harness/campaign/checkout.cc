@@ -182,7 +182,14 @@ fs::path cache_of_repository(const std::string& root) {
   fs::path cache = environment("XDG_CACHE_HOME");
   if (cache.empty()) {
     const std::string home = environment("HOME");
-    cache = fs::path(home.empty() ? "/tmp" : home) / ".cache";
+    // Not in /tmp: whoever made the folder there first could change what is built in it.
+    if (home.empty()) {
+      usage_error(
+          "{}: neither HOME nor XDG_CACHE_HOME says where to keep checkouts; set one to a "
+          "folder of your own",
+          root);
+    }
+    cache = fs::path(home) / ".cache";
   }
   cache /= fmt::format("moegate/{:016x}", hash_bytes(root.data(), root.size()));
   std::error_code error;

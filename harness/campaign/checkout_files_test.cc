@@ -5,7 +5,10 @@
 
 #include <fstream>
 
+#include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
+#include "harness/base/variable_fixture.h"
+#include "harness/campaign/checkout.h"
 
 namespace moegate {
 namespace {
@@ -23,6 +26,14 @@ class CheckoutFiles : public testing::Test {
 
   ScratchFolder folder_;
 };
+
+TEST_F(CheckoutFiles, AreNeverKeptWhereOthersMayWrite) {
+  const ScopedVariable no_home("HOME", ""), no_cache("XDG_CACHE_HOME", "");
+  const std::string why = refusal_of([] { cache_of_repository("/repo"); }, Exit::usage);
+  EXPECT_NE(why.find("/repo: neither HOME nor XDG_CACHE_HOME"), std::string::npos) << why;
+  const ScopedVariable home("HOME", folder_.path());
+  EXPECT_TRUE(cache_of_repository("/repo").string().starts_with(folder_.path().string()));
+}
 
 TEST_F(CheckoutFiles, WhatIsAddedChangedOrRemovedIsNamed) {
   write("a b", "1");
