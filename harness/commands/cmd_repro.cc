@@ -2,6 +2,7 @@
 // moegate repro: the command that repeats one stored row: same case, variant, seed and conditions; or
 // records it by one of NVIDIA's profilers.
 #include <algorithm>
+#include <filesystem>
 
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
@@ -63,7 +64,7 @@ void narrow(Row& row, const std::string& db) {
   // A suite given by path is stored by name; the run's own list knows which it was.
   const auto& suites = row.options.suites;
   const auto from = std::find_if(suites.begin(), suites.end(), [&](const std::string& s) {
-    return s == row.suite || s.ends_with("/" + row.suite + ".suite");
+    return s == row.suite || std::filesystem::path(s).filename() == row.suite + ".suite";
   });
   row.options.suites = {from == suites.end() ? row.suite : *from};
   row.options.filter = exactly(row.key);

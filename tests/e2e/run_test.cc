@@ -176,6 +176,14 @@ TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
             "1");
 }
 
+TEST_F(RunTest, ReproKnowsASuiteThatWasGivenWithoutAFolder) {
+  const std::string fused = "--kernel fused --filter tokens=3,";
+  ASSERT_EQ(moegate(std::string("run --suite quick.suite ") + kTwoCases + fused).exit, 0);
+  const Outcome again = moegate("repro 1 --run");
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_NE(again.out.find("--suite quick.suite"), std::string::npos) << again.out;
+}
+
 TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
   ASSERT_EQ(moegate(run("--kernel fused --filter tokens=3,")).exit, 0);
   const Outcome host = moegate("repro 1 --ncu");
@@ -206,6 +214,10 @@ TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
   EXPECT_NE(json.find("\"benchmarks\""), std::string::npos);
   EXPECT_NE(json.find("\"repetition_index\": 1"), std::string::npos) << json;
   EXPECT_NE(json.find("tokens=3,topk=2/fused"), std::string::npos);
+  const bool release = query("results.sqlite", "SELECT build LIKE '%Release%' FROM run") == "1";
+  EXPECT_NE(json.find(release ? "\"library_build_type\": \"release\"" : "\"debug\""),
+            std::string::npos)
+      << "of what was measured, not of the library that writes it";
   // With `compare.py -a` only these are shown.
   for (const char* aggregate : {"mean", "median", "stddev", "cv"}) {
     EXPECT_NE(json.find(fmt::format("\"aggregate_name\": \"{}\"", aggregate)), std::string::npos)
