@@ -64,14 +64,17 @@ bool knows_all_params(const Hello& hello, const Case& c) {
   });
 }
 
-/// Has the worker look at `count` cases, some at a time: both sides hold a message as a tree.
-template <class QuestionAt>
-void ask_about_all(Worker& worker, size_t count, const QuestionAt& question_at) {
+/// Has the worker look at `count` cases, some at a time: both sides hold a message as a tree. `put` writes the i-th
+/// question over an earlier one, whose memory it takes.
+template <class Put>
+void ask_about_all(Worker& worker, size_t count, const Put& put) {
   constexpr size_t kAtATime = 1000;
+  std::vector<CaseQuestion> questions;
   for (size_t first = 0; first < count; first += kAtATime) {
-    std::vector<CaseQuestion> questions;
-    for (size_t i = first; i < std::min(first + kAtATime, count); ++i) {
-      Case& spec = questions.emplace_back(question_at(i)).spec;
+    questions.resize(std::min(kAtATime, count - first));
+    for (size_t i = 0; i < questions.size(); ++i) {
+      put(first + i, questions[i]);
+      Case& spec = questions[i].spec;
       if (knows_all_params(worker.hello(), spec)) spec.defaults = {};
     }
     ask(worker, questions);
@@ -92,9 +95,7 @@ std::string yardstick_of(const Hello& hello, const std::string& op) {
 }  // namespace
 
 void check_cases(const std::vector<Case>& cases, Worker& worker) {
-  ask_about_all(worker, cases.size(), [&](size_t i) {
-    return CaseQuestion{.spec = cases[i], .resolve = false, .variants = {}};
-  });
+  ask_about_all(worker, cases.size(), [&](size_t i, CaseQuestion& q) { q.spec = cases[i]; });
 }
 
 std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
@@ -181,8 +182,9 @@ Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello
 }
 
 void check_on_device(const Plan& plan, Worker& worker) {
-  ask_about_all(worker, plan.cases.size(), [&](size_t i) {
-    return CaseQuestion{.spec = plan.cases[i].spec, .resolve = true, .variants = {}};
+  ask_about_all(worker, plan.cases.size(), [&](size_t i, CaseQuestion& q) {
+    q.spec = plan.cases[i].spec;
+    q.resolve = true;
   });
 }
 
@@ -209,10 +211,9 @@ Plan make_plan(const RunOptions& options, Worker& worker) {
   try {
     const Hello& hello = worker.hello();
     std::vector<PlannedCase> all = matching_cases(options, load_cases(options, hello), hello);
-    ask_about_all(worker, all.size(), [&](size_t i) {
-      const auto& [spec, variants] = all[i];
-      const bool runs = !variants.empty() && is_mine(spec, options);
-      return CaseQuestion{.spec = spec, .resolve = runs, .variants = {}};
+    ask_about_all(worker, all.size(), [&](size_t i, CaseQuestion& q) {
+      q.spec = all[i].spec;
+      q.resolve = !all[i].variants.empty() && is_mine(q.spec, options);
     });
     return plan_of(std::move(all), options, hello);
   } catch (const Error& e) {

@@ -34,6 +34,57 @@ void parse_name(const std::string& name, Flush& flush) {
   flush = named(name, {Flush::read, Flush::write, Flush::none});
 }
 
+void to_json(nlohmann::json& json, const Check& check) {
+  json = {{"questions", check.questions}};
+}
+
+void from_json(const nlohmann::json& json, Check& check) {
+  check.questions.clear();
+  for (const nlohmann::json& question : json.at("questions")) {
+    if (check.questions.empty() || question.contains("spec")) {
+      check.questions.push_back(question.get<CaseQuestion>());
+      continue;
+    }
+    CaseQuestion like = check.questions.back();
+    for (const auto& [name, value] : question.at("params").items()) {
+      like.spec.params[name] = value.get<std::string>();
+    }
+    check.questions.push_back(std::move(like));
+  }
+}
+
+namespace {
+
+/// The values of b's parameters that are not a's, where nothing else differs; null where something does.
+nlohmann::json other_values(const CaseQuestion& a, const CaseQuestion& b) {
+  const Case &before = a.spec, &now = b.spec;
+  if (a.resolve != b.resolve || a.variants != b.variants || before.op != now.op ||
+      before.suite != now.suite || before.section != now.section ||
+      before.params.size() != now.params.size() || before.defaults.get() != now.defaults.get()) {
+    return nullptr;
+  }
+  auto values = nlohmann::json::object();
+  for (auto x = before.params.begin(), y = now.params.begin(); y != now.params.end(); ++x, ++y) {
+    if (x->first != y->first) return nullptr;
+    if (x->second != y->second) values[y->first] = y->second;
+  }
+  return values;
+}
+
+}  // namespace
+
+nlohmann::json check_message(const std::vector<CaseQuestion>& questions) {
+  auto all = nlohmann::json::array();
+  const CaseQuestion* before = nullptr;
+  for (const CaseQuestion& question : questions) {
+    nlohmann::json values = before ? other_values(*before, question) : nullptr;
+    all.push_back(values.is_null() ? nlohmann::json(question)
+                                   : nlohmann::json{{"params", std::move(values)}});
+    before = &question;
+  }
+  return {{"kind", Check::kKind}, {"questions", std::move(all)}};
+}
+
 std::string kind_of(const nlohmann::json& message) {
   if (!message.is_object()) return "";
   const auto kind = message.find("kind");
@@ -41,9 +92,9 @@ std::string kind_of(const nlohmann::json& message) {
 }
 
 std::vector<std::string> own_features() {
-  return {feature::kCheck,    feature::kThrottle, feature::kLoaded,  feature::kCanary,
-          feature::kControls, feature::kKernels,  feature::kProfile, feature::kCounters,
-          feature::kStalls,   feature::kEnergy};
+  return {feature::kCheck,    feature::kLike,     feature::kThrottle, feature::kLoaded,
+          feature::kCanary,   feature::kControls, feature::kKernels,  feature::kProfile,
+          feature::kCounters, feature::kStalls,   feature::kEnergy};
 }
 
 void check_wire(int theirs, const std::string& who) {

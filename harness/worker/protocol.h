@@ -37,6 +37,7 @@ constexpr int kLostPipe = 126;
 /// it.
 namespace feature {
 constexpr const char* kCheck = "check";        // answers `check`
+constexpr const char* kLike = "like";          // reads a question that is like the one before
 constexpr const char* kThrottle = "throttle";  // answers `throttle`
 constexpr const char* kLoaded = "loaded";      // answers `loaded`
 constexpr const char* kCanary = "canary";      // builds canaries in
@@ -142,7 +143,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, kernels, 
                                                 flush, flush_factor, sets, sampling, profiling,
                                                 sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseAnswer, error, unsupported)
+/// Of the hundred thousand answers of a plan nearly all say nothing.
+inline void to_json(nlohmann::json& json, const CaseAnswer& answer) {
+  json = nlohmann::json::object();
+  if (!answer.error.empty()) json["error"] = answer.error;
+  if (!answer.unsupported.empty()) json["unsupported"] = answer.unsupported;
+}
+inline void from_json(const nlohmann::json& json, CaseAnswer& answer) {
+  answer.error = json.value("error", std::string());
+  answer.unsupported = json.value("unsupported", decltype(answer.unsupported)());
+}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)
 template <>
 inline constexpr auto kFields<Start> = std::tuple(Field("wire", &Start::wire));
@@ -150,7 +160,8 @@ template <>
 inline constexpr auto kParts<Start> = std::tuple(Field("features", &Start::features),
                                                  Field("options", &Start::options));
 static_assert(count_fields(kFields<Start>) + count_fields(kParts<Start>) == count_members<Start>());
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Check, questions)
+void to_json(nlohmann::json& json, const Check& check);
+void from_json(const nlohmann::json& json, Check& check);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Answers, answers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Measured, result, cost, facts)
 inline void to_json(nlohmann::json& json, const Throttle&) {
@@ -171,6 +182,10 @@ static_assert(count_fields(kFields<Fault>) == count_members<Fault>());
 
 /// The kind of a message; empty where it has none.
 std::string kind_of(const nlohmann::json& message);
+
+/// `check` for a worker that has feature::kLike: a question that differs from the one before it in values of parameters
+/// only is {"params": those}. Cases of a suite follow each other so.
+nlohmann::json check_message(const std::vector<CaseQuestion>& questions);
 
 /// The message as it travels.
 template <class T>

@@ -176,5 +176,26 @@ TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
       << "nobody reads the latency of a wrong result";
 }
 
+TEST(Protocol, AQuestionMayBeWhatDiffersFromTheOneBefore) {
+  const Case first{"s", "a", "op", {{"tokens", "1"}, {"topk", "2"}}, {{"topk", "2"}}};
+  Case second = first, other = first, more = first;
+  second.params["tokens"] = "2";
+  other.section = "b";
+  more.params["new"] = "1";
+  const std::vector<CaseQuestion> asked = {{.spec = first},
+                                           {.spec = second},
+                                           {.spec = second},
+                                           {.spec = first, .resolve = true},
+                                           {.spec = other, .resolve = true},
+                                           {.spec = more, .resolve = true}};
+  const nlohmann::json message = check_message(asked);
+  EXPECT_EQ(message["questions"][1].dump(), R"({"params":{"tokens":"2"}})");
+  EXPECT_EQ(message["questions"][2].dump(), R"({"params":{}})");
+  EXPECT_TRUE(message["questions"][3].contains("spec"));
+  const auto read = decode<Check>(message).questions;
+  EXPECT_EQ(nlohmann::json(read), nlohmann::json(asked));
+  EXPECT_EQ(nlohmann::json(decode<Check>(encode(Check{asked})).questions), nlohmann::json(asked));
+}
+
 }  // namespace
 }  // namespace moegate

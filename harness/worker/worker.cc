@@ -103,8 +103,8 @@ std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& question
   try {
     json reply;
     Arrival arrival = Arrival::closed;
-    // Not encode(), which would copy them.
-    if (send(child_.to(), json{{"kind", Check::kKind}, {"questions", questions}}))
+    const bool like = can(feature::kLike);
+    if (send(child_.to(), like ? check_message(questions) : encode(Check{questions})))
       arrival = receive(child_.from(), answer_timeout_s_, reply);
     if (arrival == Arrival::interrupted) give_up();
     if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
