@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "harness/device/open.h"
 
 namespace moegate {
@@ -48,6 +51,56 @@ TEST(Scribble, WhatNobodyWroteIsNoneOfTheHash) {
     problem.write(3);
     EXPECT_EQ(hash_of_written(problem), written) << "launch " << launch;
   }
+}
+
+/// Outputs and a workspace that nobody writes.
+class Untouched final : public Problem {
+ public:
+  explicit Untouched(Device& device) : Problem(device) { reserve_workspace(1 << 20); }
+  Checked check() const override { return {}; }
+  Corruptions corruptions() override {
+    const auto none = [] { return Corruption::not_applicable("nothing is checked"); };
+    return {none(), none(), none()};
+  }
+  Cost cost() const override { return {}; }
+  Tensor& small = make_tensor("small", Role::output, DType::i32, {40});
+  Tensor& rows = make_tensor("rows", Role::output, DType::f32, {5000, 100});
+  Tensor& list = make_tensor("list", Role::output, DType::i32, {20 << 20});
+};
+
+/// Of words that are 0 where nobody wrote: the longest stretch of such.
+size_t longest_gap(const Tensor& tensor) {
+  const auto* words = tensor.data<uint32_t>();
+  size_t longest = 0, gap = 0;
+  for (size_t i = 0; i < tensor.bytes() / 4; ++i) {
+    gap = words[i] == 0 ? gap + 1 : 0;
+    longest = std::max(longest, gap);
+  }
+  return longest;
+}
+
+TEST(Scribble, AWordOfEveryRowOrOfFourKiloBytesIsSpoilt) {
+  const auto device = open_host_device();
+  Untouched problem(*device);
+  Scribbler scribbler;
+  std::set<uint32_t> first_of_list;
+  for (int launch = 0; launch < 8; ++launch) {
+    problem.poison(0);
+    for (const Scribble& part : scribbler.next(problem)) scribble(part);
+    EXPECT_EQ(longest_gap(problem.small), 0u) << "all of it";
+    for (size_t row = 0; row < 5000; ++row) {
+      const auto* words = problem.rows.data<uint32_t>() + row * 100;
+      EXPECT_TRUE(std::any_of(words, words + 100, [](uint32_t w) { return w != 0; })) << row;
+    }
+    EXPECT_LT(longest_gap(problem.list), 2 * Scribbler::kMostApart);
+    EXPECT_LT(longest_gap(*problem.tensors().back()), 2 * Scribbler::kMostApart) << "workspace";
+    const auto* list = problem.list.data<uint32_t>();
+    for (uint32_t i = 0; i < 1024; ++i) {
+      if (list[i] != 0) first_of_list.insert(i);
+    }
+  }
+  EXPECT_GT(first_of_list.size(), 4u) << "at a random place in it";
+  EXPECT_TRUE(problem.broken_guard().empty());
 }
 
 TEST(Scribble, WhatALaunchLeftOutOrWroteOtherwiseIsSeen) {

@@ -40,10 +40,10 @@ class CudaSequence {
   CudaSequence& operator=(const CudaSequence&) = delete;
 
   /// Enqueues the flush that the conditions ask for, then an empty kernel that keeps the flush and
-  /// the launch apart. The flush first reads what look() asked for and spoils a part of the next
-  /// problem's outputs (scribble.h), which it so writes back. After it the GPU waits for release(),
-  /// which the host calls once the kernel is queued. The gap between launches is therefore not
-  /// measured.
+  /// the launch apart. The flush first reads what look() asked for and spoils words of the next
+  /// problem's outputs and workspace (scribble.h), which it so writes back. After it the GPU waits
+  /// for release(), which the host calls once the kernel is queued. The gap between launches is
+  /// therefore not measured.
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();

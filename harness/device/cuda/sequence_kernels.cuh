@@ -39,7 +39,7 @@ struct FlushWork {
   uint32_t ticket;  // the gate's value that lets this sample pass
 };
 
-/// The parts of up to as many outputs as operators have; more are left alone.
+/// Of up to as many outputs as operators have, and the workspace; more are left alone.
 struct Scribbles {
   static constexpr int kMost = 8;
   Scribble parts[kMost];
@@ -50,8 +50,9 @@ __device__ void spoil(const Scribbles& all) {
   const size_t stride = size_t{gridDim.x} * blockDim.x;
   for (int p = 0; p < all.count; ++p) {
     const Scribble& part = all.parts[p];
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.words; i += stride) {
-      part.to[i] = part.word;
+    const size_t count = part.count();
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
+      part.to[spoilt_place(part, i)] = part.word;
     }
   }
 }
