@@ -97,9 +97,13 @@ class Problem {
   /// unwritten shows.
   void poison(uint8_t byte = Tensor::kPoisonByte);
   /// Puts other values of the same distribution into the activations, the same for the same `change`;
-  /// 0 puts back those that check() knows the truth of. Returns whether it could: an operator whose
-  /// activations Tensor::fill_random() did not make leaves them as they are.
+  /// 0 puts back the first ones. Returns whether it could: activations that neither
+  /// Tensor::fill_random() nor redraw() makes stay as they are. What check() says is about those
+  /// whose truth was found.
   bool replace_activations(uint64_t change);
+  /// Has check() and check_rows() compare with the truth of the activations at hand, until they are
+  /// replaced. Returns whether the operator can; those of the first ones are found when it is made.
+  virtual bool find_truth() { return false; }
   /// Name of the first tensor whose guard band changed; empty when all are intact.
   std::string broken_guard() const;
   /// Gives variants `bytes` of scratch memory; kept when it is large enough already.
@@ -109,10 +113,15 @@ class Problem {
     return workspace_ ? workspace_->data<T>() : nullptr;
   }
   /// Weights laid out for a kernel, `bytes` long: made and filled by `pack` when a variant's
-  /// prepare() first asks for `layout`, then shared by all that name it.
+  /// prepare() first asks for `layout`, then shared by all that name it. Throws Error(internal) in a
+  /// launch, whose memory this would be from then on.
   Tensor& packed(const std::string& layout, size_t bytes, const std::function<void(Tensor&)>& pack);
   /// One that exists; throws Error(internal) where nobody made it.
   Tensor& packed(const std::string& layout);
+  /// Whether weights may be packed now: in prepare(), not in launches.
+  void allow_packing(bool allowed) { may_pack_ = allowed; }
+  /// What a launch wanted to pack and may not, as a sentence that blames it; empty: nothing.
+  const std::string& refused() const { return refused_; }
   /// Every tensor, packed weights and workspace included.
   std::vector<Tensor*> tensors() const;
   Device& device() const { return device_; }
@@ -126,8 +135,9 @@ class Problem {
  protected:
   /// Allocates a tensor that lives as long as the problem.
   Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
-  /// Called when the activations have other values: derives anew what was made of them.
-  virtual void activations_changed() {}
+  /// Called when fill_random()'s activations have the values of `change`: draws those that it does
+  /// not make (redraw.h) and derives anew what was made of any. Returns whether it drew some.
+  virtual bool redraw(uint64_t /*change*/) { return false; }
   /// An operator's ceilings for the variant at work; check() compares by these.
   Tolerance ceilings(const Tolerance& of_operator) const {
     limits_ = hash_bytes(&of_operator, sizeof of_operator, limits_);
@@ -142,6 +152,8 @@ class Problem {
   std::unique_ptr<Tensor> workspace_;
   double tolerance_ = 1;
   mutable uint64_t limits_ = 0;
+  bool may_pack_ = true;
+  std::string refused_;
 };
 
 /// What a variant is given beside its problem.

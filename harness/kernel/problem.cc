@@ -18,6 +18,11 @@ Tensor* Problem::find_tensor(const std::string& name) const {
 
 Tensor& Problem::packed(const std::string& layout, size_t bytes,
                         const std::function<void(Tensor&)>& pack) {
+  if (!may_pack_) {
+    refused_ =
+        "packs '" + layout + "' in a launch; prepare() packs weights, a launch finds them by name";
+    throw Error(Exit::internal, refused_);
+  }
   if (Tensor* made = find_tensor(layout)) return *made;
   Tensor& made = make_tensor(layout, Role::weight, DType::u8, {static_cast<int64_t>(bytes)});
   pack(made);
@@ -49,8 +54,7 @@ bool Problem::replace_activations(uint64_t change) {
   for (const auto& tensor : tensors_) {
     if (tensor->role() == Role::activation) replaced |= tensor->refill(change);
   }
-  if (replaced) activations_changed();
-  return replaced;
+  return redraw(change) || replaced;
 }
 
 Checked Problem::check_with(double tolerance) {

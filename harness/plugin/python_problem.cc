@@ -2,7 +2,6 @@
 #include "harness/plugin/python_problem.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace moegate {
 namespace {
@@ -121,19 +120,45 @@ json describe_problem(int64_t number) {
           {"tensors", std::move(tensors)}};
 }
 
-PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op) : Problem(device), op_(op) {
+PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op)
+    : Problem(device), op_(op), case_(c) {
   const int64_t number = give_number(*this, c);
   const json stated = ask_python(op, "tensors", number, nullptr, c.params);
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const uint64_t seed = seed_of(c);
   uint64_t stream = 0;
   for (const json& tensor : stated.at("tensors")) add_tensor(tensor, seed, ++stream);
   cost_ = cost_of(stated.at("cost"));
   corruptions_ = stated.at("corruptions");
-  ask_python(op, "make", number, nullptr, c.params);
+  ask_python(op, "fill", number, nullptr, {{"params", c.params}, {"seed", seed}, {"all", true}});
+  for (Filled& filled : filled_) {
+    filled.first.resize(filled.tensor->bytes());
+    device.download(filled.first.data(), filled.tensor->data(), filled.first.size());
+  }
+  find_truth();
+}
+
+bool PythonProblem::redraw(uint64_t change) {
+  for (Expected& output : outputs_) output.truths.turn(change, output.truth);
+  if (filled_.empty()) return false;
+  if (change == 0) {  // a function may draw otherwise than by the generator that it is given
+    for (const Filled& filled : filled_) {
+      device().upload(filled.tensor->data(), filled.first.data(), filled.first.size());
+    }
+    return true;
+  }
+  const uint64_t seed = mix64(seed_of(case_) ^ change) >> 1;
+  ask_python(op_, "fill", number_of(*this), nullptr,
+             {{"params", case_.params}, {"seed", seed}, {"all", false}});
+  return true;
+}
+
+bool PythonProblem::find_truth() {
+  if (outputs_.empty() || !outputs_.front().truth.empty()) return true;
+  ask_python(op_, "truth", number_of(*this), nullptr, case_.params);
   for (const Expected& output : outputs_) {
     if (output.truth.empty()) throw Error(Exit::internal, output.tensor->name() + " has no truth");
   }
+  return true;
 }
 
 void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t stream) {
@@ -151,9 +176,11 @@ void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t strea
       usage_error("output {} has no tolerance; state Output(..., tolerance=Tolerance(...))",
                   tensor.name());
     }
-    outputs_.push_back({&tensor, tolerance, {}});
+    outputs_.push_back({&tensor, tolerance, {}, {}});
   } else if (!stated.at("fill").is_null()) {
     tensor.fill_random(fill_of(stated.at("fill"), dtype, seed, stream));
+  } else if (role == Role::activation) {
+    filled_.push_back({&tensor, {}});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 
 namespace moegate {
 
@@ -35,6 +36,7 @@ class PythonProblem : public Problem {
   void expect(const std::string& output, std::vector<double> truth);
 
   Checked check() const override;
+  bool find_truth() override;
   Corruptions corruptions() override;
   Cost cost() const override { return cost_; }
 
@@ -43,12 +45,21 @@ class PythonProblem : public Problem {
     Tensor* tensor;
     Tolerance tolerance;
     std::vector<double> truth;
+    ByChange<std::vector<double>> truths;
   };
+  /// An activation that a function of the operator fills, and what it held at first.
+  struct Filled {
+    Tensor* tensor;
+    std::vector<std::byte> first;
+  };
+  bool redraw(uint64_t change) override;
   void add_tensor(const nlohmann::json& stated, uint64_t seed, uint64_t stream);
   Cost cost_of(const nlohmann::json& stated) const;
   Corruption corruption(const char* name);
 
   const int64_t op_;
+  const Case case_;
+  std::vector<Filled> filled_;
   std::vector<Expected> outputs_;
   std::vector<std::string> corruptions_;
   Cost cost_;

@@ -109,8 +109,8 @@ void Bench::try_capture(const Variant& variant, Result& result) {
   can_be_captured([&] { device_.try_capture(variant, *sets_.front()); }, result);
 }
 
-void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
-                    const Sampling& sampling, Result& result) {
+void Bench::sample(const Variant& variant, Timer& timer, const Conditions& conditions,
+                   const Sampling& sampling, Result& result) {
   const auto start = Clock::now();
   const Interference interference;
   const ProcessState before;
@@ -151,9 +151,7 @@ void Bench::measure(const Variant& variant, Timer& timer, const Conditions& cond
   if (const std::string& fault = done.empty() ? left : done; !fault.empty()) {
     reject(fault, {}, result);
   }
-  if (result.measured() && conditions.cache != Cache::warm) {
-    try_unseen(variant, timer, conditions, result);
-  }
+  if (result.measured()) try_unseen(variant, timer, conditions, result);
   if (result.status != Status::wrong) {  // at the end: a launch may load what it runs
     result.code = session->code();
     if (paired.variant) result.yardstick_code = host_code(*paired.variant);

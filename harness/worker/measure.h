@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -39,6 +40,10 @@ struct Draw {
   bool another_set = false;
 };
 
+/// Metric: share of the activations, in bytes, that had other values in a launch that was compared with
+/// the truth of these. 0: the operator has no others, or does not know their truth.
+constexpr const char* kUnseenMetric = "unseen_activations";
+
 /// Seed of a case's n-th problem set, counted from 0.
 int64_t seed_of_set(const Case& c, size_t set);
 
@@ -58,16 +63,21 @@ class Bench {
   /// wrong, unsupported), why, path, accuracy and seeds. A launch that breaks the device throws
   /// Error(environment).
   Result verify(const Variant& variant);
+  /// Launches a verified variant on activations that it never saw, and compares: adds the metric
+  /// kUnseenMetric, and sets status wrong. measure() does so, too.
+  void check_unseen(const Variant& variant, Result& result);
   /// Applies the negative controls to the correct outputs that verify() left: sets controls, and
   /// status wrong when one is accepted.
   void control(Result& result);
   /// Samples a verified variant's latency into `result`. Outputs and workspace are poisoned before
-  /// every batch of timed launches and a part of the outputs before each of them; what each launch
+  /// every batch of timed launches and words of them before each launch; what each launch
   /// wrote is hashed, a random problem is compared after some batches, all are after the last. Then
   /// come activations that the variant never saw. What does not hold makes the result `wrong`, without
   /// a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
-               const Sampling& sampling, Result& result);
+               const Sampling& sampling, Result& result) {
+    guarded(result, [&] { sample(variant, timer, conditions, sampling, result); });
+  }
   /// Captures a verified variant's launch once, where the device has graphs: what cannot be captured is
   /// `unsupported`, and one that leaves the graph empty `wrong`.
   void try_capture(const Variant& variant, Result& result);
@@ -84,24 +94,30 @@ class Bench {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A variant, and what it left in every problem.
+  /// A variant, and what it left in every problem; behind them, on the unseen activations.
   struct Reference {
     const Variant* variant;
     std::vector<KeptOutputs> sets;
   };
 
   void build();
+  Result verify_all(const Variant& variant);
+  void sample(const Variant& variant, Timer& timer, const Conditions& conditions,
+              const Sampling& sampling, Result& result);
   /// What the operator asks in a set, for comparing programs; after its outputs were checked. Nothing
   /// where the device chose a part of the case (block = tuned): that is an answer.
   void describe_question(size_t set, SeedError& of) const;
   /// The variant with problems that have what it needs: workspace and packed weights. prepare() sees
   /// other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  Checked launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
   /// One problem's part of verify().
   void verify(const Variant& variant, Problem& problem, Result& result);
   /// Which code was timed, by which quantity it is judged, and against which yardstick.
   static void describe(const Session& session, const Subject& paired, Result& result);
   Subject yardstick();  // no variant on a GPU
+  /// The problem of a set; behind the last one comes the first with the unseen activations.
+  Problem& problem_of(size_t set) const { return *sets_[set % sets_.size()]; }
   std::vector<int64_t> drawn_rows_of(size_t set) const;
   /// What the outputs that check() samples are compared whole with; none where it samples nothing or
   /// no other variant runs the case.
@@ -126,14 +142,31 @@ class Bench {
   /// Compares the outputs that timed launches left: of one problem, of all.
   void check_again(size_t set, const Variant& variant, Result& result);
   void check_again(const Subject& timed, Result& result);
-  /// Compares launches on activations that the variant never saw with launches on the same ones once
-  /// more: a kept output, or a kept decision, is quick the second time only.
+  /// Compares a launch on activations that the variant never saw with the truth of these. Then come
+  /// others, with launches on the same ones once more: a kept output, or a kept decision, is quick
+  /// when it has been seen.
   void try_unseen(const Variant& variant, Timer& timer, const Conditions& conditions,
                   Result& result);
-  std::string unseen_fault(const Subject& subject, Timer& timer, const Conditions& conditions);
+  /// Puts them into the first problem. Returns whether its operator can, which the result says.
+  bool show_unseen(Result& result);
+  std::string unseen_fault(const Variant& variant);  // in what a launch on them left
+  /// The first launches on some activations, and later ones on the same.
+  struct Pairs {
+    std::vector<Sample> first, repeated;
+    bool too_few() const;  // that nothing disturbed
+    bool first_are_slower() const;
+  };
+  void add_pair(Session& session, Pairs& all);
+  std::string kept_fault(Session& session);
+  /// Draws what prepare() and the unseen activations need, whose memory is not the variant's.
+  void draw_others(const Variant& variant);
+  /// What a launch asked for and may not have; empty: nothing. guarded() runs what launches: who was
+  /// refused something is wrong, and did not crash.
+  std::string refused() const;
+  void guarded(Result& result, const std::function<void()>& work);
   void remember_inputs();
   /// What the variant did beside its launches that it may not do; empty when nothing.
-  std::string misdeed(const ProcessState& before, size_t heap_limit,
+  std::string misdeed(const ProcessState& before, size_t memory_limit,
                       bool may_start_threads = false);
   size_t tensor_bytes() const;
 
@@ -154,12 +187,15 @@ class Bench {
   double whole_row_ = 0;                  // the largest row's distance from it
   std::set<std::pair<std::string, const Problem*>> prepared_;  // variants' names, and for what
   std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes
+  const uint64_t unseen_ = random_() | 1;  // the change whose truth the first problem finds
+  size_t drawn_ = 0;                       // problems that have drawn other activations
   bool spoilt_ = false;
 };
 
 /// Whether the first launches on new activations took longer than repeated ones beyond doubt: every
-/// one of them, and by more than 30 % of the median. Pure; exposed for tests.
-bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated);
+/// one of them, and by the factor between the medians. Pure; exposed for tests.
+bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated,
+                           double factor = 1.3);
 
 /// Samples whose interval is taken at its word: min_samples, or fewer once the time is spent. Pure;
 /// exposed for tests.

@@ -62,13 +62,20 @@ void Bench::build() {
     drawn.params["seed"] = std::to_string(seeds_.back());
     sets_.push_back(op.make(device_, drawn));
   }
+  drawn_ = 0;
   asked_.clear();
   for (const auto& set : sets_) {
     const std::vector<Tensor*> made = set->tensors();
     asked_.emplace_back(made.begin(), made.end());
   }
-  if (device_.facts().backend != Backend::host) return;
-  yardstick_sets_ = make_sets(device_, case_, op);
+  const bool host = device_.facts().backend == Backend::host;
+  if (host) yardstick_sets_ = make_sets(device_, case_, op);
+  for (const auto* sets : {&sets_, &yardstick_sets_}) {
+    for (const auto& set : *sets) {
+      set->allow_packing(false);
+      if (host) set->poison();  // the kernel counts memory from when it is first written
+    }
+  }
 }
 
 void Bench::describe_question(size_t set, SeedError& of) const {
@@ -97,7 +104,9 @@ Subject Bench::subject(const Variant& variant, const std::vector<std::unique_ptr
     if (variant.workspace) set->reserve_workspace(variant.workspace(case_, device_.facts()));
     if (variant.prepare && prepared_.insert({variant.name, set.get()}).second) {
       set->replace_activations(random_() | 1);
+      set->allow_packing(true);
       variant.prepare(*set, launch);
+      set->allow_packing(false);
       set->replace_activations(0);
     }
     subject.sets.push_back(set.get());

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -14,6 +15,7 @@
 #include <cfenv>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 namespace moegate {
 namespace {
@@ -46,14 +48,41 @@ int thread_count() {
   return count;
 }
 
-size_t heap_in_use() {
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
+/// What the kernel counts as this process's own (proc(5), smaps_rollup), once the heap has given back
+/// what is free. Pages of files that it only read may be anybody's tomorrow, but count today.
+size_t private_memory() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+  return 0;
+#else
+  malloc_trim(0);
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  size_t bytes = 0;
+  for (std::string line; std::getline(rollup, line);) {
+    const bool counts = line.starts_with("Private_") || line.starts_with("Swap:");
+    if (counts) bytes += 1024 * std::stoul(line.substr(line.find(':') + 1));
+  }
+  return bytes;
+#endif
+}
+
+constexpr __itimer_which_t kTimers[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+/// alarm() and setitimer() have three; what timer_create() made, the kernel lists where it can.
+int pending_timers() {
+  int pending = 0;
+  for (const auto which : kTimers) {
+    itimerval timer{};
+    getitimer(which, &timer);
+    pending += timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0;
+  }
+  std::ifstream made("/proc/self/timers");
+  for (std::string line; std::getline(made, line);) pending += line.starts_with("ID:");
+  return pending;
 }
 
 }  // namespace
 
-ProcessState::ProcessState() : threads_(thread_count()), heap_bytes_(heap_in_use()) {
+ProcessState::ProcessState() : threads_(thread_count()), memory_bytes_(private_memory()) {
   static_assert(sizeof(cpu_set_t) <= kAffinityBytes && sizeof(sigset_t) <= kSignalBytes);
 }
 
@@ -69,6 +98,7 @@ ProcessState::Modes ProcessState::read_modes() {
   modes.floating_point = floating_point_modes();
   modes.omp_threads = omp_get_max_threads();
   modes.omp_dynamic = omp_get_dynamic() != 0;
+  modes.timers = pending_timers();
   return modes;
 }
 
@@ -91,6 +121,10 @@ std::string ProcessState::broken(bool may_start_threads) const {
   if (std::memcmp(now.blocked, modes_.blocked, sizeof now.blocked) != 0) {
     return "left another set of signals blocked";
   }
+  if (now.timers > modes_.timers) {
+    return "left a timer pending (alarm, setitimer or timer_create), which goes off in another's "
+           "launch";
+  }
   const int threads = thread_count();
   if (threads > threads_ && !may_start_threads) {
     return fmt::format(
@@ -101,6 +135,10 @@ std::string ProcessState::broken(bool may_start_threads) const {
 }
 
 void ProcessState::restore() const {
+  for (const auto which : kTimers) {
+    const itimerval none{};
+    if (modes_.timers == 0) setitimer(which, &none, nullptr);
+  }
   cpu_set_t affinity;
   std::memcpy(&affinity, modes_.affinity, sizeof affinity);
   sched_setaffinity(0, sizeof affinity, &affinity);
@@ -113,9 +151,9 @@ void ProcessState::restore() const {
   omp_set_num_threads(modes_.omp_threads);
 }
 
-size_t ProcessState::heap_growth() const {
-  const size_t now = heap_in_use();
-  return now > heap_bytes_ ? now - heap_bytes_ : 0;
+size_t ProcessState::memory_growth() const {
+  const size_t now = private_memory();
+  return now > memory_bytes_ ? now - memory_bytes_ : 0;
 }
 
 }  // namespace moegate

@@ -9,17 +9,19 @@
 namespace moegate {
 
 /// The calling thread's affinity, priority, signal mask and floating-point modes, the size of
-/// OpenMP's teams, and how many threads and how much heap the process has.
+/// OpenMP's teams, pending timers, and how many threads and how much memory of its own the process
+/// has.
 class ProcessState {
  public:
   ProcessState();
   /// What is different now, as a sentence that blames the variant that ran in between; empty when
-  /// nothing is. Threads may end and heap may be freed.
+  /// nothing is. Threads and timers may end and memory may be freed.
   std::string broken(bool may_start_threads = false) const;
   /// Puts back what can be put back.
   void restore() const;
-  /// Bytes of heap that were taken since, and not given back; 0 where the library does not tell.
-  size_t heap_growth() const;
+  /// Bytes of memory that were taken since, and not given back: what no other process shares, from
+  /// the heap or not. 0 where the kernel does not tell, and under a sanitizer, whose own it is.
+  size_t memory_growth() const;
 
  private:
   static constexpr size_t kAffinityBytes = 128;  // of a cpu_set_t
@@ -31,12 +33,13 @@ class ProcessState {
     unsigned floating_point = 0;
     int omp_threads = 0;
     bool omp_dynamic = false;
+    int timers = 0;  // pending
   };
   static Modes read_modes();
 
   Modes modes_ = read_modes();
   int threads_;
-  size_t heap_bytes_;
+  size_t memory_bytes_;
 };
 
 }  // namespace moegate

@@ -195,6 +195,8 @@ class Server {
     } else if (result.status == Status::ok && options_.task == Task::controls) {
       bench_->control(result);
     }
+    const bool only_verified = options_.task == Task::verify || options_.task == Task::controls;
+    if (result.status == Status::ok && only_verified) bench_->check_unseen(variant, result);
     return {.result = std::move(result), .cost = bench_->cost(), .facts = bench_->facts()};
   }
 

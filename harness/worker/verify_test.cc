@@ -58,7 +58,7 @@ TEST_F(VerifyTest, ALaunchFindsWhatWasPackedForItsProblem) {
   };
   const Result result = bench_.verify(variant_);
   EXPECT_EQ(result.status, Status::ok) << result.why;
-  EXPECT_EQ(launches, static_cast<int>(result.seeds.size()));
+  EXPECT_EQ(launches, 1 + static_cast<int>(result.seeds.size())) << "the first problem twice";
 }
 
 TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
@@ -77,6 +77,68 @@ TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
   variant_.tolerance = 1;
   EXPECT_EQ(bench_.verify(variant_).status, Status::wrong) << "the next variant's own again";
   EXPECT_EQ(bench_.verify(exact).status, Status::ok);
+}
+
+TEST_F(VerifyTest, APackInALaunchIsRefusedAndNoCrash) {
+  variant_.launch = [launches = 0, launch = variant_.launch](Problem& problem,
+                                                             const Launch& where) mutable {
+    if (++launches == 3) problem.packed("plan", 64, [](Tensor& to) { to.fill(1); });
+    launch(problem, where);
+  };
+  const Result result = bench_.verify(variant_);
+  EXPECT_EQ(result.status, Status::wrong);
+  EXPECT_NE(result.why.find("packs 'plan' in a launch"), std::string::npos) << result.why;
+  EXPECT_TRUE(bench_.spoilt()) << "the next variant gets problems that remember nothing";
+}
+
+/// Eight numbers of which the truth is -1, as an index that there is not.
+class Nowhere final : public Problem {
+ public:
+  explicit Nowhere(Device& device) : Problem(device) {}
+  Checked check() const override {
+    const auto out = out_.download<int32_t>();
+    return {{compare_exact("out", out, std::vector<int32_t>(8, -1))}, hash_bytes(out.data(), 32)};
+  }
+  Corruptions corruptions() override {
+    const auto none = Corruption::not_applicable("a test");
+    return {none, none, none};
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  Tensor& out_ = make_tensor("out", Role::output, DType::i32, {8});
+};
+
+TEST_F(VerifyTest, WhatIsRightBecauseItWasPoisonedIsSeen) {
+  Registry registry = own_registry();
+  for (OpEntry& op : registry.ops) {
+    if (op.name != kSmallOp) continue;
+    op.make = [](Device& device, const Case&) { return std::make_unique<Nowhere>(device); };
+  }
+  Bench bench(*device_, case_of_small_op(), registry);
+  variant_.workspace = nullptr;
+  variant_.launch = [](Problem&, const Launch&) {};
+  EXPECT_EQ(bench.verify(variant_).status, Status::wrong) << "it wrote nothing";
+  variant_.launch = [](Problem& problem, const Launch&) { only(problem, Role::output).fill(0xff); };
+  Result result = bench.verify(variant_);
+  EXPECT_EQ(result.status, Status::ok) << result.why;
+  bench.check_unseen(variant_, result);
+  EXPECT_EQ(result.status, Status::ok);
+  EXPECT_EQ(result.metrics.back().name, kUnseenMetric);
+  EXPECT_EQ(result.metrics.back().value, 0) << "there are no activations, and the row says so";
+}
+
+TEST_F(VerifyTest, WhatIsRightForTheInputsOfTheCaseOnlyIsWrong) {
+  int launches = 0;
+  variant_.launch = [&, launch = variant_.launch](Problem& problem, const Launch& where) {
+    launch(problem, where);
+    if (launches++ > 8) only(problem, Role::output).data<uint16_t>()[0] ^= 0x4000;
+  };
+  Result result = bench_.verify(variant_);
+  ASSERT_EQ(result.status, Status::ok) << result.why;
+  bench_.check_unseen(variant_, result);
+  EXPECT_EQ(result.status, Status::wrong);
+  EXPECT_TRUE(result.why.starts_with("on activations that it never saw: out: ")) << result.why;
 }
 
 TEST_F(VerifyTest, WarmSamplesRepeatOneProblem) {

@@ -35,7 +35,7 @@ size_t kept_bytes(const std::vector<KeptOutputs>& sets) {
 
 std::vector<int64_t> Bench::drawn_rows_of(size_t set) const {
   if (draw_.sample_seed == 0) return {};
-  return drawn_rows(*sets_[set], draw_.sample_seed + set);
+  return drawn_rows(problem_of(set), draw_.sample_seed + set);
 }
 
 const Bench::Reference* Bench::reference_for(const Variant& variant) {
@@ -57,20 +57,25 @@ void Bench::make_row_truths() {
 }
 
 bool Bench::make_reference(const Variant& candidate) {
+  draw_others(candidate);
   const ProcessState before;
   const size_t tensors = tensor_bytes();
   const Subject subject = this->subject(candidate, sets_);
   remember_inputs();
   Reference made{&candidate, {}};
   // Whether it is right its own row says, and the truth of the rows in which it differs.
+  const auto keep = [&](Problem& problem) {
+    problem.poison();
+    candidate.launch(problem, {device_.stream(), device_.facts()});
+    device_.synchronize();
+    spoilt_ = spoilt_ || !problem.broken_guard().empty();
+    made.sets.push_back(keep_outputs(problem, candidate.tolerance));
+  };
   try {
-    for (Problem* problem : subject.sets) {
-      problem->poison();
-      candidate.launch(*problem, {device_.stream(), device_.facts()});
-      device_.synchronize();
-      spoilt_ = spoilt_ || !problem->broken_guard().empty();
-      made.sets.push_back(keep_outputs(*problem, candidate.tolerance));
-    }
+    for (Problem* problem : subject.sets) keep(*problem);
+    sets_[0]->replace_activations(unseen_);
+    keep(*sets_[0]);
+    sets_[0]->replace_activations(0);
   } catch (const Error& e) {
     throw Error(e.code(), fmt::format("{} (while {} ran, whose output is to be compared with)",
                                       e.what(), candidate.name));
@@ -87,7 +92,7 @@ bool Bench::make_reference(const Variant& candidate) {
 }
 
 std::string Bench::whole_fault(size_t set) {
-  Problem& problem = *sets_[set];
+  Problem& problem = problem_of(set);
   const auto drawn = drawn_rows_of(set);
   std::string fault = drawn.empty() ? "" : row_fault(problem, drawn);
   if (!fault.empty()) return fault + fmt::format(" (drawn by --sample-seed {})", draw_.sample_seed);

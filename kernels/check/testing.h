@@ -49,7 +49,8 @@ class CudaVariants : public ::testing::Test {
     Bench bench(*device_, c);
     for (const Variant& v : all_variants()) {
       if (v.op != c.op || v.backend != Backend::cuda) continue;
-      const Result result = bench.verify(v);
+      Result result = bench.verify(v);
+      if (result.status == Status::ok) bench.check_unseen(v, result);
       EXPECT_TRUE(result.status == Status::ok || result.status == Status::unsupported)
           << c.key() << " " << v.name << ": " << result.why;
     }

@@ -13,6 +13,7 @@ namespace moegate::check {
 template <class Truth>
 class TruthOfRows {
  public:
+  bool empty() const { return rows_.empty(); }
   const Truth& of(const std::vector<int64_t>& rows, const std::function<Truth()>& make) {
     if (rows != rows_) truth_ = make();
     rows_ = rows;

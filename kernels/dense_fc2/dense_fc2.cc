@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
@@ -41,6 +40,10 @@ const Op<DenseFc2> op({
 std::vector<int64_t> scale_shape(const DenseFc2Shape& s, int rows) {
   if (!s.block_scales) return {1};
   return {rows, s.k_groups()};
+}
+
+std::vector<int32_t> experts_of(const DenseFc2Shape& s, const std::string& routing, uint64_t seed) {
+  return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
 }
 
 /// For moe_gemm_sample(): every token stands for the expert of its first slot.
@@ -107,16 +110,31 @@ DenseFc2::DenseFc2(Device& device, const Case& c, double most_products)
       b_scales_(
           make_tensor("b_scales", Role::weight, DType::f32, scale_shape(shape, shape.n_groups()))),
       alpha_(make_tensor("alpha", Role::activation, DType::f32, {shape.tokens, shape.experts})),
-      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  const auto experts =
-      routed_experts(c.get("routing"), {shape.tokens, shape.experts, shape.topk}, seed);
-  alphas_ = dense_fc2_alpha(shape, experts, seed);
-  alpha_.upload(alphas_);
+      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
+      drawn_alphas_(shape.tokens, seed_of(c),
+                    [s = shape, routing = c.get("routing")](uint64_t seed) {
+                      return dense_fc2_alpha(s, experts_of(s, routing, seed), seed);
+                    }) {
+  const uint64_t seed = seed_of(c);
+  const auto experts = experts_of(shape, c.get("routing"), seed);
   fill_operands(seed);
+  redraw(0);
   sample_ = sample_of(shape, experts, seed, most_products);
-  truth_ = truth(Fault::none, sample_);
+  find_truth();
+}
+
+bool DenseFc2::redraw(uint64_t change) {
+  alphas_ = drawn_alphas_.of(change);
+  alpha_.upload(alphas_);
+  if (refold) refold();
+  truths_.turn(change, truth_);
+  row_truths_.turn(change, row_truth_);
+  return alphas_ != drawn_alphas_.first();
+}
+
+bool DenseFc2::find_truth() {
+  if (truth_.empty()) truth_ = truth(Fault::none, sample_);
+  return true;
 }
 
 /// As in MoeGemm: activations of unit size, weights of variance 1/I.

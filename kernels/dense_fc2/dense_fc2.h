@@ -15,6 +15,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 #include "kernels/moe_gemm/moe_gemm.h"
 
 namespace moegate {
@@ -86,6 +87,7 @@ class DenseFc2 : public Problem {
   DenseFc2Args args();
 
   Checked check() const override;
+  bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
@@ -110,9 +112,7 @@ class DenseFc2 : public Problem {
     std::vector<float> alpha;               // [rows, E]
   };
 
-  void activations_changed() override {
-    if (refold) refold();
-  }
+  bool redraw(uint64_t change) override;
   void fill_operands(uint64_t seed);
   Excerpt excerpt(Fault fault, const moe_gemm::MoeGemmSample& at) const;
   std::vector<float> column_scales(const std::vector<int32_t>& columns, bool transposed) const;
@@ -129,10 +129,13 @@ class DenseFc2 : public Problem {
   Tensor& b_scales_;
   Tensor& alpha_;
   Tensor& out_;
+  DrawnRows<float> drawn_alphas_;
   std::vector<float> alphas_;  // what alpha_ holds
   moe_gemm::MoeGemmSample sample_;
   std::vector<double> truth_;
+  ByChange<std::vector<double>> truths_;
   check::TruthOfRows<std::vector<double>> row_truth_;
+  ByChange<check::TruthOfRows<std::vector<double>>> row_truths_;
 };
 
 }  // namespace moegate::dense_fc2

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "harness/kernel/routing.h"
 #include "kernels/check/sampled_rows.h"
@@ -97,17 +96,32 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
       w2_(make_tensor("w2", Role::weight, DType::e4m3, {shape.experts, shape.hidden, shape.inter})),
       w2_scales_(make_tensor("w2_scales", Role::weight, DType::f32,
                              {shape.experts, shape.hidden / kMoeGroup, shape.inter / kMoeGroup})),
-      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  experts_ = routed_experts(c.get("routing"), {shape.tokens, shape.experts, shape.topk}, seed);
-  topk_ids_.upload(experts_);
+      out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
+      drawn_experts_(shape.tokens, seed_of(c),
+                     [s = shape, routing = c.get("routing")](uint64_t seed) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+                     }) {
+  const uint64_t seed = seed_of(c);
   fill_operands(seed);
+  redraw(0);
   const double each = products(shape);
   const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
   tokens_ = check::sampled_rows(shape.tokens,
                                 each * shape.tokens <= most_products ? shape.tokens : sample, seed);
-  truth_ = truth(Fault::none, tokens_);
+  find_truth();
+}
+
+bool FusedMoe::redraw(uint64_t change) {
+  experts_ = drawn_experts_.of(change);
+  topk_ids_.upload(experts_);
+  truths_.turn(change, truth_);
+  row_truths_.turn(change, row_truth_);
+  return experts_ != drawn_experts_.first();
+}
+
+bool FusedMoe::find_truth() {
+  if (truth_.empty()) truth_ = truth(Fault::none, tokens_);
+  return true;
 }
 
 /// Outputs of unit size: activations and weights are sized as in MoeGemm, so that h has unit size,

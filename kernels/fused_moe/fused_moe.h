@@ -13,6 +13,7 @@
 // scratch memory, not an operand.
 #pragma once
 
+#include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_align/moe_align.h"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -95,6 +96,7 @@ class FusedMoe : public Problem {
   FusedMoeArgs args();
 
   Checked check() const override;
+  bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& tokens) override;
   Corruptions corruptions() override;
@@ -113,6 +115,7 @@ class FusedMoe : public Problem {
     std::vector<float> weights;
   };
 
+  bool redraw(uint64_t change) override;
   void fill_operands(uint64_t seed);
   Assignment assignment(Fault fault) const;
   std::vector<double> truth(Fault fault, const std::vector<int64_t>& tokens) const;
@@ -130,10 +133,13 @@ class FusedMoe : public Problem {
   Tensor& w2_;
   Tensor& w2_scales_;
   Tensor& out_;
+  DrawnRows<int32_t> drawn_experts_;
   std::vector<int32_t> experts_;  // [R]
   std::vector<int64_t> tokens_;   // that are compared
   std::vector<double> truth_;
+  ByChange<std::vector<double>> truths_;
   check::TruthOfRows<std::vector<double>> row_truth_;
+  ByChange<check::TruthOfRows<std::vector<double>>> row_truths_;
 };
 
 }  // namespace moegate::fused_moe

@@ -70,15 +70,28 @@ MoeAlign::MoeAlign(Device& device, const Case& c)
       sorted_token_ids_(
           make_tensor("sorted_token_ids", Role::output, DType::i32, {shape.capacity()})),
       expert_ids_(make_tensor("expert_ids", Role::output, DType::i32, {shape.blocks()})),
-      num_tokens_post_padded_(
-          make_tensor("num_tokens_post_padded", Role::output, DType::i32, {1})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  auto ids = routed_experts(c.get("routing"), {shape.tokens, shape.experts, shape.topk}, seed);
-  if (shape.data == IdData::some_skipped) skip_some(shape, seed, ids);
-  topk_ids_.upload(ids);
-  skew_ = skew_of_valid(shape, ids);
-  truth_ = moe_align_truth(shape, ids);
+      num_tokens_post_padded_(make_tensor("num_tokens_post_padded", Role::output, DType::i32, {1})),
+      drawn_ids_(shape.tokens, seed_of(c),
+                 [s = shape, routing = c.get("routing")](uint64_t seed) {
+                   auto ids = routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+                   if (s.data == IdData::some_skipped) skip_some(s, seed, ids);
+                   return ids;
+                 }),
+      skew_(skew_of_valid(shape, drawn_ids_.first())) {
+  redraw(0);
+  find_truth();
+}
+
+bool MoeAlign::redraw(uint64_t change) {
+  ids_now_ = drawn_ids_.of(change);
+  topk_ids_.upload(ids_now_);
+  truths_.turn(change, truth_);
+  return ids_now_ != drawn_ids_.first();
+}
+
+bool MoeAlign::find_truth() {
+  if (truth_.empty()) truth_ = moe_align_truth(shape, ids_now_);
+  return true;
 }
 
 MoeAlignArgs MoeAlign::args() {

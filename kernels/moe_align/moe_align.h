@@ -9,6 +9,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 #include "harness/kernel/routing.h"
 
 namespace moegate::moe_align {
@@ -54,6 +55,7 @@ static_assert(std::has_unique_object_representations_v<MoeAlignArgs>, "a row's i
 /// The expected outputs as far as they are defined; each expert's rows ascend.
 struct MoeAlignTruth {
   std::vector<int32_t> sorted_token_ids, expert_ids, num_tokens_post_padded;
+  bool empty() const { return num_tokens_post_padded.empty(); }
 };
 
 MoeAlignTruth moe_align_truth(const MoeAlignShape& shape, const std::vector<int32_t>& topk_ids);
@@ -68,6 +70,7 @@ class MoeAlign : public Problem {
 
   /// Compares, and hashes, with each expert's rows in ascending order.
   Checked check() const override;
+  bool find_truth() override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -75,6 +78,7 @@ class MoeAlign : public Problem {
   const MoeAlignShape shape;
 
  private:
+  bool redraw(uint64_t change) override;
   std::vector<int32_t> sorted_within_experts(std::vector<int32_t> rows) const;
   void swap_experts();
   void drop_first_token();
@@ -83,8 +87,11 @@ class MoeAlign : public Problem {
   Tensor& sorted_token_ids_;
   Tensor& expert_ids_;
   Tensor& num_tokens_post_padded_;
-  Skew skew_;
+  DrawnRows<int32_t> drawn_ids_;
+  std::vector<int32_t> ids_now_;
+  Skew skew_;  // of the first ones
   MoeAlignTruth truth_;
+  ByChange<MoeAlignTruth> truths_;
 };
 
 }  // namespace moegate::moe_align

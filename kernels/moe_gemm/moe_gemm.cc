@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "harness/kernel/routing.h"
 #include "kernels/moe_gemm/tiles/tile.h"
@@ -126,17 +125,20 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       expert_ids_(make_tensor("expert_ids", Role::activation, DType::i32,
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
-      out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  experts_ = routed_experts(c.get("routing"), {s.tokens, s.experts, s.topk}, seed);
-  aligned_ = align_rows(experts_, s.experts, s.block);
-  sorted_token_ids_.upload(aligned_.sorted_token_ids);
-  expert_ids_.upload(aligned_.expert_ids);
-  padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
+      out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})),
+      drawn_experts_(s.tokens, seed_of(c), [s, routing = c.get("routing")](uint64_t seed) {
+        return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+      }) {
+  const uint64_t seed = seed_of(c);
   fill_operands(seed);
+  redraw(0);
   sample_ = moe_gemm_sample(shape, experts_, seed, most_products);
-  truth_ = truth(ScaleOrder::right, sample_);
+  find_truth();
+}
+
+bool MoeGemm::find_truth() {
+  if (truth_.empty()) truth_ = truth(ScaleOrder::right, sample_);
+  return true;
 }
 
 /// Activations of unit size and weights of variance 1/K keep outputs of unit size, too; scale
@@ -215,9 +217,17 @@ void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
   device().upload(to.data(), sorted.data(), sorted.size());
 }
 
-void MoeGemm::activations_changed() {
+bool MoeGemm::redraw(uint64_t change) {
+  experts_ = drawn_experts_.of(change);
+  aligned_ = align_rows(experts_, shape.experts, shape.block);
+  sorted_token_ids_.upload(aligned_.sorted_token_ids);
+  expert_ids_.upload(aligned_.expert_ids);
+  padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
   if (sorted_x_) copy_sorted(x_, *sorted_x_);
   if (sorted_x_scales_) copy_sorted(*x_scales_, *sorted_x_scales_);
+  truths_.turn(change, truth_);
+  row_truths_.turn(change, row_truth_);
+  return experts_ != drawn_experts_.first();
 }
 
 Cost MoeGemm::cost() const {

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_gemm/aligned_rows.h"
 
@@ -140,6 +141,7 @@ class MoeGemm : public Problem {
   void sort_output();
 
   Checked check() const override;
+  bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
@@ -157,7 +159,7 @@ class MoeGemm : public Problem {
   void fill_operands(uint64_t seed);
   Tensor& make_sorted(const Tensor& of);
   void copy_sorted(const Tensor& from, Tensor& to);
-  void activations_changed() override;
+  bool redraw(uint64_t change) override;
   /// In the order last asked for.
   Tensor& out() const { return out_order_ == RowOrder::sorted ? *sorted_out_ : out_; }
   std::vector<uint16_t> download_rows() const;
@@ -180,12 +182,15 @@ class MoeGemm : public Problem {
   Tensor& out_;
   // Made when a variant first asks for them.
   Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr, *sorted_out_ = nullptr;
+  DrawnRows<int32_t> drawn_experts_;
   std::vector<int32_t> experts_;  // [R]
   AlignedRows aligned_;
   RowOrder out_order_ = RowOrder::tokens;
   MoeGemmSample sample_;
   std::vector<double> truth_;
+  ByChange<std::vector<double>> truths_;
   check::TruthOfRows<std::vector<double>> row_truth_;
+  ByChange<check::TruthOfRows<std::vector<double>>> row_truths_;
 };
 
 struct MoeGateUp : MoeGemm {

@@ -2,7 +2,6 @@
 #include "kernels/moe_sum/moe_sum.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/check/sampled_rows.h"
 
@@ -62,12 +61,22 @@ MoeSum::MoeSum(Device& device, const Case& c, int64_t most_elements)
       y_(make_tensor("y", Role::activation, DType::bf16,
                      {int64_t{shape.tokens} * shape.topk, shape.hidden})),
       out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const uint64_t seed = seed_of(c);
   y_.fill_random({RandomFill::Kind::uniform, seed, kInputStream, DType::bf16, -1, 1});
   tokens_ = check::sampled_rows(shape.tokens,
                                 y_.size() <= most_elements ? shape.tokens : kSampledTokens, seed);
-  truth_ = truth(tokens_);
+  find_truth();
+}
+
+bool MoeSum::redraw(uint64_t change) {
+  truths_.turn(change, truth_);
+  row_truths_.turn(change, row_truth_);
+  return false;
+}
+
+bool MoeSum::find_truth() {
+  if (truth_.empty()) truth_ = truth(tokens_);
+  return true;
 }
 
 std::vector<double> MoeSum::truth(const std::vector<int64_t>& tokens) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
 
 namespace moegate::moe_sum {
@@ -47,6 +48,7 @@ class MoeSum : public Problem {
   MoeSumArgs args();
 
   Checked check() const override;
+  bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
@@ -55,6 +57,7 @@ class MoeSum : public Problem {
   const MoeSumShape shape;
 
  private:
+  bool redraw(uint64_t change) override;
   std::vector<double> truth(const std::vector<int64_t>& tokens) const;
   void swap_slots();
   void drop_slot();
@@ -63,7 +66,9 @@ class MoeSum : public Problem {
   Tensor& out_;
   std::vector<int64_t> tokens_;  // that are compared
   std::vector<double> truth_;
+  ByChange<std::vector<double>> truths_;
   check::TruthOfRows<std::vector<double>> row_truth_;
+  ByChange<check::TruthOfRows<std::vector<double>>> row_truths_;
 };
 
 }  // namespace moegate::moe_sum

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "harness/kernel/random_fill.h"
@@ -31,13 +30,23 @@ std::vector<uint16_t> narrow(DType dtype, const std::vector<double>& values) {
   return bits;
 }
 
+/// At the edges a sixteenth are zeros of either sign.
+std::vector<uint16_t> drawn_x(const QmoeShape& shape, uint64_t seed) {
+  const auto size = static_cast<size_t>(shape.source_rows()) * static_cast<size_t>(shape.k);
+  std::vector<double> x;
+  for (size_t i = 0; i < size; ++i) x.push_back(random_normal(seed, kXStream, i));
+  if (shape.data == QmoeData::edges) {
+    for (size_t i = 0; i < size; i += 16) x[i] = i % 32 == 0 ? 0.0 : -0.0;
+  }
+  return narrow(shape.dtype, x);
+}
+
 /// Rows of every token sorted by expert, then by token.
 struct Rows {
   std::vector<int32_t> token, expert;
 };
 
-Rows route(const QmoeShape& shape, const std::string& routing, uint64_t seed) {
-  const auto ids = routed_experts(routing, {shape.tokens, shape.experts, shape.topk}, seed);
+Rows sorted_rows(const QmoeShape& shape, const std::vector<int32_t>& ids) {
   std::vector<int32_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0);
   const auto expert = [&](int32_t i) { return ids[static_cast<size_t>(i)]; };
@@ -62,21 +71,14 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
       weights_(make_tensor("weights", Role::weight, DType::u8, {s.experts, s.n, s.k / 2})),
       scales_(make_tensor("scales", Role::weight, s.dtype, {s.experts, s.n, s.groups()})),
       bias_(s.has_bias ? &make_tensor("bias", Role::weight, s.dtype, {s.experts, s.n}) : nullptr),
-      out_(make_tensor("out", Role::output, s.dtype, {s.rows(), s.outputs()})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  const Rows rows = route(shape, c.get("routing"), seed);
-  experts_ = rows.expert;
-  sources_ = rows.token;
-  if (!shape.swiglu) std::iota(sources_.begin(), sources_.end(), 0);
-  row_source_.upload(sources_);
-  row_expert_.upload(experts_);
-
-  std::vector<double> x;
-  for (int64_t i = 0; i < x_.size(); ++i) {
-    x.push_back(random_normal(seed, kXStream, static_cast<uint64_t>(i)));
-  }
-  x_.upload(narrow(shape.dtype, x));
+      out_(make_tensor("out", Role::output, s.dtype, {s.rows(), s.outputs()})),
+      drawn_experts_(s.tokens, seed_of(c),
+                     [s, routing = c.get("routing")](uint64_t seed) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+                     }),
+      drawn_x_(s.source_rows(), seed_of(c), [s](uint64_t seed) { return drawn_x(s, seed); }) {
+  const uint64_t seed = seed_of(c);
+  redraw(0);
   weights_.fill_random({RandomFill::Kind::int4_normal, seed, kCodeStream});
   // Weights of variance 1/K, as after training, keep outputs of unit size; the largest code of a
   // group, and with it the scale factor, varies by about a quarter.
@@ -87,12 +89,28 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
     bias_->fill_random({RandomFill::Kind::uniform, seed, kBiasStream, shape.dtype, -0.5f, 0.5f});
   }
   if (shape.data == QmoeData::edges) make_edges(seed);
-  truth_ = qmoe_truth(shape, inputs());
+  find_truth();
+}
+
+bool Qmoe::redraw(uint64_t change) {
+  const Rows rows = sorted_rows(shape, drawn_experts_.of(change));
+  experts_ = rows.expert;
+  sources_ = rows.token;
+  if (!shape.swiglu) std::iota(sources_.begin(), sources_.end(), 0);
+  row_source_.upload(sources_);
+  row_expert_.upload(experts_);
+  x_.upload(drawn_x_.of(change));
+  truths_.turn(change, truth_);
+  return true;
+}
+
+bool Qmoe::find_truth() {
+  if (truth_.empty()) truth_ = qmoe_truth(shape, inputs());
+  return true;
 }
 
 /// Every fourth column (all of its scale factors zero) is left with its bias, which is at, next to
-/// or far beyond a clamp boundary, or a zero; one group in eight elsewhere is zero too. A sixteenth
-/// of the activations are zeros of either sign.
+/// or far beyond a clamp boundary, or a zero; one group in eight elsewhere is zero too.
 void Qmoe::make_edges(uint64_t seed) {
   const float limit = std::isfinite(shape.limit) && shape.swiglu ? shape.limit : 7;
   const auto boundaries = narrow(shape.dtype, {limit, 8.0 * limit});
@@ -107,10 +125,6 @@ void Qmoe::make_edges(uint64_t seed) {
                                          kSign,
                                          uint16_t(beyond | kSign),
                                          uint16_t(far | kSign)};
-  auto x = x_.download<uint16_t>();
-  for (size_t i = 0; i < x.size(); i += 16) x[i] = i % 32 == 0 ? 0 : kSign;
-  x_.upload(x);
-
   auto scales = scales_.download<uint16_t>();
   const auto groups = static_cast<size_t>(shape.groups());
   // Pairs of columns, because a gate and its up column meet in one output.

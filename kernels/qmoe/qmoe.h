@@ -20,6 +20,7 @@
 #include <map>
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 
 namespace moegate::qmoe {
 
@@ -87,6 +88,7 @@ class Qmoe : public Problem {
   QmoeArgs args();
 
   Checked check() const override;
+  bool find_truth() override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -94,6 +96,7 @@ class Qmoe : public Problem {
   const QmoeShape shape;
 
  private:
+  bool redraw(uint64_t change) override;
   QmoeInputs inputs() const;
   void make_edges(uint64_t seed);
   void swap_experts();
@@ -107,8 +110,11 @@ class Qmoe : public Problem {
   Tensor& scales_;
   Tensor* bias_;
   Tensor& out_;
+  DrawnRows<int32_t> drawn_experts_;
+  DrawnRows<uint16_t> drawn_x_;
   std::vector<int32_t> sources_, experts_;  // per row
   std::vector<double> truth_;
+  ByChange<std::vector<double>> truths_;
 };
 
 struct QmoeFc1 : Qmoe {

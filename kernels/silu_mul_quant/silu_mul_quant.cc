@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/check/sampled_rows.h"
 
@@ -87,17 +86,30 @@ SiluMulQuant::SiluMulQuant(Device& device, const Case& c, int64_t most_elements)
       h_(make_tensor("h", Role::activation, DType::bf16, {shape.rows, 2 * shape.inter})),
       q_(make_tensor("q", Role::output, DType::e4m3, {shape.rows, shape.inter})),
       scales_(make_tensor("scales", Role::output, DType::f32, {shape.rows, shape.groups()})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
+  const uint64_t seed = seed_of(c);
   if (c.get_choice("values", kValues) == 0) {
     h_.fill_random({RandomFill::Kind::uniform, seed, kInputStream, DType::bf16, -3, 3});
   } else {
-    h_.upload(edge_values(shape, seed));
+    drawn_edges_.emplace(shape.rows, seed, [s = shape](uint64_t of) { return edge_values(s, of); });
+    redraw(0);
   }
   const int64_t elements = int64_t{shape.rows} * shape.inter;
   rows_ =
       check::sampled_rows(shape.rows, elements <= most_elements ? shape.rows : kSampledRows, seed);
-  truth_ = truth(rows_);
+  find_truth();
+}
+
+bool SiluMulQuant::redraw(uint64_t change) {
+  truths_.turn(change, truth_);
+  row_truths_.turn(change, row_truth_);
+  if (!drawn_edges_) return false;
+  h_.upload(drawn_edges_->of(change));
+  return true;
+}
+
+bool SiluMulQuant::find_truth() {
+  if (truth_.empty()) truth_ = truth(rows_);
+  return true;
 }
 
 QuantisedRows SiluMulQuant::truth(const std::vector<int64_t>& rows) const {

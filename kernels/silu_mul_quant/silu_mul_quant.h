@@ -10,7 +10,10 @@
 // tolerance.
 #pragma once
 
+#include <optional>
+
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
 
 namespace moegate::silu_mul_quant {
@@ -42,6 +45,7 @@ struct SiluMulQuantArgs {
 struct QuantisedRows {
   std::vector<double> codes;   // [rows, I]: values of the e4m3 codes, so a / scale rounded
   std::vector<double> scales;  // [rows, I/128]
+  bool empty() const { return codes.empty(); }
 };
 QuantisedRows silu_mul_quant_truth(const std::vector<uint16_t>& h, int inter);
 
@@ -73,6 +77,7 @@ class SiluMulQuant : public Problem {
   SiluMulQuantArgs args();
 
   Checked check() const override;
+  bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   Corruptions corruptions() override;
@@ -81,6 +86,7 @@ class SiluMulQuant : public Problem {
   const SiluMulQuantShape shape;
 
  private:
+  bool redraw(uint64_t change) override;
   bool samples() const { return static_cast<int64_t>(rows_.size()) < shape.rows; }
   QuantisedRows truth(const std::vector<int64_t>& rows) const;
   Tolerance scale_ceilings() const;
@@ -91,9 +97,12 @@ class SiluMulQuant : public Problem {
   Tensor& h_;
   Tensor& q_;
   Tensor& scales_;
-  std::vector<int64_t> rows_;  // that are compared
+  std::vector<int64_t> rows_;                       // that are compared
+  std::optional<DrawnRows<uint16_t>> drawn_edges_;  // where fill_random() does not make h
   QuantisedRows truth_;
+  ByChange<QuantisedRows> truths_;
   check::TruthOfRows<QuantisedRows> row_truth_;
+  ByChange<check::TruthOfRows<QuantisedRows>> row_truths_;
 };
 
 }  // namespace moegate::silu_mul_quant

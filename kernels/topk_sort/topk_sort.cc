@@ -176,14 +176,26 @@ TopkSort::TopkSort(Device& device, const Case& c)
       sorted_expert_ids_(
           make_tensor("sorted_expert_ids", Role::output, DType::i32, {shape.blocks()})),
       num_valid_(make_tensor("num_valid", Role::output, DType::i32, {2})),
-      moe_buf_(make_tensor("moe_buf", Role::output, DType::bf16, {shape.tokens, shape.hidden})) {
-  const auto seed =
-      static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
-  const auto bias = make_bias(shape, seed);
-  const auto logits = make_logits(shape, c.get("routing"), seed, bias);
-  truth_ = topk_sort_truth(shape, logits, bias);
-  upload_logits(logits_, logits);
-  if (bias_) bias_->upload(bias);
+      moe_buf_(make_tensor("moe_buf", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
+      biases_(make_bias(shape, seed_of(c))),
+      drawn_logits_(shape.tokens, seed_of(c), [this, routing = c.get("routing")](uint64_t seed) {
+        return make_logits(shape, routing, seed, biases_);
+      }) {
+  if (bias_) bias_->upload(biases_);
+  redraw(0);
+  find_truth();
+}
+
+bool TopkSort::redraw(uint64_t change) {
+  logits_now_ = drawn_logits_.of(change);
+  upload_logits(logits_, logits_now_);
+  truths_.turn(change, truth_);
+  return logits_now_ != drawn_logits_.first();
+}
+
+bool TopkSort::find_truth() {
+  if (truth_.empty()) truth_ = topk_sort_truth(shape, logits_now_, biases_);
+  return true;
 }
 
 TopkSortArgs TopkSort::args() {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 
 namespace moegate::topk_sort {
 
@@ -63,6 +64,7 @@ struct TopkSortTruth {
   std::vector<double> topk_weights;
   std::vector<int32_t> sorted_ids, sorted_expert_ids, num_valid;
   std::vector<double> sorted_weights;
+  bool empty() const { return num_valid.empty(); }
 };
 
 /// Routes and sorts in plain double code. `logits` are the exact values of the narrow type.
@@ -85,6 +87,7 @@ class TopkSort : public Problem {
   TopkSortArgs args();
 
   Checked check() const override;
+  bool find_truth() override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -92,6 +95,7 @@ class TopkSort : public Problem {
   const TopkSortShape shape;
 
  private:
+  bool redraw(uint64_t change) override;
   void swap_experts();
   void drop_token(int32_t token);
 
@@ -102,7 +106,11 @@ class TopkSort : public Problem {
   Tensor& sorted_expert_ids_;
   Tensor& num_valid_;
   Tensor& moe_buf_;
+  std::vector<float> biases_;
+  DrawnRows<float> drawn_logits_;
+  std::vector<float> logits_now_;
   TopkSortTruth truth_;
+  ByChange<TopkSortTruth> truths_;
 };
 
 }  // namespace moegate::topk_sort

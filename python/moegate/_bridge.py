@@ -126,25 +126,31 @@ class OperatorSide:
         fill = tensor.fill if isinstance(tensor.fill, dict) else None
         return {**stated, "role": tensor.role, "fill": fill}
 
-    def make(self, handle, stream, case):
-        """Writes the inputs that the operator makes itself, and hands in the truth."""
+    def fill(self, handle, stream, asked):
+        """Writes the inputs that the operator makes itself: all of them, or the activations, drawn anew."""
         import numpy as np
 
-        from moegate._formats import decode
-
-        description = self.calls.describe(handle)
-        held = {t["name"]: t for t in description["tensors"]}
-        case = Case(case)
-        tensors = self.operator.tensors(case)
-        generator = np.random.Generator(np.random.Philox(int(case.seed)))
-        for tensor in tensors:
-            if isinstance(tensor, _kernels.Input) and callable(tensor.fill):
+        case = Case(asked["params"])
+        generator = np.random.Generator(np.random.Philox(asked["seed"]))
+        for tensor in self.operator.tensors(case):
+            drawn = isinstance(tensor, _kernels.Input) and callable(tensor.fill)
+            if drawn and (asked["all"] or tensor.role == "activation"):
                 values = np.asarray(tensor.fill(case, generator))
                 if values.shape != tuple(tensor.shape):
                     raise ValueError(
                         f"{tensor.name}: filled with shape {values.shape}, not {tuple(tensor.shape)}"
                     )
                 self.calls.upload(handle, tensor.name, _elements(values, tensor))
+
+    def truth(self, handle, stream, case):
+        """Hands in the truth of the inputs that are there."""
+        import numpy as np
+
+        from moegate._formats import decode
+
+        held = {t["name"]: t for t in self.calls.describe(handle)["tensors"]}
+        case = Case(case)
+        tensors = self.operator.tensors(case)
         inputs = {}
         for tensor in tensors:
             if isinstance(tensor, _kernels.Input):

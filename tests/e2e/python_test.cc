@@ -115,6 +115,64 @@ TEST_F(PythonTest, AKeptProgramStillHasItsKernels) {
   EXPECT_NE(kept.out.find("1 ok"), std::string::npos) << kept.out;
 }
 
+constexpr const char* kPicked = R"(
+import moegate
+
+
+class Picked(moegate.Operator):
+    name = "picked"
+    parameters = [moegate.Param("tokens")]
+    yardstick = "plain"
+
+    def tensors(self, case):
+        ids = moegate.Input(
+            "ids", "int32", (case.tokens,), lambda case, random: random.integers(0, 1000, case.tokens)
+        )
+        return [ids, moegate.Output("out", "int32", (case.tokens,))]
+
+    def truth(self, inputs, case):
+        return {"out": 3 * inputs["ids"]}
+
+
+@moegate.variant("picked", "plain", backend="host")
+def plain(p):
+    p.out[:] = 3 * p.ids
+
+
+answers = {}
+
+
+@moegate.variant("picked", "remembers", backend="host")
+def remembers(p):
+    if id(p) not in answers:
+        answers[id(p)] = 3 * p.ids
+    p.out[:] = answers[id(p)]
+
+
+@moegate.variant("picked", "packs_late", backend="host")
+def packs_late(p):
+    p.packed("answers", (p.tokens,), "int32")[:] = 3 * p.ids
+    p.out[:] = p.packed("answers")
+)";
+
+TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
+  write("picked.py", kPicked);
+  write("picked.suite", "op = picked\n[p]\ntokens = 50\n");
+  const Outcome verified = moegate("verify --suite ./picked.suite --kernels picked.py");
+  EXPECT_EQ(verified.exit, 11) << verified.err;
+  EXPECT_NE(verified.out.find("1 ok, 2 wrong"), std::string::npos) << verified.out << verified.err;
+  EXPECT_NE(verified.err.find("remembers: on activations that it never saw: out: "),
+            std::string::npos)
+      << verified.err;
+  EXPECT_NE(verified.err.find("packs 'answers' in a launch"), std::string::npos) << verified.err;
+  const std::string run =
+      "run --suite ./picked.suite --kernels picked.py --kernel plain --rounds 1";
+  EXPECT_EQ(moegate(run + kQuick).exit, 0);
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT value FROM metric WHERE name = 'unseen_activations' AND unit = 'share'"),
+            "1");
+}
+
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
   const Outcome listed = moegate("list kernels --kernels operator.py --kernel forgetful");
   EXPECT_NE(listed.out.find("| doubled "), std::string::npos) << listed.err;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "harness/kernel/cuda_check.h"
@@ -110,9 +109,9 @@ void leave_empty(SabotagedSum& problem, const Launch& where) {
 }
 
 void skip_known(SabotagedSum& problem, const Launch& where) {
-  static std::set<const void*> seen;
-  const void* out = output_of(problem).data();
-  if (seen.insert(out).second) return honest(problem, where);
+  constexpr int kVerified = 2;  // launches on the first output before any is timed
+  static std::map<const void*, int> seen;
+  if (++seen[output_of(problem).data()] <= kVerified) return honest(problem, where);
   do_nothing<<<1, 1, 0, stream_of(where)>>>();
 }
 

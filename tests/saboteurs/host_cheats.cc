@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "tests/saboteurs/sabotaged_sum.h"
@@ -18,14 +17,10 @@ namespace {
 
 constexpr const char* kTimed = "in timed launches";
 
-/// Whether this is the first launch that writes to this output.
+/// Whether this is one of the two launches on this output that are verified before any is timed.
 bool is_first(Problem& problem) {
-  static std::set<const void*> seen;
-  return seen.insert(output_of(problem).data()).second;
-}
-
-Bytes bytes_of(const Tensor& tensor) {
-  return {tensor.data<uint8_t>(), tensor.data<uint8_t>() + tensor.bytes()};
+  static std::map<const void*, int> seen;
+  return ++seen[output_of(problem).data()] <= 2;
 }
 
 const Kernel<SabotagedSum> skips({.name = "skips_known_outputs",
@@ -52,11 +47,11 @@ const Kernel<SabotagedSum> halves({.name = "skips_half_later",
 
 const Kernel<SabotagedSum> poisoned({.name = "works_on_poison_only",
                                      .backend = Backend::host,
-                                     .help = "works where the output's first elements are NaN",
+                                     .help = "works where the output's first elements are poison",
                                      .launch =
                                          [](SabotagedSum& problem, const Launch& where) {
-                                           const auto* out = output_of(problem).data<uint16_t>();
-                                           if (out[0] == 0xffff && out[1] == 0xffff)
+                                           const auto* out = output_of(problem).data<uint32_t>();
+                                           if (out[0] == 0xffffffff || out[0] == 0x55555555)
                                              honest(problem, where);
                                          },
                                      .expected = {Status::wrong, kTimed}});
@@ -93,12 +88,7 @@ const Kernel<SabotagedSum> keeps({.name = "keeps_outputs_by_hash",
                                   .launch =
                                       [](SabotagedSum& problem, const Launch& where) {
                                         static std::map<uint64_t, Bytes> kept;
-                                        const Tensor& in = input_of(problem);
-                                        uint64_t key = 0;
-                                        for (size_t at = 0; at < in.bytes(); at += 4096) {
-                                          key = hash_bytes(in.data<char>() + at, 8, key);
-                                        }
-                                        Bytes& output = kept[key];
+                                        Bytes& output = kept[sparse_hash(input_of(problem))];
                                         if (output.empty()) {
                                           std::this_thread::sleep_for(
                                               std::chrono::milliseconds(100));
@@ -130,14 +120,6 @@ const Kernel<SabotagedSum> prepared({.name = "answers_in_prepare",
                                            answers()[&problem] = bytes_of(output_of(problem));
                                          },
                                      .expected = {Status::wrong, ""}});
-
-std::string no_sanitizer(const Case&, const DeviceFacts&) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
-  return "the heap of a sanitizer does not tell how large it is";
-#else
-  return "";
-#endif
-}
 
 const Kernel<SabotagedSum> copies(
     {.name = "copies_its_operands",

@@ -47,4 +47,24 @@ Tensor& input_of(Problem& problem) {
   return only(problem, Role::activation);
 }
 
+Bytes bytes_of(const Tensor& tensor) {
+  return {tensor.data<uint8_t>(), tensor.data<uint8_t>() + tensor.bytes()};
+}
+
+uint64_t sparse_hash(const Tensor& tensor) {
+  uint64_t hash = 0;
+  for (size_t at = 0; at < tensor.bytes(); at += 4096) {
+    hash = hash_bytes(tensor.data<char>() + at, 8, hash);
+  }
+  return hash;
+}
+
+std::string no_sanitizer(const Case&, const DeviceFacts&) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+  return "a sanitizer's own memory is not told from a variant's";
+#else
+  return "";
+#endif
+}
+
 }  // namespace moegate::sabotaged_sum

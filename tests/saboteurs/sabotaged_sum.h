@@ -22,5 +22,11 @@ void honest(SabotagedSum& problem, const Launch& where);
 /// The problem's one output, and its one input.
 Tensor& output_of(Problem& problem);
 Tensor& input_of(Problem& problem);
+/// Of a tensor in the host's memory.
+Bytes bytes_of(const Tensor& tensor);
+/// Of a few words of it, as a cheat that has little time takes it.
+uint64_t sparse_hash(const Tensor& tensor);
+/// KernelSpec::unsupported of what is caught by the memory that it keeps.
+std::string no_sanitizer(const Case&, const DeviceFacts&);
 
 }  // namespace moegate::sabotaged_sum

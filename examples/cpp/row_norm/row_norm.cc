@@ -48,10 +48,20 @@ RowNorm::RowNorm(Device& device, const Case& c)
       x_(make_tensor("x", Role::activation, DType::f32, {tokens_, hidden_})),
       weight_(make_tensor("weight", Role::weight, DType::f32, {hidden_})),
       out_(make_tensor("out", Role::output, DType::f32, {tokens_, hidden_})) {
-  const auto seed = static_cast<uint64_t>(c.get_int("seed", 0, INT64_MAX));
+  const uint64_t seed = seed_of(c);
   x_.fill_random({RandomFill::Kind::uniform, seed, 1, DType::f32, -1, 1});
   weight_.fill_random({RandomFill::Kind::uniform, seed, 2, DType::f32, 0.5, 1.5});
-  truth_ = truth_of(x_.download<float>(), weight_.download<float>());
+  find_truth();
+}
+
+bool RowNorm::redraw(uint64_t change) {
+  truths_.turn(change, truth_);
+  return false;
+}
+
+bool RowNorm::find_truth() {
+  if (truth_.empty()) truth_ = truth_of(x_.download<float>(), weight_.download<float>());
+  return true;
 }
 
 Args RowNorm::args() {

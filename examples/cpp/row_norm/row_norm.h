@@ -5,6 +5,7 @@
 #pragma once
 
 #include "harness/kernel/kernel.h"
+#include "harness/kernel/redraw.h"
 
 namespace row_norm {
 
@@ -26,13 +27,17 @@ class RowNorm : public moegate::Problem {
   Args args();
 
   moegate::Checked check() const override;
+  bool find_truth() override;
   moegate::Corruptions corruptions() override;
   moegate::Cost cost() const override;
 
  private:
+  bool redraw(uint64_t change) override;
+
   const int64_t tokens_, hidden_;
   moegate::Tensor &x_, &weight_, &out_;
   std::vector<double> truth_;
+  moegate::ByChange<std::vector<double>> truths_;
 };
 
 }  // namespace row_norm
