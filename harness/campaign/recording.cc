@@ -43,10 +43,23 @@ Exit Tally::exit() const {
 void Tally::count(const std::string& key, const Result& result, Progress& progress) {
   const Status status = result.judged_status();
   ++counts[status];
+  note_unseen(key, result, progress);
   if (!is_failure(status)) return;
   failures.push_back({key, result.variant, result.why, result.status});
   progress.note(
       fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
+}
+
+void Tally::note_unseen(const std::string& key, const Result& result, Progress& progress) {
+  const auto none = [](const Metric& m) { return m.name == kUnseenMetric && m.value == 0; };
+  if (!std::ranges::any_of(result.metrics, none)) return;
+  const std::string op = key.substr(0, key.find('/'));
+  if (!never_unseen.insert(op).second) return;
+  notes.push_back(fmt::format(
+      "{} {} was right on the inputs that it was verified with; operator {} has no other "
+      "activations for this case, or does not find their truth (Problem::find_truth).",
+      key, result.variant, op));
+  progress.note(notes.back());
 }
 
 void sort_failures(Tally& tally) {

@@ -35,8 +35,9 @@ struct Tally {
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
-  std::vector<std::string> notes;  // a sentence each: what a reader of the verdict should know
-  KernelFiles kernels;             // from elsewhere
+  std::vector<std::string> notes;      // a sentence each: what a reader of the verdict should know
+  std::set<std::string> never_unseen;  // operators that a note says it of (kUnseenMetric is 0)
+  KernelFiles kernels;                 // from elsewhere
   std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result
   size_t gpus = 1;                        // that worked at the same time
   size_t lost = 0;                        // of them, those that could not be opened any more
@@ -46,6 +47,9 @@ struct Tally {
 
   Exit exit() const;
   void count(const std::string& key, const Result& result, Progress& progress);
+
+ private:
+  void note_unseen(const std::string& key, const Result& result, Progress& progress);
 };
 
 /// A program that has answered, and what it is to measure. No store is needed for it, so that a bad
@@ -159,7 +163,7 @@ class Recording {
   Result ask(const Row& row, CaseData& data);
   Result ask_again(const Row& row, Result died, CaseData& data, Progress& progress);
   bool time_is_up() const { return options_.deadline.passed() && rows_ > 0; }
-  bool dies_after(const Ran& before, const Row& row);
+  bool dies(size_t lane, const std::vector<Request>& requests);
   void blame(const Ran& before, const std::string& why, Progress& progress);
   void store(const Row& row, const CaseData& data, Result& result);
   void note_cache_pair(const Case& c, const Result& result, const CaseData& data);

@@ -27,33 +27,39 @@ Result Recording::ask(const Row& row, CaseData& data) {
 }
 
 /// A process that dies while one row runs may die of another that ran there before (an alarm, a
-/// thread, memory that it spoilt), so a fresh process says whether the row dies of itself.
+/// thread, memory that it spoilt). A row that crashes in some processes looks the same, so the crash is
+/// the row's own unless it is shown each time that alone the row lives and behind the other it dies.
 Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progress& progress) {
+  constexpr int kTimes = 3;
   const Ran before = *at_[row.lane].before;
   Result alone = ask(row, data);
-  if (alone.status == Status::crashed || InterruptGuard::interrupted()) return alone;
-  const std::string name = row.spec.key() + " " + row.variant;
-  if (dies_after(before, row)) {
-    blame(before,
-          fmt::format("its process died after it, while {} ran, which alone does not: {}", name,
-                      died.why),
-          progress);
-  } else {
+  for (int time = 1; time <= kTimes; ++time) {
+    if (InterruptGuard::interrupted()) return alone;
+    if (time > 1 && dies(row.lane, {{row.spec, row.variant, {}}})) return died;
+    if (alone.status == Status::crashed) return alone;
+    if (dies(row.lane, {{before.spec, before.variant, {}}, {row.spec, row.variant, {}}})) continue;
     tally_.notes.push_back(fmt::format(
-        "A process died while {} ran ({}); alone and after {} {} it does not: nobody is blamed.",
-        name, died.why, before.spec.key(), before.variant));
+        "{} {} crashed in one process and not in another, alone and after {} {}: the crash is its "
+        "own.",
+        row.spec.key(), row.variant, before.spec.key(), before.variant));
     progress.note(tally_.notes.back());
+    return died;
   }
+  blame(before,
+        fmt::format("its process died after it, while {} {} ran, which alone does not ({} times of "
+                    "{}): {}",
+                    row.spec.key(), row.variant, kTimes, kTimes, died.why),
+        progress);
   return alone;
 }
 
-bool Recording::dies_after(const Ran& before, const Row& row) {
-  WorkerSeat& seat = lanes_.seat(row.lane);
+/// Whether a fresh process dies of these, one after the other.
+bool Recording::dies(size_t lane, const std::vector<Request>& requests) {
+  WorkerSeat& seat = lanes_.seat(lane);
   seat.retire();
   CaseData data;
   bool dies = false;
-  for (const Request& request :
-       {Request{before.spec, before.variant, {}}, Request{row.spec, row.variant, {}}}) {
+  for (const Request& request : requests) {
     if (dies) break;
     dies = seat.worker().run(request, options_.row_timeout_s(), data).status == Status::crashed;
   }
