@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "harness/base/rng.h"
+
 namespace moegate {
 namespace {
 
@@ -52,6 +54,18 @@ void Chiller::chill(const Problem& problem) {
   for (const Tensor* tensor : problem.tensors()) {
     const char* p = tensor->data<char>();
     flush(p, p + tensor->bytes());
+  }
+}
+
+void forget_branches() {
+  constexpr uint64_t kBranches = 1 << 16;  // more than a predictor has entries
+#pragma omp parallel
+  for (uint64_t i = 0; i < kBranches; ++i) {
+    if (mix64(i) & 1) {
+      __asm__ volatile("nop");
+    } else {
+      __asm__ volatile("nop; nop");
+    }
   }
 }
 

@@ -22,6 +22,10 @@ class Chiller {
   std::vector<char> sweep_;
 };
 
+/// Has every thread take branches at random. A processor remembers how those went that a launch took on
+/// the same few inputs some times before; behind this it has forgotten.
+void forget_branches();
+
 /// Reads a byte of every cache line of a range.
 void touch_lines(const void* from, size_t bytes);
 

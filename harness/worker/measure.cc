@@ -147,7 +147,7 @@ void Bench::sample(const Variant& variant, Timer& timer, const Conditions& condi
   constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
   // Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with the launches
   // the process tells least: threads that write too late may be there still, or not.
-  const std::string left = misdeed(before, kOwn), done = session->misdeed();
+  const std::string left = misdeed(variant, before, kOwn), done = session->misdeed();
   if (const std::string& fault = done.empty() ? left : done; !fault.empty()) {
     reject(fault, {}, result);
   }

@@ -154,10 +154,11 @@ class Bench {
   struct Pairs {
     std::vector<Sample> first, repeated;
     bool too_few() const;  // that nothing disturbed
-    bool first_are_slower() const;
+    bool first_are_slower(double factor) const;
   };
-  void add_pair(Session& session, Pairs& all);
-  std::string kept_fault(Session& session);
+  void meet_others(const Variant& variant);
+  void add_pair(const Variant& variant, Session& session, Pairs& all);
+  std::string kept_fault(const Variant& variant, Session& session);
   /// Draws what prepare() and the unseen activations need, whose memory is not the variant's.
   void draw_others(const Variant& variant);
   /// What a launch asked for and may not have; empty: nothing. guarded() runs what launches: who was
@@ -166,7 +167,7 @@ class Bench {
   void guarded(Result& result, const std::function<void()>& work);
   void remember_inputs();
   /// What the variant did beside its launches that it may not do; empty when nothing.
-  std::string misdeed(const ProcessState& before, size_t memory_limit,
+  std::string misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,
                       bool may_start_threads = false);
   size_t tensor_bytes() const;
 
@@ -195,7 +196,7 @@ class Bench {
 /// Whether the first launches on new activations took longer than repeated ones beyond doubt: every
 /// one of them, and by the factor between the medians. Pure; exposed for tests.
 bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated,
-                           double factor = 1.3);
+                           double factor);
 
 /// Samples whose interval is taken at its word: min_samples, or fewer once the time is spent. Pure;
 /// exposed for tests.

@@ -204,10 +204,10 @@ TEST_F(MisdeedTest, OutputsThatVaryAndAreRightAreNoCheat) {
 }
 
 TEST(FirstOnesAreSlower, BeyondDoubtOnly) {
-  EXPECT_TRUE(first_ones_are_slower({30, 31, 32, 33}, {10, 11, 12, 13}));
-  EXPECT_FALSE(first_ones_are_slower({30, 31, 32, 12}, {10, 11, 12, 13})) << "one is as quick";
-  EXPECT_FALSE(first_ones_are_slower({14, 14, 14, 14}, {11, 11, 11, 13})) << "by a little";
-  EXPECT_FALSE(first_ones_are_slower({30, 31, 32}, {10, 11, 12})) << "too few";
+  EXPECT_TRUE(first_ones_are_slower({30, 31, 32, 33}, {10, 11, 12, 13}, 1.3));
+  EXPECT_FALSE(first_ones_are_slower({30, 31, 32, 12}, {10, 11, 12, 13}, 1.3)) << "one is as quick";
+  EXPECT_FALSE(first_ones_are_slower({14, 14, 14, 14}, {11, 11, 11, 13}, 1.3)) << "by a little";
+  EXPECT_FALSE(first_ones_are_slower({30, 31, 32}, {10, 11, 12}, 1.3)) << "too few";
 }
 
 }  // namespace

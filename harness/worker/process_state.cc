@@ -48,8 +48,8 @@ int thread_count() {
   return count;
 }
 
-/// What the kernel counts as this process's own (proc(5), smaps_rollup), once the heap has given back
-/// what is free. Pages of files that it only read may be anybody's tomorrow, but count today.
+/// What the kernel counts as written by this process alone (proc(5), smaps_rollup), once the heap has
+/// given back what is free. Not pages of files that it only read: code that runs for the first time.
 size_t private_memory() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
   return 0;
@@ -58,7 +58,7 @@ size_t private_memory() {
   std::ifstream rollup("/proc/self/smaps_rollup");
   size_t bytes = 0;
   for (std::string line; std::getline(rollup, line);) {
-    const bool counts = line.starts_with("Private_") || line.starts_with("Swap:");
+    const bool counts = line.starts_with("Private_Dirty:") || line.starts_with("Swap:");
     if (counts) bytes += 1024 * std::stoul(line.substr(line.find(':') + 1));
   }
   return bytes;

@@ -76,7 +76,7 @@ Result Bench::verify_all(const Variant& variant) {
   }
   // Compilers in Python start threads with the first launch. While it is timed, nobody may.
   const bool compiles = variant.file.ends_with(".py");
-  const std::string fault = misdeed(before, tensor_bytes() - tensors, compiles);
+  const std::string fault = misdeed(variant, before, tensor_bytes() - tensors, compiles);
   if (!fault.empty()) reject(fault, {}, result);
   if (result.status == Status::ok) note_compared(result.accuracy, result);
   return result;

@@ -81,7 +81,8 @@ bool Bench::make_reference(const Variant& candidate) {
                                       e.what(), candidate.name));
   }
   const size_t taken = tensor_bytes() - tensors + kept_bytes(made.sets);
-  const bool fit = misdeed(before, taken, candidate.file.ends_with(".py")).empty() && !spoilt_;
+  const bool fit =
+      misdeed(candidate, before, taken, candidate.file.ends_with(".py")).empty() && !spoilt_;
   if (spoilt_) build();
   if (!fit) {
     refuted_.insert(candidate.name);
