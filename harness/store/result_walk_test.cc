@@ -91,8 +91,8 @@ TEST_F(ResultWalkTest, AVerdictsLevelsHaveAllButWhatNoVerdictReads) {
   for_each_field(kFields<Result>, [&](const auto& f) {
     const bool is_out = is_left_out(kUnjudged, f.column);
     left_out += is_out;
-    EXPECT_EQ(judged.*f.member, is_out ? nothing.*f.member : whole.*f.member) << f.column;
-    if (is_out) EXPECT_NE(whole.*f.member, nothing.*f.member) << f.column;
+    EXPECT_EQ(f.of(judged), is_out ? f.of(nothing) : f.of(whole)) << f.column;
+    if (is_out) EXPECT_NE(f.of(whole), f.of(nothing)) << f.column;
   });
   EXPECT_EQ(left_out, kUnjudged.size()) << "each is a column of results";
 }

@@ -65,8 +65,7 @@ class Columns {
   template <class T>
   T row() const {
     T value;
-    for_each_field(kFields<T>,
-                   [&](const auto& f) { read_column(q_, at(f.column), value.*f.member); });
+    for_each_field(kFields<T>, [&](const auto& f) { read_column(q_, at(f.column), f.of(value)); });
     return value;
   }
   int at(const std::string& name) const {
@@ -107,7 +106,7 @@ class RowReader {
     size_t i = 0;
     for_each_field(kFields<T>, [&](const auto& f) {
       const int at = at_[i++];
-      if (at != kNowhere) read_column(q_, at, value.*f.member);
+      if (at != kNowhere) read_column(q_, at, f.of(value));
     });
   }
 
@@ -157,7 +156,7 @@ void insert_row(Database& db, const std::string& table, const T& value,
   Statement insert(db, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, columns, places));
   int i = 0;
   (insert.bind_at(++i, keys.second), ...);
-  for_each_field(kFields<T>, [&](const auto& f) { insert.bind_at(++i, stored(value.*f.member)); });
+  for_each_field(kFields<T>, [&](const auto& f) { insert.bind_at(++i, stored(f.of(value))); });
   insert.run();
 }
 

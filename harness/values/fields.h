@@ -18,8 +18,23 @@ struct Field {
   constexpr Field(const char* the_name, V T::*the_member, const char* the_column)
       : name(the_name), member(the_member), column(the_column) {}
 
+  constexpr const V& of(const T& value) const { return value.*member; }
+  constexpr V& of(T& value) const { return value.*member; }
+
   const char* name;
   V T::*member;
+  const char* column;
+};
+
+/// A field of a member of T: on the wire and in the store it stands among T's own.
+template <class T, class Part, class V>
+struct InnerField {
+  constexpr const V& of(const T& value) const { return value.*part.*member; }
+  constexpr V& of(T& value) const { return value.*part.*member; }
+
+  const char* name;
+  Part T::*part;
+  V Part::*member;
   const char* column;
 };
 
@@ -29,6 +44,16 @@ inline constexpr auto kFields = std::tuple<>();
 /// The fields of T that are lists: tables of their own. On the wire they stand beside the others.
 template <class T>
 inline constexpr auto kParts = std::tuple<>();
+
+/// Those of a member that has a list, as fields of T.
+template <class T, class Part>
+constexpr auto fields_of(Part T::*part) {
+  return std::apply(
+      [part]<class... V>(const Field<Part, V>&... field) {
+        return std::tuple(InnerField<T, Part, V>{field.name, part, field.member, field.column}...);
+      },
+      kFields<Part>);
+}
 
 /// Calls `does` with every Field of a list.
 template <class Fields, class F>

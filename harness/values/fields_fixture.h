@@ -28,7 +28,7 @@ class Distinct {
   void set(V& value) {
     ++n_;
     if constexpr (Described<V>) {
-      const auto each = [&](const auto& field) { set(value.*field.member); };
+      const auto each = [&](const auto& field) { set(field.of(value)); };
       for_each_field(kFields<V>, each);
       for_each_field(kParts<V>, each);
     } else if constexpr (std::is_same_v<V, std::string>) {
@@ -53,9 +53,9 @@ class Distinct {
 template <class T, class Fields>
 void expect_same(const T& a, const T& b, const Fields& fields, const std::string& where = "") {
   for_each_field(fields, [&](const auto& field) {
-    using V = std::remove_cvref_t<decltype(a.*field.member)>;
+    using V = std::remove_cvref_t<decltype(field.of(a))>;
     const std::string here = where + "." + field.name;
-    const V &x = a.*field.member, &y = b.*field.member;
+    const V &x = field.of(a), &y = field.of(b);
     if constexpr (Described<V>) {
       expect_same(x, y, kFields<V>, here);
     } else if constexpr (requires { x.back(); } && !std::is_same_v<V, std::string>) {

@@ -57,7 +57,7 @@ void from_json(const nlohmann::json& json, E& value) {
 template <Described T>
 void to_json(nlohmann::json& json, const T& value) {
   json = nlohmann::json::object();
-  const auto put = [&](const auto& field) { json[field.name] = value.*field.member; };
+  const auto put = [&](const auto& field) { json[field.name] = field.of(value); };
   for_each_field(kFields<T>, put);
   for_each_field(kParts<T>, put);
 }
@@ -69,10 +69,10 @@ void from_json(const nlohmann::json& json, T& value) {
   const auto take = [&](const auto& field) {
     const auto found = json.find(field.name);
     if (found == json.end()) return;
-    if constexpr (Integer<std::remove_reference_t<decltype(value.*field.member)>>) {
-      read_number(*found, value.*field.member);
+    if constexpr (Integer<std::remove_reference_t<decltype(field.of(value))>>) {
+      read_number(*found, field.of(value));
     } else {
-      found->get_to(value.*field.member);
+      found->get_to(field.of(value));
     }
   };
   for_each_field(kFields<T>, take);
