@@ -1,6 +1,6 @@
 -- title: output against truth: every metric of every output, worst over the processes
 -- SPDX-License-Identifier: Apache-2.0
--- An empty error is not finite. deterministic: the output was bitwise equal over all timed launches.
+-- An empty error is not finite, or an older program's. misrounded, excess, factors: values/rounding.h. deterministic: the output was bitwise equal over all timed launches.
 -- Processes of a row find the same as a rule: what they found is read once.
 WITH found AS (
   SELECT case_id, variant, verification_id, min(deterministic) AS deterministic
@@ -11,7 +11,8 @@ WITH found AS (
   SELECT case_id, variant, output, min(ok) AS ok, max(elements) AS elements, max(mismatches) AS mismatches,
          max(nonfinite) AS nonfinite, iif(count(rel_l2) = count(*), max(rel_l2), NULL) AS rel_l2,
          min(cosine) AS cosine, max(abs(scale - 1)) AS scale, max(max_abs) AS max_abs, max(max_rel) AS max_rel,
-         max(worst_row) AS worst_row, min(deterministic) AS deterministic, max(why) AS why
+         max(worst_row) AS worst_row, max(graded) AS graded, max(misrounded) AS misrounded, max(excess) AS excess,
+         max(row_scale) AS row_scale, max(column_scale) AS column_scale, min(deterministic) AS deterministic, max(why) AS why
   FROM found CROSS JOIN verified_output USING (verification_id)
   GROUP BY case_id, variant, output
 )
@@ -29,6 +30,10 @@ SELECT section AS model,
        max_abs,
        max_rel,
        worst_row,
+       iif(graded, misrounded, NULL) AS misrounded,
+       iif(graded, excess, NULL) AS excess,
+       iif(graded, row_scale, NULL) AS "factors of rows",
+       iif(graded, column_scale, NULL) AS "factors of columns",
        iif(deterministic, 'yes', 'no') AS deterministic,
        why
 FROM worst JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)

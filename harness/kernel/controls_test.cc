@@ -27,7 +27,7 @@ class Toy final : public Problem {
   Checked check() const override {
     const auto y = values();
     Checked checked;
-    checked.accuracy = {compare_floats("y", y, truth_, kWidth, tolerance_)};
+    checked.accuracy = {compare_floats("y", y, truth_, kWidth, tolerance_, kFp32)};
     if (looks_at_mark) {
       checked.accuracy.push_back(
           compare_exact("mark", mark_.download<int32_t>(), std::vector<int32_t>{7}));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "harness/base/host_device.h"
+#include "harness/values/float_type.h"
 
 namespace moegate {
 
@@ -22,6 +23,11 @@ constexpr size_t size_of(DType t) {
 
 constexpr bool is_floating(DType t) {
   return t != DType::i32 && t != DType::u8;
+}
+
+/// Of a floating type.
+constexpr const FloatType& float_type(DType t) {
+  return t == DType::f32 ? kFp32 : t == DType::f16 ? kFp16 : t == DType::bf16 ? kBf16 : kE4m3;
 }
 
 /// "fp32", "fp16", "bf16", "fp8", "int32", "uint8".

@@ -18,7 +18,7 @@ class Ones final : public Problem {
   Checked check() const override {
     const auto y = y_.download<float>();
     const std::vector<double> truth(y.size(), 1);
-    return {{compare_floats("y", y, truth, 10, ceilings(kTolerance))}, 0};
+    return {{compare_floats("y", y, truth, 10, ceilings(kTolerance), kFp32)}, 0};
   }
   Corruptions corruptions() override {
     const auto none = Corruption::not_applicable("a test");

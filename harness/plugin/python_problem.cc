@@ -62,7 +62,8 @@ RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stre
 
 Tolerance tolerance_of(const json& stated) {
   if (stated.is_null()) return {};
-  return {stated.at(0), stated.at(1), stated.at(2), stated.at(3), stated.at(4)};
+  return {stated.at(0), stated.at(1), stated.at(2), stated.at(3),
+          stated.at(4), stated.at(5), stated.at(6)};
 }
 
 }  // namespace
@@ -219,7 +220,8 @@ Checked PythonProblem::check() const {
         values[i] = read_float(tensor.dtype(), bytes.data(), static_cast<int64_t>(i));
       }
       checked.accuracy.push_back(compare_floats(tensor.name(), values, output.truth,
-                                                tensor.shape().back(), ceilings(output.tolerance)));
+                                                tensor.shape().back(), ceilings(output.tolerance),
+                                                float_type(tensor.dtype())));
       continue;
     }
     std::vector<int32_t> values(size);

@@ -50,7 +50,7 @@ template <class T>
 void add_to_digest(std::string& text, const std::vector<T>& rows) {
   for (const T& row : rows) {
     for_each_field(kFields<T>, [&](const auto& f) {
-      const auto& value = row.*f.member;
+      const auto& value = f.of(row);
       if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
         text += fmt::format("{}:{}|", value.size(), value);
       } else if constexpr (std::is_floating_point_v<std::decay_t<decltype(value)>>) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/stats.h"
+#include "harness/values/accuracy_place.h"
 
 namespace moegate {
 namespace {
@@ -29,25 +30,15 @@ void finish(Accuracy& a, const Sums& s) {
   a.scale = s.truth > 0 ? s.product / s.truth : (s.error == 0 ? 1 : 0);
 }
 
-std::vector<double> row_errors(std::span<const float> out, std::span<const double> truth,
-                               int64_t row) {
-  const auto width = static_cast<size_t>(row);
-  std::vector<double> error, size;
-  for (size_t start = 0; start + width <= out.size(); start += width) {
-    double e = 0, r = 0;
-    for (size_t i = start; i < start + width; ++i) {
-      const double d = out[i] - truth[i];
-      if (std::isfinite(d)) e += d * d;
-      if (std::isfinite(truth[i])) r += truth[i] * truth[i];
-    }
-    error.push_back(std::sqrt(e / static_cast<double>(row)));
-    size.push_back(std::sqrt(r / static_cast<double>(row)));
-  }
-  if (error.empty()) return error;
+/// Relative to the rows' own sizes.
+std::vector<double> relative_errors(const RoundingPass& pass) {
+  std::vector<double> errors = pass.row_errors();
+  const std::vector<double> sizes = pass.row_sizes();
+  if (errors.empty()) return errors;
   // The floor keeps an all-zero row from dividing by nothing.
-  const double floor = std::max(1e-3 * median(size), std::numeric_limits<double>::min());
-  for (size_t i = 0; i < error.size(); ++i) error[i] /= std::max(size[i], floor);
-  return error;
+  const double floor = std::max(1e-3 * median(sizes), std::numeric_limits<double>::min());
+  for (size_t i = 0; i < errors.size(); ++i) errors[i] /= std::max(sizes[i], floor);
+  return errors;
 }
 
 void summarise_rows(Accuracy& a, std::vector<double> errors) {
@@ -59,19 +50,43 @@ void summarise_rows(Accuracy& a, std::vector<double> errors) {
   a.worst_row = *std::max_element(p999, errors.end());
 }
 
-std::string describe(const Accuracy& a, const Tolerance& t, double out, double truth) {
+/// Row by row: errors beside sizes, and what the output's own rounding does not explain.
+void grade(Accuracy& a, std::span<const float> out, std::span<const double> truth, int64_t width,
+           const Tolerance& tolerance, const FloatType& type, const Place& place) {
+  RoundingPass pass(width, type);
+  const auto columns = static_cast<size_t>(width);
+  for (size_t i = 0; i + columns <= out.size(); i += columns) {
+    pass.add_row(out.data() + i, truth.data() + i);
+  }
+  summarise_rows(a, relative_errors(pass));
+  a.rounding = pass.result();
+  a.rounding.by_chance = tolerance.by_chance;
+  a.between = type.is_narrow() ? tolerance.between : Tolerance::kNotStated;
+  if (a.rounding.graded == 0) return;
+  const auto whole = [](const std::vector<int64_t>& all, int64_t& i) {
+    if (!all.empty() && i >= 0) i = all.at(static_cast<size_t>(i));
+  };
+  whole(place.rows, a.rounding.at_row);
+  whole(place.columns, a.rounding.at_column);
+}
+
+std::string describe(const Accuracy& a, const Tolerance& t, const Where& where,
+                     const std::string& all_in, double out, double truth) {
+  const std::string worst = where.element(std::max<int64_t>(a.worst_index, 0));
   if (a.nonfinite > 0) {
     return fmt::format(
         "{}: {} of {} elements are not finite where the truth is (or the reverse), "
         "first at {} ({} for {})",
-        a.output, a.nonfinite, a.elements, a.worst_index, out, truth);
+        a.output, a.nonfinite, a.elements, worst, out, truth);
   }
   if (a.mismatches > 0) {
     return fmt::format(
-        "{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|, worst at {} "
+        "{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|{}, worst at {} "
         "({:.7g} for {:.7g})",
-        a.output, a.mismatches, a.elements, t.atol, t.rtol, a.worst_index, out, truth);
+        a.output, a.mismatches, a.elements, t.atol, t.rtol, all_in, worst, out, truth);
   }
+  const std::string beyond = a.beyond();
+  if (!beyond.empty()) return fmt::format("{}: {}", a.output, beyond);
   return fmt::format(
       "{}: relative L2 error {:.2e} (limit {:.0e}), worst row {:.2e} (limit {:.0e}), scale {:.6f} "
       "(limit 1 ± {:.0e})",
@@ -107,6 +122,12 @@ double weight_of_any(std::span<const T> truth) {
 
 }  // namespace
 
+BeyondRounding mean_rounding(std::span<const SeedError> seeds) {
+  std::vector<BeyondRounding> all;
+  for (const SeedError& seed : seeds) all.push_back(seed.rounding);
+  return mean_of(all);
+}
+
 uint64_t pack_terms(uint64_t tensors, uint64_t limits, uint64_t cost) {
   constexpr uint64_t kLow = 0xfffff;  // 20 bits each, and 24 of the first
   return tensors << 40 | (limits & kLow) << 20 | (cost & kLow);
@@ -135,11 +156,24 @@ double weight_of(std::span<const double> truth) {
   return weight_of_any(truth);
 }
 
+std::string Accuracy::beyond() const {
+  return between < 0 ? "" : beyond_allowed(rounding, allowed());
+}
+
+BeyondRounding Accuracy::allowed() const {
+  return between < 0 ? BeyondRounding{}
+                     : allowed_beyond(rounding.digits, between + rounding.by_chance);
+}
+
 Accuracy compare_floats(std::string output, std::span<const float> out,
-                        std::span<const double> truth, int64_t row, const Tolerance& tolerance) {
+                        std::span<const double> truth, int64_t row, const Tolerance& tolerance,
+                        const FloatType& type, const Place& place) {
   Accuracy a = begin(std::move(output), out.size(), truth.size());
   if (!a.why.empty()) return a;
   a.truth = weight_of(truth);
+  const int64_t width = std::max<int64_t>(row, 1);
+  const auto columns = static_cast<size_t>(width);
+  Outside outside;
   Sums sums;
   double worst_excess = -1;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -151,7 +185,10 @@ Accuracy compare_floats(std::string output, std::span<const float> out,
     }
     const double error = std::abs(o - t);
     const double limit = tolerance.atol + tolerance.rtol * std::abs(t);
-    if (!(error <= limit)) ++a.mismatches;
+    if (!(error <= limit)) {
+      ++a.mismatches;
+      outside.add(static_cast<int64_t>(i / columns), static_cast<int64_t>(i % columns));
+    }
     a.max_abs = std::max(a.max_abs, error);
     const double size = std::max(std::abs(t), tolerance.atol);
     if (size > 0) a.max_rel = std::max(a.max_rel, error / size);
@@ -167,12 +204,15 @@ Accuracy compare_floats(std::string output, std::span<const float> out,
     sums.product += o * t;
   }
   finish(a, sums);
-  if (row > 0) summarise_rows(a, row_errors(out, truth, row));
+  grade(a, out, truth, width, tolerance, type, place);
   a.ok = a.nonfinite == 0 && a.mismatches == 0 && a.rel_l2 <= tolerance.rel_l2 &&
-         a.worst_row <= tolerance.row && std::abs(a.scale - 1) <= tolerance.scale;
-  if (!a.ok) {
+         a.worst_row <= tolerance.row && std::abs(a.scale - 1) <= tolerance.scale &&
+         a.beyond().empty();
+  if (!a.ok && !out.empty()) {
     const auto worst = static_cast<size_t>(std::max<int64_t>(a.worst_index, 0));
-    a.why = describe(a, tolerance, out.empty() ? 0 : out[worst], truth.empty() ? 0 : truth[worst]);
+    const Where where(place, width);
+    const std::string all_in = outside.text(where, static_cast<int64_t>(out.size()) / width, width);
+    a.why = describe(a, tolerance, where, all_in, out[worst], truth[worst]);
   }
   return a;
 }

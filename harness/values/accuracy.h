@@ -4,8 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "harness/values/rounding.h"
 
 namespace moegate {
 
@@ -28,6 +32,13 @@ struct Accuracy {
   double row_p999 = 0;       // 99.9th percentile of the row errors (nearest rank)
   int64_t worst_index = -1;  // flat index of the element with the largest excess over tolerance
   double truth = 0;          // what the truth comes to: weight_of(); 0: all zero, or unknown
+  // What its own rounding does not explain, and the Tolerance::between that it was held to.
+  BeyondRounding rounding = {};
+  double between = -1;
+
+  /// What is allowed of `rounding`, all 0 where nothing is stated; and what exceeds it, in words.
+  BeyondRounding allowed() const;
+  std::string beyond() const;
 };
 
 /// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs
@@ -42,7 +53,11 @@ struct SeedError {
   uint64_t inputs = 0;  // hash of what is in them
   uint64_t terms = 0;   // pack_terms()
   double truth = 0;     // of all outputs: Accuracy::truth, added up
+  BeyondRounding rounding = {};
 };
+
+/// Of seeds, the mean.
+BeyondRounding mean_rounding(std::span<const SeedError> seeds);
 
 /// Hashes of an operator's tensors (names, roles, types, shapes), of its limits, and of its cost, in
 /// one number.
@@ -69,21 +84,40 @@ struct Tolerance {
   double rel_l2 = 0;  // whole tensor
   double row = 0;     // worst row
   double scale = 0;   // |scale - 1|
+  /// What a kernel may round in between, beside the output itself: allowed_beyond() says what follows.
+  /// 0: it rounds once. kNotStated: the limits above are all.
+  double between = kNotStated;
+  static constexpr double kNotStated = -1;
+  /// What chance may add to a row, relative and rms, where values are quantised in between: one next to
+  /// a tie falls to the other side of it in another order of sums, which a whole row shows. What is less
+  /// is no loss of precision against a baseline.
+  double by_chance = 0;
 
+  /// A variant that needs wider limits rounds as no operator states.
   Tolerance widened(double factor) const {
-    return {factor * rtol, factor * atol, factor * rel_l2, factor * row, factor * scale};
+    return {factor * rtol, factor * atol,  factor * rel_l2,
+            factor * row,  factor * scale, factor == 1 ? between : kNotStated,
+            by_chance};
   }
   /// Those of an element and of a row alone: what can be demanded of a few rows.
-  Tolerance of_rows() const { return {rtol, atol, row, row, row}; }
+  Tolerance of_rows() const { return {rtol, atol, row, row, row, between, by_chance}; }
+};
+
+/// Which part of an output is compared, so that an element is named by its place in the whole.
+struct Place {
+  std::vector<int64_t> rows = {}, columns = {};  // of the output, ascending; empty: all
+  /// What a row is, "token 12, expert 5"; empty: nothing to say.
+  std::function<std::string(int64_t row)> name = {};
 };
 
 /// Sum of the magnitudes of a truth, each by a weight of its place and its sign: other values have
 /// another sum. Unlike a hash it forgives what compilers and processors round differently.
 double weight_of(std::span<const double> truth);
 
-/// Compares floats row by row (`row` = elements per row, dividing the size).
+/// Compares floats of a type row by row (`row` = elements per row, dividing the size).
 Accuracy compare_floats(std::string output, std::span<const float> out,
-                        std::span<const double> truth, int64_t row, const Tolerance& tolerance);
+                        std::span<const double> truth, int64_t row, const Tolerance& tolerance,
+                        const FloatType& type, const Place& place = {});
 
 /// Compares integers exactly.
 Accuracy compare_exact(std::string output, std::span<const int32_t> out,

@@ -37,23 +37,44 @@ static_assert(count_fields(kFields<Result>) + count_fields(kParts<Result>) ==
               count_members<Result>());
 
 template <>
-inline constexpr auto kFields<Accuracy> = std::tuple(
-    Field("output", &Accuracy::output), Field("ok", &Accuracy::ok), Field("why", &Accuracy::why),
-    Field("elements", &Accuracy::elements), Field("mismatches", &Accuracy::mismatches),
-    Field("nonfinite", &Accuracy::nonfinite), Field("rel_l2", &Accuracy::rel_l2),
-    Field("cosine", &Accuracy::cosine), Field("scale", &Accuracy::scale),
-    Field("max_abs", &Accuracy::max_abs), Field("max_rel", &Accuracy::max_rel),
-    Field("worst_row", &Accuracy::worst_row), Field("row_p999", &Accuracy::row_p999),
-    Field("worst_index", &Accuracy::worst_index), Field("truth", &Accuracy::truth));
-static_assert(count_fields(kFields<Accuracy>) == count_members<Accuracy>());
+inline constexpr auto kFields<BeyondRounding> = std::tuple(
+    Field("graded", &BeyondRounding::graded), Field("misrounded", &BeyondRounding::misrounded),
+    Field("row_misrounded", &BeyondRounding::row_misrounded),
+    Field("column_misrounded", &BeyondRounding::column_misrounded),
+    Field("excess", &BeyondRounding::excess), Field("beyond", &BeyondRounding::beyond),
+    Field("common_scale", &BeyondRounding::common_scale),
+    Field("row_scale", &BeyondRounding::row_scale),
+    Field("row_scale_most", &BeyondRounding::row_scale_most),
+    Field("column_scale", &BeyondRounding::column_scale),
+    Field("column_scale_most", &BeyondRounding::column_scale_most),
+    Field("digits", &BeyondRounding::digits), Field("by_chance", &BeyondRounding::by_chance),
+    Field("at_row", &BeyondRounding::at_row), Field("at_column", &BeyondRounding::at_column));
+static_assert(count_fields(kFields<BeyondRounding>) == count_members<BeyondRounding>());
 
 template <>
-inline constexpr auto kFields<SeedError> =
+inline constexpr auto kFields<Accuracy> = std::tuple_cat(
+    std::tuple(Field("output", &Accuracy::output), Field("ok", &Accuracy::ok),
+               Field("why", &Accuracy::why), Field("elements", &Accuracy::elements),
+               Field("mismatches", &Accuracy::mismatches), Field("nonfinite", &Accuracy::nonfinite),
+               Field("rel_l2", &Accuracy::rel_l2), Field("cosine", &Accuracy::cosine),
+               Field("scale", &Accuracy::scale), Field("max_abs", &Accuracy::max_abs),
+               Field("max_rel", &Accuracy::max_rel), Field("worst_row", &Accuracy::worst_row),
+               Field("row_p999", &Accuracy::row_p999), Field("worst_index", &Accuracy::worst_index),
+               Field("truth", &Accuracy::truth),
+               Field("between", &Accuracy::between, "rounded_between")),
+    fields_of(&Accuracy::rounding));
+static_assert(count_fields(kFields<Accuracy>) ==
+              count_members<Accuracy>() - 1 + count_fields(kFields<BeyondRounding>));
+
+template <>
+inline constexpr auto kFields<SeedError> = std::tuple_cat(
     std::tuple(Field("seed", &SeedError::seed), Field("hash", &SeedError::hash),
                Field("rel_l2", &SeedError::rel_l2), Field("worst_row", &SeedError::worst_row),
                Field("bias", &SeedError::bias), Field("inputs", &SeedError::inputs),
-               Field("terms", &SeedError::terms), Field("truth", &SeedError::truth));
-static_assert(count_fields(kFields<SeedError>) == count_members<SeedError>());
+               Field("terms", &SeedError::terms), Field("truth", &SeedError::truth)),
+    fields_of(&SeedError::rounding));
+static_assert(count_fields(kFields<SeedError>) ==
+              count_members<SeedError>() - 1 + count_fields(kFields<BeyondRounding>));
 
 template <>
 inline constexpr auto kFields<Control> = std::tuple(Field("name", &Control::name),

@@ -23,6 +23,7 @@ SeedError summarise_outputs(int64_t seed, const Checked& checked) {
     if (!(a.worst_row <= e.worst_row)) e.worst_row = a.worst_row;
     if (!(std::abs(a.scale - 1) <= std::abs(e.bias))) e.bias = a.scale - 1;
     e.truth += a.truth;
+    take_worst(e.rounding, a.rounding);
   }
   return e;
 }

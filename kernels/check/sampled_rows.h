@@ -57,12 +57,21 @@ void reject_nonfinite(Accuracy& a, const std::vector<T>& out, bool (*is_nonfinit
                       a.nonfinite, out.size(), a.worst_index);
 }
 
+/// What a row of an operator is, for the sentence that names it; see Place.
+using RowName = std::function<std::string(int64_t row)>;
+
+/// Of outputs with a row per token.
+inline std::string token_name(int64_t row) {
+  return fmt::format("token {}", row);
+}
+
 /// A bf16 output [any, width], `bits`, compared at these rows and columns with the truth [rows,
 /// columns]; all that lies outside of them must be finite.
 inline Accuracy compare_bf16_at(const std::string& name, const std::vector<uint16_t>& bits,
                                 int64_t width, const std::vector<int32_t>& rows,
                                 const std::vector<int32_t>& columns,
-                                const std::vector<double>& truth, const Tolerance& tolerance) {
+                                const std::vector<double>& truth, const Tolerance& tolerance,
+                                const RowName& row_name) {
   std::vector<float> values;
   values.reserve(truth.size());
   for (const int64_t r : rows) {
@@ -70,8 +79,9 @@ inline Accuracy compare_bf16_at(const std::string& name, const std::vector<uint1
     for (const int32_t c : columns) values.push_back(bf16_to_float(row[c]));
   }
   const bool samples = truth.size() < bits.size();
+  const Place place{{rows.begin(), rows.end()}, {columns.begin(), columns.end()}, row_name};
   Accuracy a = compare_floats(samples ? name + " (sample)" : name, values, truth,
-                              static_cast<int64_t>(columns.size()), tolerance);
+                              static_cast<int64_t>(columns.size()), tolerance, kBf16, place);
   if (samples) reject_nonfinite(a, bits, is_nonfinite_bf16);
   return a;
 }
@@ -79,7 +89,7 @@ inline Accuracy compare_bf16_at(const std::string& name, const std::vector<uint1
 /// A bf16 output [any, width], of which `rows` are compared with the truth.
 inline Checked check_bf16_rows(const Tensor& output, int64_t width,
                                const std::vector<int64_t>& rows, const std::vector<double>& truth,
-                               const Tolerance& tolerance) {
+                               const Tolerance& tolerance, const RowName& row_name) {
   const auto bits = output.download<uint16_t>();
   std::vector<float> values;
   values.reserve(truth.size());
@@ -90,7 +100,7 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
   }
   const bool samples = truth.size() < bits.size();
   Accuracy a = compare_floats(samples ? output.name() + " (sample)" : output.name(), values, truth,
-                              width, tolerance);
+                              width, tolerance, kBf16, {.rows = rows, .name = row_name});
   reject_nonfinite(a, bits, is_nonfinite_bf16);
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
@@ -100,7 +110,8 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
 inline Accuracy compare_bf16_rows(Device& device, const Tensor& output, int64_t width,
                                   const std::vector<int64_t>& rows,
                                   const std::vector<int32_t>& places,
-                                  const std::vector<double>& truth, const Tolerance& tolerance) {
+                                  const std::vector<double>& truth, const Tolerance& tolerance,
+                                  const RowName& row_name) {
   std::vector<float> values;
   values.reserve(truth.size());
   for (const int64_t r : rows) {
@@ -109,7 +120,8 @@ inline Accuracy compare_bf16_rows(Device& device, const Tensor& output, int64_t 
       values.push_back(bf16_to_float(bits));
     }
   }
-  return compare_floats(output.name() + " (rows)", values, truth, width, tolerance.of_rows());
+  return compare_floats(output.name() + " (rows)", values, truth, width, tolerance.of_rows(), kBf16,
+                        {.rows = rows, .name = row_name});
 }
 
 }  // namespace moegate::check

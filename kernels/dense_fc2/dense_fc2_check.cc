@@ -25,8 +25,9 @@ void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bit
 
 Checked DenseFc2::check() const {
   const auto bits = out_.download<uint16_t>();
-  Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows,
-                                      sample_.columns, truth_, ceilings(kTolerance));
+  Accuracy a =
+      check::compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows, sample_.columns, truth_,
+                             ceilings(kTolerance), check::token_name);
   reject_nonzero_rows(a, bits);
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
@@ -40,7 +41,7 @@ std::vector<Accuracy> DenseFc2::check_rows(const std::vector<int64_t>& rows) {
   const moe_gemm::MoeGemmSample at{{rows.begin(), rows.end()}, moe_gemm::all_below(shape.hidden)};
   const auto& expected = row_truth_.of(rows, [&] { return truth(Fault::none, at); });
   return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected,
-                                   ceilings(kTolerance))};
+                                   ceilings(kTolerance), check::token_name)};
 }
 
 Corruptions DenseFc2::corruptions() {

@@ -161,19 +161,26 @@ FusedMoeArgs FusedMoe::args() {
           .shape = shape};
 }
 
+Tolerance FusedMoe::own_ceilings() const {
+  Tolerance tolerance = kTolerance;
+  tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(shape.topk) * shape.inter);
+  return ceilings(tolerance);
+}
+
 Checked FusedMoe::check() const {
-  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, own_ceilings(),
+                                check::token_name);
 }
 
 std::vector<SampledOutput> FusedMoe::sampled_outputs() const {
   if (static_cast<int>(tokens_.size()) == shape.tokens) return {};
-  return {{&out_, shape.tokens, shape.hidden, {}, ceilings(kTolerance)}};
+  return {{&out_, shape.tokens, shape.hidden, {}, own_ceilings()}};
 }
 
 std::vector<Accuracy> FusedMoe::check_rows(const std::vector<int64_t>& tokens) {
   const auto& expected = row_truth_.of(tokens, [&] { return truth(Fault::none, tokens); });
   return {check::compare_bf16_rows(device(), out_, shape.hidden, tokens, {}, expected,
-                                   ceilings(kTolerance))};
+                                   own_ceilings(), check::token_name)};
 }
 
 Corruptions FusedMoe::corruptions() {

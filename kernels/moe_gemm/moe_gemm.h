@@ -167,6 +167,7 @@ class MoeGemm : public Problem {
   ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
   std::vector<double> truth(ScaleOrder order, const MoeGemmSample& at) const;
   std::vector<int32_t> places() const;
+  std::function<std::string(int64_t row)> row_name() const;
   void swap_experts();
   void drop_row();
   void transpose_scales();

@@ -84,10 +84,18 @@ void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
   sorted_out_->upload(out);
 }
 
+/// "token 12, expert 5"
+check::RowName MoeGemm::row_name() const {
+  return [this](int64_t row) {
+    return fmt::format("token {}, expert {}", row / shape.topk, experts_[static_cast<size_t>(row)]);
+  };
+}
+
 Checked MoeGemm::check() const {
   const auto bits = download_rows();
-  const Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.n, sample_.rows,
-                                            sample_.columns, truth_, ceilings(kTolerance));
+  const Accuracy a =
+      check::compare_bf16_at(out_.name(), bits, shape.n, sample_.rows, sample_.columns, truth_,
+                             ceilings(kTolerance), row_name());
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
@@ -106,7 +114,7 @@ std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
   const MoeGemmSample at{{rows.begin(), rows.end()}, all_below(shape.n)};
   const auto& expected = row_truth_.of(rows, [&] { return truth(ScaleOrder::right, at); });
   return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(), expected,
-                                   ceilings(kTolerance))};
+                                   ceilings(kTolerance), row_name())};
 }
 
 Corruptions MoeGemm::corruptions() {

@@ -89,7 +89,8 @@ MoeSumArgs MoeSum::args() {
 }
 
 Checked MoeSum::check() const {
-  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance));
+  return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, ceilings(kTolerance),
+                                check::token_name);
 }
 
 std::vector<SampledOutput> MoeSum::sampled_outputs() const {
@@ -100,7 +101,7 @@ std::vector<SampledOutput> MoeSum::sampled_outputs() const {
 std::vector<Accuracy> MoeSum::check_rows(const std::vector<int64_t>& rows) {
   const auto& expected = row_truth_.of(rows, [&] { return truth(rows); });
   return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected,
-                                   ceilings(kTolerance))};
+                                   ceilings(kTolerance), check::token_name)};
 }
 
 Corruptions MoeSum::corruptions() {

@@ -176,8 +176,13 @@ QmoeInputs Qmoe::inputs() const {
 Checked Qmoe::check() const {
   const auto bits = out_.download<uint16_t>();
   const auto& tolerance = shape.dtype == DType::f16 ? kTolerance16 : kToleranceBf16;
+  const auto name = [this](int64_t row) {
+    const auto r = static_cast<size_t>(row);
+    return shape.swiglu ? fmt::format("token {}, expert {}", sources_[r], experts_[r])
+                        : fmt::format("expert {}", experts_[r]);
+  };
   return {{compare_floats("out", widen(shape.dtype, bits), truth_, shape.outputs(),
-                          ceilings(tolerance))},
+                          ceilings(tolerance), float_type(shape.dtype), {.name = name})},
           hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 

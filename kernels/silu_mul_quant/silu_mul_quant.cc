@@ -142,9 +142,9 @@ Checked SiluMulQuant::check() const {
     scale_values.insert(scale_values.end(), first, first + shape.groups());
   }
   Accuracy q = compare_floats(samples() ? "q (sample)" : "q", code_values, truth_.codes,
-                              shape.inter, ceilings(kCodes));
+                              shape.inter, ceilings(kCodes), kE4m3, {.rows = rows_});
   Accuracy s = compare_floats(samples() ? "scales (sample)" : "scales", scale_values, truth_.scales,
-                              shape.groups(), scale_ceilings());
+                              shape.groups(), scale_ceilings(), kFp32, {.rows = rows_});
   check::reject_nonfinite(q, codes, is_nonfinite_code);
   check::reject_nonfinite(s, scales, is_nonfinite_scale);
   return {{q, s},
@@ -165,10 +165,10 @@ std::vector<Accuracy> SiluMulQuant::check_rows(const std::vector<int64_t>& rows)
     codes.push_back(e4m3_to_float(code));
   }
   const auto scales = check::rows_of<float>(device(), scales_, shape.groups(), rows);
-  return {
-      compare_floats("q (rows)", codes, expected.codes, shape.inter, ceilings(kCodes).of_rows()),
-      compare_floats("scales (rows)", scales, expected.scales, shape.groups(),
-                     scale_ceilings().of_rows())};
+  return {compare_floats("q (rows)", codes, expected.codes, shape.inter, ceilings(kCodes).of_rows(),
+                         kE4m3, {.rows = rows}),
+          compare_floats("scales (rows)", scales, expected.scales, shape.groups(),
+                         scale_ceilings().of_rows(), kFp32, {.rows = rows})};
 }
 
 Corruptions SiluMulQuant::corruptions() {

@@ -223,7 +223,7 @@ Checked TopkSort::check() const {
   checked.accuracy = {compare_exact("num_valid", valid, truth_.num_valid),
                       compare_exact("sorted_ids", ids, truth_.sorted_ids),
                       compare_floats("sorted_weights", weights, truth_.sorted_weights, shape.unit,
-                                     ceilings(kTolerance)),
+                                     ceilings(kTolerance), kFp32),
                       compare_exact("sorted_expert_ids", experts, truth_.sorted_expert_ids),
                       compare_zero("moe_buf", zeros)};
   uint64_t hash = hash_bytes(valid.data(), valid.size() * sizeof(int32_t));

@@ -121,7 +121,8 @@ class OperatorSide:
         stated = {"name": tensor.name, "dtype": tensor.dtype, "shape": [int(n) for n in tensor.shape]}
         if isinstance(tensor, _kernels.Output):
             t = tensor.tolerance
-            limits = t and [t.rtol, t.atol, t.rel_l2, t.row, t.scale]
+            between = -1 if t is None or t.between is None else t.between
+            limits = t and [t.rtol, t.atol, t.rel_l2, t.row, t.scale, between, t.by_chance]
             return {**stated, "role": "output", "tolerance": limits}
         fill = tensor.fill if isinstance(tensor.fill, dict) else None
         return {**stated, "role": tensor.role, "fill": fill}

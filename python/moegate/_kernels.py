@@ -45,13 +45,19 @@ class Input:
 @dataclasses.dataclass
 class Tolerance:
     """Limits of an output; it passes only when it passes all: per element |out - truth| <= atol + rtol * |truth|, the
-    relative L2 distance of the whole and of the worst row (its last dimension), and |scale - 1| of the best fit."""
+    relative L2 distance of the whole and of the worst row (its last dimension), and |scale - 1| of the best fit.
+
+    `between`: the relative error (rms) that roundings in between add to an element; 0: a kernel rounds once, from fp32.
+    The harness then also limits what the output's own rounding does not explain. None: it does not.
+    `by_chance`: what a value that is quantised in between may add to a row where it falls to the other side of a tie."""
 
     rtol: float
     atol: float
     rel_l2: float
     row: float
     scale: float
+    between: typing.Optional[float] = None
+    by_chance: float = 0
 
 
 @dataclasses.dataclass

@@ -29,7 +29,7 @@ class Blind final : public Problem {
                            .rel_l2 = tolerance_,
                            .row = tolerance_,
                            .scale = tolerance_};
-    return {{compare_floats("y", out, truth, kWidth, limits)},
+    return {{compare_floats("y", out, truth, kWidth, limits, kFp32)},
             hash_bytes(out.data(), out.size() * sizeof(float))};
   }
   Corruptions corruptions() override {

@@ -74,7 +74,7 @@ Args RowNorm::args() {
 
 Checked RowNorm::check() const {
   const auto out = out_.download<float>();
-  return {{compare_floats("out", out, truth_, hidden_, ceilings(kTolerance))},
+  return {{compare_floats("out", out, truth_, hidden_, ceilings(kTolerance), kFp32)},
           hash_bytes(out.data(), out_.bytes())};
 }
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of an output's error its own rounding does not explain. A kernel that sums in fp32 and rounds
+// once writes r(t), the truth rounded to the output's type, in all but a few elements of ten thousand:
+// compared with r(t) instead of t, everything else stands out. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/values/float_type.h"
+
+namespace moegate {
+
+/// Output y [rows, columns], truth t, d = y - r(t). Of seeds or processes: the mean.
+///
+/// One element can be off by an ulp by chance, so that few of them show nothing: a share is at least
+/// of kFewInRow elements of a row or column, kFewInAll of an output, and of a smaller output the excess
+/// is less by as much. Of a scale s = <d, t> / <t, t> counts what its standard error e =
+/// sqrt(sum d^2 t^2) / <t, t> does not explain: of one row max(0, |s| - 4 e), of n rows
+/// sqrt(mean s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
+///
+/// fp32 has no rounding of its own that matters: shares are 0, and the excess is in units of
+/// kUnitOfFp32 of ||t||, a tenth of which is what other orders of summation make.
+struct BeyondRounding {
+  /// Elements, those that carry the output: at most 3 (sum t^2)^2 / sum t^4, which is all of normal ones.
+  /// 0: integers, or an older program.
+  int64_t graded = 0;
+  double misrounded = 0;                             // share of elements with d != 0
+  double row_misrounded = 0, column_misrounded = 0;  // of the worst row, column
+  double excess = 0;        // ||d|| / ||r(t) - t||: in units of the output's own rounding
+  double beyond = 0;        // ||d|| / ||t||
+  double common_scale = 0;  // <d, t> / <t, t>
+  double row_scale = 0, row_scale_most = 0;        // of rows: rms, largest
+  double column_scale = 0, column_scale_most = 0;  // of columns
+  /// Digits of the output's type, and what the operator says that chance may add (Tolerance::by_chance).
+  int digits = 0;
+  double by_chance = 0;
+  int64_t at_row = -1, at_column = -1;  // with the most of ||d||; of several seeds: the first's
+};
+constexpr int64_t kFewInRow = 256, kFewInAll = 4096;
+constexpr double kUnitOfFp32 = 1e-5;
+
+/// The worst of each, of two outputs; NaN is worse than anything.
+void take_worst(BeyondRounding& all, const BeyondRounding& one);
+/// The mean of those that are graded.
+BeyondRounding mean_of(std::span<const BeyondRounding> all);
+
+/// What is allowed of a kernel that rounds once, and in between as it states: `between` is the error
+/// that these roundings add to an element, relative and rms (h in bf16: 2^-8 x 0.43). With u =
+/// 2^-digits of the output's type, whose rounding makes an error of 0.43 u rms:
+/// - excess: 0.3 + 1.5 between / 0.43 u
+/// - misrounded: 1 % + between / u; a row, a column: 5 % + 2 between / u. A shift by s crosses a
+///   rounding boundary with probability s / ulp, and |t| / ulp is 0.72 / 2u on average.
+/// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
+BeyondRounding allowed_beyond(int digits, double between);
+/// What exceeds it, with numbers; empty: nothing.
+std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding& allowed);
+
+/// Sums up an output row by row, in one pass.
+class RoundingPass {
+ public:
+  RoundingPass(int64_t columns, const FloatType& type);
+  /// Elements that are not finite on both sides do not count.
+  void add_row(const float* out, const double* truth);
+  BeyondRounding result() const;
+  /// Of each row: rms(out - truth), rms(truth).
+  std::vector<double> row_errors() const;
+  std::vector<double> row_sizes() const;
+
+ private:
+  /// Of a row or of a column.
+  struct Sums {
+    double misrounded = 0, d2 = 0, t2 = 0, dt = 0, d2t2 = 0;
+  };
+  struct RowSums : Sums {
+    double own2 = 0, error2 = 0, t4 = 0;  // of r(t) - t, of out - t
+  };
+  struct Scales;
+  static Scales scales_of(std::span<const Sums> all, int64_t elements);
+
+  int64_t columns_;
+  FloatType type_;
+  RoundTo round_;
+  std::vector<RowSums> rows_;
+  std::vector<Sums> by_column_;
+};
+
+}  // namespace moegate

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/rounding.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "harness/kernel/dtype.h"
+#include "harness/values/accuracy.h"
+
+namespace moegate {
+namespace {
+
+TEST(RoundTo, IsTheTypesOwnRounding) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> exponent(-30, 16);
+  for (const DType type : {DType::bf16, DType::f16, DType::e4m3}) {
+    const RoundTo round(float_type(type));
+    for (int i = 0; i < 20000; ++i) {
+      const float x = std::exp2(exponent(random)) * (i % 2 == 0 ? 1 : -1);
+      uint32_t bits = 0;
+      write_float(type, &bits, 0, x);
+      const double stored = read_float(type, &bits, 0);
+      if (std::isfinite(stored)) {
+        EXPECT_EQ(round(x), stored) << name_of(type) << " of " << x;
+      }
+    }
+  }
+  EXPECT_EQ(RoundTo(kFp32)(0.1), double{0.1f});
+}
+
+TEST(RoundTo, TiesGoToEvenAndRoundOnce) {
+  const RoundTo round(kBf16);
+  const double ulp = 0x1p-7;  // from 1 to 2
+  EXPECT_EQ(round(1 + 0.5 * ulp), 1);
+  EXPECT_EQ(round(1 + 1.5 * ulp), 1 + 2 * ulp);
+  // In fp32 this is the tie.
+  EXPECT_EQ(round(1 + 0.5 * ulp + 0x1p-40), 1 + ulp);
+  EXPECT_EQ(RoundTo(kFp16)(1e9), 65504);
+  EXPECT_EQ(RoundTo(kE4m3)(-0x1.8p-10), -0x1p-8 * 0.5) << "one and a half of the least step";
+  EXPECT_TRUE(std::isnan(round(NAN)));
+}
+
+/// rows x columns of normal values, and what a kernel makes of them.
+struct Data {
+  int64_t rows, columns;
+  std::vector<double> truth;
+  std::vector<float> out;
+
+  Data(int64_t r, int64_t c) : rows(r), columns(c) {
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    const RoundTo round(kBf16);
+    for (int64_t i = 0; i < r * c; ++i) {
+      truth.push_back(normal(random));
+      out.push_back(static_cast<float>(round(truth.back())));
+    }
+  }
+  void spoil(int64_t i, double factor) {
+    const auto at = static_cast<size_t>(i);
+    out[at] = static_cast<float>(RoundTo(kBf16)(factor * truth[at]));
+  }
+  BeyondRounding graded(const FloatType& type = kBf16) const {
+    RoundingPass pass(columns, type);
+    for (int64_t i = 0; i < rows * columns; i += columns)
+      pass.add_row(out.data() + i, truth.data() + i);
+    return pass.result();
+  }
+};
+
+TEST(Rounding, TheTruthRoundedIsRight) {
+  const BeyondRounding b = Data(64, 512).graded();
+  EXPECT_EQ(b.graded, 64 * 512);
+  EXPECT_EQ(b.misrounded, 0);
+  EXPECT_EQ(b.excess, 0);
+  EXPECT_EQ(b.row_scale_most, 0);
+}
+
+TEST(Rounding, AFactorOnEverythingIsTheScale) {
+  Data data(64, 1024);
+  for (int64_t i = 0; i < 64 * 1024; ++i) data.spoil(i, 1.001);
+  const BeyondRounding b = data.graded();
+  EXPECT_NEAR(b.common_scale, 1e-3, 5e-5);
+  EXPECT_NEAR(b.row_scale, 1e-3, 1e-4) << "rms";
+  // A shift of 1e-3 crosses a boundary of 2^-7 to 2^-8 in 0.72 * 1e-3 / 2^-7 of all cases.
+  EXPECT_NEAR(b.misrounded, 0.18, 0.02);
+  EXPECT_NEAR(b.beyond, b.excess * 1.66e-3, 2e-4);
+}
+
+TEST(Rounding, ARowAndAColumnAreNamed) {
+  Data row(64, 1024);
+  for (int64_t i = 0; i < 1024; ++i) row.spoil(37 * 1024 + i, 1.001);
+  const BeyondRounding b = row.graded();
+  EXPECT_EQ(b.at_row, 37);
+  EXPECT_NEAR(b.row_scale_most, 5e-4, 2e-4) << "1e-3 less four standard errors";
+  EXPECT_NEAR(b.row_misrounded, 0.18, 0.04);
+  EXPECT_LT(b.column_scale_most, 1e-4);
+  Data column(1024, 64);
+  for (int64_t i = 0; i < 1024; ++i) column.spoil(i * 64 + 12, 1.001);
+  EXPECT_EQ(column.graded().at_column, 12);
+  EXPECT_NEAR(column.graded().column_scale_most, 5e-4, 2e-4);
+}
+
+TEST(Rounding, FewElementsShowNothing) {
+  Data data(8, 64);
+  data.spoil(5, 1.01);  // an ulp or two
+  const BeyondRounding b = data.graded();
+  EXPECT_LT(b.row_misrounded, 0.005) << "one of 256, not of 64";
+  EXPECT_LT(b.misrounded, 0.001);
+  EXPECT_LT(b.excess, 0.1);
+  EXPECT_EQ(b.column_misrounded, 0) << "8 elements are too few for any statement";
+}
+
+TEST(Rounding, OfFp32OnlyWhatOtherOrdersOfSumsDoNotMake) {
+  Data data(16, 1024);
+  for (size_t i = 0; i < data.out.size(); ++i) {
+    data.out[i] = static_cast<float>(data.truth[i] * (1 + 3e-7));
+  }
+  BeyondRounding b = data.graded(kFp32);
+  EXPECT_EQ(b.misrounded, 0);
+  EXPECT_LT(b.excess, 0.1);
+  for (size_t i = 0; i < data.out.size(); ++i) {
+    data.out[i] = static_cast<float>(data.truth[i] * (1 + 1e-5));
+  }
+  b = data.graded(kFp32);
+  EXPECT_GT(b.excess, 0.9);
+}
+
+TEST(Rounding, WorstAndMean) {
+  BeyondRounding a{.graded = 10, .excess = 1, .row_scale = 2e-3, .digits = 8, .at_row = 4}, all;
+  const BeyondRounding b{.graded = 10, .misrounded = 0.5, .excess = 3, .at_row = 5};
+  take_worst(all, a);
+  take_worst(all, b);
+  take_worst(all, {});
+  EXPECT_EQ(all.excess, 3);
+  EXPECT_EQ(all.row_scale, 2e-3);
+  EXPECT_EQ(all.misrounded, 0.5);
+  EXPECT_EQ(all.at_row, 5);
+  EXPECT_EQ(all.digits, 8);
+  EXPECT_EQ(mean_of(std::vector{a, b, BeyondRounding{}}).excess, 2) << "one is not graded";
+  a.excess = NAN;
+  take_worst(all, a);
+  take_worst(all, b);
+  EXPECT_TRUE(std::isnan(all.excess));
+}
+
+TEST(Rounding, WhatIsAllowedFollowsFromTheTypes) {
+  const BeyondRounding once = allowed_beyond(kBf16.digits, 0);
+  EXPECT_DOUBLE_EQ(once.excess, 0.3);
+  EXPECT_DOUBLE_EQ(once.misrounded, 0.01);
+  EXPECT_DOUBLE_EQ(once.row_scale, 2e-4);
+  // One more rounding to bf16 on the way: a simulation says 26 % and 1.7.
+  const BeyondRounding twice = allowed_beyond(kBf16.digits, 0.43 * 0x1p-8);
+  EXPECT_GT(twice.misrounded, 0.26);
+  EXPECT_LT(twice.misrounded, 0.5);
+  EXPECT_NEAR(twice.excess, 1.8, 1e-9);
+  EXPECT_EQ(beyond_allowed({.excess = 0.2}, once), "");
+  EXPECT_EQ(beyond_allowed({.excess = 0.9, .row_scale = 1.1e-3, .at_row = 37}, once),
+            "rows are off by factors, rms 0.11 %, allowed 0.02 %; row 37 has the most");
+  EXPECT_EQ(beyond_allowed({.excess = 1.3}, once),
+            "the error beyond its own rounding is, in units of that, 1.3, allowed 0.3");
+  EXPECT_NE(beyond_allowed({.misrounded = NAN}, once), "");
+}
+
+TEST(Rounding, AToleranceThatStatesItHoldsTheOutputToIt) {
+  Data data(64, 1024);
+  for (int64_t r = 0; r < 64; ++r) {
+    const double weight = r % 2 == 0 ? 1.001 : 0.999;
+    for (int64_t i = 0; i < 1024; ++i) data.spoil(r * 1024 + i, weight);
+  }
+  Tolerance wide{.rtol = 1, .atol = 1, .rel_l2 = 1, .row = 1, .scale = 1};
+  const auto compared = [&](const Tolerance& tolerance) {
+    return compare_floats("y", data.out, data.truth, 1024, tolerance, kBf16);
+  };
+  EXPECT_TRUE(compared(wide).ok);
+  wide.between = 0;
+  const Accuracy a = compared(wide);
+  EXPECT_FALSE(a.ok);
+  EXPECT_NE(a.why.find("y: rows are off by factors, rms 0.09"), std::string::npos) << a.why;
+  EXPECT_TRUE(compared(wide.widened(2)).ok) << "a variant that states a factor rounds otherwise";
+}
+
+}  // namespace
+}  // namespace moegate
