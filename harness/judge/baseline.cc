@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/judge/precision.h"
 #include "harness/judge/verdict.h"
 
 namespace moegate {
@@ -26,6 +27,11 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   if (now.deterministic != before.deterministic) {
     add(now.deterministic ? "now deterministic" : "no longer deterministic");
   }
+  const std::string worse = less_precise(before.rounding, now.rounding);
+  const std::string better = more_precise(before.rounding, now.rounding);
+  if (!worse.empty()) add("less precise: " + worse);
+  if (!better.empty()) add("more precise: " + better);
+  if (before.rounding.graded == 0 && now.rounding.graded > 0) add("now known: precision");
   const auto add_hash = [&](const char* what, const std::string& was, const std::string& is) {
     if (was != is) add(fmt::format("{} {}", was.empty() ? "now known:" : "other", what));
   };

@@ -11,7 +11,8 @@
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
-// `time=<us>`, too; then `tail=<mean/level>`. `retired=1` marks a row that left, as it last was.
+// `time=<us>`, too; then `tail=<mean/level>`. Outputs of floats have `excess=<e> mis=<all>,<row>,<column>
+// rows=<rms>,<largest> cols=<rms>,<largest>` (values/rounding.h). `retired=1` marks a row that left, as it last was.
 #pragma once
 
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "harness/base/natural_less.h"
+#include "harness/values/rounding.h"
 #include "harness/values/sample.h"
 
 namespace moegate {
@@ -33,6 +35,8 @@ struct BaselineRow {
   double sd = 0;     // between processes, as a share
   int n = 0;         // processes
   double error = 0;  // largest rel_l2 over the outputs
+  BeyondRounding rounding =
+      {};  // what the outputs' own rounding does not explain; graded 0: unknown
   bool deterministic = true;
   std::string by;         // id of the blessing
   double anchor = 0;      // best level blessed for it, or the last that was accepted as creep

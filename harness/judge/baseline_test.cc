@@ -83,6 +83,27 @@ TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
             std::string::npos);
 }
 
+TEST_F(BaselineTest, PrecisionIsKeptAndMayBeAbsent) {
+  EXPECT_EQ(read_baseline(file(kText)).rows.begin()->second.rounding.graded, 0) << "an older file";
+  const std::string full = replaced(
+      "by=B0001",
+      "excess=0.0203 mis=0.000213,0.00391,0.0078 rows=2e-06,3.1e-05 cols=0,9e-05 by=B0001");
+  const BeyondRounding r = read_baseline(file(full)).rows.begin()->second.rounding;
+  EXPECT_GT(r.graded, 0);
+  EXPECT_EQ(r.excess, 0.0203);
+  EXPECT_EQ(r.misrounded, 0.000213);
+  EXPECT_EQ(r.column_misrounded, 0.0078);
+  EXPECT_EQ(r.row_scale_most, 3.1e-5);
+  EXPECT_EQ(r.column_scale, 0);
+  EXPECT_EQ(format_baseline(read_baseline(file(full))), full);
+  const auto why = [&](const char* text) { return refusal(replaced("by=B0001", text)); };
+  EXPECT_NE(why("by=B0001 excess=1").find("b.tsv:4: excess, mis, rows and cols come together"),
+            std::string::npos);
+  EXPECT_NE(why("by=B0001 mis=1,2,3,4").find("b.tsv:4: mis=1,2,3,4 has more than 3 numbers"),
+            std::string::npos);
+  EXPECT_NE(why("by=B0001 rows=1").find("b.tsv:4: rows= is not a number"), std::string::npos);
+}
+
 TEST_F(BaselineTest, TheHeaderSaysThatRowsAreRatios) {
   std::string text = replaced("judged span", "judged ratio");
   for (size_t at; (at = text.find("span_us")) != std::string::npos;) text.replace(at, 7, "ratio");

@@ -2,17 +2,11 @@
 // The text of a baseline file, read and written; what a baseline becomes is in baseline.cc.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bitset>
-#include <cmath>
-#include <iterator>
 #include <sstream>
 
-#include "harness/base/error.h"
 #include "harness/base/file_name.h"
 #include "harness/base/files.h"
-#include "harness/base/text.h"
-#include "harness/judge/baseline.h"
+#include "harness/judge/baseline_row.h"
 
 namespace moegate {
 namespace {
@@ -21,42 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMagic = "#moegate-baseline 1";
 
-/// Where a parse error is, so that its message names file and line.
-struct Place {
-  const fs::path& path;
-  int line = 0;
-
-  template <class... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    usage_error("{}:{}: {}", path.string(), line, fmt::format(format, std::forward<Args>(args)...));
-  }
-};
-
-/// "name=text", or two words of the header.
-struct Value {
-  const Place& place;
-  std::string_view name, text;
-
-  double amount() const {
-    const auto number = parse_number<double>(text);
-    if (!number || !(*number >= 0) || !std::isfinite(*number)) {
-      place.fail("{}={} is not a number of 0 or more", name, text);
-    }
-    return *number;
-  }
-  int count() const {
-    const double value = amount();
-    if (value != std::floor(value) || value > 1e6) place.fail("{}={} is not a count", name, text);
-    return static_cast<int>(value);
-  }
-  /// "0.12%" as a share.
-  double percent() const {
-    if (!text.ends_with('%')) place.fail("{}={} is not in percent", name, text);
-    return Value{place, name, text.substr(0, text.size() - 1)}.amount() / 100;
-  }
-};
-
-BaselineHeader parse_header(const Place& place, const std::string& line) {
+BaselineHeader parse_header(const TextPlace& place, const std::string& line) {
   if (line.empty() || line[0] != '#') {
     place.fail("the second line is '#class C  suite S  protocol P  timer T  flush F  gpu G'");
   }
@@ -74,7 +33,7 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   BaselineHeader h;
   h.klass = take("class");
   h.suite = take("suite");
-  h.protocol = Value{place, "protocol", take("protocol")}.count();
+  h.protocol = TextValue{place, "protocol", take("protocol")}.count();
   h.timer = take("timer");
   h.flush = take("flush");
   h.gpu = take("gpu");
@@ -92,76 +51,7 @@ BaselineHeader parse_header(const Place& place, const std::string& line) {
   return h;
 }
 
-struct ParsedRow {
-  BaselineRow row;
-  bool retired = false;
-};
-
-/// One of the values that a row's line may have.
-struct RowField {
-  std::string_view name;
-  void (*read)(const Value& value, ParsedRow& into);
-};
-/// Those that every row has come first, in the order of their names.
-constexpr size_t kRequired = 6, kAnchor = 6;
-constexpr RowField kRowFields[] = {
-    {"by", [](const Value& v, ParsedRow& into) { into.row.by = v.text; }},
-    {"det", [](const Value& v, ParsedRow& into) { into.row.deterministic = v.count() != 0; }},
-    {"error", [](const Value& v, ParsedRow& into) { into.row.error = v.amount(); }},
-    {"level", [](const Value& v, ParsedRow& into) { into.row.level = v.amount(); }},
-    {"n", [](const Value& v, ParsedRow& into) { into.row.n = v.count(); }},
-    {"sd", [](const Value& v, ParsedRow& into) { into.row.sd = v.percent(); }},
-    {"anchor", [](const Value& v, ParsedRow& into) { into.row.anchor = v.amount(); }},
-    {"code", [](const Value& v, ParsedRow& into) { into.row.code = v.text; }},
-    {"enqueue", [](const Value& v, ParsedRow& into) { into.row.enqueue = v.amount(); }},
-    {"out", [](const Value& v, ParsedRow& into) { into.row.out = v.text; }},
-    {"retired", [](const Value& v, ParsedRow& into) { into.retired = v.count() != 0; }},
-    {"tail", [](const Value& v, ParsedRow& into) { into.row.tail = v.amount(); }},
-    {"time", [](const Value& v, ParsedRow& into) { into.row.time = v.amount(); }},
-    {"yardstick", [](const Value& v, ParsedRow& into) { into.row.yardstick = v.text; }},
-};
-
-/// The next word of a line, which loses it; empty at the end.
-std::string_view take_word(std::string_view& line) {
-  constexpr std::string_view kBlanks = " \t\v\f\r\n";
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
-  line.remove_prefix(word.size());
-  return word;
-}
-
-ParsedRow parse_row(const Place& place, std::string_view line, bool ratios) {
-  const std::string_view level = ratios ? "ratio" : "span_us";
-  ParsedRow parsed;
-  std::bitset<std::size(kRowFields)> seen;
-  for (std::string_view word; !(word = take_word(line)).empty();) {
-    const size_t at = word.find('=');
-    if (at == std::string_view::npos) place.fail("'{}' is not name=value", word);
-    const Value value{place, word.substr(0, at), word.substr(at + 1)};
-    const std::string_view name = value.name == level ? "level" : value.name;
-    const RowField* field = std::ranges::find(kRowFields, name, &RowField::name);
-    const auto i = static_cast<size_t>(field - kRowFields);
-    if (field == std::end(kRowFields) || value.name == "level" || seen[i]) {
-      place.fail(
-          "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
-          "anchor, code, out, yardstick, time, tail, enqueue, retired",
-          value.name, level);
-    }
-    seen.set(i);
-    field->read(value, parsed);
-  }
-  BaselineRow& row = parsed.row;
-  if (!seen[kAnchor]) row.anchor = row.level;
-  for (size_t i = 0; i < kRequired; ++i) {
-    if (!seen[i]) place.fail("'{}' is missing", kRowFields[i].name);
-  }
-  if (!(row.level > 0)) place.fail("the level must be more than 0");
-  if (!(row.anchor > 0)) place.fail("the anchor must be more than 0");
-  if (row.n < 1) place.fail("n must be at least 1");
-  return parsed;
-}
-
-std::pair<std::string, std::string> parse_key(const Place& place, const std::string& line) {
+std::pair<std::string, std::string> parse_key(const TextPlace& place, const std::string& line) {
   const size_t at = line.find(' ');
   const bool one =
       at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
@@ -169,25 +59,6 @@ std::pair<std::string, std::string> parse_key(const Place& place, const std::str
     place.fail("'{}' is no row; write '<key> <variant>' and, indented by a tab, its values", line);
   }
   return {line.substr(0, at), line.substr(at + 1)};
-}
-
-void format_row(const BaselineRow& row, bool ratios, bool retired, std::string& text) {
-  const auto add = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-  };
-  const std::string level = fmt::format("{:.4g}", row.level);
-  const std::string anchor = row.anchor == row.level ? level : fmt::format("{:.4g}", row.anchor);
-  add("\t{}={} sd={:.2g}% n={} error={:.2g} det={}", ratios ? "ratio" : "span_us", level,
-      100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0);
-  if (row.time > 0) add(" time={:.4g}", row.time);
-  add(" by={}", row.by);
-  if (row.anchor > 0 && anchor != level) add(" anchor={}", anchor);
-  if (!row.code.empty()) add(" code={}", row.code);
-  if (!row.out.empty()) add(" out={}", row.out);
-  if (!row.yardstick.empty()) add(" yardstick={}", row.yardstick);
-  if (row.tail > 0) add(" tail={:.3g}", row.tail);
-  if (row.enqueue > 0) add(" enqueue={:.3g}", row.enqueue);
-  add("{}\n", retired ? " retired=1" : "");
 }
 
 /// Files are sorted: what comes after the last one is new.
@@ -199,7 +70,7 @@ bool has(const Baseline::Rows& rows, const Baseline::Rows::key_type& key) {
 
 Baseline read_baseline(const fs::path& path) {
   const std::string text = read_file(path);
-  Place place{path};
+  TextPlace place{path};
   Baseline baseline;
   std::pair<std::string, std::string> key;
   bool pending = false;  // a key line whose values come next

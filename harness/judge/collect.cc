@@ -82,6 +82,7 @@ void add_seeds(Side& side, const Result& r) {
   if (side.seeds.empty()) {
     side.seeds = r.seeds;
     side.out = output_hash(r.seeds);
+    side.rounding = mean_rounding(r.seeds);
   } else if (!r.seeds.empty() && !same_outputs(r.seeds, side.seeds)) {
     side.out.clear();
   }

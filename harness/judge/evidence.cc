@@ -40,6 +40,7 @@ Sides collect(const Baseline& baseline) {
     side.retired = retired;
     side.level = {std::log(row.level), row.sd, row.n};
     side.error = row.error;
+    side.rounding = row.rounding;
     side.deterministic = row.deterministic;
     side.timer = baseline.header.timer;
     side.processes = row.n;
@@ -99,6 +100,7 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
                              .sd = side.level.sd_log,
                              .n = side.level.n,
                              .error = side.error,
+                             .rounding = side.rounding,
                              .deterministic = side.deterministic,
                              .by = by,
                              .anchor = level,

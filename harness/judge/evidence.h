@@ -46,6 +46,7 @@ struct Side {
   std::string yardstick;
   std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
+  BeyondRounding rounding;       // of them, the mean; graded 0: not known
   bool asked_alike = true;       // all of its processes, by the operator (question.h)
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/judge/gate.h"
 
@@ -47,6 +48,18 @@ CaseVerdict look_at(const CaseId& id, const Look& look);
 
 /// Whether the row's latency is a question; that of a row with worse outputs is one too.
 bool is_judged(const Look& look);
+
+/// Rows whose outputs became more precise.
+class MorePrecise {
+ public:
+  void add(const CaseId& id, const Look& look);
+  /// Adds a sentence where there are any.
+  void say(std::vector<std::string>& notes) const;
+
+ private:
+  int rows_ = 0;
+  std::string first_;
+};
 
 /// A variant that states that it does not support a row which no baseline has either.
 bool expected_by_nobody(const Look& look);

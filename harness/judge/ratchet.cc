@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/judge/precision.h"
+
 namespace moegate {
 namespace {
 
@@ -90,6 +92,23 @@ std::string worse_bias(const std::vector<Pair>& pairs) {
                      most);
 }
 
+/// What is compared of the two: on common seeds that, else what each has.
+std::pair<BeyondRounding, BeyondRounding> precision(const Side& base, const Side& head) {
+  const auto pairs = common_seeds(base, head);
+  if (pairs.empty()) return {base.rounding, head.rounding};
+  std::vector<BeyondRounding> of_base, of_head;
+  for (const auto& [b, h] : pairs) {
+    of_base.push_back(b->rounding);
+    of_head.push_back(h->rounding);
+  }
+  return {mean_of(of_base), mean_of(of_head)};
+}
+
+bool know_precision(const Side& base, const Side& head) {
+  const auto [of_base, of_head] = precision(base, head);
+  return of_base.graded > 0 && of_head.graded > 0;
+}
+
 std::string unpaired(const Side& base, const Side& head, double most) {
   const double change = bits(base.error, head.error);
   if (change <= most || head.error - base.error <= kTinyError) return "";
@@ -110,7 +129,7 @@ bool bit_identical(const Side& base, const Side& head) {
 }
 
 std::string maybe_worse_output(const Side& base, const Side& head) {
-  if (!common_seeds(base, head).empty()) return "";
+  if (!common_seeds(base, head).empty() || know_precision(base, head)) return "";
   return unpaired(base, head, kMeanBits);
 }
 
@@ -119,12 +138,24 @@ std::string worse_output(const Side& base, const Side& head) {
     return "outputs differ between launches on the same input; the baseline's did not";
   }
   const auto pairs = common_seeds(base, head);
+  const bool known = know_precision(base, head);
+  if (known) {
+    const auto [of_base, of_head] = precision(base, head);
+    const std::string why = less_precise(of_base, of_head);
+    if (!why.empty() || pairs.empty()) return why;
+    return worse_row(pairs);
+  }
   if (pairs.empty()) return unpaired(base, head, kUnpairedBits);
   for (const auto& worse : {worse_on_average, worse_row, worse_bias}) {
     const std::string why = worse(pairs);
     if (!why.empty()) return why;
   }
   return "";
+}
+
+std::string better_output(const Side& base, const Side& head) {
+  const auto [of_base, of_head] = precision(base, head);
+  return more_precise(of_base, of_head);
 }
 
 }  // namespace moegate

@@ -18,20 +18,27 @@ bool bit_identical(const Side& base, const Side& head);
 
 /// Why head's outputs are worse than base's, in one sentence; empty when they are not. Worse is:
 /// - no longer deterministic
+/// - less precise (precision.h), over the seeds that both sides have; without common seeds, over each
+///   side's own
+/// - the worst row's error, over common seeds, is more than twice as large
+/// Where a side is an older program's, which knows no precision, in its place:
 /// - the error grew by more than 0.5 bit on average and by more than 0.25 bit on at least 80 % of
 ///   the seeds that both sides have
-/// - the worst row's error, over those seeds, is more than twice as large
 /// - the scale bias, over those seeds, moved further from 0 by more than 2e-3, or by more
 ///   than 5e-4 where the base's is below 1e-4
-/// Without common seeds (a baseline file states one error): the error grew by more than 2 bits and
-/// by more than 1e-6. NaN is worse than anything.
+/// - without common seeds (a baseline file states one error): the error grew by more than 2 bits and
+///   by more than 1e-6
+/// NaN is worse than anything.
 ///
 /// A run knows no ceilings, so what is too small to matter is absolute: errors below 1e-6 on both
 /// sides, of a row below 3e-6, are the rounding of fp32 in another order. That is under a quarter
 /// of the tightest ceiling of any operator.
 std::string worse_output(const Side& base, const Side& head);
 
-/// Of sides without common seeds: why the same inputs should be compared, in one sentence. The error
+/// How head's outputs became more precise, in a few words; empty: they did not.
+std::string better_output(const Side& base, const Side& head);
+
+/// Of sides without common seeds, one of which knows no precision: why the same inputs should be compared, in one sentence. The error
 /// grew by more than half a bit, which other inputs can do, too. Empty where it did not.
 std::string maybe_worse_output(const Side& base, const Side& head);
 

@@ -104,6 +104,47 @@ TEST(Ratchet, WithoutSeedsTheErrorMayGrowByTwoBits) {
   EXPECT_EQ(worse_output(base, head), "");
 }
 
+/// With an excess of its own on every seed.
+Side graded_side(double excess, double row_scale = 0) {
+  Side side = side_with(1e-3);
+  for (SeedError& seed : side.seeds) {
+    seed.rounding = {
+        .graded = 100000, .excess = excess, .beyond = 1e-3 * excess, .row_scale = row_scale};
+  }
+  side.rounding = mean_rounding(side.seeds);
+  return side;
+}
+
+TEST(Ratchet, PrecisionIsComparedOnOtherSeedsToo) {
+  const Side base = graded_side(0.02);
+  Side head = graded_side(1.7, 1.1e-3);
+  EXPECT_TRUE(names(worse_output(base, head), "each row is off by its own factor")) << "paired";
+  for (SeedError& seed : head.seeds) seed.seed += 100;
+  EXPECT_TRUE(names(worse_output(base, head), "each row is off by its own factor"));
+  head.seeds.clear();
+  EXPECT_TRUE(names(worse_output(base, head), "each row is off by its own factor")) << "a file's";
+  EXPECT_EQ(better_output(head, base), "excess error 1.7 -> 0.02");
+  EXPECT_EQ(worse_output(base, graded_side(0.09)), "") << "too small to matter";
+}
+
+TEST(Ratchet, WherePrecisionIsKnownTheErrorIsNoQuestion) {
+  Side base = graded_side(0.02), head = graded_side(0.02);
+  for (Side* side : {&base, &head}) side->seeds.clear();
+  head.error = 4.1e-3;
+  EXPECT_EQ(maybe_worse_output(base, head), "");
+  EXPECT_EQ(worse_output(base, head), "");
+  base.rounding.graded = 0;
+  EXPECT_NE(maybe_worse_output(base, head), "") << "an older file's";
+}
+
+TEST(Ratchet, OnlySeedsOfBothSidesCount) {
+  const Side base = graded_side(0.02);
+  Side head = graded_side(0.02);
+  head.seeds.push_back({.seed = 99, .rounding = {.graded = 100000, .excess = 50}});
+  head.rounding = mean_rounding(head.seeds);
+  EXPECT_EQ(worse_output(base, head), "");
+}
+
 Level level_of(std::vector<SeedError> seeds, bool deterministic = true) {
   Level level{"op/a=1", "op", "nightly", "", "fused", 0, {}};
   level.result.variant = "fused";

@@ -185,15 +185,6 @@ void find(CaseVerdict& v, Rule rule, std::string why) {
   v.why = std::move(why);
 }
 
-bool expected_by_nobody(const Look& l) {
-  return !l.base && l.head.status == Status::unsupported;
-}
-
-bool is_judged(const Look& l) {
-  return l.comparable() && l.other.empty() && !l.identical() && !l.disturbed() && !l.impossible() &&
-         !l.warm();
-}
-
 CaseVerdict look_at(const CaseId& id, const Look& look) {
   CaseVerdict v;
   v.id = id;
