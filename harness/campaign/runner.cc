@@ -25,6 +25,14 @@ void count_check(const Request& request, const Result& result, Tally& tally, Pro
   } else {
     tally.count(request.spec.key(), result, progress);
   }
+  for (const Accuracy& a : result.accuracy) {
+    if (a.rounding.graded == 0) continue;
+    Graded& graded = tally.graded[{request.spec.op, request.variant, a.output}];
+    take_worst(graded.measured, a.rounding);
+    if (a.between < 0) continue;
+    graded.stated = true;
+    take_worst(graded.allowed, a.allowed());
+  }
   for (const Control& control : result.controls) {
     ++tally.controls[control.name][control.outcome];
   }

@@ -86,6 +86,29 @@ std::string summary_of_check(const Tally& tally, Task task) {
          "\n";
 }
 
+Table precision_table(const Tally& tally) {
+  Table table;
+  table.columns = {"operator", "variant",   "output",  "misrounded",   "of a row", "column",
+                   "excess",   "rows, rms", "largest", "columns, rms", "largest "};
+  using Statistic = double BeyondRounding::*;
+  constexpr Statistic kShown[] = {
+      &BeyondRounding::misrounded,        &BeyondRounding::row_misrounded,
+      &BeyondRounding::column_misrounded, &BeyondRounding::excess,
+      &BeyondRounding::row_scale,         &BeyondRounding::row_scale_most,
+      &BeyondRounding::column_scale,      &BeyondRounding::column_scale_most};
+  for (const auto& [name, graded] : tally.graded) {
+    const auto& [op, variant, output] = name;
+    std::vector<Table::Cell> row = {{op}, {variant}, {output}};
+    for (const Statistic field : kShown) {
+      const std::string measured = fmt::format("{:.2g}", graded.measured.*field);
+      row.push_back({graded.stated ? fmt::format("{} of {:.2g}", measured, graded.allowed.*field)
+                                   : measured});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Store open_for_verdict(const std::string& path) {
   const bool exists = access(path.c_str(), F_OK) == 0;
   if (!exists || access(path.c_str(), W_OK) == 0) return Store::open(path, Store::Mode::update);

@@ -22,6 +22,10 @@ struct PublishOptions {
 /// What was verified, or, of Task::controls, a table of how often each spoilt output was rejected.
 std::string summary_of_check(const Tally& tally, Task task);
 
+/// What outputs showed that their own rounding does not explain, beside what is allowed; a row for each
+/// output of a variant, the worst of its cases.
+Table precision_table(const Tally& tally);
+
 /// For a verdict to be stored beside its run; a store that may only be read (a CI artifact) is
 /// read.
 Store open_for_verdict(const std::string& path);
