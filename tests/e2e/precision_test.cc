@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that lose precision within every tolerance, judged by the gate against a candidate of other
+// inputs, without a replay.
+#include "harness/store/sqlite.h"
+#include "tests/e2e/program.h"
+
+namespace moegate {
+namespace {
+
+class PrecisionProgramTest : public ProgramTest {
+ protected:
+  /// A run on inputs of this seed, as rows of seed 1.
+  void run(const std::string& sabotage, int seed) const {
+    const std::string cases = "topk = 8\nhidden = 768\nseed = " + std::to_string(seed) + "\n";
+    write("sums.suite", "op = moe_sum\n[sum]\ntokens = 64\n" + cases +
+                            "[down]\nop = moe_down\ntokens = 16\n" + cases +
+                            "experts = 8\ninter = 256\n");
+    saboteur(
+        sabotage,
+        "run --suite ./sums.suite --device host --db r.sqlite --min-samples 10 --max-samples 20 "
+        "--budget 20ms --rounds 2");
+    Database db((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE);
+    // Levels as of a quiet machine: how busy this one is plays no part.
+    db.execute(
+        "UPDATE result SET status = 'ok', why = '', timer = 'clock', samples = 20, span_ns = 1e5, "
+        "min_ns = 9e4, ratio = 1, ratio_low = 1, ratio_high = 1, mean_ratio = 1, mean_ns = 1e5, "
+        "yardstick_code = 'c0de', yardstick = iif(variant IN ('per_token', 'gather'), variant, "
+        "'per_token'), judged = iif(variant IN ('per_token', 'gather'), 'is_yardstick', 'ratio') "
+        "WHERE status <> 'wrong'");
+    for (const char* table : {"result", "run_case"}) {
+      db.execute(
+          std::string("UPDATE ") + table +
+          " AS r SET case_id = (SELECT old.case_id FROM bench_case old, bench_case new WHERE "
+          "new.case_id = r.case_id AND old.key = replace(new.key, ',seed=500', ''))");
+    }
+  }
+  Outcome gate() const { return moegate("gate --db r.sqlite --candidate candidate"); }
+  /// The verdict on a run of other inputs says this.
+  void expect_seen(const std::string& sabotage, const std::string& why) {
+    run(sabotage, 500);
+    const Outcome outcome = gate();
+    EXPECT_EQ(outcome.exit, 11) << sabotage << outcome.out;
+    EXPECT_NE(outcome.out.find(why), std::string::npos) << sabotage << outcome.out;
+    EXPECT_NE(outcome.out.find("FAIL (exit 11): 1 wrong"), std::string::npos)
+        << sabotage << outcome.out;
+  }
+};
+
+TEST_F(PrecisionProgramTest, WhatIsLostIsSeenOnOtherInputsAndHonestRowsAreNot) {
+  run("none", 1);
+  ASSERT_EQ(gate().exit, 0);
+  const std::string recorded = shell("cat candidate/*/sums.tsv").out;
+  EXPECT_NE(recorded.find(" excess="), std::string::npos) << recorded;
+  run("none", 500);
+  const Outcome honest = gate();
+  EXPECT_EQ(honest.exit, 0) << honest.out;
+  expect_seen("weight-in-bf16", "each row is off by its own factor (rms 0.1");
+  expect_seen("last-group:0.999", "the whole output");
+  // What moe_sum states that its kernels round fails without a baseline, too.
+  expect_seen("row:1.001", "row 37 has the most");
+}
+
+TEST_F(PrecisionProgramTest, WhatIsGainedIsSaid) {
+  run("last-group:0.999", 1);
+  ASSERT_EQ(gate().exit, 0);
+  run("none", 500);
+  const Outcome outcome = gate();
+  EXPECT_EQ(outcome.exit, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("outputs of 1 row are more precise than the base's; moe_down/"),
+            std::string::npos)
+      << outcome.out;
+}
+
+}  // namespace
+}  // namespace moegate
