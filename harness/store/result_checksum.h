@@ -43,8 +43,8 @@ class Verifications {
  private:
   PartReader<Accuracy> outputs_;
   PartReader<SeedError> seeds_;
-  int64_t given_ = -1;  // no verification
-  int64_t checksum_ = kNoChecksum;
+  int64_t given_ = 0;  // nothing
+  int64_t checksum_ = checksum_of_verified({});
 };
 
 /// Checks rows of the table `result` while they are copied, one after another.

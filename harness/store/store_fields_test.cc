@@ -61,12 +61,12 @@ TEST_F(StoreFields, EveryFieldOfARunSurvives) {
 
 TEST_F(StoreFields, EveryRunHasANameOfItsOwn) {
   Store store = Store::open(path_, Store::Mode::write);
-  const RunInfo a = store.run_info(store.begin_run(RunInfo{.flush = "read"}));
-  const RunInfo b = store.run_info(store.begin_run(RunInfo{.flush = "read"}));
+  const RunInfo a = store.run_info(store.begin_run(host_run()));
+  const RunInfo b = store.run_info(store.begin_run(host_run()));
   EXPECT_EQ(a.uuid.size(), 32u);
   EXPECT_NE(a.uuid, b.uuid);
   EXPECT_EQ(a.campaign, a.uuid) << "it stands alone";
-  RunInfo part{.flush = "read"};
+  RunInfo part = host_run();
   part.campaign = a.uuid;
   EXPECT_EQ(store.run_info(store.begin_run(part)).campaign, a.uuid);
   part.uuid = a.uuid;

@@ -176,7 +176,7 @@ TEST(ProtocolTest, ALatencyThatCannotBeIsSeen) {
       << "nobody reads the latency of a wrong result";
 }
 
-TEST(Protocol, AQuestionMayBeWhatDiffersFromTheOneBefore) {
+TEST(ProtocolTest, AQuestionMayBeWhatDiffersFromTheOneBefore) {
   const Case first{"s", "a", "op", {{"tokens", "1"}, {"topk", "2"}}, {{"topk", "2"}}};
   Case second = first, other = first, more = first;
   second.params["tokens"] = "2";
