@@ -55,8 +55,8 @@ uint64_t hash_of_fields(const T& value, LeftOut left_out = {}) {
   size_t i = 0;
   for_each_field(kFields<T>, [&](const auto& f) {
     const uint64_t name = column_hashes<T>()[i++];
-    if (value.*f.member == nothing.*f.member || is_left_out(left_out, f.column)) return;
-    sum += mix64(name ^ hash_of_value(value.*f.member));
+    if (f.of(value) == f.of(nothing) || is_left_out(left_out, f.column)) return;
+    sum += mix64(name ^ hash_of_value(f.of(value)));
   });
   return sum;
 }

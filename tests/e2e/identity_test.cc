@@ -107,7 +107,7 @@ TEST_F(IdentityTest, AReplayHasAllThatTheBaselinesKernelsWereMadeOf) {
   const auto run = [&](const char* more) {
     const Outcome ran = moegate("run --rounds 2 --suite ./doubled.suite" + kernels + more + kQuick);
     Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
-        .execute("UPDATE result SET status = 'ok', why = '' WHERE status = 'noisy'");
+        .execute("UPDATE result SET status = 'ok', why = '', checksum = 0 WHERE status = 'noisy'");
     return ran;
   };
   const Outcome kept = run("--keep-artifact ");
