@@ -43,10 +43,10 @@ struct Tally {
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
-  std::map<GradedName, Graded> graded;  // of check_suites()
-  std::vector<std::string> notes;       // a sentence each: what a reader of the verdict should know
-  std::set<std::string> never_unseen;   // operators that a note says it of (kUnseenMetric is 0)
-  KernelFiles kernels;                  // from elsewhere
+  std::map<GradedName, Graded> graded;                            // of check_suites()
+  std::vector<std::string> notes;      // a sentence each: what a reader of the verdict should know
+  std::set<std::string> never_unseen;  // operators that a note says it of (kUnseenMetric is 0)
+  KernelFiles kernels;                 // from elsewhere
   std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result
   size_t gpus = 1;                        // that worked at the same time
   size_t lost = 0;                        // of them, those that could not be opened any more
