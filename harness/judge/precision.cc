@@ -12,7 +12,7 @@ namespace {
 
 using Statistic = double BeyondRounding::*;
 
-struct Rule {
+struct Measure {
   Statistic field;
   double matters, growth;
   /// What a kernel with an error of its own matters from: by this share of the base's.
@@ -20,7 +20,7 @@ struct Rule {
 };
 constexpr double kScaleMatters = 1e-4, kScaleGrowth = 2;
 constexpr double kScaleOfBase = 0.05, kMostOfBase = 0.25;
-constexpr Rule kRules[] = {
+constexpr Measure kMeasures[] = {
     {&BeyondRounding::excess, 0.1, 1.25},
     {&BeyondRounding::misrounded, 0.005, 1.5},
     {&BeyondRounding::row_misrounded, 0.03, 1.5},
@@ -33,7 +33,7 @@ constexpr Rule kRules[] = {
 
 /// By what one rule says, and by what few elements scatter: four standard errors of a mean square of
 /// normal ones. Written so that NaN is worse.
-bool grew(const Rule& rule, const BeyondRounding& from, const BeyondRounding& to) {
+bool grew(const Measure& rule, const BeyondRounding& from, const BeyondRounding& to) {
   const double scatter = 4 * std::sqrt(3.0 / static_cast<double>(std::max<int64_t>(to.graded, 1)));
   const double most = (rule.growth + scatter) * (from.*rule.field);
   const double own = to.excess > 0 ? to.beyond / to.excess : 0;  // of the output's rounding
@@ -49,10 +49,10 @@ class PrecisionLoss {
       : base_(base), head_(head) {}
 
   bool anything() const {
-    return std::ranges::any_of(kRules, [&](const Rule& r) { return grew(r, base_, head_); });
+    return std::ranges::any_of(kMeasures, [&](const Measure& r) { return grew(r, base_, head_); });
   }
   bool worse(Statistic field) const {
-    const Rule* rule = std::ranges::find(kRules, field, &Rule::field);
+    const Measure* rule = std::ranges::find(kMeasures, field, &Measure::field);
     return grew(*rule, base_, head_);
   }
   /// Whether factors of this size make up for what is off. One that is smaller than an ulp moves
@@ -140,7 +140,7 @@ std::string more_precise(const BeyondRounding& base, const BeyondRounding& head)
                               {"factors of columns", &BeyondRounding::column_scale}};
   if (PrecisionLoss(base, head).anything()) return "";
   for (const auto& [what, field] : kNamed) {
-    if (!grew(*std::ranges::find(kRules, field, &Rule::field), head, base)) continue;
+    if (!grew(*std::ranges::find(kMeasures, field, &Measure::field), head, base)) continue;
     return fmt::format("{} {:.2g} -> {:.2g}", what, base.*field, head.*field);
   }
   return "";
