@@ -237,7 +237,7 @@ template <class P>
 void launch(P& problem, const Launch& where) {
   Plan planned = plan(problem.shape, where.device);
   planned.args.args = problem.args();
-  planned.args.packed = stream_packed(problem, stream_of(where));
+  planned.args.packed = stream_packed(problem);
   constexpr bool kSwiglu = std::is_same_v<P, QmoeFc1>;
   if (problem.shape.dtype == DType::f16) return launch_type<Half, kSwiglu>(planned, where);
   launch_type<Bfloat, kSwiglu>(planned, where);
@@ -270,7 +270,7 @@ KernelSpec<P> spec() {
       .help =
           "weights streamed into int8 tensor cores, x as two digits; 4 rows of an expert at once",
       .launch = launch<P>,
-      .prepare = [](P& problem, const Launch& where) { stream_packed(problem, stream_of(where)); },
+      .prepare = [](P& problem, const Launch& where) { stream_pack(problem, stream_of(where)); },
       .unsupported = [](const Case& c,
                         const DeviceFacts& device) { return unsupported(P::shape_of(c), device); }};
 }

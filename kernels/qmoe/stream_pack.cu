@@ -62,13 +62,15 @@ __global__ void pack_scales(QmoeArgs args, StreamLayout layout, uint8_t* packed,
         scales[(step * kStepK + half * kStepK / 2) / shape.block];
 }
 
+constexpr const char* kPacked = "stream tiles";
+
 unsigned blocks_for(int64_t units) {
   return static_cast<unsigned>((units + kThreads - 1) / kThreads);
 }
 
 }  // namespace
 
-const uint8_t* stream_packed(Qmoe& problem, cudaStream_t stream) {
+void stream_pack(Qmoe& problem, cudaStream_t stream) {
   const auto layout = StreamLayout::of(problem.shape);
   const QmoeArgs args = problem.args();
   const int64_t tiles = int64_t{args.shape.experts} * layout.tiles;
@@ -80,7 +82,11 @@ const uint8_t* stream_packed(Qmoe& problem, cudaStream_t stream) {
     check_launch("pack");
   };
   const auto bytes = static_cast<size_t>(tiles) * static_cast<size_t>(layout.tile_bytes);
-  return problem.packed("stream tiles", bytes, pack).data<uint8_t>();
+  problem.packed(kPacked, bytes, pack);
+}
+
+const uint8_t* stream_packed(Qmoe& problem) {
+  return problem.packed(kPacked).data<uint8_t>();
 }
 
 }  // namespace moegate::qmoe

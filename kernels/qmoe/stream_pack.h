@@ -8,7 +8,9 @@
 
 namespace moegate::qmoe {
 
-/// Device pointer to them, 256-byte aligned; lays them out on `stream` the first time it is asked.
-const uint8_t* stream_packed(Qmoe& problem, cudaStream_t stream);
+/// Lays them out on `stream`, once.
+void stream_pack(Qmoe& problem, cudaStream_t stream);
+/// Device pointer to what was laid out, 256-byte aligned.
+const uint8_t* stream_packed(Qmoe& problem);
 
 }  // namespace moegate::qmoe
