@@ -113,7 +113,8 @@ void change_results(Database& db, const char* of, int64_t id, const std::string&
   };
   std::vector<Changed> all;  // nothing is written while it is read
   for (q.bind(id, key, variant); q.step();) {
-    Changed& one = all.emplace_back(q.integer(0), q.integer(1), row.read());
+    all.push_back({q.integer(0), q.integer(1), row.read()});
+    Changed& one = all.back();
     const bool is_whole = one.checksum == checksum_of_numbers(one.result, hash);
     change(one.result);
     if (is_whole) one.checksum = checksum_of_numbers(one.result, hash);
