@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -70,13 +71,15 @@ int64_t version_of(Database& db) {
   return version;
 }
 
+using Schema = std::map<std::pair<std::string, std::string>, std::string>;
+
 /// What a database holds by type and name, with its text as far as that says something. Older libraries wrote a
 /// migrated text with other quotes. Statistics are SQLite's own.
-std::map<std::pair<std::string, std::string>, std::string> schema_of(Database& db) {
+Schema schema_of(Database& db) {
   Statement q(db,
               "SELECT type, name, tbl_name || ': ' || ifnull(sql, '') FROM sqlite_schema "
               "WHERE type != 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')");
-  std::map<std::pair<std::string, std::string>, std::string> schema;
+  Schema schema;
   while (q.step()) {
     std::string text = q.text(2);
     std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
@@ -85,13 +88,25 @@ std::map<std::pair<std::string, std::string>, std::string> schema_of(Database& d
   return schema;
 }
 
+/// What the statements of a version make. They take longer than all else at opening, so each version's are kept.
+const Schema& schema_of_version(int64_t version) {
+  static std::mutex mutex;
+  static std::map<int64_t, Schema> known;
+  const std::lock_guard lock(mutex);
+  auto at = known.find(version);
+  if (at == known.end()) {
+    Database made(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    for (int64_t v = 0; v < version; ++v) made.execute(kMigrations.at(static_cast<size_t>(v)));
+    at = known.emplace(version, schema_of(made)).first;
+  }
+  return at->second;
+}
+
 /// Throws for what the statements of its version do not make: a trigger or a view that somebody planted would run
 /// with whatever we write and read.
 void check_schema(Database& db, int64_t version) {
   if (version == 0) return;
-  Database made(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  for (int64_t v = 0; v < version; ++v) made.execute(kMigrations.at(static_cast<size_t>(v)));
-  const auto expected = schema_of(made), is = schema_of(db);
+  const Schema &expected = schema_of_version(version), is = schema_of(db);
   const auto refuse = [&](const auto& what, const char* how) {
     throw Error(Exit::store,
                 fmt::format("{}: {} {} '{}'; somebody has changed its schema: restore a copy, or "

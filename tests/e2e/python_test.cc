@@ -170,7 +170,7 @@ TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
   EXPECT_EQ(moegate(run + kQuick).exit, 0);
   EXPECT_EQ(query("results.sqlite",
                   "SELECT value FROM metric WHERE name = 'unseen_activations' AND unit = 'share'"),
-            "1");
+            "1.0");
 }
 
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
