@@ -112,7 +112,7 @@ TEST_F(ProgramOfTest, OneThatSomebodyReplacedIsNotRun) {
   keep(hash_);
   std::filesystem::create_directories(folder_ / hash_ / "kernels" / "0");
   std::ofstream(folder_ / hash_ / "kernels" / "0" / "evil.so") << "evil";
-  std::ofstream(folder_ / hash_ / "kernels" / "list") << "0/evil.so\n";
+  std::ofstream(folder_ / hash_ / "kernels" / "files.json") << R"({"given": ["0/evil.so"]})";
   EXPECT_THROW(find(hash_, "commit"), Error) << "kernels that were laid beside it";
 }
 

@@ -175,7 +175,7 @@ TEST_P(Slips, IsSeenOnOtherInputs) {
 INSTANTIATE_TEST_SUITE_P(Precision, Slips, ::testing::ValuesIn(slips()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(Precision, NoHonestKernelIsLessPreciseOnOtherInputs) {
+TEST(LessPrecise, NoHonestKernelIsLessPreciseOnOtherInputs) {
   for (const Shape& shape : {Shape{64, 256}, Shape{8, 64}, Shape{17, 24}}) {
     for (uint32_t seed = 1; seed <= 40; ++seed) {
       const BeyondRounding base = of_sets(shape, seed, kHonest);
@@ -185,7 +185,7 @@ TEST(Precision, NoHonestKernelIsLessPreciseOnOtherInputs) {
 }
 
 /// A kernel with a background of its own is held to that.
-TEST(Precision, AnImpreciseKernelScattersByLessThanWhatIsALoss) {
+TEST(LessPrecise, AnImpreciseKernelScattersByLessThanWhatIsALoss) {
   const Slip in_bf16{"sums in bf16", "", {}, to_bf16};
   for (const Shape& shape : {Shape{64, 256}, Shape{8, 64}, Shape{17, 24}}) {
     for (uint32_t seed = 1; seed <= 40; ++seed) {
@@ -195,7 +195,7 @@ TEST(Precision, AnImpreciseKernelScattersByLessThanWhatIsALoss) {
   }
 }
 
-TEST(Precision, WhatChanceMayAddIsNoLoss) {
+TEST(LessPrecise, WhatChanceMayAddIsNoLoss) {
   const BeyondRounding base{.graded = 9999};
   BeyondRounding head{.graded = 9999, .row_misrounded = 0.4, .excess = 0.4, .digits = 8};
   EXPECT_NE(less_precise(base, head), "");
@@ -205,14 +205,14 @@ TEST(Precision, WhatChanceMayAddIsNoLoss) {
   EXPECT_NE(less_precise(base, head), "");
 }
 
-TEST(Precision, BetterIsSaid) {
+TEST(LessPrecise, BetterIsSaid) {
   const BeyondRounding base{.graded = 9999, .excess = 0.9};
   const BeyondRounding head{.graded = 9999, .excess = 0.02};
   EXPECT_EQ(more_precise(base, head), "excess error 0.9 -> 0.02");
   EXPECT_EQ(more_precise(head, head), "");
 }
 
-TEST(Precision, SaysWhichStructure) {
+TEST(LessPrecise, SaysWhichStructure) {
   const BeyondRounding base{.graded = 9999, .beyond = 1e-5, .row_scale = 1e-5};
   const BeyondRounding head{
       .graded = 9999, .excess = 1.7, .beyond = 2.8e-3, .row_scale = 1.1e-3, .row_scale_most = 3e-3};

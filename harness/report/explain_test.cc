@@ -145,7 +145,7 @@ TEST_F(ExplainTest, TwoVariantsOfACaseAreAPair) {
 TEST_F(ExplainTest, WhatIsJudgedEqualDoesNotDiffer) {
   two_runs_apart_by(0.006);  // 3 processes a side
   EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
-  EXPECT_TRUE(says("`fused` +0.6 %: nothing differs: 17 counters")) << out_;
+  EXPECT_TRUE(says("`fused` +0.6 %: nothing differs: 18 counters")) << out_;
   two_runs_apart_by(0.02);
   EXPECT_EQ(explain_them({"--variant", "fused"}), 0);
   EXPECT_TRUE(says("`fused` +2.0 %: unknown: active warps 12 -\\> 8.4 %, which does not")) << out_;
