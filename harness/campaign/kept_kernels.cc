@@ -32,8 +32,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptFile, path, name, hash, kept
 struct KeptList {
   std::vector<std::string> given;  // paths in the folder
   std::vector<KeptFile> files;
+  bool settled = false;  // they were loaded from here
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptList, given, files)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptList, given, files, settled)
 
 KeptList read_list(const fs::path& folder) {
   const fs::path path = folder / kList;
@@ -155,6 +156,10 @@ std::string lost_file(const fs::path& folder) {
   return "";
 }
 
+bool is_settled(const fs::path& folder) {
+  return read_list(folder).settled;
+}
+
 std::string settle_kept(const fs::path& folder, const std::vector<LoadedFile>& imported) {
   KeptList list = read_list(folder);
   const std::string own = fs::weakly_canonical(folder).string() + "/";
@@ -167,6 +172,7 @@ std::string settle_kept(const fs::path& folder, const std::vector<LoadedFile>& i
     if (at == imported.end()) return e.name;
     if (!at->path.starts_with(own)) e.kept.clear();
   }
+  list.settled = true;
   write_list(folder, list);
   return "";
 }

@@ -35,7 +35,11 @@ std::string lost_file(const std::filesystem::path& folder);
 
 /// To be told what a process of the kept kernels is made of once they are loaded. Returns a file that it lacks, or has
 /// another content; empty: it is what was measured. What it took from elsewhere is no longer taken for kept.
+/// It is asked once: see is_settled().
 std::string settle_kept(const std::filesystem::path& folder,
                         const std::vector<LoadedFile>& imported);
+
+/// Whether settle_kept() has found what was measured.
+bool is_settled(const std::filesystem::path& folder);
 
 }  // namespace moegate

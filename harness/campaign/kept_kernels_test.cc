@@ -82,12 +82,14 @@ TEST_F(KeptKernelsTest, AnInstalledPackageThatIsAnotherIsNamed) {
 }
 
 TEST_F(KeptKernelsTest, WhatTheKeptKernelsLackIsNamed) {
-  EXPECT_EQ(settle_kept(kept_, told()), "");
   std::vector<LoadedFile> other = told();
   other[1].hash = "another";
   EXPECT_EQ(settle_kept(kept_, other), "impl/scale.py");
   other.erase(other.begin() + 1);
   EXPECT_EQ(settle_kept(kept_, other), "impl/scale.py");
+  EXPECT_FALSE(is_settled(kept_));
+  EXPECT_EQ(settle_kept(kept_, told()), "");
+  EXPECT_TRUE(is_settled(kept_));
 }
 
 // As a library does that a module finds by the folder of its build.

@@ -116,7 +116,8 @@ std::string keep_program(const std::string& folder, const KernelFiles& kernels) 
 std::string try_kept(const std::string& program, WorkerOptions options, WorkerSource& source) {
   const fs::path folder = folder_of(program);
   const KernelFiles kept = kept_kernels(folder / kKernels);
-  if (kept.given.empty()) return "";
+  // Once: a baseline may rest on it, and a later trial may fail for what is not its doing.
+  if (kept.given.empty() || is_settled(folder / kKernels)) return "";
   options.program = program;
   options.kernels = kept.given;
   std::string why;

@@ -25,7 +25,7 @@ std::string program_hash(const std::string& path, const KernelFiles& kernels);
 /// be written.
 std::string keep_program(const std::string& folder, const KernelFiles& kernels = {});
 
-/// Loads the kernels that were kept with a program once, in a worker of it. Where they cannot be loaded,
+/// Loads the kernels that were kept with a program, in a worker of it, unless an earlier call did. Where they cannot be loaded,
 /// or are not what was measured, it is removed, and the sentence says why; empty: it can be replayed.
 std::string try_kept(const std::string& program, WorkerOptions options, WorkerSource& source);
 
