@@ -84,7 +84,7 @@ void ask_about_all(Worker& worker, size_t count, const Put& put) {
 double tolerance_of(const Hello& hello, const std::string& op, const std::string& variant) {
   const auto at = std::ranges::find_if(
       hello.variants, [&](const VariantDescription& v) { return v.op == op && v.name == variant; });
-  return at == hello.variants.end() ? 1 : at->tolerance;
+  return at == hello.variants.end() ? 1 : at->leeway.factor;
 }
 
 std::string yardstick_of(const Hello& hello, const std::string& op) {

@@ -27,7 +27,7 @@ TEST_F(RunnerTest, ChecksOneVariantOfEachCaseAndFactorForControls) {
   check_suites(options_, fake_);
   EXPECT_EQ(count("run fake/rows=1 plain"), 1) << "the yardstick where there is one";
   fake_.journal.clear();
-  program.hello.variants[0].tolerance = 4;  // of fused
+  program.hello.variants[0].leeway.factor = 4;  // of fused
   check_suites(options_, fake_);
   EXPECT_EQ(fake_.journal,
             (std::vector<std::string>{"start", "run fake/rows=1 plain", "run fake/rows=1 fused",

@@ -33,7 +33,7 @@ struct VariantDescription {
   Backend backend = Backend::host;
   std::string language;  // "C++", "CUDA"
   std::string help;
-  double tolerance = 1;     // factor on the operator's ceilings
+  Leeway leeway;
   ExpectedResult expected;  // of a saboteur: what the harness must make of it
 };
 

@@ -125,12 +125,12 @@ class Problem {
   /// Every tensor, packed weights and workspace included.
   std::vector<Tensor*> tensors() const;
   Device& device() const { return device_; }
-  /// check(), with the operator's ceilings widened by this factor, that of the variant at work.
-  Checked check_with(double tolerance);
+  /// check(), with the operator's ceilings widened for the variant at work.
+  Checked check_with(const Leeway& leeway);
   /// Hash of the ceilings that the last check_with() compared by, before it widened them.
   uint64_t limits() const { return limits_; }
   /// sampled_outputs(), likewise.
-  std::vector<SampledOutput> sampled_outputs_with(double tolerance);
+  std::vector<SampledOutput> sampled_outputs_with(const Leeway& leeway);
 
  protected:
   /// Allocates a tensor that lives as long as the problem.
@@ -141,7 +141,7 @@ class Problem {
   /// An operator's ceilings for the variant at work; check() compares by these.
   Tolerance ceilings(const Tolerance& of_operator) const {
     limits_ = hash_bytes(&of_operator, sizeof of_operator, limits_);
-    return of_operator.widened(tolerance_);
+    return of_operator.widened(leeway_);
   }
 
  private:
@@ -150,7 +150,7 @@ class Problem {
   Device& device_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::unique_ptr<Tensor> workspace_;
-  double tolerance_ = 1;
+  Leeway leeway_;
   mutable uint64_t limits_ = 0;
   bool may_pack_ = true;
   std::string refused_;
@@ -187,7 +187,7 @@ struct Variant {
   std::function<size_t(const Case&, const DeviceFacts&)> workspace;
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
-  double tolerance = 1;
+  Leeway leeway;
   ExpectedResult expected;
   std::string file;  // that defines it, relative to the source tree
 };
@@ -229,6 +229,9 @@ struct KernelSpec {
   /// Factor on the operator's ceilings, for an idea that costs accuracy (a narrower accumulator);
   /// the variant's header says what was measured. At most kMostTolerance.
   double tolerance = 1;
+  /// What it rounds in between, where the operator's own variants do not: the error that this adds to
+  /// an element, relative and rms. allowed_beyond() says what follows.
+  double between = 0;
   /// Of a saboteur (tests/saboteurs): what the harness must make of it.
   ExpectedResult expected = {};
 };
@@ -255,9 +258,18 @@ template <class P>
 class Kernel {
  public:
   explicit Kernel(KernelSpec<P> spec, const char* file = __builtin_FILE()) {
-    register_variant({P::kOp, std::move(spec.name), spec.backend, std::move(spec.help),
-                      erased(spec.launch), erased(spec.prepare), spec.workspace, spec.unsupported,
-                      spec.path, spec.tolerance, std::move(spec.expected), file});
+    register_variant({P::kOp,
+                      std::move(spec.name),
+                      spec.backend,
+                      std::move(spec.help),
+                      erased(spec.launch),
+                      erased(spec.prepare),
+                      spec.workspace,
+                      spec.unsupported,
+                      spec.path,
+                      {spec.tolerance, spec.between},
+                      std::move(spec.expected),
+                      file});
   }
 
  private:

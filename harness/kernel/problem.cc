@@ -57,14 +57,14 @@ bool Problem::replace_activations(uint64_t change) {
   return redraw(change) || replaced;
 }
 
-Checked Problem::check_with(double tolerance) {
-  tolerance_ = tolerance;
+Checked Problem::check_with(const Leeway& leeway) {
+  leeway_ = leeway;
   limits_ = 0;
   return check();
 }
 
-std::vector<SampledOutput> Problem::sampled_outputs_with(double tolerance) {
-  tolerance_ = tolerance;
+std::vector<SampledOutput> Problem::sampled_outputs_with(const Leeway& leeway) {
+  leeway_ = leeway;
   return sampled_outputs();
 }
 

@@ -27,7 +27,7 @@ class Ones final : public Problem {
   Cost cost() const override { return {}; }
   bool accepts(float value, double tolerance = 1) {
     y_.upload(std::vector<float>(100, value));
-    return check_with(tolerance).accuracy[0].ok;
+    return check_with({tolerance}).accuracy[0].ok;
   }
 
  private:
@@ -80,7 +80,7 @@ TEST_F(ProblemTest, ToleranceIsOfTheVariantAtWork) {
 }
 
 TEST(Tolerance, WidensEveryLimit) {
-  const Tolerance wide = Tolerance{1, 2, 3, 4, 5}.widened(10);
+  const Tolerance wide = Tolerance{1, 2, 3, 4, 5}.widened({10});
   EXPECT_EQ(wide.rtol, 10);
   EXPECT_EQ(wide.atol, 20);
   EXPECT_EQ(wide.rel_l2, 30);

@@ -84,9 +84,13 @@ void sort_and_check(Registry& r) {
       fail("variant '{}' belongs to operator '{}', which does not exist; define its Op", v.name,
            v.op);
     }
-    if (!(v.tolerance >= 1 && v.tolerance <= kMostTolerance)) {
+    if (!(v.leeway.factor >= 1 && v.leeway.factor <= kMostTolerance)) {
       fail("variant '{}' of operator '{}' states a tolerance of {}; a factor is 1 to {}", v.name,
-           v.op, v.tolerance, kMostTolerance);
+           v.op, v.leeway.factor, kMostTolerance);
+    }
+    if (!(v.leeway.between >= 0 && v.leeway.between < 1)) {
+      fail("variant '{}' of operator '{}' states that it rounds {} in between; a share is 0 to 1",
+           v.name, v.op, v.leeway.between);
     }
     const Variant* last = i > 0 ? &r.variants[i - 1] : nullptr;
     if (last && last->op == v.op && last->backend == v.backend && last->name == v.name) {
@@ -149,7 +153,7 @@ std::vector<VariantDescription> describe_variants(const Registry& registry, Back
                                : backend == Backend::cuda ? "CUDA"
                                                           : "C++",
                    .help = v.help,
-                   .tolerance = v.tolerance,
+                   .leeway = v.leeway,
                    .expected = v.expected});
   }
   return all;

@@ -75,7 +75,7 @@ TEST(RegistryTest, NamesAreGivenOnceAndExist) {
             "operator 'add' has two host variants named 'old'; rename one");
   EXPECT_EQ(with([](Registry& r) { r.variants[0].op = "ad"; }),
             "variant 'old' belongs to operator 'ad', which does not exist; define its Op");
-  EXPECT_EQ(with([](Registry& r) { r.variants[0].tolerance = 1000; }),
+  EXPECT_EQ(with([](Registry& r) { r.variants[0].leeway.factor = 1000; }),
             "variant 'old' of operator 'add' states a tolerance of 1000; a factor is 1 to 20");
   EXPECT_EQ(with([](Registry& r) { r.ops[0].parts = {"ad"}; }),
             "operator 'sort' has a part 'ad', which does not exist");

@@ -122,7 +122,7 @@ void add_variant(const json& stated) {
   parse_name(stated.at("backend"), variant.backend);
   variant.help = stated.at("help");
   variant.file = stated.at("file");
-  variant.tolerance = stated.at("tolerance");
+  variant.leeway = {stated.at("tolerance"), stated.at("between")};
   variant.launch = call("launch");
   if (gives("prepare")) variant.prepare = call("prepare");
   if (gives("workspace")) {

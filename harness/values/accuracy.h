@@ -3,6 +3,7 @@
 // Pure functions on host arrays. Every comparison is written so that NaN fails.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -76,6 +77,12 @@ struct Control {
   std::string why;  // accepted: the metrics that passed; not_applicable: the operator's reason
 };
 
+/// By how much a variant may be less accurate than its operator says.
+struct Leeway {
+  double factor = 1;   // on the operator's ceilings
+  double between = 0;  // what it rounds in between itself, beside its operator's Tolerance::between
+};
+
 /// Limits for floating outputs; an output passes only when it passes all of them. An operator's
 /// ceilings are one constant beside its Problem; they are only ever tightened.
 struct Tolerance {
@@ -93,10 +100,13 @@ struct Tolerance {
   /// is no loss of precision against a baseline.
   double by_chance = 0;
 
-  /// A variant that needs wider limits rounds as no operator states.
-  Tolerance widened(double factor) const {
-    return {factor * rtol, factor * atol,  factor * rel_l2,
-            factor * row,  factor * scale, factor == 1 ? between : kNotStated,
+  /// Roundings that do not depend on each other add up as the root of their squares. A variant that
+  /// needs wider limits and does not say what it rounds is held to these limits alone.
+  Tolerance widened(const Leeway& by) const {
+    const bool stated = between != kNotStated && (by.factor == 1 || by.between > 0);
+    return {by.factor * rtol,   by.factor * atol,
+            by.factor * rel_l2, by.factor * row,
+            by.factor * scale,  stated ? std::hypot(between, by.between) : kNotStated,
             by_chance};
   }
   /// Those of an element and of a row alone: what can be demanded of a few rows.

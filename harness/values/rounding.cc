@@ -71,7 +71,8 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all) {
 BeyondRounding allowed_beyond(int digits, double between) {
   const double shift = std::ldexp(between, digits);
   BeyondRounding allowed{.graded = 1};
-  allowed.excess = 0.3 + 1.5 * shift / kRmsOfUnit;
+  const double b = shift / kRmsOfUnit;
+  allowed.excess = std::max(0.3, 1.2 * std::sqrt(b * b + std::min(2.8 * b, 2.0)));
   allowed.misrounded = std::min(1.0, 0.01 + shift);
   allowed.row_misrounded = allowed.column_misrounded = std::min(1.0, 0.05 + 2 * shift);
   allowed.row_scale = allowed.column_scale = 2e-4 + 2 * between;

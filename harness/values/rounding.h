@@ -50,9 +50,11 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all);
 /// What is allowed of a kernel that rounds once, and in between as it states: `between` is the error
 /// that these roundings add to an element, relative and rms (h in bf16: 2^-8 x 0.43). With u =
 /// 2^-digits of the output's type, whose rounding makes an error of 0.43 u rms:
-/// - excess: 0.3 + 1.5 between / 0.43 u
 /// - misrounded: 1 % + between / u; a row, a column: 5 % + 2 between / u. A shift by s crosses a
 ///   rounding boundary with probability s / ulp, and |t| / ulp is 0.72 / 2u on average.
+/// - excess, with b = between / 0.43 u: 0.3, or 1.2 sqrt(b^2 + min(2.8 b, 2)) if that is more. What
+///   crosses a boundary is off by a whole ulp, whose square is 12 times that of the own rounding;
+///   a large shift has the own rounding twice, in the output and in r(t).
 /// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
 BeyondRounding allowed_beyond(int digits, double between);
 /// What exceeds it, with numbers; empty: nothing.

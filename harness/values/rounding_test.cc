@@ -154,7 +154,7 @@ TEST(Rounding, WhatIsAllowedFollowsFromTheTypes) {
   const BeyondRounding twice = allowed_beyond(kBf16.digits, 0.43 * 0x1p-8);
   EXPECT_GT(twice.misrounded, 0.26);
   EXPECT_LT(twice.misrounded, 0.5);
-  EXPECT_NEAR(twice.excess, 1.8, 1e-9);
+  EXPECT_NEAR(twice.excess, 1.2 * std::sqrt(3), 1e-9);
   EXPECT_EQ(beyond_allowed({.excess = 0.2}, once), "");
   EXPECT_EQ(beyond_allowed({.excess = 0.9, .row_scale = 1.1e-3, .at_row = 37}, once),
             "rows are off by factors, rms 0.11 %, allowed 0.02 %; row 37 has the most");
@@ -178,7 +178,33 @@ TEST(Rounding, AToleranceThatStatesItHoldsTheOutputToIt) {
   const Accuracy a = compared(wide);
   EXPECT_FALSE(a.ok);
   EXPECT_NE(a.why.find("y: rows are off by factors, rms 0.09"), std::string::npos) << a.why;
-  EXPECT_TRUE(compared(wide.widened(2)).ok) << "a variant that states a factor rounds otherwise";
+  EXPECT_TRUE(compared(wide.widened({2})).ok) << "a variant that states a factor rounds otherwise";
+  EXPECT_FALSE(compared(wide.widened({2, 1e-4})).ok) << "and is held to what it states";
+  EXPECT_TRUE(compared(wide.widened({1, 1e-3})).ok);
+}
+
+TEST(Rounding, RoundingsInBetweenAddUpAsTheRootOfTheirSquares) {
+  const Tolerance of_operator{1, 1, 1, 1, 1, 3e-4};
+  EXPECT_DOUBLE_EQ(of_operator.widened({1, 4e-4}).between, 5e-4);
+  EXPECT_DOUBLE_EQ(of_operator.widened({1, 0}).between, 3e-4);
+  EXPECT_EQ(of_operator.widened({2, 0}).between, Tolerance::kNotStated);
+  EXPECT_EQ((Tolerance{1, 1, 1, 1, 1}.widened({1, 4e-4}).between), Tolerance::kNotStated);
+}
+
+// A shift that is small beside the output's rounding moves few elements, each by a whole unit.
+TEST(Rounding, WhatIsAllowedOfASmallShiftIsWhatItMakes) {
+  for (const double between : {1e-4, 4e-4, 1.7e-3, 7e-3}) {
+    Data data(64, 1024);
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> noise(0, between);
+    for (int64_t i = 0; i < 64 * 1024; ++i) data.spoil(i, 1 + noise(random));
+    const BeyondRounding measured =
+        compare_floats("y", data.out, data.truth, 1024, {1, 1, 1, 1, 1}, kBf16).rounding;
+    const BeyondRounding allowed = allowed_beyond(kBf16.digits, between);
+    EXPECT_EQ(beyond_allowed(measured, allowed), "") << between;
+    EXPECT_GT(measured.excess, 0.5 * allowed.excess) << between;
+    EXPECT_GT(measured.misrounded, 0.4 * std::min(allowed.misrounded, 0.9)) << between;
+  }
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ std::string Bench::odd_fault(const Subject& subject, Session& session, const Lau
     session.enqueue();
     const Sample sample = session.collect().back();
     if (!watch.is_odd(sample)) continue;
-    const Checked checked = subject.sets[sample.set]->check_with(subject.variant->tolerance);
+    const Checked checked = subject.sets[sample.set]->check_with(subject.variant->leeway);
     const auto bad = std::ranges::find(checked.accuracy, false, &Accuracy::ok);
     if (bad != checked.accuracy.end()) return watch.fault() + ": " + bad->why;
     ++right;

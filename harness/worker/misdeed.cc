@@ -118,7 +118,7 @@ bool Bench::show_unseen(Result& result) {
 std::string Bench::unseen_fault(const Variant& variant) {
   Problem& problem = *sets_[0];
   const bool known = problem.find_truth();
-  const Checked checked = problem.check_with(variant.tolerance);
+  const Checked checked = problem.check_with(variant.leeway);
   if (!known) {
     if (checked.hash != hashes_[0]) return {};
     return "gives the same output for other activations: it does not compute";

@@ -87,7 +87,7 @@ Checked Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& pr
   problem.poison(poison);
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
-  return problem.check_with(variant.tolerance);
+  return problem.check_with(variant.leeway);
 }
 
 void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
@@ -121,7 +121,7 @@ void Bench::control(Result& result) {
 }
 
 void Bench::check_again(size_t set, const Variant& variant, Result& result) {
-  const Checked checked = sets_[set]->check_with(variant.tolerance);
+  const Checked checked = sets_[set]->check_with(variant.leeway);
   // What is bit for bit what was verified has been compared whole.
   std::string fault;
   if (checked.hash != hashes_[set]) {

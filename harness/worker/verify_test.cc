@@ -71,10 +71,10 @@ TEST_F(VerifyTest, TheFactorOfAVariantWidensItsCeilingsOnly) {
     out.upload(values);
   };
   EXPECT_EQ(bench_.verify(variant_).status, Status::wrong) << "the operator's are about 0.1 %";
-  variant_.tolerance = 10;
+  variant_.leeway.factor = 10;
   const Result wide = bench_.verify(variant_);
   EXPECT_EQ(wide.status, Status::ok) << wide.why;
-  variant_.tolerance = 1;
+  variant_.leeway.factor = 1;
   EXPECT_EQ(bench_.verify(variant_).status, Status::wrong) << "the next variant's own again";
   EXPECT_EQ(bench_.verify(exact).status, Status::ok);
 }

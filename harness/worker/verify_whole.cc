@@ -69,7 +69,7 @@ bool Bench::make_reference(const Variant& candidate) {
     candidate.launch(problem, {device_.stream(), device_.facts()});
     device_.synchronize();
     spoilt_ = spoilt_ || !problem.broken_guard().empty();
-    made.sets.push_back(keep_outputs(problem, candidate.tolerance));
+    made.sets.push_back(keep_outputs(problem, candidate.leeway));
   };
   try {
     for (Problem* problem : subject.sets) keep(*problem);

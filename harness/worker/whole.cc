@@ -37,9 +37,9 @@ bool is_named(const Variant& v, const OpEntry& op) {
 
 }  // namespace
 
-KeptOutputs keep_outputs(Problem& problem, double tolerance) {
+KeptOutputs keep_outputs(Problem& problem, const Leeway& leeway) {
   KeptOutputs kept;
-  for (SampledOutput& output : problem.sampled_outputs_with(tolerance)) {
+  for (SampledOutput& output : problem.sampled_outputs_with(leeway)) {
     const Tensor& from = *output.tensor;
     auto copy = std::make_unique<Tensor>(problem.device(), from.name(), Role::output, from.dtype(),
                                          from.shape());
@@ -127,7 +127,7 @@ std::vector<const Variant*> references_for(const Variant& variant, const OpEntry
     candidates.push_back(&v);
   }
   std::ranges::stable_sort(candidates, {}, [&](const Variant* v) {
-    return std::tuple(shares_code(*v, variant, op), !is_named(*v, op), v->tolerance);
+    return std::tuple(shares_code(*v, variant, op), !is_named(*v, op), v->leeway.factor);
   });
   return candidates;
 }

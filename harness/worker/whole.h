@@ -20,8 +20,8 @@ struct KeptOutputs {
   };
   std::vector<Output> outputs;
 };
-/// `tolerance`: the variant's factor.
-KeptOutputs keep_outputs(Problem& problem, double tolerance);
+/// `leeway`: the variant's.
+KeptOutputs keep_outputs(Problem& problem, const Leeway& leeway);
 
 /// What the whole of one output is beside another variant's.
 struct WholeComparison {

@@ -11,7 +11,7 @@ namespace {
 
 TEST(AllowedApart, TwoRightOutputsAreNeverFurtherApart) {
   const Tolerance of{.rtol = 0.1, .atol = 0.5, .row = 0.04};
-  const Tolerance allowed = allowed_apart(of, of.widened(2));
+  const Tolerance allowed = allowed_apart(of, of.widened({2}));
   for (const double truth : {0.0, 0.1, -3.0, 100.0}) {
     const double size = std::abs(truth);
     const double out = truth + of.atol + of.rtol * size;

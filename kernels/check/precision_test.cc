@@ -61,7 +61,7 @@ class Precision : public ::testing::Test {
     problem->poison();
     variant.launch(*problem, launch);
     BeyondRounding all;
-    for (const Accuracy& a : problem->check_with(variant.tolerance).accuracy) {
+    for (const Accuracy& a : problem->check_with(variant.leeway).accuracy) {
       EXPECT_TRUE(a.ok || spoil) << variant.name << ": " << a.why;
       take_worst(all, a.rounding);
     }
@@ -111,7 +111,7 @@ TEST_F(Precision, OtherOrdersOfSumsAreAsPrecise) {
     std::optional<BeyondRounding> first;
     int64_t seed = 1;
     for (const Variant* variant : host_variants(op.name)) {
-      if (variant->tolerance != 1) continue;
+      if (variant->leeway.factor != 1) continue;
       const BeyondRounding now = of_sets(op, *variant, ++seed);
       if (!first) first = now;
       EXPECT_EQ(less_precise(*first, now), "") << op.name << " " << variant->name << text_of(now);

@@ -72,7 +72,7 @@ TEST(Unseen, ActivationsAreReplacedAndTheirTruthIsKnown) {
       }
       problem->poison();
       yardstick.launch(*problem, {nullptr, device->facts()});
-      return std::ranges::all_of(problem->check_with(yardstick.tolerance).accuracy, &Accuracy::ok);
+      return std::ranges::all_of(problem->check_with(yardstick.leeway).accuracy, &Accuracy::ok);
     };
     EXPECT_TRUE(is_right()) << c.key();
     for (const uint64_t change : {5, 9, 5}) {

@@ -23,25 +23,32 @@ void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bit
   }
 }
 
+/// Sums of an expert's whole K stay in the tensor cores: measured on an H200, 9.5 % of elements are not
+/// the truth rounded, where sums taken out every 128 of K leave 6.5 %.
+Tolerance DenseFc2::own_ceilings() const {
+  Tolerance tolerance = kTolerance;
+  if (device().facts().backend == Backend::cuda) tolerance.between = 2 * check::kFp8TensorCores;
+  return ceilings(tolerance);
+}
+
 Checked DenseFc2::check() const {
   const auto bits = out_.download<uint16_t>();
-  Accuracy a =
-      check::compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows, sample_.columns, truth_,
-                             ceilings(kTolerance), check::token_name);
+  Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.hidden, sample_.rows,
+                                      sample_.columns, truth_, own_ceilings(), check::token_name);
   reject_nonzero_rows(a, bits);
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
 std::vector<SampledOutput> DenseFc2::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == out_.size()) return {};
-  return {{&out_, shape.tokens, shape.hidden, {}, ceilings(kTolerance)}};
+  return {{&out_, shape.tokens, shape.hidden, {}, own_ceilings()}};
 }
 
 std::vector<Accuracy> DenseFc2::check_rows(const std::vector<int64_t>& rows) {
   const moe_gemm::MoeGemmSample at{{rows.begin(), rows.end()}, moe_gemm::all_below(shape.hidden)};
   const auto& expected = row_truth_.of(rows, [&] { return truth(Fault::none, at); });
-  return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected,
-                                   ceilings(kTolerance), check::token_name)};
+  return {check::compare_bf16_rows(device(), out_, shape.hidden, rows, {}, expected, own_ceilings(),
+                                   check::token_name)};
 }
 
 Corruptions DenseFc2::corruptions() {

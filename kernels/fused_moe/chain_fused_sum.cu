@@ -61,6 +61,7 @@ const Kernel<FusedMoe> kernel({
           return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), device).path;
         },
     .tolerance = FusedMoe::kOtherSums,
+    .between = FusedMoe::kSumsRounded,
 });
 
 }  // namespace

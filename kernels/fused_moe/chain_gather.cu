@@ -44,6 +44,7 @@ const Kernel<FusedMoe> kernel({
                                                        : "align: count_scan_scatter";
     },
     .tolerance = FusedMoe::kOtherCodes,
+    .between = FusedMoe::kCodesRounded,
 });
 
 }  // namespace

@@ -30,6 +30,7 @@ const Kernel<FusedMoe> kernel({
           return moe_align::redundant_count_unsupported(FusedMoeShape::of(c).rows());
         },
     .tolerance = FusedMoe::kOtherSums,
+    .between = FusedMoe::kSumsRounded,
 });
 
 }  // namespace

@@ -34,6 +34,7 @@ const Kernel<FusedMoe> kernel({
              moe_gemm::tiles::tile_of(shape.down(), device).path;
     },
     .tolerance = FusedMoe::kOtherSums,
+    .between = FusedMoe::kSumsRounded,
 });
 
 }  // namespace

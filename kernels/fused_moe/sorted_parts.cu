@@ -66,6 +66,7 @@ KernelSpec<FusedMoe> sorted_chain(const char* name, const char* help,
       .unsupported = sorted_unsupported,
       .path = sorted_path,
       .tolerance = FusedMoe::kOtherSums,
+      .between = FusedMoe::kSumsRounded,
   };
 }
 

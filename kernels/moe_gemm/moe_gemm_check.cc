@@ -91,11 +91,17 @@ check::RowName MoeGemm::row_name() const {
   };
 }
 
+Tolerance MoeGemm::own_ceilings() const {
+  Tolerance tolerance = kTolerance;
+  const bool on_tensor_cores = device().facts().backend == Backend::cuda;
+  if (on_tensor_cores && shape.dtype == DType::e4m3) tolerance.between = check::kFp8TensorCores;
+  return ceilings(tolerance);
+}
+
 Checked MoeGemm::check() const {
   const auto bits = download_rows();
-  const Accuracy a =
-      check::compare_bf16_at(out_.name(), bits, shape.n, sample_.rows, sample_.columns, truth_,
-                             ceilings(kTolerance), row_name());
+  const Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.n, sample_.rows,
+                                            sample_.columns, truth_, own_ceilings(), row_name());
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
@@ -107,14 +113,14 @@ std::vector<int32_t> MoeGemm::places() const {
 
 std::vector<SampledOutput> MoeGemm::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == int64_t{shape.rows()} * shape.n) return {};
-  return {{&out(), shape.rows(), shape.n, places(), ceilings(kTolerance)}};
+  return {{&out(), shape.rows(), shape.n, places(), own_ceilings()}};
 }
 
 std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
   const MoeGemmSample at{{rows.begin(), rows.end()}, all_below(shape.n)};
   const auto& expected = row_truth_.of(rows, [&] { return truth(ScaleOrder::right, at); });
   return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(), expected,
-                                   ceilings(kTolerance), row_name())};
+                                   own_ceilings(), row_name())};
 }
 
 Corruptions MoeGemm::corruptions() {

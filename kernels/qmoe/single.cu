@@ -56,7 +56,8 @@ KernelSpec<P> spec() {
               [](const Case& c, const DeviceFacts&) {
                 return gemv_unsupported(P::shape_of(c), kAccumulator);
               },
-          .tolerance = kHalf ? 8.0 : 1.0};
+          .tolerance = kHalf ? 8.0 : 1.0,
+          .between = kHalf ? kRoundedInHalf : 0};
 }
 
 const Kernel<QmoeFc1> fc1_fp16(spec<QmoeFc1, Accumulator::fp16>());

@@ -117,7 +117,8 @@ KernelSpec<QmoeFc1> spec() {
             return std::string(split ? "split" : "fallback: single");
           },
       // As single_fp16_acc; each partial is rounded to half once more.
-      .tolerance = kHalf ? 8.0 : 1.0};
+      .tolerance = kHalf ? 8.0 : 1.0,
+      .between = kHalf ? kRoundedInHalf : 0};
 }
 
 const Kernel<QmoeFc1> two_fp16(spec<2, Accumulator::fp16>());

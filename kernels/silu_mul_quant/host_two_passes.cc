@@ -60,6 +60,7 @@ const Kernel<SiluMulQuant> kernel({
                  const Launch&) { run_two_passes(problem.args(), problem.workspace<uint16_t>()); },
     .workspace = workspace,
     .tolerance = SiluMulQuant::kRoundedToBf16,
+    .between = SiluMulQuant::kTwiceRounded,
 });
 
 }  // namespace

@@ -92,7 +92,8 @@ TEST(SiluMulQuant, RoundingToBf16IsAllowedWhereItIsStated) {
   std::vector<uint16_t> act(15 * 256);
   run_two_passes(problem.args(), act.data());
   EXPECT_EQ(oks(problem), (Oks{false, false}));
-  problem.check_with(SiluMulQuant::kRoundedToBf16);  // and so are the checks that follow
+  problem.check_with({SiluMulQuant::kRoundedToBf16,
+                      SiluMulQuant::kTwiceRounded});  // and so are the checks that follow
   EXPECT_EQ(oks(problem), (Oks{true, true}));
   problem.args().scales[0] *= 1.01f;
   EXPECT_EQ(oks(problem), (Oks{true, false}));

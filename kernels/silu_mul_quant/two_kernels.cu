@@ -66,6 +66,7 @@ const Kernel<SiluMulQuant> kernel({
         },
     .workspace = workspace,
     .tolerance = SiluMulQuant::kRoundedToBf16,
+    .between = SiluMulQuant::kTwiceRounded,
 });
 
 }  // namespace

@@ -279,6 +279,7 @@ class Host:
             "backend": variant.backend,
             "help": variant.help,
             "tolerance": variant.tolerance,
+            "between": variant.between,
             "has": has,
         }
         self._add(VariantSide(self.calls, variant), self.functions.add_variant, stated)

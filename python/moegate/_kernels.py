@@ -126,13 +126,23 @@ class Variant:
     unsupported: typing.Optional[typing.Callable]
     workspace: typing.Optional[typing.Callable]
     tolerance: float
+    between: float
 
 
 VARIANTS = []
 
 
 def variant(
-    op, name, *, backend="cuda", help="", prepare=None, unsupported=None, workspace=None, tolerance=1.0
+    op,
+    name,
+    *,
+    backend="cuda",
+    help="",
+    prepare=None,
+    unsupported=None,
+    workspace=None,
+    tolerance=1.0,
+    between=0.0,
 ):
     """Makes the decorated function a variant of the operator `op`, on a GPU ("cuda") or the "host".
 
@@ -143,6 +153,8 @@ def variant(
     prepare(p): untimed, before the first launch: p.packed() lays weights out anew.
     unsupported(case, device): why it cannot run the case, or None.
     workspace(case): bytes of scratch memory. tolerance: factor on the operator's limits, 1 to 20.
+    between: what it rounds in between where the operator's other variants do not: the error that this adds to an
+    element, relative and rms.
     """
     if backend not in ("cuda", "host"):
         raise ValueError(f"variant {name}: backend '{backend}' is not 'cuda' or 'host'")
@@ -150,7 +162,9 @@ def variant(
     def add(launch):
         text = help or (launch.__doc__ or "").strip().split("\n")[0]
         VARIANTS.append(
-            Variant(op, name, launch, backend, text, prepare, unsupported, workspace, tolerance)
+            Variant(
+                op, name, launch, backend, text, prepare, unsupported, workspace, tolerance, between
+            )
         )
         return launch
 

@@ -158,7 +158,8 @@ const Kernel<DenseFc2> kernel(
      .prepare = prepare,
      .workspace = workspace,
      .unsupported = unsupported,
-     .tolerance = kTolerance});
+     .tolerance = kTolerance,
+     .between = kBetween});
 
 }  // namespace
 }  // namespace moegate::dense_fc2::cublaslt

@@ -17,6 +17,8 @@ namespace moegate::dense_fc2::cublaslt {
 /// one, 20.6 at most. From 20 on an output 5 % too large would pass at few tokens; the other
 /// negative controls are far away.
 constexpr double kTolerance = 19.5;
+/// That rounding, of all elements: 0.43 x 2^-4, and as much again where codes are small.
+constexpr double kBetween = 0.04;
 
 constexpr float kLargestCode = 448;
 

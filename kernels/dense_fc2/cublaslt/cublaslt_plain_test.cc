@@ -91,7 +91,7 @@ TEST(CublasltPlain, FoldingNeedsItsCeilings) {
     DenseFc2 problem(*device, dense_fc2_case(params));
     multiply_folded(problem);
     EXPECT_FALSE(problem.check().accuracy[0].ok) << "the operator's own are for other variants";
-    const Accuracy a = problem.check_with(kTolerance).accuracy[0];
+    const Accuracy a = problem.check_with({kTolerance, kBetween}).accuracy[0];
     EXPECT_TRUE(a.ok) << a.why;
     EXPECT_GT(a.rel_l2, 0.02);
     EXPECT_LT(a.rel_l2, 0.035);
@@ -103,7 +103,7 @@ TEST(CublasltPlain, ItsCeilingsAreNotBlind) {
   for (Params params : kFoldedCases) {
     DenseFc2 problem(*device, dense_fc2_case(params));
     multiply_folded(problem);
-    problem.check_with(kTolerance);  // the controls are judged by what was last
+    problem.check_with({kTolerance, kBetween});  // the controls are judged by what was last
     params["seed"] = "2";
     DenseFc2 other(*device, dense_fc2_case(params));
     multiply_folded(other);

@@ -77,7 +77,8 @@ KernelSpec<MoeGateUp> spec() {
                                              kSplits),
           .launch = launch<kSplits>,
           .unsupported = unsupported,
-          .tolerance = std::sqrt(2.0 * kSplits - 1)};
+          .tolerance = std::sqrt(2.0 * kSplits - 1),
+          .between = rounded_between(kSplits)};
 }
 
 const Kernel<MoeGateUp> one(spec<1>());

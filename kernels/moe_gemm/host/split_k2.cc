@@ -64,7 +64,8 @@ KernelSpec<P> spec() {
           .launch = launch<P>,
           .workspace = workspace<P>,
           .path = isa_path,
-          .tolerance = 1.75};
+          .tolerance = 1.75,
+          .between = rounded_between(2)};
 }
 
 const Kernel<MoeGateUp> gate_up(spec<MoeGateUp>());
