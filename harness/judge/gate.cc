@@ -187,7 +187,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   const bool trusted = trust_ceilings(head, expected, setting);
   BaseRows base_rows;
   std::map<CaseId, std::string, CaseIdLess> others;
-  MorePrecise more_precise;
+  OtherOutputs other_outputs;
   result.cases.reserve(head.size());
   for (const auto& [id, side] : head) {
     const auto it = expected.find(id.suite);
@@ -206,7 +206,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       continue;
     }
     CaseVerdict v = look_at(id, look);
-    more_precise.add(id, look);
+    other_outputs.add(id, look);
     v.off = v.same_code && setting.trust_code && is_again;
     if (!look.silent()) doubt_identical(v, look, e, replayed);
     const bool silent = look.silent() && look.other.empty() && !look.identical();
@@ -245,7 +245,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   leave_open(result, head, expected, replayed, setting.limits);
   fail_far_slower(result, head, expected, setting);
   result.changed = changed_operators(others);
-  more_precise.say(result.notes);
+  other_outputs.say(result.notes);
   count_outcomes(result);
   return result;
 }

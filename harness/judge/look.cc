@@ -7,16 +7,25 @@
 
 namespace moegate {
 
-void MorePrecise::add(const CaseId& id, const Look& look) {
+void OtherOutputs::add(const CaseId& id, const Look& look) {
   if (!look.comparable() || !look.worse.empty() || !look.other.empty()) return;
   const std::string how = better_output(*look.base, look.head);
-  if (!how.empty() && rows_++ == 0) first_ = fmt::format("{} {}: {}", id.key, id.variant, how);
+  if (!how.empty() && more_precise_++ == 0) {
+    first_ = fmt::format("{} {}: {}", id.key, id.variant, how);
+  }
+  changed_ += how.empty() && outputs_differ(*look.base, look.head);
 }
 
-void MorePrecise::say(std::vector<std::string>& notes) const {
-  if (rows_ == 0) return;
-  notes.push_back(fmt::format("outputs of {} are more precise than the base's; {}",
-                              rows_ == 1 ? "1 row" : fmt::format("{} rows", rows_), first_));
+void OtherOutputs::say(std::vector<std::string>& notes) const {
+  const auto rows = [](int n) { return n == 1 ? "1 row" : fmt::format("{} rows", n); };
+  if (more_precise_ > 0) {
+    notes.push_back(fmt::format("outputs of {} are more precise than the base's; {}",
+                                rows(more_precise_), first_));
+  }
+  if (changed_ > 0) {
+    notes.push_back(fmt::format("outputs of {} changed in the last bits, {} less accurate",
+                                rows(changed_), changed_ == 1 ? "and are not" : "none is"));
+  }
 }
 
 bool expected_by_nobody(const Look& l) {

@@ -49,16 +49,17 @@ CaseVerdict look_at(const CaseId& id, const Look& look);
 /// Whether the row's latency is a question; that of a row with worse outputs is one too.
 bool is_judged(const Look& look);
 
-/// Rows whose outputs became more precise.
-class MorePrecise {
+/// Rows whose outputs are others than the base's, and no worse: more precise, or changed in their last
+/// bits.
+class OtherOutputs {
  public:
   void add(const CaseId& id, const Look& look);
-  /// Adds a sentence where there are any.
+  /// Adds a sentence for each kind that there is.
   void say(std::vector<std::string>& notes) const;
 
  private:
-  int rows_ = 0;
-  std::string first_;
+  int more_precise_ = 0, changed_ = 0;
+  std::string first_;  // that is more precise, and how
 };
 
 /// A variant that states that it does not support a row which no baseline has either.

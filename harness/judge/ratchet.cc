@@ -128,6 +128,12 @@ bool bit_identical(const Side& base, const Side& head) {
   return !base.out.empty() && base.out == head.out;
 }
 
+bool outputs_differ(const Side& base, const Side& head) {
+  if (!base.deterministic || !head.deterministic) return false;
+  return std::ranges::any_of(common_seeds(base, head),
+                             [](const Pair& p) { return p.first->hash != p.second->hash; });
+}
+
 std::string maybe_worse_output(const Side& base, const Side& head) {
   if (!common_seeds(base, head).empty() || know_precision(base, head)) return "";
   return unpaired(base, head, kMeanBits);

@@ -16,6 +16,10 @@ std::optional<double> accuracy_change_bits(const Side& base, const Side& head);
 /// Whether both sides are known to write the same bits, in every launch and for every seed.
 bool bit_identical(const Side& base, const Side& head);
 
+/// Whether two sides that each write the same bits in every launch write other ones for a seed that
+/// both have.
+bool outputs_differ(const Side& base, const Side& head);
+
 /// Why head's outputs are worse than base's, in one sentence; empty when they are not. Worse is:
 /// - no longer deterministic
 /// - less precise (precision.h), over the seeds that both sides have; without common seeds, over each
