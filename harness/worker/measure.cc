@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/worker/measure.h"
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,9 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Samples between two looks at the clock and the budget: at random, so that no launch can know
-// that it is the last before the outputs are compared.
-constexpr int kLeastBatch = 75, kMostBatch = 125;
 constexpr double kMostCheckShare = 0.05;  // of the time, spent on comparing outputs between batches
 constexpr double kMaxInterference = 0.05;  // host: more and the ratio itself is not to be trusted
 constexpr double kComputeBound = 100;      // flops per byte from which clocks need long to settle
@@ -40,38 +35,9 @@ Subject under(const Conditions& conditions, Subject subject) {
   return subject;
 }
 
-/// Swallows Google Benchmark's own report; the samples themselves are what we keep.
-class QuietReporter : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.error_occurred) error = run.error_message;
-    }
-  }
-  std::string error;
-};
-
-/// Takes `count` samples with Google Benchmark driving the loop: it calls enqueue once per
-/// iteration, and gets each sample's span as that iteration's manual time once the batch is
-/// drained.
-std::vector<Sample> sample_batch(Session& session, int count) {
-  std::vector<Sample> samples;
-  benchmark::ClearRegisteredBenchmarks();
-  benchmark::RegisterBenchmark("sample",
-                               [&](benchmark::State& state) {
-                                 for ([[maybe_unused]] auto _ : state) session.enqueue();
-                                 samples = session.collect();
-                                 for (const Sample& s : samples)
-                                   state.SetIterationTime(s.span_ns * 1e-9);
-                               })
-      ->UseManualTime()
-      ->Iterations(count);
-  QuietReporter reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter, "sample");
-  benchmark::ClearRegisteredBenchmarks();
-  if (!reporter.error.empty()) throw Error(Exit::internal, reporter.error);
-  return samples;
+std::vector<Sample> take(Session& session, int count) {
+  for (int i = 0; i < count; ++i) session.enqueue();
+  return session.collect();
 }
 
 /// Runs the sampled sequence itself until the clock has settled between two batches.
@@ -80,8 +46,7 @@ void warm_up(Session& session, double least_s, double most_s) {
   const auto start = Clock::now();
   double last = -1;
   for (;;) {
-    for (int i = 0; i < kLaunches; ++i) session.enqueue();
-    const double mhz = median_clock(session.collect());
+    const double mhz = median_clock(take(session, kLaunches));
     const bool settled = last >= 0 && std::abs(mhz - last) <= 0.005 * last;
     if (seconds_since(start) > most_s || (settled && seconds_since(start) >= least_s)) return;
     last = mhz;
@@ -112,6 +77,7 @@ void Bench::try_capture(const Variant& variant, Result& result) {
 void Bench::sample(const Variant& variant, Timer& timer, const Conditions& conditions,
                    const Sampling& sampling, Result& result) {
   const auto start = Clock::now();
+  const StoppingRule rule(sampling, device_.facts().backend);
   const Interference interference;
   const ProcessState before;
   result.timer = timer.name();
@@ -128,7 +94,7 @@ void Bench::sample(const Variant& variant, Timer& timer, const Conditions& condi
   warm_up(*session, compute_bound ? 0.3 : 0,
           std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
   LaunchWatch watch = watch_launches(measured, *session);
-  sample_until_precise(measured, *session, sampling, start, watch, result);
+  sample_until_precise(measured, *session, rule, start, watch, result);
   if (result.status != Status::wrong && !watch.fault().empty()) {
     const std::string fault = odd_fault(measured, *session, watch);
     if (!fault.empty()) reject(fault, {}, result);
@@ -173,8 +139,7 @@ LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
   const auto behind = [&](uint8_t byte) {
     for (Problem* set : subject.sets) set->poison(byte);
     device_.synchronize();
-    for (size_t i = 0; i < 2 * subject.sets.size(); ++i) session.enqueue();
-    return session.collect();
+    return take(session, 2 * static_cast<int>(subject.sets.size()));
   };
   LaunchWatch watch;
   const std::vector<Sample> one = behind(Tensor::kPoisonByte);
@@ -197,52 +162,41 @@ std::string Bench::odd_fault(const Subject& subject, Session& session, const Lau
   return right > 0 ? "" : watch.fault() + ", and did not do so again";
 }
 
-int enough_samples(const Sampling& sampling, bool spent) {
-  constexpr int kFewest = 50;  // whose interval is to be trusted
-  return spent ? std::min(sampling.min_samples, kFewest) : sampling.min_samples;
-}
-
-void Bench::sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
+void Bench::sample_until_precise(const Subject& subject, Session& session, const StoppingRule& rule,
                                  Clock::time_point start, LaunchWatch& watch, Result& result) {
-  const bool host = device_.facts().backend == Backend::host;
-  const double wanted = sampling.precision > 0 ? sampling.precision : host ? 0.02 : 0.005;
   constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
-  double check_s = 0;
+  // Every problem is launched on in every batch: one that is not would still be poisoned after it.
+  const int least = 2 * static_cast<int>(subject.sets.size());
+  double check_s = 0, sample_s = 0;
   std::vector<Sample> samples;
   for (;;) {
-    // Every problem is launched on in every batch: one that is not would still be poisoned after it.
-    const int every = 2 * static_cast<int>(subject.sets.size());
-    const int left = std::max(every, sampling.max_samples - static_cast<int>(samples.size()));
-    const int some = std::uniform_int_distribution(kLeastBatch, kMostBatch)(random_);
+    const auto taken = [&] { return static_cast<int>(samples.size()); };
+    const double random = std::uniform_real_distribution(0.0, 1.0)(random_);
+    const auto batch_began = Clock::now();
     for (Problem* set : subject.sets) set->poison();
     device_.synchronize();
-    const auto batch = sample_batch(session, std::min(left, some));
+    const auto batch = take(session, rule.next_batch(taken(), least, sample_s, random));
+    sample_s = seconds_since(batch_began) / static_cast<double>(batch.size());
     watch.add(batch);
     samples.insert(samples.end(), batch.begin(), batch.end());
-    summarise(samples, result);
-    const double reached = uncertainty(result);
-    const bool spent = static_cast<int>(samples.size()) >= sampling.max_samples ||
-                       seconds_since(start) > sampling.budget_s;
-    const int enough = enough_samples(sampling, spent);
-    if (result.samples >= enough && reached <= wanted) return;
+    const bool spent = rule.is_spent(taken(), seconds_since(start));
+    if (spent || rule.are_enough(taken(), spent)) {
+      summarise(samples, result);
+      if (rule.are_enough(result.samples, spent) && rule.is_precise(result)) return;
+    }
     if (spent) {
       result.status = Status::noisy;
-      result.why = fmt::format(
-          "95 % interval of the {} is ± {:.2f} % after {} samples (wanted: ± {:.2f} % after "
-          "{})",
-          result.ratio > 0 ? "median ratio" : "trimmed mean", 100 * reached, result.samples,
-          100 * wanted, enough);
+      result.why = rule.why_noisy(result);
       return;
     }
     // Behind the last batch all problems are compared.
     if (check_s > kMostCheckShare * seconds_since(start)) continue;
-    const auto began = Clock::now();
+    const auto check_began = Clock::now();
     const size_t last = subject.sets.size() - 1;
     check_again(std::uniform_int_distribution<size_t>(0, last)(random_), *subject.variant, result);
     if (result.status == Status::wrong) return;
-    check_s += seconds_since(began);
-    for (int i = 0; i < kAwake; ++i) session.enqueue();
-    session.collect();
+    check_s += seconds_since(check_began);
+    take(session, kAwake);
   }
 }
 

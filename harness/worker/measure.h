@@ -19,18 +19,10 @@
 #include "harness/worker/interference.h"
 #include "harness/worker/launch_watch.h"
 #include "harness/worker/process_state.h"
+#include "harness/worker/stopping.h"
 #include "harness/worker/whole.h"
 
 namespace moegate {
-
-/// How many samples, and when to stop.
-struct Sampling {
-  int min_samples = 200;
-  int max_samples = 2000;
-  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this
-                          // share; 0: 0.5 % on a GPU, 2 % on the host
-  double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
-};
 
 /// What is drawn anew for a run, so that no variant is right only where it is always looked at.
 struct Draw {
@@ -130,7 +122,7 @@ class Bench {
   std::string whole_fault(size_t set);
   void note_compared(const std::vector<Accuracy>& checked, Result& result) const;
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
-  void sample_until_precise(const Subject& subject, Session& session, const Sampling& sampling,
+  void sample_until_precise(const Subject& subject, Session& session, const StoppingRule& rule,
                             Clock::time_point start, LaunchWatch& watch, Result& result);
   /// Launches that show which problems' outputs can be compared byte by byte.
   LaunchWatch watch_launches(const Subject& subject, Session& session);
@@ -198,9 +190,6 @@ class Bench {
 bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated,
                            double factor);
 
-/// Samples whose interval is taken at its word: min_samples, or fewer once the time is spent. Pure;
-/// exposed for tests.
-int enough_samples(const Sampling& sampling, bool spent);
 /// Makes of a result a wrong one, without latency. `accuracy` empty: that of the result stays.
 void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result);
 
