@@ -15,7 +15,7 @@ namespace moegate {
 ///
 /// | statistic | above | and times the base's |
 /// | --- | --- | --- |
-/// | excess | 0.1 | 1.25 |
+/// | excess | 0.1, of few elements excess_of_few() | 1.25 |
 /// | misrounded | 0.5 % | 1.5 |
 /// | of the worst row, column | 3 % | 1.5 |
 /// | scales of rows, columns | 1e-4 (and 5 % of the base's error beyond rounding, the largest 25 %) | 2 |

@@ -97,17 +97,17 @@ struct Tolerance {
   static constexpr double kNotStated = -1;
   /// What chance may add to a row, relative and rms, where values are quantised in between: one next to
   /// a tie falls to the other side of it in another order of sums, which a whole row shows. What is less
-  /// is no loss of precision against a baseline.
+  /// is no loss of precision against a baseline. A variant with a factor has other values next to ties.
   double by_chance = 0;
 
   /// Roundings that do not depend on each other add up as the root of their squares. A variant that
   /// needs wider limits and does not say what it rounds is held to these limits alone.
   Tolerance widened(const Leeway& by) const {
     const bool stated = between != kNotStated && (by.factor == 1 || by.between > 0);
-    return {by.factor * rtol,   by.factor * atol,
-            by.factor * rel_l2, by.factor * row,
-            by.factor * scale,  stated ? std::hypot(between, by.between) : kNotStated,
-            by_chance};
+    return {by.factor * rtol,     by.factor * atol,
+            by.factor * rel_l2,   by.factor * row,
+            by.factor * scale,    stated ? std::hypot(between, by.between) : kNotStated,
+            by.factor * by_chance};
   }
   /// Those of an element and of a row alone: what can be demanded of a few rows.
   Tolerance of_rows() const { return {rtol, atol, row, row, row, between, by_chance}; }

@@ -80,6 +80,11 @@ BeyondRounding allowed_beyond(int digits, double between) {
   return allowed;
 }
 
+double excess_of_few(int64_t graded) {
+  constexpr double kSquares = 160;  // of one: 12, times what a large element's ulp counts more
+  return std::sqrt(kSquares / static_cast<double>(std::max<int64_t>(graded, 1)));
+}
+
 std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding& allowed) {
   struct Limit {
     double BeyondRounding::*field;
@@ -99,17 +104,18 @@ std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding&
       {&BeyondRounding::row_scale_most, "a row is off by a factor of", kRow},
       {&BeyondRounding::column_scale_most, "a column is off by a factor of", kColumn}};
   for (const Limit& limit : kLimits) {
-    if (measured.*limit.field <= allowed.*limit.field) continue;  // NaN is not
+    const bool in_units = limit.field == &BeyondRounding::excess;
+    const double most =
+        in_units ? std::max(allowed.excess, excess_of_few(measured.graded)) : allowed.*limit.field;
+    if (measured.*limit.field <= most) continue;  // NaN is not
     const std::string place =
         !limit.at ? ""
                   : fmt::format("; {} {} has the most", limit.at == kRow ? "row" : "column",
                                 measured.*limit.at);
-    const bool in_units = limit.field == &BeyondRounding::excess;
     const double factor = in_units ? 1 : 100;
     const char* unit = in_units ? "" : " %";
     return fmt::format("{} {:.2g}{}, allowed {:.2g}{}{}", limit.what,
-                       factor * (measured.*limit.field), unit, factor * (allowed.*limit.field),
-                       unit, place);
+                       factor * (measured.*limit.field), unit, factor * most, unit, place);
   }
   return "";
 }
@@ -181,8 +187,7 @@ BeyondRounding RoundingPass::result() const {
   const double tiny = std::numeric_limits<double>::min();
   const double least = type_.is_narrow() ? kLeastOwn * type_.unit() : kUnitOfFp32;
   const double own2 = std::max({all.own2, least * least * all.t2, tiny});
-  const double counted = static_cast<double>(b.graded) / kFewInAll;
-  b.excess = b.graded < kFewInAll / 4 ? 0 : std::sqrt(all.d2 / own2) * std::min(1.0, counted);
+  b.excess = std::sqrt(all.d2 / own2);
   b.beyond = std::sqrt(all.d2 / std::max(all.t2, tiny));
   b.common_scale = all.dt / std::max(all.t2, tiny);
   const Scales by_row = scales_of(rows, columns_), by_column = scales_of(by_column_, height);

@@ -16,8 +16,8 @@ namespace moegate {
 /// Output y [rows, columns], truth t, d = y - r(t). Of seeds or processes: the mean.
 ///
 /// One element can be off by an ulp by chance, so that few of them show nothing: a share is at least
-/// of kFewInRow elements of a row or column, kFewInAll of an output, and of a smaller output the excess
-/// is less by as much. Of a scale s = <d, t> / <t, t> counts what its standard error e =
+/// of kFewInRow elements of a row or column, kFewInAll of an output, and an excess has to be more than
+/// excess_of_few(). Of a scale s = <d, t> / <t, t> counts what its standard error e =
 /// sqrt(sum d^2 t^2) / <t, t> does not explain: of one row max(0, |s| - 4 e), of n rows
 /// sqrt(mean s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
 ///
@@ -57,6 +57,8 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all);
 ///   a large shift has the own rounding twice, in the output and in r(t).
 /// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
 BeyondRounding allowed_beyond(int digits, double between);
+/// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements, 0.1 of 16,000.
+double excess_of_few(int64_t graded);
 /// What exceeds it, with numbers; empty: nothing.
 std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding& allowed);
 

@@ -108,7 +108,8 @@ TEST(Rounding, FewElementsShowNothing) {
   const BeyondRounding b = data.graded();
   EXPECT_LT(b.row_misrounded, 0.005) << "one of 256, not of 64";
   EXPECT_LT(b.misrounded, 0.001);
-  EXPECT_LT(b.excess, 0.1);
+  EXPECT_LT(b.excess, excess_of_few(b.graded));
+  EXPECT_EQ(beyond_allowed(b, allowed_beyond(kBf16.digits, 0)), "");
   EXPECT_EQ(b.column_misrounded, 0) << "8 elements are too few for any statement";
 }
 
@@ -155,12 +156,14 @@ TEST(Rounding, WhatIsAllowedFollowsFromTheTypes) {
   EXPECT_GT(twice.misrounded, 0.26);
   EXPECT_LT(twice.misrounded, 0.5);
   EXPECT_NEAR(twice.excess, 1.2 * std::sqrt(3), 1e-9);
-  EXPECT_EQ(beyond_allowed({.excess = 0.2}, once), "");
-  EXPECT_EQ(beyond_allowed({.excess = 0.9, .row_scale = 1.1e-3, .at_row = 37}, once),
-            "rows are off by factors, rms 0.11 %, allowed 0.02 %; row 37 has the most");
-  EXPECT_EQ(beyond_allowed({.excess = 1.3}, once),
+  EXPECT_EQ(beyond_allowed({.graded = 9000, .excess = 0.2}, once), "");
+  EXPECT_EQ(
+      beyond_allowed({.graded = 9000, .excess = 0.9, .row_scale = 1.1e-3, .at_row = 37}, once),
+      "rows are off by factors, rms 0.11 %, allowed 0.02 %; row 37 has the most");
+  EXPECT_EQ(beyond_allowed({.graded = 9000, .excess = 1.3}, once),
             "the error beyond its own rounding is, in units of that, 1.3, allowed 0.3");
   EXPECT_NE(beyond_allowed({.misrounded = NAN}, once), "");
+  EXPECT_EQ(beyond_allowed({.graded = 500, .excess = 0.5}, once), "") << "one element, by an ulp";
 }
 
 TEST(Rounding, AToleranceThatStatesItHoldsTheOutputToIt) {
@@ -189,6 +192,7 @@ TEST(Rounding, RoundingsInBetweenAddUpAsTheRootOfTheirSquares) {
   EXPECT_DOUBLE_EQ(of_operator.widened({1, 0}).between, 3e-4);
   EXPECT_EQ(of_operator.widened({2, 0}).between, Tolerance::kNotStated);
   EXPECT_EQ((Tolerance{1, 1, 1, 1, 1}.widened({1, 4e-4}).between), Tolerance::kNotStated);
+  EXPECT_DOUBLE_EQ((Tolerance{1, 1, 1, 1, 1, 0, 0.01}.widened({2, 0}).by_chance), 0.02);
 }
 
 // A shift that is small beside the output's rounding moves few elements, each by a whole unit.
