@@ -1,7 +1,6 @@
 -- title: before and after: every variant against the one it replaces, with 95 % interval
 -- SPDX-License-Identifier: Apache-2.0
--- What a variant is compared with, its operator states (OpSpec::before) and the run has stored; the view `gain` chooses. A
--- run that a program of schema 2 or older stored has the lines that this report had then; it has no rows of other operators.
+-- What a variant is compared with, its operator states (OpSpec::before) and the run has stored; the view `gain` chooses.
 -- Speedup is before / after, more than 1 is better; the interval is from one ratio per process (on a host, of the paired
 -- ratios to the yardstick), so it needs two processes. ~ stands where the interval includes 1 or does not exist.
 -- other: the remaining parameters that vary within this model and run.

@@ -24,7 +24,7 @@ enum class Exit : int {
   environment = 21,   // this machine cannot measure (profiler in the way, device gone)
   no_baseline = 22,   // with --require-baseline
   waiver = 24,        // waiver that expired or covers too much; an unused one is only noted
-  store = 30,         // database unusable, foreign, or newer than this program
+  store = 30,         // database unusable, foreign, or of another version
   interrupted = 130,  // what was measured is kept
 };
 

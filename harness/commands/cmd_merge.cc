@@ -36,18 +36,12 @@ int cmd_merge(const Args& args) {
       ("out", po::value(&out)->value_name("FILE"),
        "the store that gets the runs; made when missing")  //
       ("in", po::value(&in)->value_name("FILE"),
-       "a store whose runs it gets; may be repeated; without any a store of an older version is "
-       "upgraded")  //
+       "a store whose runs it gets; may be repeated")  //
       ("leave-unfinished", po::bool_switch(&options.leave_unfinished),
        "merge without runs that have not ended, and name them; else they are refused");
-  if (!parse("moegate merge OUT [IN...] [options]", flags, args, {"out", "in"})) return 0;
-  if (out.empty()) {
-    usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
-  }
+  if (!parse("moegate merge OUT IN... [options]", flags, args, {"out", "in"})) return 0;
   if (in.empty()) {
-    Store::open(out, Store::Mode::update);
-    fmt::print("{}: is of this version\n", one_line(out));
-    return 0;
+    usage_error("merge needs a store and what to put into it: moegate merge OUT IN...");
   }
   const Merged merged = merge_into(out, in, options);
   for (const std::string& note : merged.notes) say("{}\n", note);

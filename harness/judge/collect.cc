@@ -105,7 +105,7 @@ std::string yardstick_of(const Result& r) {
   return known ? r.yardstick + "@" + r.yardstick_code : "";
 }
 
-/// As judged_level(), of the plain means; 0: an older program did not state them.
+/// As judged_level(), of the plain means; 0: the worker did not state them.
 double mean_level(const Result& r) {
   if (r.judged == Judged::span) return r.mean_ns / 1000;
   return r.judged == Judged::none ? 0 : r.mean_ratio;

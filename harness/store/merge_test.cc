@@ -128,7 +128,7 @@ TEST_F(MergeTest, ARowThatIsNotWhatWasStoredIsRefused) {
       contains(why, shards[1] + ": is damaged: row 2 of run 1 (variant chain): its numbers"))
       << why;
   alter(shards[1], "UPDATE result SET checksum = 0");
-  EXPECT_EQ(refused("out", shards), "accepted") << "an older program's rows have none";
+  EXPECT_EQ(refused("out", shards), "accepted") << "whoever inserted them made none";
   alter(shards[0], "UPDATE verified_output SET max_abs = 0.5");
   EXPECT_TRUE(contains(refused("new", shards, Exit::store), "its accuracy and seeds are not"));
 }

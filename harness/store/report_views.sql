@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Views that reports share, of the connection that a report has; reports/README.md lists them.
 
--- Hides the table: spans as little-endian f32, ns, however they are stored.
+-- Hides the table: spans as little-endian f32, ns, however they are packed.
 CREATE TEMP VIEW IF NOT EXISTS sample AS
 SELECT result_id, unpack_spans(spans, packing) AS spans FROM main.sample;
 

@@ -14,7 +14,7 @@
 
 namespace moegate {
 
-/// A column `checksum` or `verified_checksum` that says nothing: a program before schema 9 wrote the row.
+/// A column `checksum` or `verified_checksum` that says nothing: a script inserted the row.
 inline constexpr int64_t kNoChecksum = 0;
 
 /// A hash of the key of a case. A result whose case is another one is damaged, too.

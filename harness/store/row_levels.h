@@ -26,8 +26,8 @@ struct RowLevel {
 /// Replaces those of a run. Cases that the store does not know are left out. Throws Error(store).
 void write_row_levels(Store& store, int64_t run, const std::vector<RowLevel>& rows);
 
-/// Calls `add` with those of a run, ordered by case and variant. False: it has none, as runs of older
-/// programs; its results are what there is. Throws Error(store).
+/// Calls `add` with those of a run, ordered by case and variant. False: it has none, as a run that was
+/// interrupted, merged, or measured on several GPUs; its results are what there is. Throws Error(store).
 bool read_row_levels(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add);
 
 }  // namespace moegate

@@ -39,9 +39,8 @@ class Store {
   /// written is rolled back where the file may be written. update: an existing store. write: made
   /// when missing.
   enum class Mode { read, update, write };
-  /// Throws Error(store) for a missing, unwritable, foreign or newer database, naming the path and
-  /// the remedy; a foreign file is left untouched. A store of an older version is migrated unless
-  /// `read`, which takes it as it is where its tables are today's and refuses it else.
+  /// Throws Error(store) for a missing, unwritable or foreign database and for a store of another
+  /// version, naming the path and the remedy; such a file is left untouched.
   static Store open(const std::string& path, Mode mode);
 
   /// Stores what a run states, but for its id, start, end and status, which the store sets; so it

@@ -114,6 +114,22 @@ TEST_F(DamagedStore, WhatSomebodyPlantedInItsSchemaIsRefused) {
   }
 }
 
+TEST_F(DamagedStore, CommentsAndSpacesOfItsSchemaMayBeOthers) {
+  const auto rewrite = [&](const std::string& from, const std::string& to) {
+    Database db(path_, SQLITE_OPEN_READWRITE);
+    sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+    db.execute("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, '" + from +
+               "', '" + to + "') WHERE name = 'run'");
+    EXPECT_EQ(db.integer("SELECT changes()"), 1);
+  };
+  rewrite("-- What the user typed.", "--  as ''typed");
+  rewrite("rounds    INTEGER", "rounds  -- of it\n INTEGER");
+  EXPECT_EQ(refusal(), "accepted");
+  rewrite("''running'', ''complete''", "''running--'', ''evil\n'', ''complete''");
+  EXPECT_NE(refusal().find("has in other words than a store's: table 'run'"), std::string::npos)
+      << refusal();
+}
+
 TEST_F(DamagedStore, ANumberThatIsNotWhatWasStoredIsFoundByItsChecksum) {
   const std::pair<const char*, const char*> damages[] = {
       {"UPDATE result SET span_ns = 5000.25 WHERE result_id = 7", "its numbers are"},
@@ -144,7 +160,7 @@ TEST_F(DamagedStore, ANumberThatIsNotWhatWasStoredIsFoundByItsChecksum) {
             std::string::npos)
       << refusal();
   execute("UPDATE result SET checksum = 0");
-  EXPECT_EQ(refusal(), "accepted") << "older programs stored none";
+  EXPECT_EQ(refusal(), "accepted") << "whoever inserted them made none";
 }
 
 TEST_F(DamagedStore, WhatIsFoundOutLaterHasItsChecksumToo) {

@@ -48,8 +48,7 @@ class StoreFaultTest : public StoreFixture {
     const auto count = [&](const char* what) {
       return std::to_string(store.database().integer(std::string("SELECT count(*) FROM ") + what));
     };
-    return "version " + std::to_string(store.database().integer("PRAGMA user_version")) + ": " +
-           count("run") + " runs, " + count("run WHERE status = 'complete'") + " complete, " +
+    return count("run") + " runs, " + count("run WHERE status = 'complete'") + " complete, " +
            count("operator") + " operators, " + count("process") + " processes, " +
            count("result") + " results";
   }
@@ -94,17 +93,6 @@ class StoreFaultTest : public StoreFixture {
 TEST_F(StoreFaultTest, MakingAStore) {
   fail_at_every_change([] {}, [&] { Store::open(path_, Store::Mode::write); });
 }
-
-/// A test for each version that a store was left in: together they take minutes.
-class MigrationFaultTest : public StoreFaultTest, public testing::WithParamInterface<int> {};
-
-TEST_P(MigrationFaultTest, MigratingAStore) {
-  fail_at_every_change([&] { write_old_store(path_, GetParam()); },
-                       [&] { Store::open(path_, Store::Mode::update); });
-}
-
-INSTANTIATE_TEST_SUITE_P(FromVersion, MigrationFaultTest,
-                         testing::Range(1, static_cast<int>(kMigrations.size())));
 
 TEST_F(StoreFaultTest, BeginningARun) {
   RunInfo info = host_run();

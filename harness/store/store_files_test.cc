@@ -48,6 +48,24 @@ TEST_F(StoreFilesTest, RefusesANewerStoreAndLeavesItUntouched) {
   EXPECT_EQ(bytes_of(path_), before);
 }
 
+TEST_F(StoreFilesTest, RefusesAStoreFromBefore020AndLeavesItUntouched) {
+  for (const int version : {1, 9}) {
+    fs::remove(path_);
+    Database(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        .execute(
+            "CREATE TABLE run (x); PRAGMA application_id = 0x4D6F4550; PRAGMA user_version = " +
+            std::to_string(version));
+    const std::string before = bytes_of(path_);
+    for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
+      const std::string why = refusal(path_, mode);
+      const std::string is = path_ + ": is a store of version " + std::to_string(version) + " of a";
+      EXPECT_PRED2(contains, why, is);
+      EXPECT_PRED2(contains, why, "run again with this program into another --db, or read it with");
+    }
+    EXPECT_EQ(bytes_of(path_), before);
+  }
+}
+
 TEST_F(StoreFilesTest, TakesAnEmptyFileForANewStore) {
   std::ofstream(path_).flush();
   EXPECT_NE(refusal(path_, Store::Mode::read).find("empty"), std::string::npos);

@@ -27,11 +27,9 @@ class StoreKilledTest : public StoreFixture {
   int died_ = 0;  // times that a store which may not be written said that its writer died
 };
 
-/// True of the refusals that a store deserves which its writer had not finished making or
-/// migrating.
+/// True of the refusals that a store deserves which its writer had not finished making.
 bool is_unfinished(const std::string& refusal) {
-  return contains(refusal, "no such store") || contains(refusal, "is an empty file") ||
-         contains(refusal, "is a store of an older version");
+  return contains(refusal, "no such store") || contains(refusal, "is an empty file");
 }
 
 void StoreKilledTest::check_remains(const std::function<void(Store&)>& look) {
@@ -83,14 +81,6 @@ void StoreKilledTest::kill_at_every_change(const std::function<void()>& prepare,
 
 TEST_F(StoreKilledTest, OpensWhereverTheWriterOfARunDied) {
   kill_at_every_change([] {}, [&] { write_run(path_); });
-  EXPECT_GT(died_, 0);
-}
-
-TEST_F(StoreKilledTest, OpensWhereverAMigrationDied) {
-  for (int version = 1; version < static_cast<int>(kMigrations.size()); ++version) {
-    kill_at_every_change([&] { write_old_store(path_, version); },
-                         [&] { Store::open(path_, Store::Mode::update); });
-  }
   EXPECT_GT(died_, 0);
 }
 

@@ -2,12 +2,11 @@
 // Opening a store: what is ours, its version, its journal.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,24 +14,27 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/store/store.h"
-#include "store_sql.h"  // made by the build from schema_*.sql
+#include "store_sql.h"  // made by the build from schema.sql
 
 namespace moegate {
 namespace {
 
-constexpr int64_t kApplicationId = 0x4D6F4550;  // "MoEP"
-
-// kMigrations: schema versions in order; opening a store applies those it lacks. Append-only: a
-// version that exists never changes, because stores of it exist.
-constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
-
-// The oldest version that is read as it is: since then no table or view has changed.
-constexpr int64_t kReadable = 9;
+// As schema.sql sets them. A program before 0.2.0 made stores of several versions under the other id.
+constexpr int64_t kApplicationId = 0x4D6F4547, kEarlierId = 0x4D6F4550;
+constexpr int64_t kVersion = 1;
 
 // Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
 constexpr int kFirstSafeWal = 3051003;
 
-[[noreturn]] void refuse_foreign(const std::string& path, int64_t application) {
+[[noreturn]] void refuse_other(const std::string& path, int64_t application, int64_t version) {
+  if (application == kEarlierId) {
+    throw Error(Exit::store,
+                fmt::format("{}: is a store of version {} of a moegate before 0.2.0, which this "
+                            "program does not read; run again with this program into another --db, "
+                            "or read it with that of the commit that wrote it (its table run, "
+                            "column git_sha)",
+                            path, version));
+  }
   throw Error(Exit::store,
               fmt::format("{}: is an SQLite database of another program (application_id {:#x}); "
                           "choose another --db",
@@ -52,11 +54,11 @@ Head head_of(Database& db) {
   return {db.integer("PRAGMA application_id"), db.integer("PRAGMA user_version"), objects};
 }
 
-/// 0 for an empty database, else its version. Throws for a file that is not a store of ours.
-int64_t version_of(Database& db) {
+/// False for an empty database. Throws for what is neither that nor a store of kVersion.
+bool is_store(Database& db) {
   const auto [application, version, objects] = head_of(db);
-  if (application == 0 && version == 0 && objects == 0) return 0;
-  if (application != kApplicationId) refuse_foreign(db.path(), application);
+  if (application == 0 && version == 0 && objects == 0) return false;
+  if (application != kApplicationId) refuse_other(db.path(), application, version);
   if (version < 1) {
     throw Error(Exit::store,
                 fmt::format("{}: says that it is a store of version {}: it is damaged; "
@@ -68,45 +70,58 @@ int64_t version_of(Database& db) {
                                          "{}; use the moegate that wrote it, or a newer one",
                                          db.path(), version, kVersion));
   }
-  return version;
+  return true;
+}
+
+/// A statement without comments and white space, but for what is quoted: these may differ.
+std::string essence_of(std::string_view sql) {
+  std::string text;
+  char quote = 0;
+  for (size_t i = 0; i < sql.size(); ++i) {
+    const char c = sql[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (sql.substr(i).starts_with("--")) {
+      i = std::min(sql.find('\n', i), sql.size());
+      continue;
+    } else if (c == ' ' || c == '\n') {
+      continue;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    }
+    text += c;
+  }
+  return text;
 }
 
 using Schema = std::map<std::pair<std::string, std::string>, std::string>;
 
-/// What a database holds by type and name, with its text as far as that says something. Older libraries wrote a
-/// migrated text with other quotes. Statistics are SQLite's own.
+/// What a database holds by type and name, with its text as far as that says something. Statistics are SQLite's own.
 Schema schema_of(Database& db) {
   Statement q(db,
-              "SELECT type, name, tbl_name || ': ' || ifnull(sql, '') FROM sqlite_schema "
+              "SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema "
               "WHERE type != 'table' OR name NOT IN ('sqlite_stat1', 'sqlite_stat4')");
   Schema schema;
   while (q.step()) {
-    std::string text = q.text(2);
-    std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
-    schema.emplace(std::pair(q.text(0), q.text(1)), std::move(text));
+    schema.emplace(std::pair(q.text(0), q.text(1)), q.text(2) + ": " + essence_of(q.text(3)));
   }
   return schema;
 }
 
-/// What the statements of a version make. They take longer than all else at opening, so each version's are kept.
-const Schema& schema_of_version(int64_t version) {
-  static std::mutex mutex;
-  static std::map<int64_t, Schema> known;
-  const std::lock_guard lock(mutex);
-  auto at = known.find(version);
-  if (at == known.end()) {
+/// What schema.sql makes. To make it takes longer than all else at opening, so it is kept.
+const Schema& schema_of_stores() {
+  static const Schema schema = [] {
     Database made(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    for (int64_t v = 0; v < version; ++v) made.execute(kMigrations.at(static_cast<size_t>(v)));
-    at = known.emplace(version, schema_of(made)).first;
-  }
-  return at->second;
+    made.execute(kSchema);
+    return schema_of(made);
+  }();
+  return schema;
 }
 
-/// Throws for what the statements of its version do not make: a trigger or a view that somebody planted would run
-/// with whatever we write and read.
-void check_schema(Database& db, int64_t version) {
-  if (version == 0) return;
-  const Schema &expected = schema_of_version(version), is = schema_of(db);
+/// Throws for what schema.sql does not make: a trigger or a view that somebody planted would run with whatever we write
+/// and read.
+void check_schema(Database& db) {
+  const Schema &expected = schema_of_stores(), is = schema_of(db);
   const auto refuse = [&](const auto& what, const char* how) {
     throw Error(Exit::store,
                 fmt::format("{}: {} {} '{}'; somebody has changed its schema: restore a copy, or "
@@ -123,17 +138,15 @@ void check_schema(Database& db, int64_t version) {
   }
 }
 
-/// Brings the store to kVersion inside one exclusive transaction; safe against a second process
-/// that opens the same new file at the same time.
-void migrate(Database& db) {
+/// Makes an empty database a store, in one exclusive transaction: another process may do the same to the file.
+void make_store(Database& db) {
   db.execute("BEGIN EXCLUSIVE");
   try {
-    for (int64_t v = version_of(db); v < kVersion; ++v) {
-      db.execute(kMigrations.at(static_cast<size_t>(v)));
+    if (!is_store(db)) {
+      db.execute(kSchema);
+      analyze(db);
     }
-    analyze(db);
-    db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
-                           kApplicationId, kVersion));
+    db.execute("COMMIT");
   } catch (...) {
     sqlite3_exec(db.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     throw;
@@ -145,11 +158,13 @@ void set_journal_mode(Database& db) {
   Statement(db, wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE").run();
 }
 
-/// The application_id in the head of an SQLite file.
-int64_t application_of(const std::string& head) {
-  int64_t id = 0;
-  for (const char byte : head.substr(68, 4)) id = id << 8 | static_cast<unsigned char>(byte);
-  return id;
+/// A number in the head of an SQLite file: four bytes, the highest first.
+int64_t number_at(const std::string& head, size_t at) {
+  int64_t number = 0;
+  for (const char byte : head.substr(at, 4)) {
+    number = number << 8 | static_cast<unsigned char>(byte);
+  }
+  return number;
 }
 
 /// Throws for a file that is no store of ours. Looks at nothing but its first bytes: a connection
@@ -165,11 +180,12 @@ void check_head(const std::string& path) {
                                          "database: choose another --db",
                                          path));
   }
-  const int64_t application = application_of(head);
+  constexpr size_t kVersionAt = 60, kApplicationAt = 68;
+  const int64_t application = number_at(head, kApplicationAt);
   if (application == kApplicationId) return;
-  if (application != 0) refuse_foreign(path, application);
+  if (application != 0) refuse_other(path, application, number_at(head, kVersionAt));
   Database probe(path, SQLITE_OPEN_READONLY);  // nothing yet, or of a program that sets no id
-  version_of(probe);
+  is_store(probe);
 }
 
 void check_file(const std::string& path, Store::Mode mode) {
@@ -224,7 +240,7 @@ void analyze(Database& db) {
 bool is_empty_store(const std::string& path) {
   check_file(path, Store::Mode::read);
   Database db(path, SQLITE_OPEN_READWRITE);
-  return version_of(db) == 0;
+  return !is_store(db);
 }
 
 Store Store::open(const std::string& path, Mode mode) {
@@ -234,19 +250,15 @@ Store Store::open(const std::string& path, Mode mode) {
   Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
   store.db_.execute("PRAGMA cache_size = -65536");  // KiB: a run of 10^5 results is read and sorted
   if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
-  Transaction reading(store.db_, "BEGIN");  // another process may be migrating it
-  const int64_t version = version_of(store.db_);
-  check_schema(store.db_, version);
+  Transaction reading(store.db_, "BEGIN");  // another process may be making it
+  const bool is_made = is_store(store.db_);
+  if (is_made) check_schema(store.db_);
   reading.commit();
   if (mode == Mode::read) {
-    if (version < kReadable) {
-      const auto [what, command, does] =
-          version == 0 ? std::tuple("an empty file, no store", "run --db", "fills")
-                       : std::tuple("a store of an older version", "merge", "upgrades");
-      throw Error(Exit::store,
-                  fmt::format("{0}: is {1}; `moegate {2} {0}` {3} it", path, what, command, does));
-    }
-    return store;
+    if (is_made) return store;
+    throw Error(
+        Exit::store,
+        fmt::format("{0}: is an empty file, no store; `moegate run --db {0}` fills it", path));
   }
   // SQLite falls back to read-only silently when the file's permissions say so.
   if (sqlite3_db_readonly(store.db_.handle(), "main") == 1) {
@@ -254,7 +266,7 @@ Store Store::open(const std::string& path, Mode mode) {
                 fmt::format("{}: is read-only; copy it, or choose another --db", path));
   }
   wait_patiently(store.db_);
-  if (version != kVersion) migrate(store.db_);
+  if (!is_made) make_store(store.db_);
   set_journal_mode(store.db_);
   return store;
 }

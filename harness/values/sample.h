@@ -12,7 +12,7 @@ namespace moegate {
 enum SampleFlag : uint32_t {
   kBadTimestamp = 1u << 0,   // zero or reversed
   kMissingRecord = 1u << 1,  // fewer records than launches, or records dropped
-  // 1u << 2, another set of kernels than the first sample's, is in older stores: such launches count.
+  // 1u << 2, another set of kernels than the first sample's, comes of an older base of an A/B only.
   kOverlapsFlush = 1u << 3,  // started before the flush ended
   kSlowClock = 1u << 4,      // SM clock under 95 % of this case's running median
   kPreempted = 1u << 5,      // host: the scheduler took a timed thread off its core

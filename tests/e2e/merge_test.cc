@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "harness/store/content_fixture.h"
-#include "harness/store/store_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -105,24 +104,11 @@ TEST_F(MergeProgramTest, WhatCannotBeMergedIsRefusedInOneLine) {
   EXPECT_EQ(moegate("merge empty.sqlite 1.sqlite").exit, 2);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "empty.sqlite")) << "it was there before";
   EXPECT_EQ(moegate("merge").exit, 2);
+  EXPECT_EQ(moegate("merge 1.sqlite").exit, 2) << "nothing to put into it";
   EXPECT_EQ(moegate("merge made.sqlite none.sqlite").exit, 30);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made.sqlite"));
   EXPECT_EQ(moegate("run --suite ./one.suite --shard slurm --db x.sqlite").exit, 2);
   EXPECT_EQ(moegate("run --suite ./one.suite --campaign night --db x.sqlite").exit, 2);
-}
-
-TEST_F(MergeProgramTest, AStoreOfAnOlderVersionIsUpgradedAlone) {
-  write_old_store((folder_ / "old.sqlite").string(), 6);
-  const Outcome refused = moegate("list runs --db old.sqlite");
-  EXPECT_EQ(refused.exit, 30);
-  EXPECT_NE(refused.err.find("`moegate merge old.sqlite` upgrades it"), std::string::npos)
-      << refused.err;
-  const Outcome upgraded = moegate("merge old.sqlite");
-  EXPECT_EQ(upgraded.exit, 0) << upgraded.err;
-  EXPECT_EQ(upgraded.out, "old.sqlite: is of this version\n");
-  EXPECT_EQ(moegate("list runs --db old.sqlite").exit, 0);
-  EXPECT_EQ(moegate("merge none.sqlite").exit, 30);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.sqlite"));
 }
 
 }  // namespace

@@ -10,12 +10,10 @@ import json
 import math
 import pathlib
 import random
-import re
 import sqlite3
 import struct
 
-SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "harness" / "store"
-APPLICATION = 0x4D6F4550  # store_open.cc
+SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "harness" / "store" / "schema.sql"
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">&lt;b&gt;\u202e'\"`${1}</script>"
 VARIANTS = ["chain3", "fused_cluster"]
 OPERATORS = ["topk_sort", "moe_down", "silu_mul_quant"]
@@ -26,11 +24,7 @@ PROCESSES = 3
 def open_new(path):
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path)
-    schemas = sorted(SCHEMAS.glob("schema_*.sql"), key=lambda p: int(re.search(r"\d+", p.name)[0]))
-    for schema in schemas:
-        db.executescript(schema.read_text())
-    db.executescript(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {len(schemas)}; "
-                     "PRAGMA synchronous = 0;")
+    db.executescript(SCHEMA.read_text() + "PRAGMA synchronous = 0;")
     return db
 
 
