@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of a run as they are stored with it.
-#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -62,29 +61,20 @@ void RunOptions::read_json(const std::string& text) {
   case_timeout_s = j.at("case_timeout_s");
   worker.device = j.at("device");
   worker.timer = j.at("timer");
-  const auto& flush = j.at("flush");  // a number in older stores
-  if (flush.is_number()) {
-    constexpr std::array kNumbered = {Flush::read, Flush::write, Flush::none};
-    size_t number = 0;
-    read_number(flush, number);
-    worker.flush = kNumbered.at(number);
-  } else {
-    worker.flush = parse_flush(flush.get<std::string>());
-  }
+  worker.flush = parse_flush(j.at("flush").get<std::string>());
   worker.flush_factor = j.at("flush_factor");
   read_number(j.at("min_samples"), worker.sampling.min_samples);
   read_number(j.at("max_samples"), worker.sampling.max_samples);
   worker.sampling.precision = j.at("precision");
   worker.sampling.budget_s = j.at("budget_s");
-  // Absent in older stores.
-  ops = j.value("ops", std::vector<std::string>{});
-  worker.tiles = j.value("tiles", "");
-  worker.kernels = j.value("kernels", std::vector<std::string>{});
-  canary_slow_by = j.value("canary_slow_by", std::vector<double>{});
-  canary_scale = j.value("canary_scale", 1.0);
-  if (j.contains("sets")) read_number(j.at("sets"), worker.sets);
-  if (j.contains("sample_seed")) read_number(j.at("sample_seed"), worker.sample_seed);
-  if (j.contains("order_seed")) read_number(j.at("order_seed"), order_seed);
+  ops = j.at("ops");
+  worker.tiles = j.at("tiles");
+  worker.kernels = j.at("kernels");
+  j.at("canary_slow_by").get_to(canary_slow_by);
+  canary_scale = j.at("canary_scale");
+  read_number(j.at("sets"), worker.sets);
+  read_number(j.at("sample_seed"), worker.sample_seed);
+  read_number(j.at("order_seed"), order_seed);
   const bool possible = shard >= 0 && shard < shards && rounds >= 0 && case_timeout_s > 0 &&
                         worker.sampling.min_samples >= 1 && worker.sampling.budget_s > 0;
   if (!possible) throw std::invalid_argument("no run can have them");
