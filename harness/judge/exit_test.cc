@@ -6,6 +6,15 @@
 namespace moegate {
 namespace {
 
+TEST(Exit, HasTheNumbersThatScriptsKnow) {
+  using enum Exit;
+  const std::pair<Exit, int> kNumbers[] = {
+      {ok, 0},      {internal, 1},     {usage, 2},         {latency, 10},     {accuracy, 11},
+      {both, 12},   {coverage, 13},    {inconclusive, 20}, {environment, 21}, {no_baseline, 22},
+      {waiver, 24}, {Exit::store, 30}, {interrupted, 130}};
+  for (const auto& [exit, number] : kNumbers) EXPECT_EQ(static_cast<int>(exit), number);
+}
+
 TEST(Exit, TheGravestWins) {
   using enum Exit;
   EXPECT_EQ(gravest({}), ok);

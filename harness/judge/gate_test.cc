@@ -30,6 +30,15 @@ TEST_F(GateTest, AnUnchangedRunPasses) {
             4);
 }
 
+TEST_F(GateTest, ARunOfAnotherProtocolIsNotJudged) {
+  bless_run(add_run());
+  info_.protocol = 2;
+  add_run();
+  EXPECT_EQ(gate(), 2) << out_;
+  EXPECT_TRUE(says("protocol is '1', the run's is '2'; bless a run of this protocol first"))
+      << out_;
+}
+
 TEST_F(GateTest, ASlowerCaseFails) {
   bless_run(add_run());
   add_run([](Row& row, int) {

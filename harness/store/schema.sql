@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The schema of a store. A new store is made by these statements, and one whose statements say something else is
--- refused; comments and white space may change.
+-- refused; comments and white space may change. What else may change, and how: CONTRACTS.md.
 --
 -- Times of day are UTC in ISO 8601. The suffixes _ns, _s and _bytes are units. A key that may be unknown is '' and not
 -- NULL, because NULLs are all different in a UNIQUE constraint. Columns with JSON have no CHECK (json_valid(...)):

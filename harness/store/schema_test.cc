@@ -24,7 +24,7 @@ TEST_F(SchemaTest, HasTheColumnsThatOthersMayRead) {
   Store store = Store::open(path_, Store::Mode::write);
   EXPECT_EQ(columns_of_all(store.database()),
             read_file(MOEGATE_SOURCE_DIR "/harness/store/schema_columns.txt"))
-      << "a change of the schema is another version of the store";
+      << "CONTRACTS.md says what a change of the schema needs: another version, first of all";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """The parts of python/moegate that need no worker: conversions, parameters, DLPack."""
 
 import ctypes
+import inspect
 import json
 import os
 import pathlib
@@ -13,6 +14,22 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import moegate  # noqa: E402
 import numpy as np  # noqa: E402
 from moegate import _bridge, _dlpack, _problems  # noqa: E402
+
+
+class Contract(unittest.TestCase):
+    """CONTRACTS.md says how these may change."""
+
+    def test_these_names_are_offered(self):
+        names = "Cost Input Operator Output Param Tolerance decode e4m3_normal encode int4_normal uniform variant"
+        self.assertEqual(moegate.__all__, names.split())
+
+    def test_a_variant_states_these(self):
+        stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, tolerance=1.0)"
+        self.assertEqual(str(inspect.signature(moegate.variant)), stated)
+
+    def test_an_operator_states_and_overrides_these(self):
+        names = "name help parameters yardstick before validate tensors truth cost corruptions"
+        self.assertEqual([name for name in vars(moegate.Operator) if not name.startswith("_")], names.split())
 
 
 class Formats(unittest.TestCase):
