@@ -105,8 +105,11 @@ std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding&
       {&BeyondRounding::column_scale_most, "a column is off by a factor of", kColumn}};
   for (const Limit& limit : kLimits) {
     const bool in_units = limit.field == &BeyondRounding::excess;
-    const double most =
-        in_units ? std::max(allowed.excess, excess_of_few(measured.graded)) : allowed.*limit.field;
+    // By what few elements scatter, too: four standard errors of a mean square of normal ones.
+    const auto graded = static_cast<double>(std::max<int64_t>(measured.graded, 1));
+    const double most = in_units ? std::max(allowed.excess * (1 + 4 * std::sqrt(3 / graded)),
+                                            excess_of_few(measured.graded))
+                                 : allowed.*limit.field;
     if (measured.*limit.field <= most) continue;  // NaN is not
     const std::string place =
         !limit.at ? ""
