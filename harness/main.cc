@@ -15,6 +15,7 @@
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/moved_commands.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/serve.h"
 
@@ -40,8 +41,6 @@ constexpr auto kCommands = std::to_array<Command>({
      "registers, local memory, blocks per SM of every kernel; needs no GPU"},
     {"history", cmd_history, "a case over the runs of a store, and where it changed"},
     {"pages", cmd_pages, "a store as pages for a browser, with charts"},
-    {"export", cmd_export, "a run's results as traces of FlashInfer-Bench"},
-    {"import", cmd_import, "workloads of FlashInfer-Bench as a suite"},
     {"merge", cmd_merge,
      "stores of several machines into one, and the shards of a campaign into one run"},
     {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
@@ -92,6 +91,7 @@ int dispatch(const std::vector<std::string>& args) {
   for (const Command& c : kCommands) {
     if (name == c.name) return c.run({args.begin() + 1, args.end()});
   }
+  if (const std::string moved = moved_command(name); !moved.empty()) usage_error("{}", moved);
   std::vector<std::string> known;
   for (const Command& c : kCommands) {
     if (c.help) known.emplace_back(c.name);

