@@ -160,7 +160,7 @@ TEST(Rounding, WhatIsAllowedFollowsFromTheTypes) {
   EXPECT_EQ(
       beyond_allowed({.graded = 9000, .excess = 0.9, .row_scale = 1.1e-3, .at_row = 37}, once),
       "rows are off by factors, rms 0.11 %, allowed 0.02 %; row 37 has the most");
-  EXPECT_EQ(beyond_allowed({.graded = 9000, .excess = 1.3}, once),
+  EXPECT_EQ(beyond_allowed({.graded = 9000000, .excess = 1.3}, once),
             "the error beyond its own rounding is, in units of that, 1.3, allowed 0.3");
   EXPECT_NE(beyond_allowed({.misrounded = NAN}, once), "");
   EXPECT_EQ(beyond_allowed({.graded = 500, .excess = 0.5}, once), "") << "one element, by an ulp";

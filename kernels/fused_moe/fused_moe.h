@@ -79,8 +79,9 @@ class FusedMoe : public Problem {
   static constexpr Tolerance kTolerance{
       .rtol = 2e-2, .atol = 0.12, .rel_l2 = 1e-2, .row = 4e-2, .scale = 5e-3, .between = 0};
   /// That over the root of a row's activations, k * I, is what such a group adds to its row: 128 of them
-  /// are rounded to 2^-4 of their value at most, another way. Measured: 1e-2 at k * I = 512.
-  static constexpr double kGroupAnew = 0.23;
+  /// are rounded to 2^-4 of their value at most, another way. Measured: 1e-2 at k * I = 512, and half as
+  /// much again between seeds in chains on an H200.
+  static constexpr double kGroupAnew = 0.35;
   /// The tolerance that a variant states whose sums have fewer bits than fp32, or which rounds
   /// between silu and its quantisation: some codes and scale factors are then others. Simulated on
   /// the host with gate-up sums off by 4e-4, as of tensor cores in fp8: 1.1e-2, of one token

@@ -9,6 +9,11 @@ namespace {
 
 class PrecisionProgramTest : public ProgramTest {
  protected:
+  void SetUp() override {
+    if (device_ == "host") return;
+    const Outcome devices = moegate("list devices --format csv");
+    if (devices.out.find("cuda:0") == std::string::npos) GTEST_SKIP() << devices.err;
+  }
   /// A run on inputs of this seed, as rows of seed 1.
   void run(const std::string& sabotage, int seed) const {
     const std::string cases = "topk = 8\nhidden = 768\nseed = " + std::to_string(seed) + "\n";
@@ -17,17 +22,25 @@ class PrecisionProgramTest : public ProgramTest {
                             "experts = 8\ninter = 256\n");
     saboteur(
         sabotage,
-        "run --suite ./sums.suite --device host --db r.sqlite --min-samples 10 --max-samples 20 "
-        "--budget 20ms --rounds 2");
+        "run --suite ./sums.suite --db r.sqlite --min-samples 10 --max-samples 20 --budget 20ms "
+        "--rounds 2 --device " +
+            device_);
     Database db((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE);
     // Levels as of a quiet machine: how busy this one is plays no part.
     db.execute("UPDATE result SET checksum = 0, verified_checksum = 0");
-    db.execute(
-        "UPDATE result SET status = 'ok', why = '', timer = 'clock', samples = 20, span_ns = 1e5, "
-        "min_ns = 9e4, ratio = 1, ratio_low = 1, ratio_high = 1, mean_ratio = 1, mean_ns = 1e5, "
-        "yardstick_code = 'c0de', yardstick = iif(variant IN ('per_token', 'gather'), variant, "
-        "'per_token'), judged = iif(variant IN ('per_token', 'gather'), 'is_yardstick', 'ratio') "
-        "WHERE status <> 'wrong'");
+    if (device_ != "host") {
+      db.execute(
+          "UPDATE result SET status = 'ok', why = '', samples = 20, span_ns = 1e5, min_ns = 9e4, "
+          "mean_ns = 1e5 WHERE status <> 'wrong'");
+    } else {
+      db.execute(
+          "UPDATE result SET status = 'ok', why = '', timer = 'clock', samples = 20, span_ns = "
+          "1e5, "
+          "min_ns = 9e4, ratio = 1, ratio_low = 1, ratio_high = 1, mean_ratio = 1, mean_ns = 1e5, "
+          "yardstick_code = 'c0de', yardstick = iif(variant IN ('per_token', 'gather'), variant, "
+          "'per_token'), judged = iif(variant IN ('per_token', 'gather'), 'is_yardstick', 'ratio') "
+          "WHERE status <> 'wrong'");
+    }
     for (const char* table : {"result", "run_case"}) {
       db.execute(
           std::string("UPDATE ") + table +
@@ -35,7 +48,9 @@ class PrecisionProgramTest : public ProgramTest {
           "new.case_id = r.case_id AND old.key = replace(new.key, ',seed=500', ''))");
     }
   }
-  Outcome gate() const { return moegate("gate --db r.sqlite --candidate candidate"); }
+  std::string device_ = "host", gate_ = "gate --candidate candidate";
+
+  Outcome gate() const { return moegate(gate_ + " --db r.sqlite"); }
   /// The verdict on a run of other inputs says this.
   void expect_seen(const std::string& sabotage, const std::string& why) {
     run(sabotage, 500);
@@ -70,6 +85,28 @@ TEST_F(PrecisionProgramTest, WhatIsGainedIsSaid) {
   EXPECT_NE(outcome.out.find("outputs of 1 row are more precise than the base's; moe_down/"),
             std::string::npos)
       << outcome.out;
+}
+
+class GpuPrecisionTest : public PrecisionProgramTest {
+ protected:
+  // A part of a suite's variants makes no candidate.
+  GpuPrecisionTest() { device_ = "cuda --kernel '^saboteur$'", gate_ = "compare 1 latest"; }
+};
+
+TEST_F(GpuPrecisionTest, WhatIsLostIsSeenOnOtherInputs) {
+  run("none", 1);
+  run("none", 500);
+  const Outcome honest = gate();
+  EXPECT_EQ(honest.exit, 0) << honest.out;
+  for (const char* slip : {"row:1.001", "column:1.001", "all:1.0005", "bf16-sums", "toward-zero"}) {
+    run(slip, 500);
+    const Outcome both = gate();
+    EXPECT_EQ(both.exit, 11) << slip << both.out;
+    EXPECT_NE(both.out.find("FAIL (exit 11): 2 wrong"), std::string::npos) << slip << both.out;
+  }
+  expect_seen("weight-in-bf16", "each row is off by its own factor (rms 0.1");
+  expect_seen("last-group:0.99", "");
+  expect_seen("expert:1.001", "");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ class Contract(unittest.TestCase):
         self.assertEqual(moegate.__all__, names.split())
 
     def test_a_variant_states_these(self):
-        stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, tolerance=1.0)"
+        stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, "\
+            "tolerance=1.0, between=0.0)"
         self.assertEqual(str(inspect.signature(moegate.variant)), stated)
 
     def test_an_operator_states_and_overrides_these(self):
