@@ -31,11 +31,9 @@ constexpr Measure kMeasures[] = {
     {&BeyondRounding::column_scale_most, kScaleMatters, kScaleGrowth, kMostOfBase},
 };
 
-/// By what one rule says, and by what few elements scatter: four standard errors of a mean square of
-/// normal ones. Written so that NaN is worse.
+/// By what one rule says, and by what few elements scatter. Written so that NaN is worse.
 bool grew(const Measure& rule, const BeyondRounding& from, const BeyondRounding& to) {
-  const double scatter = 4 * std::sqrt(3.0 / static_cast<double>(std::max<int64_t>(to.graded, 1)));
-  const double most = (rule.growth + scatter) * (from.*rule.field);
+  const double most = (rule.growth + scatter_of_few(to.graded)) * (from.*rule.field);
   const double own = to.excess > 0 ? to.beyond / to.excess : 0;  // of the output's rounding
   const double chance = to.by_chance > 0 ? allowed_beyond(to.digits, to.by_chance).*rule.field : 0;
   const double few = rule.field == &BeyondRounding::excess ? excess_of_few(to.graded) : 0;

@@ -85,6 +85,10 @@ double excess_of_few(int64_t graded) {
   return std::sqrt(kSquares / static_cast<double>(std::max<int64_t>(graded, 1)));
 }
 
+double scatter_of_few(int64_t graded) {
+  return 4 * std::sqrt(3.0 / static_cast<double>(std::max<int64_t>(graded, 1)));
+}
+
 std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding& allowed) {
   struct Limit {
     double BeyondRounding::*field;
@@ -105,9 +109,7 @@ std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding&
       {&BeyondRounding::column_scale_most, "a column is off by a factor of", kColumn}};
   for (const Limit& limit : kLimits) {
     const bool in_units = limit.field == &BeyondRounding::excess;
-    // By what few elements scatter, too: four standard errors of a mean square of normal ones.
-    const auto graded = static_cast<double>(std::max<int64_t>(measured.graded, 1));
-    const double most = in_units ? std::max(allowed.excess * (1 + 4 * std::sqrt(3 / graded)),
+    const double most = in_units ? std::max(allowed.excess * (1 + scatter_of_few(measured.graded)),
                                             excess_of_few(measured.graded))
                                  : allowed.*limit.field;
     if (measured.*limit.field <= most) continue;  // NaN is not

@@ -57,8 +57,12 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all);
 ///   a large shift has the own rounding twice, in the output and in r(t).
 /// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
 BeyondRounding allowed_beyond(int digits, double between);
-/// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements, 0.1 of 16,000.
+/// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements, 0.1
+/// of 16,000.
 double excess_of_few(int64_t graded);
+/// By what share the excess of so many elements scatters: four standard errors of a mean square of
+/// normal ones.
+double scatter_of_few(int64_t graded);
 /// What exceeds it, with numbers; empty: nothing.
 std::string beyond_allowed(const BeyondRounding& measured, const BeyondRounding& allowed);
 
