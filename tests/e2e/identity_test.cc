@@ -110,6 +110,7 @@ TEST_F(IdentityTest, AReplayHasAllThatTheBaselinesKernelsWereMadeOf) {
     Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
         .execute(
             "UPDATE result SET status = 'ok', why = '', checksum = 0, judged = 'span', "
+            "impossible = 0, suspect_warm = 0, "
             "samples = 20, span_ns = v, min_ns = 0.9 * v, mean_ns = v FROM (SELECT result_id AS "
             "id, "
             "iif(variant = 'other', " +

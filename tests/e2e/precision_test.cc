@@ -27,7 +27,9 @@ class PrecisionProgramTest : public ProgramTest {
             device_);
     Database db((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE);
     // Levels as of a quiet machine: how busy this one is plays no part.
-    db.execute("UPDATE result SET checksum = 0, verified_checksum = 0");
+    db.execute(
+        "UPDATE result SET checksum = 0, verified_checksum = 0, impossible = 0, suspect_warm = 0, "
+        "invalid = 0, flags = 0, slow = 0");
     if (device_ != "host") {
       db.execute(
           "UPDATE result SET status = 'ok', why = '', samples = 20, span_ns = 1e5, min_ns = 9e4, "
@@ -55,10 +57,10 @@ class PrecisionProgramTest : public ProgramTest {
   void expect_seen(const std::string& sabotage, const std::string& why) {
     run(sabotage, 500);
     const Outcome outcome = gate();
-    EXPECT_EQ(outcome.exit, 11) << sabotage << outcome.out;
-    EXPECT_NE(outcome.out.find(why), std::string::npos) << sabotage << outcome.out;
+    EXPECT_EQ(outcome.exit, 11) << sabotage << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find(why), std::string::npos) << sabotage << outcome.out << outcome.err;
     EXPECT_NE(outcome.out.find("FAIL (exit 11): 1 wrong"), std::string::npos)
-        << sabotage << outcome.out;
+        << sabotage << outcome.out << outcome.err;
   }
 };
 
@@ -69,7 +71,7 @@ TEST_F(PrecisionProgramTest, WhatIsLostIsSeenOnOtherInputsAndHonestRowsAreNot) {
   EXPECT_NE(recorded.find(" excess="), std::string::npos) << recorded;
   run("none", 500);
   const Outcome honest = gate();
-  EXPECT_EQ(honest.exit, 0) << honest.out;
+  EXPECT_EQ(honest.exit, 0) << honest.out << honest.err;
   expect_seen("weight-in-bf16", "each row is off by its own factor (rms 0.1");
   expect_seen("last-group:0.999", "the whole output");
   // What moe_sum states that its kernels round fails without a baseline, too.
@@ -97,12 +99,13 @@ TEST_F(GpuPrecisionTest, WhatIsLostIsSeenOnOtherInputs) {
   run("none", 1);
   run("none", 500);
   const Outcome honest = gate();
-  EXPECT_EQ(honest.exit, 0) << honest.out;
+  EXPECT_EQ(honest.exit, 0) << honest.out << honest.err;
   for (const char* slip : {"row:1.001", "column:1.001", "all:1.0005", "bf16-sums", "toward-zero"}) {
     run(slip, 500);
     const Outcome both = gate();
-    EXPECT_EQ(both.exit, 11) << slip << both.out;
-    EXPECT_NE(both.out.find("FAIL (exit 11): 2 wrong"), std::string::npos) << slip << both.out;
+    EXPECT_EQ(both.exit, 11) << slip << both.out << both.err;
+    EXPECT_NE(both.out.find("FAIL (exit 11): 2 wrong"), std::string::npos)
+        << slip << both.out << both.err;
   }
   expect_seen("weight-in-bf16", "each row is off by its own factor (rms 0.1");
   expect_seen("last-group:0.99", "");
