@@ -55,7 +55,7 @@ function(moegate_kernel_objects target root prefix)
   target_link_libraries(${target} INTERFACE $<TARGET_OBJECTS:${target}_code>)
 endfunction()
 
-# moegate_add_kernels(NAME SOURCES...): a module NAME.so of kernels for `moegate --kernels NAME.so`, from files of the
+# moegate_add_kernels(NAME SOURCES...): a module NAME.so of kernels for `moegate --module NAME.so`, from files of the
 # current folder and those below it. It links nothing of moegate: the program that loads it has all of that.
 function(moegate_add_kernels name)
   set(sources)

@@ -14,8 +14,10 @@
 #include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
+#include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/moved_commands.h"
+#include "harness/commands/flag_table.h"
+#include "harness/commands/verbs.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/serve.h"
 
@@ -25,38 +27,28 @@ namespace {
 std::span<const Command> commands();
 
 constexpr auto kCommands = std::to_array<Command>({
-    {"run", cmd_run, "verify, measure and store every variant of a suite"},
-    {"verify", cmd_verify, "check outputs against the truth only"},
-    {"profile", cmd_profile, "counters, stalls or energy of every variant of a suite"},
-    {"gate", cmd_gate, "judge a run against the blessed baseline"},
-    {"nightly", cmd_nightly, "the perf gate: verify, measure, judge, replay, report"},
-    {"compare", cmd_compare, "judge one run against another"},
-    {"explain", cmd_explain, "why the rows of one run differ from another's"},
-    {"ab", cmd_ab, "judge two programs, or two variants, side by side"},
-    {"bless", cmd_bless, "make a run the baseline"},
-    {"waivers", cmd_waivers, "check ci/waivers.ini"},
-    {"tune", cmd_tune, "find the fastest tile configurations, for variant tuned"},
-    {"report", cmd_report, "print a table of a run"},
-    {"resources", cmd_resources,
-     "registers, local memory, blocks per SM of every kernel; needs no GPU"},
-    {"history", cmd_history, "a case over the runs of a store, and where it changed"},
-    {"pages", cmd_pages, "a store as pages for a browser, with charts"},
-    {"merge", cmd_merge,
-     "stores of several machines into one, and the shards of a campaign into one run"},
-    {"prune", cmd_prune, "make a store smaller: old runs without their samples"},
-    {"bisect", cmd_bisect, "the commit that made a case slower"},
-    {"new", cmd_new, "a starting point of an operator, a variant or a suite"},
-    {"list", cmd_list, "suites, kernels, cases, devices, runs, reports"},
-    {"selftest", cmd_selftest,
-     "does the gate stay silent when it should, and speak when it should"},
-    {"doctor", cmd_doctor, "what this machine can measure, and how well"},
-    {"repro", cmd_repro, "print or run the command that repeats a row"},
-    // Not for people, so without help: a step of `git bisect run`, what shells and the installation
-    // ask for, and the process that measures.
-    {"bisect-step", cmd_bisect_step, nullptr},
-    {"complete", [](const auto& words) { return cmd_complete(words, commands()); }, nullptr},
-    {"man", [](const auto& args) { return cmd_man(args, commands()); }, nullptr},
-    {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }, nullptr},
+    {"run", cmd_run},
+    {"verify", cmd_verify},
+    {"profile", cmd_profile},
+    {"ab", cmd_ab},
+    {"nightly", cmd_nightly},
+    {"gate", cmd_gate},
+    {"bless", cmd_bless},
+    {"report", cmd_report},
+    {"pages", cmd_pages},
+    {"tune", cmd_tune},
+    {"bisect", cmd_bisect},
+    {"selftest", cmd_selftest},
+    {"list", cmd_list},
+    {"doctor", cmd_doctor},
+    {"new", cmd_new},
+    {"store", cmd_store},
+    // Not for people: a step of `git bisect run`, what shells and the installation ask for, and the
+    // process that measures.
+    {"bisect-step", cmd_bisect_step},
+    {"complete", [](const auto& words) { return cmd_complete(words, commands()); }},
+    {"man", [](const auto& args) { return cmd_man(args, commands()); }},
+    {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }},
 });
 
 std::span<const Command> commands() {
@@ -65,11 +57,35 @@ std::span<const Command> commands() {
 
 std::string usage() {
   std::string text = "usage: moegate COMMAND [options]\n\n";
-  for (const Command& c : kCommands) {
-    if (c.help) text += fmt::format("  {:9} {}\n", c.name, c.help);
-  }
+  for (const Verb& verb : verbs()) text += fmt::format("  {:9} {}\n", verb.name, verb.about);
   return text +
-         "\n'moegate COMMAND --help' lists a command's options; 'moegate --version' the build.\n";
+         "\n'moegate COMMAND -h' shows a command's most used flags, 'moegate help COMMAND' all; "
+         "'moegate --version' the build.\n";
+}
+
+const Command* find_command(const std::string& name) {
+  for (const Command& c : kCommands) {
+    if (name == c.name) return &c;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void refuse_command(const std::string& name) {
+  if (const std::string moved = moved_command(name); !moved.empty()) usage_error("{}", moved);
+  std::vector<std::string> known;
+  for (const Verb& verb : verbs()) known.emplace_back(verb.name);
+  usage_error("unknown command '{}'{}; 'moegate --help' lists them", name,
+              did_you_mean(name, known));
+}
+
+int help(const std::vector<std::string>& args) {
+  if (args.empty()) {
+    fmt::print("{}", usage());
+    return 0;
+  }
+  if (args.size() > 1) usage_error("moegate help '{}': name one command", args[1]);
+  if (find_verb(args[0]) == nullptr) refuse_command(args[0]);
+  return find_command(args[0])->run({"--help"});
 }
 
 int dispatch(const std::vector<std::string>& args) {
@@ -78,26 +94,18 @@ int dispatch(const std::vector<std::string>& args) {
     return static_cast<int>(Exit::usage);
   }
   const std::string& name = args[0];
-  if (name == "--help" || name == "-h" || name == "help") {
-    fmt::print("{}", usage());
-    return 0;
-  }
+  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  if (name == "--help" || name == "-h" || name == "help")
+    return help(name == "help" ? rest : Args());
   if (name == "--version") {
     const Provenance& p = provenance();
     fmt::print("moegate {} ({}{}, {})\n", p.version, p.git_sha.empty() ? "no commit" : p.git_sha,
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
-  for (const Command& c : kCommands) {
-    if (name == c.name) return c.run({args.begin() + 1, args.end()});
-  }
-  if (const std::string moved = moved_command(name); !moved.empty()) usage_error("{}", moved);
-  std::vector<std::string> known;
-  for (const Command& c : kCommands) {
-    if (c.help) known.emplace_back(c.name);
-  }
-  usage_error("unknown command '{}'{}; 'moegate --help' lists them", name,
-              did_you_mean(name, known));
+  const Command* command = find_command(name);
+  if (command == nullptr) refuse_command(name);
+  return command->run(rest);
 }
 
 int run(const std::vector<std::string>& args) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""moe_gate_up and moe_down in Triton: block-scaled fp8 grouped GEMMs that gather their rows.
 
-    moegate run --kernels examples/triton/moe_gemm.py --suite deepseek-r1 \
+    moegate run --module examples/triton/moe_gemm.py --suite deepseek-r1 \
         --device cuda --filter '^moe_(gate_up|down)/'
 
 Scale factors are per 128 along K, and per 128 columns for weights: over a step of 128 along K, a row of a

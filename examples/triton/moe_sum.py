@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """moe_sum in Triton: the k rows of a token added up to one of bf16.
 
-    moegate run --kernels examples/triton/moe_sum.py --suite deepseek-r1 --device cuda --filter '^moe_sum/'
+    moegate run --module examples/triton/moe_sum.py --suite deepseek-r1 --device cuda --filter '^moe_sum/'
 
 Needs torch and Triton in the Python that moegate uses (MOEGATE_PYTHON).
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operator that moegate does not have, wholly in Python: RMS norm, quantised to fp8.
 
-    moegate run --kernels examples/triton/rmsnorm_fp8.py --suite examples/triton/rmsnorm_fp8.suite
+    moegate run --module examples/triton/rmsnorm_fp8.py --suite examples/triton/rmsnorm_fp8.suite
 
     y[t, i] = x[t, i] / sqrt(mean of x[t, :]^2 + eps) * weight[i]
     scale[t, g] = max(largest |y| of the 128 columns of group g, 1e-10) / 448

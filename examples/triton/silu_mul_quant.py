@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""silu_mul_quant in Triton: silu(gate) * up, to fp8 with a scale factor per 128 columns, in one go.
 
-    moegate run --kernels examples/triton/silu_mul_quant.py --suite deepseek-r1 \
+    moegate run --module examples/triton/silu_mul_quant.py --suite deepseek-r1 \
         --device cuda --filter '^silu_mul_quant/'
 
 Needs torch and Triton in the Python that moegate uses (MOEGATE_PYTHON), and a GPU that converts to fp8 (from

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """topk_sort as a chain of torch operations: eagerly, and compiled by torch.compile.
 
-    moegate run --kernels examples/triton/topk_torch.py --suite deepseek-r1 --device cuda --filter ^topk_sort/
+    moegate run --module examples/triton/topk_torch.py --suite deepseek-r1 --device cuda --filter ^topk_sort/
 
 Takes every case of the operator: softmax, topk_softmax and noaux_tc, renorm, scale, all dtypes, ties and NaN.
 No step waits for the GPU and no shape depends on data, so both variants can also be captured into a graph;

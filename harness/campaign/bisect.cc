@@ -44,7 +44,7 @@ Words find_ab(const std::string& root, const BisectQuery& query) {
   const std::string asked = query.ab.empty() ? "" : query.ab[0];
   const std::string path = fs::absolute(asked.empty() ? root + "/ci/ab" : asked).string();
   if (access(path.c_str(), X_OK) != 0) {
-    usage_error("{}: no such program to compare two commits with; give --ab PATH", path);
+    usage_error("{}: no such program to compare two commits with; give --script PATH", path);
   }
   return {path};
 }
@@ -94,7 +94,7 @@ void expect_regression(const BisectQuery& query, const Words& ab, const std::str
   throw_if_interrupted();
   const int code = bisect_code(exit);
   if (code == kGood) {
-    usage_error("--bad '{}' is no worse than --good '{}' in this case; give commits that differ",
+    usage_error("--head '{}' is no worse than --base '{}' in this case; give commits that differ",
                 query.bad, query.good);
   }
   if (code == kSkip) {
@@ -137,7 +137,7 @@ std::string why_of(const std::string& root, const BisectQuery& query, const Word
   const AskWhy ask("all");
   const std::string parent = git(root, {"rev-parse", commit + "^"}).out;
   const Words command = joined(joined(ab, {parent, commit}), query.ab_flags);
-  const int exit = run_interruptible(joined(command, {"--verdict", verdict}));
+  const int exit = run_interruptible(joined(command, {"--out", verdict}));
   std::error_code ignored;
   const std::string causes = fs::exists(verdict, ignored) ? causes_in(read_file(verdict)) : "";
   fs::remove(verdict, ignored);
@@ -187,12 +187,12 @@ int bisect_code(int exit) {
 Culprit bisect(const BisectQuery& query, const Words& step) {
   forget_git_environment();
   const std::string root = find_repository(query.repo.empty() ? "." : query.repo);
-  const std::string good = commit_of(root, "--good", query.good);
-  const std::string bad = commit_of(root, "--bad", query.bad);
-  if (good == bad) usage_error("--good and --bad are both {}; give two commits", good);
+  const std::string good = commit_of(root, "--base", query.good);
+  const std::string bad = commit_of(root, "--head", query.bad);
+  if (good == bad) usage_error("--base and --head are both {}; give two commits", good);
   if (git(root, {"merge-base", "--is-ancestor", good, bad}).exit != 0) {
     usage_error(
-        "--good '{}' is no ancestor of --bad '{}'; give one, for example `git merge-base {} "
+        "--base '{}' is no ancestor of --head '{}'; give one, for example `git merge-base {} "
         "{}`",
         query.good, query.bad, query.good, query.bad);
   }

@@ -13,7 +13,7 @@ namespace moegate {
 
 /// As a run measured them.
 struct KernelFiles {
-  std::vector<std::string> given;  // --kernels
+  std::vector<std::string> given;  // --module
   std::vector<LoadedFile>
       imported;  // what they are made of once they are loaded; part of their program's name
   std::vector<LoadedFile> loaded;  // what they are made of once all rows are measured

@@ -22,7 +22,7 @@ namespace {
 std::string command_of(const RunOptions& run) {
   std::string command = "moegate run";
   for (const std::string& suite : run.suites) command += " --suite " + shell_word(suite);
-  for (const std::string& file : run.worker.kernels) command += " --kernels " + shell_word(file);
+  for (const std::string& file : run.worker.kernels) command += " --module " + shell_word(file);
   if (run.worker.sample_seed != 0) {
     command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
   }
@@ -240,7 +240,7 @@ RunOptions canary_options(const NightOptions& options) {
   run.db = options.db();
   run.tags["selftest"] = "1";
   run.command = fmt::format(
-      "moegate selftest --canaries --suite smoke --filter '{}' --launch graph --device {} --db {}",
+      "moegate selftest canaries --suite smoke --filter '{}' --launch graph --device {} --db {}",
       run.filter, options.device, shell_word(run.db));
   return run;
 }

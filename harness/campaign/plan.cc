@@ -100,7 +100,7 @@ void check_cases(const std::vector<Case>& cases, Worker& worker) {
 
 std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello) {
-  const Pattern kernel = compile_pattern("--kernel", options.kernel);
+  const Pattern kernel = compile_pattern("--variant", options.kernel);
   const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
   planned.reserve(cases.size());
@@ -141,7 +141,7 @@ namespace {
 /// A variant whose name is close to a pattern that is one; of any operator, because none matched. Nothing for a
 /// pattern that names a variant: the filter is to blame then.
 std::string meant_variant(std::string pattern, const Hello& hello) {
-  const Pattern kernel = compile_pattern("--kernel", pattern);
+  const Pattern kernel = compile_pattern("--variant", pattern);
   const auto named = [&](const VariantDescription& v) { return kernel.found_in(v.name); };
   if (std::ranges::any_of(hello.variants, named)) return "";
   std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
@@ -162,7 +162,7 @@ Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const 
     const char* hint = any_case ? "no variant" : "no case";
     throw Error(Exit::coverage,
                 fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
-                            "--kernel '{}'{}); see 'moegate list cases'",
+                            "--variant '{}'{}); see 'moegate list cases'",
                             hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
                             options.filter, options.kernel, meant_variant(options.kernel, hello)));
   }

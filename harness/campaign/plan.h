@@ -19,6 +19,8 @@ namespace moegate {
 /// compared.
 constexpr int kProtocol = 1;
 
+constexpr double kMostRounds = 1e6;
+
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
 /// that --resume and repro need nothing but the store.
 struct RunOptions {
@@ -83,9 +85,6 @@ struct RunOptions {
   std::string to_json() const;
   /// Throws Error(store) for a text that to_json() has not written.
   void from_json(const std::string& text);
-
- private:
-  void read_json(const std::string& text);
 };
 
 /// Key of a case, and a variant.
@@ -110,7 +109,7 @@ struct Plan {
 std::vector<Case> load_cases(const RunOptions& options, const Hello& hello);
 /// Has the worker's operators look at the cases. Throws Error(usage) for the first that cannot be.
 void check_cases(const std::vector<Case>& cases, Worker& worker);
-/// The cases, each with the program's variants that --kernel leaves: perhaps none.
+/// The cases, each with the program's variants that --variant leaves: perhaps none.
 std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello);
 /// The shard of a case, from 0: a hash of its key, so that a suite with one case more deals out the

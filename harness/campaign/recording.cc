@@ -144,7 +144,7 @@ void Recording::begin(int64_t resume) {
     tally_.resume =
         fmt::format("{} --resume {} --db {}", resumed_by_, tally_.run, shell_word(options_.db));
     for (const std::string& file : options_.worker.kernels)
-      tally_.resume += " --kernels " + shell_word(file);
+      tally_.resume += " --module " + shell_word(file);
   }
   tally_.device = plan_.hello.device;
   ceilings_ = store_.ceilings(tally_.device);

@@ -118,7 +118,7 @@ class Recording {
   const Dealer& dealer() const { return lanes_.dealer(); }
   const Tally& tally() const { return tally_; }
   /// What the kernels from elsewhere were made of, by path: every file that a process of the rounds
-  /// so far had loaded or read at its end. None without --kernels.
+  /// so far had loaded or read at its end. None without --module.
   const std::map<std::string, LoadedFile>& loaded() const { return loaded_; }
 
   /// Measures one round in a fresh process on each device: every row, or those in `only`. What the

@@ -8,28 +8,11 @@
 
 #include "harness/base/error.h"
 #include "harness/base/text.h"
+#include "harness/campaign/run_options.h"
 #include "harness/worker/nvtx.h"
 
 namespace moegate {
 namespace {
-
-/// Which rows, and of what they are made.
-std::string selecting(const RunOptions& o) {
-  std::string command = "moegate run";
-  for (const std::string& suite : o.suites) command += " --suite " + shell_word(suite);
-  for (const auto& [name, values] : o.axes) {
-    command += " --axis " + shell_word(fmt::format("{}={}", name, fmt::join(values, ",")));
-  }
-  for (const std::string& file : o.worker.kernels) command += " --kernels " + shell_word(file);
-  if (!o.worker.tiles.empty()) command += " --tiles " + shell_word(o.worker.tiles);
-  if (o.worker.sets > 0) command += fmt::format(" --sets {}", o.worker.sets);
-  if (o.worker.sample_seed != 0) {
-    command += fmt::format(" --sample-seed {}", o.worker.sample_seed);
-  }
-  if (!o.filter.empty()) command += " --filter " + shell_word(o.filter);
-  if (!o.kernel.empty()) command += " --kernel " + shell_word(o.kernel);
-  return command + " --device " + shell_word(o.worker.device);
-}
 
 /// Where the word that begins there ends: at a blank that no quotes hold.
 size_t end_of_word(const std::string& text, size_t at) {
@@ -103,31 +86,33 @@ std::string shard_command(const std::string& typed, int shard, int shards) {
                    "FILE");
 }
 
-std::string run_command(const RunOptions& o) {
-  return selecting(o) + fmt::format(
-                            " --timer {} --flush {} --flush-factor {} --rounds {} --min-samples {} "
-                            "--max-samples {} --precision {} --budget {}s --db {}",
-                            shell_word(o.worker.timer), name_of(o.worker.flush),
-                            o.worker.flush_factor, o.rounds, o.worker.sampling.min_samples,
-                            o.worker.sampling.max_samples, 100 * o.worker.sampling.precision,
-                            o.worker.sampling.budget_s, shell_word(o.db));
+std::string run_command(const RunOptions& options) {
+  return fmt::format("moegate run{} --db {}", repeating_flags(options, ""), shell_word(options.db));
 }
+
+namespace {
+
+/// The rows alone: the profiler decides how they are launched.
+std::string profiled_command(const RunOptions& options) {
+  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
+}
+
+}  // namespace
 
 std::string nsys_command(const RunOptions& options, const std::string& report) {
   return fmt::format(
       "nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none --force-overwrite=true "
-      "--output={} {} --profile",
-      shell_word(report), selecting(options));
+      "--output={} {}",
+      shell_word(report), profiled_command(options));
 }
 
 std::string ncu_command(const RunOptions& options, Cache cache, const std::string& report) {
   // The slash says that it is a range that is pushed and popped, as ours are.
   return fmt::format(
       "ncu --target-processes all --nvtx --nvtx-include {}/ --clock-control none "
-      "--cache-control {} --set full --import-source yes --force-overwrite --export {} {} "
-      "--profile",
+      "--cache-control {} --set full --import-source yes --force-overwrite --export {} {}",
       kLaunchesRange, cache == Cache::warm ? "none" : "all", shell_word(report),
-      selecting(options));
+      profiled_command(options));
 }
 
 }  // namespace moegate

@@ -19,13 +19,13 @@ RunOptions one_row() {
 TEST(RowCommand, ARunStatesWhatShapesTheMeasurement) {
   RunOptions options = one_row();
   options.rounds = 5;
-  options.worker.flush = Flush::write;
+  options.worker.conditions.flush = Flush::write;
   options.worker.sampling = {
       .min_samples = 10, .max_samples = 20, .precision = 0.01, .budget_s = 0.25};
   EXPECT_EQ(
       run_command(options),
       "moegate run --suite './my suite.suite' --axis tokens=1,8 --filter '^moe_sum/tokens=8$' "
-      "--kernel '^it'\\''s$' --device cuda --timer auto --flush write --flush-factor 2 "
+      "--variant '^it'\\''s$' --device cuda --timer auto --flush write --flush-factor 2 "
       "--rounds 5 --min-samples 10 --max-samples 20 --precision 1 --budget 0.25s "
       "--db results.sqlite");
 }

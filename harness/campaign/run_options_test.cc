@@ -48,7 +48,7 @@ TEST_F(RunOptionsTest, KernelsThatAStoreNamesAreTakenFromTheUser) {
   for (const std::vector<std::string>& files : {std::vector<std::string>{}, {"a.py"}}) {
     const std::string why = refusal_of([&] { named(files); });
     EXPECT_NE(why.find("run 3 has kernels from elsewhere"), std::string::npos) << why;
-    EXPECT_NE(why.find(" --kernels /home/me/evil.py --kernels 'b c.so'"), std::string::npos) << why;
+    EXPECT_NE(why.find(" --module /home/me/evil.py --module 'b c.so'"), std::string::npos) << why;
   }
   EXPECT_EQ(named({"a.py", "b.so"}), (std::vector<std::string>{"a.py", "b.so"}));
   RunOptions none;

@@ -28,7 +28,7 @@ RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hel
   info.task = name_of(options.worker.task);
   info.timer = hello.timer;
   const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
-  info.flush = host ? "lines" : name_of(options.worker.flush);
+  info.flush = host ? "lines" : name_of(options.worker.conditions.flush);
   info.rounds = options.rounds;
   info.git_sha = hello.git_sha;
   info.dirty = hello.dirty;
@@ -42,7 +42,8 @@ RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hel
     info.operators.push_back(facts_of(op, hello.device.backend));
   }
   info.tags = options.tags;
-  if (options.worker.sets > 0) info.tags[kSetsTag] = std::to_string(options.worker.sets);
+  if (options.worker.conditions.sets > 0)
+    info.tags[kSetsTag] = std::to_string(options.worker.conditions.sets);
   if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
   if (!options.worker.kernels.empty()) {
     info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
@@ -58,8 +59,8 @@ void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named
     return;
   }
   std::string flags;
-  for (const std::string& file : kernels) flags += " --kernels " + shell_word(one_line(file));
-  if (flags.empty()) usage_error("{} has no kernels from elsewhere; leave out --kernels", whose);
+  for (const std::string& file : kernels) flags += " --module " + shell_word(one_line(file));
+  if (flags.empty()) usage_error("{} has no kernels from elsewhere; leave out --module", whose);
   usage_error(
       "{} has kernels from elsewhere, and what a store names is not loaded; name all of them, if "
       "you "

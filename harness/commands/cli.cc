@@ -9,12 +9,14 @@
 #include "harness/base/escape.h"
 #include "harness/base/pattern.h"
 #include "harness/base/text.h"
+#include "harness/commands/commands.h"
 
 namespace moegate {
-
-namespace po = boost::program_options;
-
 namespace {
+
+std::string trimmed_dashes(const std::string& typed) {
+  return typed.substr(std::min(typed.size(), typed.find_first_not_of('-')));
+}
 
 /// Whether Boost's text about an argument would never end: it replaces %value% and its like in its
 /// messages by what was typed as long as there are any, and what was typed may be one.
@@ -23,13 +25,18 @@ bool holds_placeholder(const std::string& arg) {
   return placeholder.found_in(arg);
 }
 
-/// "--filter", where the error is about an option of nearly that name.
-std::string meant_option(const po::error& error, const po::options_description& options) {
+/// What is called otherwise now, or "(did you mean '--filter'?)".
+std::string meant_option(const po::error& error, const std::string& verb, const Flags& flags) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
   if (unknown == nullptr) return "";
+  const std::string typed = unknown->get_option_name();
+  const std::string moved = moved_flag(verb, trimmed_dashes(typed));
+  if (!moved.empty()) return "; " + moved;
   std::vector<std::string> known;
-  for (const auto& option : options.options()) known.push_back("--" + option->long_name());
-  return did_you_mean(unknown->get_option_name(), known);
+  for (const Flags::Group& group : flags.groups()) {
+    for (const Flag& flag : group.flags) known.push_back(fmt::format("--{}", flag.text.name));
+  }
+  return did_you_mean(typed, known);
 }
 
 /// Whether a flag has two values of which one at least came without the flag: an argument too many.
@@ -42,44 +49,162 @@ bool one_too_many(const po::error& error, const Args& args) {
          }) < 2;
 }
 
-std::string why(const po::error& error, const Args& args, const po::options_description& options,
-                const std::vector<std::string>& positional) {
-  if (one_too_many(error, args))
-    return fmt::format("only {} may stand without a flag", fmt::join(positional, " and "));
+std::string why(const po::error& error, const std::string& verb, const Args& args,
+                const Flags& flags, const std::vector<Argument>& places) {
+  if (one_too_many(error, args)) {
+    std::vector<std::string> names;
+    for (const Argument& place : places) names.emplace_back(place.name);
+    return fmt::format("only {} may stand without a flag", fmt::join(names, " and "));
+  }
   const auto arg = std::ranges::find_if(args, holds_placeholder);
-  return arg == args.end() ? error.what() + meant_option(error, options)
+  return arg == args.end() ? error.what() + meant_option(error, verb, flags)
                            : fmt::format("'{}' is not understood", *arg);
+}
+
+/// While somebody asks for a command's flags instead of running it.
+Flags* asked = nullptr;
+
+std::string usage_of(const Verb& verb) {
+  std::string text;
+  for (const char* usage : verb.usages) {
+    text +=
+        fmt::format("{}moegate {} {}\n", text.empty() ? "usage: " : "       ", verb.name, usage);
+  }
+  return text;
+}
+
+std::string examples_of(const Verb& verb) {
+  return fmt::format("Examples:\n  {}\n  {}\n", verb.examples[0], verb.examples[1]);
+}
+
+/// All that help says, at the width that Boost gives it.
+void print_help(const Verb& verb, const po::options_description& options) {
+  std::cout << usage_of(verb) << '\n'
+            << verb.about << "\n\n"
+            << options << '\n'
+            << examples_of(verb);
+}
+
+/// One screen: the most used flags, a line each.
+void print_short_help(const Verb& verb, const Flags& flags) {
+  constexpr size_t kWidth = 80;
+  size_t column = 0;
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const char* name : verb.common) {
+    const Flag* flag = flags.find(name);
+    if (flag == nullptr) continue;
+    std::string typed = fmt::format("  --{}", flag->text.name);
+    if (*flag->text.value != 0) typed += fmt::format(" {}", flag->text.value);
+    column = std::max(column, typed.size() + 2);
+    lines.emplace_back(typed, flag->text.about);
+  }
+  std::string text = usage_of(verb) + "\n" + verb.about + "\n\n" + examples_of(verb) + "\n";
+  for (auto& [typed, about] : lines) {
+    const size_t room = kWidth - column;
+    if (about.size() > room) {
+      const size_t cut = about.rfind(' ', room - 4);
+      about = about.substr(0, cut) + " ...";
+    }
+    text += fmt::format("{:{}}{}\n", typed, column, about);
+  }
+  std::cout << text << fmt::format("\nAll flags: moegate {} --help\n", verb.name);
 }
 
 }  // namespace
 
-bool parse(const std::string& usage, po::options_description options, const Args& args,
-           const std::vector<std::string>& positional, std::set<std::string>* given) {
-  options.add_options()("help,h", "this text");
-  po::positional_options_description places;
-  for (const std::string& name : positional) {
-    places.add(name.c_str(), &name == &positional.back() ? -1 : 1);
+std::string Flag::if_unset() const {
+  // Boost shows "VALUE (=default)".
+  const std::string shown = option->semantic()->name();
+  const size_t at = shown.find(" (=");
+  return at == std::string::npos ? "" : shown.substr(at + 3, shown.size() - at - 4);
+}
+
+Flags& Flags::add(Flag flag) {
+  groups_.front().flags.push_back(std::move(flag));
+  return *this;
+}
+
+Flags& Flags::add(const Flags& more) {
+  groups_.insert(groups_.end(), more.groups_.begin(), more.groups_.end());
+  return *this;
+}
+
+Flags& Flags::replace(const Flag& flag) {
+  for (Group& group : groups_) {
+    for (Flag& old : group.flags) {
+      if (std::string_view(old.text.name) == flag.text.name) old = flag;
+    }
   }
+  return *this;
+}
+
+const Flag* Flags::find(std::string_view name) const {
+  for (const Group& group : groups_) {
+    for (const Flag& flag : group.flags) {
+      if (flag.text.name == name) return &flag;
+    }
+  }
+  return nullptr;
+}
+
+bool parse(const std::string& name, const Flags& flags, const Args& args,
+           const std::vector<Argument>& places, std::set<std::string>* given) {
+  po::options_description hidden;
+  po::positional_options_description order;
+  for (const Argument& place : places) {
+    hidden.add_options()(place.name, place.value);
+    order.add(place.name, &place == &places.back() ? -1 : 1);
+  }
+  if (asked != nullptr) {
+    *asked = flags;
+    return false;
+  }
+  po::options_description shown(flags.groups().front().title);
+  for (const Flags::Group& group : flags.groups()) {
+    const bool first = &group == &flags.groups().front();
+    po::options_description part(group.title);
+    for (const Flag& flag : group.flags) (first ? shown : part).add(flag.option);
+    if (first) {
+      shown.add_options()("help,h", flag_text("help").about);
+    } else {
+      shown.add(part);
+    }
+  }
+  po::options_description all;
+  all.add(shown).add(hidden);
   po::variables_map values;
-  const std::string command = usage.substr(0, usage.find(' ', usage.find(' ') + 1));
   try {
     // Unambiguous prefixes are refused too: a flag added later must not change what a script means.
     const auto style = po::command_line_style::default_style &
                        ~static_cast<int>(po::command_line_style::allow_guessing);
-    po::store(po::command_line_parser(args).options(options).positional(places).style(style).run(),
+    po::store(po::command_line_parser(args).options(all).positional(order).style(style).run(),
               values);
     if (values.count("help") != 0) {
-      std::cout << "usage: " << usage << "\n\n" << options;
+      const Verb* verb = find_verb(name);
+      if (verb == nullptr) throw Error(Exit::internal, fmt::format("no verb '{}'", name));
+      if (std::ranges::count(args, "--help") > 0) {
+        print_help(*verb, shown);
+      } else {
+        print_short_help(*verb, flags);
+      }
       return false;
     }
     po::notify(values);
-    for (const auto& [name, value] : values) {
-      if (given && !value.defaulted()) given->insert(name);
+    for (const auto& [flag, value] : values) {
+      if (given && !value.defaulted()) given->insert(flag);
     }
   } catch (const po::error& e) {
-    usage_error("{}: {}; see --help", command, why(e, args, options, positional));
+    usage_error("moegate {}: {}; see --help", name, why(e, name, args, flags, places));
   }
   return true;
+}
+
+Flags flags_of(const Command& command) {
+  Flags flags;
+  asked = &flags;
+  command.run({});
+  asked = nullptr;
+  return flags;
 }
 
 void refuse_beside_resume(const std::set<std::string>& given,
@@ -93,43 +218,17 @@ void refuse_beside_resume(const std::set<std::string>& given,
   }
 }
 
-double parse_seconds(const std::string& flag, const std::string& text) {
-  const auto number = leading_number(text);
-  const std::string unit = number ? number->rest : "?";
-  const double factor = unit.empty() || unit == "s" ? 1
-                        : unit == "ms"              ? 1e-3
-                        : unit == "min"             ? 60
-                                                    : 0;
-  if (factor == 0 || !(number->value > 0)) {
-    usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
+void refuse_flags(const std::set<std::string>& given, const std::vector<std::string>& flags,
+                  const std::string& why) {
+  for (const std::string& name : flags) {
+    if (given.contains(name)) usage_error("--{} {}", name, why);
   }
-  constexpr double kWeek = 7 * 24 * 3600;
-  const double seconds = number->value * factor;
-  if (!(seconds <= kWeek)) usage_error("{} '{}' is longer than a week; use less", flag, text);
-  return seconds;
 }
 
 double parse_share(const std::string& flag, const std::string& text) {
   const auto share = parse_percent(text);
   if (!share) usage_error("{} '{}' is not a share; write it in percent, like 1%", flag, text);
   return *share;
-}
-
-std::pair<std::string, std::string> split_assignment(const std::string& flag,
-                                                     const std::string& text) {
-  const size_t at = text.find('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    usage_error("{} '{}' is not of the form name=value", flag, text);
-  }
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
-std::vector<std::string> parse_list(const std::string& flag, const std::string& text) {
-  std::vector<std::string> parts = split_list(text);
-  for (const std::string& part : parts) {
-    if (part.empty()) usage_error("{} '{}' has an empty part", flag, text);
-  }
-  return parts;
 }
 
 void at_least(const char* flag, double value, double least) {

@@ -1,57 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every subcommand does with its arguments: parse them with Boost.Program_options, print its
-// help, and turn a bad flag into one clear line.
+// What every command does with its arguments: Boost.Program_options parses them, help is printed from the tables of
+// verbs and flags, and a bad flag becomes one clear line.
 #pragma once
 
+#include <boost/make_shared.hpp>
 #include <boost/program_options.hpp>
 
+#include <concepts>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "harness/campaign/run_options.h"
+#include "harness/commands/flag_table.h"
+#include "harness/commands/verbs.h"
 
 namespace moegate {
 
 using Args = std::vector<std::string>;
 
-/// Parses `args` into the fields that `options` are bound to. Positional arguments go to the
-/// options named in `positional`, one each; the last one takes the rest when it holds a vector.
-/// Returns false after printing `usage` and the options for --help. Throws Error(usage) naming the
-/// command and the flag. `given` gets the names of the options that the user typed.
-bool parse(const std::string& usage, boost::program_options::options_description options,
-           const Args& args, const std::vector<std::string>& positional = {},
-           std::set<std::string>* given = nullptr);
+/// A flag of a command: its text is the table's, its value is bound to a field.
+struct Flag {
+  FlagText text;
+  boost::shared_ptr<boost::program_options::option_description> option;
 
-/// Throws Error(usage) for an option that was given beside --resume and is not one of `allowed`: a
+  /// What its value is when nobody types one; empty: nothing is shown.
+  std::string if_unset() const;
+};
+
+/// Flags of a command in the groups that help shows.
+class Flags {
+ public:
+  explicit Flags(const char* title = "Options") : groups_{{title, {}}} {}
+
+  Flags& add(Flag flag);
+  Flags& add(const Flags& more);
+  /// Takes the place of the flag of the same name.
+  Flags& replace(const Flag& flag);
+
+  struct Group {
+    std::string title;
+    std::vector<Flag> flags;
+  };
+  const std::vector<Group>& groups() const { return groups_; }
+  /// Null where there is none of this name, which has no dashes.
+  const Flag* find(std::string_view name) const;
+
+ private:
+  std::vector<Group> groups_;
+};
+
+namespace po = boost::program_options;
+
+/// A flag of the table. `about` replaces the table's sentence where a command must say more.
+template <class T>
+Flag flag(const char* name, po::typed_value<T>* value, const char* about = nullptr) {
+  FlagText text = flag_text(name);
+  if (about != nullptr) text.about = about;
+  value->value_name(text.value);
+  return {text, boost::make_shared<po::option_description>(name, value, text.about)};
+}
+/// Bound to a field, whose value before is the default.
+template <class T>
+requires std::integral<T> || std::floating_point<T> || std::same_as<T, std::string> Flag
+flag(const char* name, T& field, const char* about = nullptr) {
+  if constexpr (std::same_as<T, bool>) {
+    return flag(name, po::bool_switch(&field), about);
+  } else if constexpr (std::same_as<T, std::string>) {
+    // An empty default is not shown.
+    if (field.empty()) return flag(name, po::value(&field), about);
+    return flag(name, po::value(&field)->default_value(field), about);
+  } else {
+    return flag(name, po::value(&field)->default_value(field), about);
+  }
+}
+/// The field stays empty where the flag is left out.
+template <class T>
+Flag flag(const char* name, std::optional<T>& field, const char* about = nullptr) {
+  return flag(name, po::value<T>()->notifier([&field](const T& value) { field = value; }), about);
+}
+/// May be repeated.
+template <class T>
+Flag flag(const char* name, std::vector<T>& field, const char* about = nullptr) {
+  return flag(name, po::value(&field), about);
+}
+/// Read by `read`, which throws Error(usage). `if_unset` is read, too; null: nothing is.
+inline Flag flag(const char* name, std::function<void(const std::string&)> read,
+                 const char* if_unset = nullptr, const char* about = nullptr) {
+  auto* value = po::value<std::string>()->notifier(std::move(read));
+  if (if_unset != nullptr) value->default_value(if_unset);
+  return flag(name, value, about);
+}
+
+/// An argument without a flag. The last one of a command takes the rest where it holds a vector.
+struct Argument {
+  const char* name;  // in capitals, as the verb's usage has it
+  po::value_semantic* value;
+};
+
+/// Parses the arguments of a verb into the fields that `flags` and `places` are bound to. Returns false after printing
+/// help for -h and --help. Throws Error(usage) naming the command and the flag. `given` gets the names of the flags
+/// that the user typed.
+bool parse(const std::string& verb, const Flags& flags, const Args& args,
+           const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr);
+
+struct Command;
+/// The flags of a command, without printing anything.
+Flags flags_of(const Command& command);
+
+/// Throws Error(usage) for a flag that was given beside --resume and is not one of `allowed`: a
 /// resumed run has the options that it was begun with.
 void refuse_beside_resume(const std::set<std::string>& given, const std::set<std::string>& allowed);
 
-/// A flag that may be left out: the field stays empty.
-template <class T>
-boost::program_options::typed_value<T>* into(std::optional<T>& field) {
-  return boost::program_options::value<T>()->notifier([&field](const T& value) { field = value; });
-}
-
-/// A text that is read by `read`, which throws Error(usage).
-template <class Read>
-boost::program_options::typed_value<std::string>* read_by(Read read) {
-  return boost::program_options::value<std::string>()->notifier(read);
-}
-
-/// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming
-/// the flag.
-double parse_seconds(const std::string& flag, const std::string& text);
+/// Throws Error(usage) where one of `flags` was typed without what it goes with.
+void refuse_flags(const std::set<std::string>& given, const std::vector<std::string>& flags,
+                  const std::string& why);
 
 /// "1%" -> 0.01. Throws Error(usage) naming the flag.
 double parse_share(const std::string& flag, const std::string& text);
-
-/// Splits "a=b" for --axis and --tag. Throws Error(usage) naming the flag.
-std::pair<std::string, std::string> split_assignment(const std::string& flag,
-                                                     const std::string& text);
-
-/// Splits at commas; empty parts are an Error(usage) naming the flag.
-std::vector<std::string> parse_list(const std::string& flag, const std::string& text);
 
 /// Throws Error(usage) naming the flag when its value is below `least`.
 void at_least(const char* flag, double value, double least);

@@ -32,41 +32,42 @@ TEST(Cli, AssignmentsAndLists) {
 
 TEST(Cli, FlagsAreNotGuessed) {
   int rounds = 0;
-  boost::program_options::options_description flags("Options");
-  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
-  EXPECT_THROW(parse("moegate run [options]", flags, {"--round", "3"}), Error);
-  EXPECT_TRUE(parse("moegate run [options]", flags, {"--rounds", "3"}));
+  Flags flags;
+  flags.add(flag("rounds", rounds));
+  EXPECT_THROW(parse("run", flags, {"--round", "3"}), Error);
+  EXPECT_TRUE(parse("run", flags, {"--rounds", "3"}));
   EXPECT_EQ(rounds, 3);
 }
 
 TEST(Cli, AMistypedFlagIsNamed) {
   int rounds = 0;
-  boost::program_options::options_description flags("Options");
-  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
+  Flags flags;
+  flags.add(flag("rounds", rounds));
   const auto refusal = [&](const char* flag) {
-    return refusal_of([&] { parse("moegate run [options]", flags, {flag, "3"}); });
+    return refusal_of([&] { parse("run", flags, {flag, "3"}); });
   };
   EXPECT_NE(refusal("--ronuds").find("(did you mean '--rounds'?)"), std::string::npos);
-  EXPECT_EQ(refusal("--kernels").find("did you mean"), std::string::npos);
+  EXPECT_EQ(refusal("--xyz").find("did you mean"), std::string::npos);
+  EXPECT_NE(refusal("--kernel").find("use `--variant RE`"), std::string::npos);
 }
 
 TEST(Cli, AMessageAboutAnArgumentEnds) {
   int rounds = 0;
-  boost::program_options::options_description flags("Options");
-  flags.add_options()("rounds", boost::program_options::value(&rounds), "");
+  Flags flags;
+  flags.add(flag("rounds", rounds));
   for (const Args& args : {Args{"--rounds", "%value%"}, {"--%canonical_option%"}, {"%option%"}}) {
-    const std::string why = refusal_of([&] { parse("moegate run [options]", flags, args); });
+    const std::string why = refusal_of([&] { parse("run", flags, args); });
     EXPECT_NE(why.find("'" + args.back() + "' is not understood"), std::string::npos) << why;
   }
 }
 
 TEST(Cli, AFlagThatIsLeftOutLeavesItsFieldEmpty) {
   std::optional<std::string> report;
-  boost::program_options::options_description flags("Options");
-  flags.add_options()("report", into(report), "");
-  EXPECT_TRUE(parse("moegate gate [options]", flags, {}));
+  Flags flags;
+  flags.add(flag("chart", report));
+  EXPECT_TRUE(parse("report", flags, {}));
   EXPECT_FALSE(report);
-  EXPECT_TRUE(parse("moegate gate [options]", flags, {"--report", ""}));
+  EXPECT_TRUE(parse("report", flags, {"--chart", ""}));
   EXPECT_EQ(report, "");
 }
 
@@ -90,14 +91,26 @@ TEST(Cli, NamesHaveNoControlCharacters) {
 TEST(Cli, KnowsWhatWasTyped) {
   int rounds = 3;
   std::string db;
-  boost::program_options::options_description flags("Options");
-  flags.add_options()("rounds", boost::program_options::value(&rounds)->default_value(3), "")(
-      "db", boost::program_options::value(&db), "");
+  Flags flags;
+  flags.add(flag("rounds", rounds)).add(flag("db", db));
   std::set<std::string> given;
-  EXPECT_TRUE(parse("moegate run [options]", flags, {"--db", "x"}, {}, &given));
+  EXPECT_TRUE(parse("run", flags, {"--db", "x"}, {}, &given));
   EXPECT_EQ(given, std::set<std::string>{"db"});
   EXPECT_NO_THROW(refuse_beside_resume({"resume", "db"}, {"db"}));
   EXPECT_THROW(refuse_beside_resume({"resume", "rounds"}, {"db"}), Error);
+}
+
+TEST(Cli, FlagsAreShownWithTheirDefaults) {
+  int rounds = 3;
+  bool dry = false;
+  std::string db;
+  Flags flags("What");
+  flags.add(flag("rounds", rounds, "how often")).add(flag("dry-run", dry)).add(flag("db", db));
+  EXPECT_EQ(flags.find("rounds")->if_unset(), "3");
+  EXPECT_STREQ(flags.find("rounds")->text.about, "how often");
+  EXPECT_EQ(flags.find("dry-run")->if_unset(), "");
+  EXPECT_EQ(flags.find("db")->if_unset(), "");
+  EXPECT_EQ(flags.find("seed"), nullptr);
 }
 
 }  // namespace

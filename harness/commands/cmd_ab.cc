@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate ab: two programs, or two variants of this one, against each other.
+// moegate ab: two programs, commits or variants against each other.
 #include <cstdlib>
 #include <filesystem>
 
@@ -16,8 +16,6 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 /// A change that noise hides is not judged, and a pull request is about its changes.
 constexpr const char* kFailOnOfAb = "latency,accuracy,coverage,environment,changed";
 
@@ -33,18 +31,27 @@ struct Commits {
   std::string base, head, build;
 };
 
-po::options_description commit_flags(Commits& commits) {
-  po::options_description flags("Which commits of another repository");
-  flags.add_options()  //
-      ("repo", into(commits.repo)->value_name("DIR"),
-       "compares the kernels of two of its commits; --kernels names their file in it")  //
-      ("base", po::value(&commits.base)->value_name("REF"),
-       "commit, branch or tag before (positional)")  //
-      ("head", po::value(&commits.head)->value_name("REF"),
-       "and after (positional; default: what is checked out, uncommitted changes included)")  //
-      ("build", po::value(&commits.build)->value_name("CMD"),
-       "builds a checkout, in its folder; once per commit");
-  return flags;
+/// What --base and --head say: "program=PATH", "module=FILE", "label=L" or a commit.
+void read_side(const char* name, const std::vector<std::string>& words, AbSide& side,
+               std::string& commit) {
+  for (const std::string& word : words) {
+    const size_t at = word.find('=');
+    const std::string key = word.substr(0, at);
+    const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
+    if (key == "program" && !value.empty()) {
+      side.program = value;
+    } else if (key == "module" && !value.empty()) {
+      side.kernels.push_back(module_path(value));
+    } else if (key == "label" && !value.empty()) {
+      side.label = plain_name(fmt::format("--{} label", name), value);
+    } else if (at != std::string::npos) {
+      usage_error("--{} {}: use program=PATH, module=FILE, label=L or a commit", name, word);
+    } else if (commit.empty()) {
+      commit = word;
+    } else {
+      usage_error("--{} names two commits, {} and {}; keep one", name, commit, word);
+    }
+  }
 }
 
 /// A file that a flag named, as it is called in the repository; empty: it is not in it.
@@ -59,7 +66,7 @@ std::filesystem::path kernels_in_repository(const std::string& file, const std::
   if (path.is_relative()) return path;
   const auto below = in_repository(path, root);
   if (below.empty()) {
-    usage_error("--kernels {}: is not in --repo {}, of which two commits are compared", file, root);
+    usage_error("--module {}: is not in --repo {}, of which two commits are compared", file, root);
   }
   return below;
 }
@@ -71,7 +78,7 @@ std::string kernels_in(const Checkout& checkout, const std::filesystem::path& fi
   const std::filesystem::path path = checkout.folder / file;
   std::error_code absent;
   if (std::filesystem::exists(path, absent)) return path.string();
-  const std::string what = fmt::format("--kernels {}: {} has no such file{}", file.string(),
+  const std::string what = fmt::format("--module {}: {} has no such file{}", file.string(),
                                        checkout.name, of_base ? "" : ", which the base has");
   const Exit exit = of_base ? Exit::usage : Exit::environment;
   if (build.empty())
@@ -112,7 +119,7 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   if (root.empty()) usage_error("--repo {}: is in no git repository", *commits.repo);
   if (commits.base.empty()) usage_error("ab --repo: which commit is the base? give --base REF");
   if (ab.run.worker.kernels.empty()) {
-    usage_error("ab --repo: which file of {} has the kernels? give --kernels FILE", root);
+    usage_error("ab --repo: which file of {} has the kernels? give --module FILE", root);
   }
   std::vector<std::filesystem::path> kernels;
   for (const std::string& file : ab.run.worker.kernels) {
@@ -143,58 +150,62 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   ab.checkouts = std::move(checkouts);
 }
 
-po::options_description ab_flags(AbOptions& ab, std::vector<std::string>& variants,
-                                 bool& measure_identical) {
-  ab.base.label = "base";
-  ab.head.label = "head";
-  po::options_description flags("What to compare");
-  flags.add_options()  //
-      ("base-program", po::value(&ab.base.program)->value_name("PATH"),
-       "the moegate before (default: this one); `ci/ab` builds them from commits")  //
-      ("head-program", po::value(&ab.head.program)->value_name("PATH"),
-       "the moegate after (default: this one)")  //
-      ("base-kernels", kernels_of(ab.base.kernels),
-       "kernels of the base (see --kernels), where the sides differ in them")  //
-      ("head-kernels", kernels_of(ab.head.kernels), "kernels of the head")     //
-      ("variant", po::value(&variants)->value_name("V"),
-       "given twice: the first variant is the base, the second the head, of one program")    //
-      ("base-label", po::value(&ab.base.label)->default_value("base")->value_name("L"), "")  //
-      ("head-label", po::value(&ab.head.label)->default_value("head")->value_name("L"), "")  //
-      ("screen-rounds",
-       po::value(&ab.plan.screen_rounds)->default_value(ab.plan.screen_rounds)->value_name("N"),
-       "process pairs that measure everything; what they show equal is done");
-  flags.add(rounds_flag(ab.plan.rounds, "new process pairs that decide the rest"));
-  flags.add_options()  //
-      ("extra-rounds",
-       po::value(&ab.plan.extra_rounds)->default_value(ab.plan.extra_rounds)->value_name("N"),
-       "the one planned extension for what is then undecided")  //
-      ("measure-identical", po::bool_switch(&measure_identical),
-       "also measure what launches the same machine code on both sides");
-  flags.add(new_db_flag(ab.run.db));
-  return flags;
+/// "12", or "4,12,24": what screens, what decides, what extends.
+void read_rounds(const std::string& text, ReplayPlan& plan) {
+  std::vector<int> numbers;
+  for (const std::string& part : parse_list("--rounds", text)) {
+    const auto number = parse_number<int>(part);
+    if (!number) usage_error("--rounds '{}': use N, or SCREEN,N,EXTRA", text);
+    numbers.push_back(*number);
+  }
+  if (numbers.size() == 1) {
+    plan.rounds = numbers[0];
+  } else if (numbers.size() == 3) {
+    plan.screen_rounds = numbers[0];
+    plan.rounds = numbers[1];
+    plan.extra_rounds = numbers[2];
+  } else {
+    usage_error("--rounds '{}': use N, or SCREEN,N,EXTRA", text);
+  }
+  within("--rounds, screening:", plan.screen_rounds, 2, kMostRounds);
+  within("--rounds", plan.rounds, 2, kMostRounds);
+  within("--rounds, extension:", plan.extra_rounds, 0, kMostRounds);
+}
+
+/// What was typed of the sides.
+struct TypedSides {
+  std::vector<std::string> base, head, variants;
+  std::string first, second;  // commits by their places
+  bool measure_identical = false;
+};
+
+Flags ab_flags(AbOptions& ab, TypedSides& typed, Commits& commits) {
+  Flags flags("What to compare");
+  flags.add(flag("base", typed.base)).add(flag("head", typed.head));
+  flags.add(flag("repo", commits.repo)).add(flag("build", commits.build));
+  flags.add(flag(
+      "rounds", [&](const std::string& text) { read_rounds(text, ab.plan); }, nullptr,
+      "process pairs: SCREEN,N,EXTRA. The first measure everything, and what they show "
+      "equal is done; N new ones decide the rest; EXTRA are the one planned extension for "
+      "what is then undecided (default: 4,12,24; one number is N)"));
+  flags.add(flag("measure-identical", typed.measure_identical));
+  return flags.add(new_db_flag(ab.run.db));
 }
 
 void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
-  if (!variants.empty()) {
-    if (variants.size() != 2) {
-      usage_error("--variant is given {} times; give two, the base and the head", variants.size());
-    }
-    if (!ab.run.kernel.empty()) {
-      usage_error("--kernel '{}' and --variant are both given; --variant names what is compared",
-                  ab.run.kernel);
-    }
+  if (variants.size() > 2) {
+    usage_error("--variant is given {} times; give two, the base and the head, or one pattern",
+                variants.size());
+  }
+  if (variants.size() == 1) ab.run.kernel = variants[0];
+  if (variants.size() == 2) {
     ab.base.variant = variants[0];
     ab.head.variant = variants[1];
   } else if (ab.base.program.empty() && ab.head.program.empty() && ab.base.kernels.empty()) {
     usage_error(
-        "ab: nothing to compare; give --base-program or --variant A --variant B (or use "
+        "ab: nothing to compare; give --base program=PATH or --variant A --variant B (or use "
         "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
   }
-  plain_name("--base-label", ab.base.label);
-  plain_name("--head-label", ab.head.label);
-  within("--screen-rounds", ab.plan.screen_rounds, 2, kMostRounds);
-  within("--rounds", ab.plan.rounds, 2, kMostRounds);
-  within("--extra-rounds", ab.plan.extra_rounds, 0, kMostRounds);
   require_suite(ab.run);
   check_measuring(ab.run);
   // What judges may be of another checkout than what it judges.
@@ -204,33 +215,40 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
 std::optional<AbCommand> read_ab(const Args& args) {
   AbCommand command;
   AbOptions& ab = command.ab;
-  std::vector<std::string> variants;
-  bool measure_identical = false;
+  TypedSides typed;
   Commits commits;
-  po::options_description flags = ab_flags(ab, variants, measure_identical);
-  flags.add(commit_flags(commits));
+  ab.base.label = "base";
+  ab.head.label = "head";
+  Flags flags = ab_flags(ab, typed, commits);
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
   flags.add(judging_flags(command.judging, kFailOnOfAb));
-  flags.add(why_flag(command.why));
-  if (!parse("moegate ab --base-program P --suite S [options]\n"
-             "       moegate ab --variant A --variant B --suite S [options]\n"
-             "       moegate ab --repo DIR BASE [HEAD] --kernels FILE --suite S [options]",
-             flags, args, {"base", "head"})) {
+  Flags why("Why");
+  flags.add(why.add(why_flag(command.why)));
+  flags.replace(
+      flag("variant", typed.variants,
+           "only variants whose name matches; given twice: the first variant is the base, "
+           "the second the head, of one program"));
+  if (!parse("ab", flags, args,
+             {{"BASE", po::value(&typed.first)}, {"HEAD", po::value(&typed.second)}})) {
     return std::nullopt;
   }
+  commits.base = typed.first;
+  commits.head = typed.second;
+  read_side("base", typed.base, ab.base, commits.base);
+  read_side("head", typed.head, ab.head, commits.head);
   if (commits.repo) {
     use_commits(commits, ab);
-  } else if (!commits.base.empty() || !commits.build.empty()) {
+  } else if (!commits.base.empty() || !commits.head.empty() || !commits.build.empty()) {
     usage_error(
-        "ab: --base, --head and --build are commits of another repository; give --repo DIR "
-        "(commits of this one: `ci/ab BASE [HEAD]`)");
+        "ab: a commit and --build are of another repository; give --repo DIR (commits of this one: "
+        "`ci/ab BASE [HEAD]`)");
   }
-  check_ab(ab, variants);
+  check_ab(ab, typed.variants);
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
-  ab.trust_code = variants.empty() && !measure_identical;
+  ab.trust_code = typed.variants.size() < 2 && !typed.measure_identical;
   // Set by ci/ab, whose commits are what a reader can repeat.
-  const char* typed = std::getenv("MOEGATE_COMMAND");
-  ab.run.command = typed ? typed : command_line("ab", args);
+  const char* repeated = std::getenv("MOEGATE_COMMAND");
+  ab.run.command = repeated ? repeated : command_line("ab", args);
   return command;
 }
 

@@ -17,8 +17,6 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 /// A step fails for more than latency and accuracy, so that a commit where the case crashed is
 /// skipped and not taken for a good one.
 constexpr const char* kFailOn = "latency,accuracy,coverage,environment,inconclusive";
@@ -33,51 +31,41 @@ struct BisectFlags {
   WhyMode why = WhyMode::automatic;
 };
 
-po::options_description bisect_flags(BisectFlags& typed) {
-  po::options_description flags("Options");
+Flags bisect_flags(BisectFlags& typed) {
+  Flags flags;
+  flags.add(flag("filter", typed.cases, "the cases that became slower, by key; best a single one"));
+  flags.add(flag("variant", typed.variant, "name of the variant"));
+  flags.add(flag("base", typed.good, "a commit where it was faster"));
+  flags.add(flag("head", typed.bad, "a commit where it is slower"));
+  flags.add(flag("suite", typed.suites));
+  flags.add(flag("rounds", typed.rounds, "process pairs that decide a step (default: of ci/ab)"));
+  flags.add(flag("device", typed.device, "auto, host, cuda or cuda:N (default: of ci/ab)"));
+  flags.add(flag("repo", typed.repo, "commits of this repository, whose kernels are in --module"));
+  flags.add(flag("module", typed.kernels, "with --repo: a file of kernels in it; may be repeated"));
+  flags.add(flag("build", typed.build, "with --repo: builds a checkout, in its folder"));
+  flags.add(flag("script", typed.ab));
   const auto why = [&](const std::string& mode) { typed.why = parse_why(mode); };
-  flags.add_options()  //
-      ("case", into(typed.cases)->value_name("REGEX"),
-       "the cases that became slower, by key; best a single one")                       //
-      ("variant", into(typed.variant)->value_name("V"), "name of the variant")          //
-      ("good", into(typed.good)->value_name("COMMIT"), "a commit where it was faster")  //
-      ("bad", po::value(&typed.bad)->default_value("HEAD")->value_name("COMMIT"),
-       "a commit where it is slower");
-  flags.add(suite_flag(typed.suites));
-  flags.add_options()  //
-      ("rounds", into(typed.rounds)->value_name("N"),
-       "process pairs that decide a step (default: of ci/ab)")  //
-      ("device", into(typed.device)->value_name("D"),
-       "auto, host, cuda or cuda:N (default: of ci/ab)")  //
-      ("repo", into(typed.repo)->value_name("DIR"),
-       "commits of this repository, whose kernels are in --kernels")  //
-      ("kernels", po::value(&typed.kernels)->value_name("FILE"),
-       "with --repo: a file of kernels in it; may be repeated")  //
-      ("build", into(typed.build)->value_name("CMD"),
-       "with --repo: builds a checkout, in its folder")  //
-      ("ab", po::value(&typed.ab)->default_value("")->value_name("PATH"),
-       "script that compares two commits (default: ci/ab of the repository)")  //
-      ("why", po::value<std::string>()->notifier(why)->default_value("auto")->value_name("W"),
-       "at the end, compare the commit with its parent once more and say why it is slower: auto "
-       "(on "
-       "a GPU), off or all");
+  flags.add(
+      flag("why", why, "auto",
+           "at the end, compare the commit with its parent once more and say why it is slower: "
+           "auto (on a GPU), off or all"));
   return flags;
 }
 
 const std::string& required(const std::optional<std::string>& value, const char* name) {
   if (!value) {
     usage_error(
-        "moegate bisect: --{} is missing: moegate bisect --case REGEX --variant V --good COMMIT",
+        "moegate bisect: --{} is missing: moegate bisect --filter RE --variant V --base COMMIT",
         name);
   }
   return *value;
 }
 
 std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
-  const std::string& cases = required(typed.cases, "case");
-  compile_pattern("--case", cases);
+  const std::string& cases = required(typed.cases, "filter");
+  compile_pattern("--filter", cases);
   std::vector<std::string> flags = {"--filter",  cases,
-                                    "--kernel",  exactly(required(typed.variant, "variant")),
+                                    "--variant", exactly(required(typed.variant, "variant")),
                                     "--fail-on", kFailOn};
   for (const std::string& suite : typed.suites) {
     // A path, where it is one, is the user's; steps run in another folder.
@@ -96,7 +84,7 @@ std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
 /// What the A/B of another repository's commits needs to be told; steps run in another folder.
 void add_repository(const BisectFlags& typed, BisectQuery& query) {
   if (typed.kernels.empty()) {
-    usage_error("bisect --repo: which file of it has the kernels? give --kernels");
+    usage_error("bisect --repo: which file of it has the kernels? give --module");
   }
   query.repo = checkout_around(*typed.repo);
   if (query.repo.empty()) usage_error("--repo {}: is in no git repository", *typed.repo);
@@ -104,20 +92,19 @@ void add_repository(const BisectFlags& typed, BisectQuery& query) {
   std::vector<std::string>& flags = query.ab_flags;
   flags.insert(flags.end(), {"--repo", query.repo});
   for (const std::filesystem::path file : typed.kernels) {
-    flags.insert(flags.end(), {"--kernels", (std::filesystem::path(query.repo) / file).string()});
+    flags.insert(flags.end(), {"--module", (std::filesystem::path(query.repo) / file).string()});
   }
   if (typed.build) flags.insert(flags.end(), {"--build", *typed.build});
 }
 
 std::optional<BisectQuery> read_bisect(const Args& args) {
   BisectFlags typed;
-  if (!parse("moegate bisect --case REGEX --variant V --good COMMIT [options]", bisect_flags(typed),
-             args)) {
+  if (!parse("bisect", bisect_flags(typed), args)) {
     return std::nullopt;
   }
   BisectQuery query;
   query.ab_flags = flags_of_ab(typed);
-  query.good = required(typed.good, "good");
+  query.good = required(typed.good, "base");
   query.bad = typed.bad;
   if (!typed.ab.empty()) query.ab = {typed.ab};
   query.why =

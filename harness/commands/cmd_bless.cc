@@ -10,6 +10,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/resources.h"
 #include "harness/judge/bless.h"
 #include "harness/store/prune.h"
 #include "harness/store/store.h"
@@ -17,42 +18,60 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 struct BlessCommand {
   std::string db, run;
   BlessOptions options;
+  bool resources = false;
+  ResourcesCommand of_kernels;
 };
+
+/// What a baseline is refused for unless it is accepted.
+void accept(const std::string& list, BlessOptions& options) {
+  for (const std::string& what : parse_list("--accept", list)) {
+    if (what == "dirty") {
+      options.allow_dirty = true;
+    } else if (what == "creep") {
+      options.accept_creep = true;
+    } else if (what == "conditions") {
+      options.new_conditions = true;
+    } else {
+      usage_error("--accept '{}'; use dirty, creep or conditions", what);
+    }
+  }
+}
 
 std::optional<BlessCommand> read_bless(const Args& args) {
   BlessCommand command;
   BlessOptions& options = command.options;
   std::optional<std::string> baselines;
-  po::options_description flags("Options");
-  flags.add(db_flag(command.db));
-  flags.add(run_flag(command.run));
-  flags.add_options()  //
-      ("reason", po::value(&options.reason)->default_value("")->value_name("TEXT"),
-       "why the baseline moves; goes into the ledger")  //
-      ("baselines", into(baselines)->value_name("DIR"),
-       "default: baselines/ of the tool's home")  //
-      ("allow-dirty", po::bool_switch(&options.allow_dirty),
-       "bless a build with uncommitted changes")  //
-      ("accept-creep", po::bool_switch(&options.accept_creep),
-       "bless rows that are slower than their best by more than 3% (host: 20%), or a suite by 1% "
-       "(10%)")  //
-      ("new-conditions", po::bool_switch(&options.new_conditions),
-       "replace a baseline of another GPU, timer, protocol or flush; rows of unchanged machine "
-       "code "
-       "say what its anchors are worth now");
-  if (!parse("moegate bless [options]", flags, args)) return std::nullopt;
+  Flags flags;
+  flags.add(db_flag(command.db)).add(run_flag(command.run));
+  flags.add(flag("reason", options.reason));
+  flags.add(
+      flag("baselines", baselines, "folder of baselines (default: baselines/ of the tool's home)"));
+  flags.add(flag("accept", [&](const std::string& list) { accept(list, options); }));
+  Flags kernels("Or the resources of kernels");
+  kernels.add(flag("resources", command.resources,
+                   "write CLASS/resources.tsv, of the program's kernels, and the ledger"));
+  kernels.add(program_flag(command.of_kernels)).add(class_flag(command.of_kernels));
+  kernels.add(module_flag(command.of_kernels.modules));
+  flags.add(kernels);
+  std::set<std::string> given;
+  if (!parse("bless", flags, args, {}, &given)) return std::nullopt;
+  if (command.resources) {
+    refuse_flags(given, {"accept"}, "is of a run's baseline; leave it out beside --resources");
+    command.of_kernels.take(given, command.db, command.run, baselines);
+    command.of_kernels.reason = plain_name("--reason", options.reason);
+    return command;
+  }
+  refuse_flags(given, {"program", "class", "module"}, "goes with --resources");
   plain_name("--reason", options.reason);
   options.author = author();
   options.baselines = baselines ? std::filesystem::path(*baselines) : home() / "baselines";
   return command;
 }
 
-/// So that `moegate prune` leaves the run whole. A store may be read-only; what is blessed is blessed even
+/// So that `moegate store prune` leaves the run whole. A store may be read-only; what is blessed is blessed even
 /// where this cannot be written.
 void remember(const std::string& db, const RunInfo& run) {
   if (access(db.c_str(), W_OK) != 0) return;
@@ -60,7 +79,8 @@ void remember(const std::string& db, const RunInfo& run) {
     Store store = Store::open(db, Store::Mode::update);
     mark_blessed(store, run.id);
   } catch (const Error& error) {
-    say("`moegate prune` will not know that {} is blessed: {}\n", describe(run), error.what());
+    say("`moegate store prune` will not know that {} is blessed: {}\n", describe(run),
+        error.what());
   }
 }
 
@@ -69,6 +89,7 @@ void remember(const std::string& db, const RunInfo& run) {
 int cmd_bless(const Args& args) {
   const auto command = read_bless(args);
   if (!command) return 0;
+  if (command->resources) return bless_resources_of(command->of_kernels);
   Store store = Store::open(command->db, Store::Mode::read);
   store.check_intact(kQuicklyRead);
   const RunInfo run = store.run_info(store.find_run(command->run));

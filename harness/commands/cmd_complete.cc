@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate complete: what could stand at the cursor of a command line. moegate.bash asks for it.
+// moegate complete: what could stand at the cursor of a command line. The scripts of the shells ask for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,11 +21,9 @@
 namespace moegate {
 namespace {
 
-WordList command_names(std::span<const Command> commands) {
-  WordList names = {"--help", "--version"};
-  for (const Command& command : commands) {
-    if (command.help != nullptr) names.emplace_back(command.name);
-  }
+WordList verb_names() {
+  WordList names = {"--help", "--version", "help"};
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   return names;
 }
 
@@ -143,8 +141,11 @@ WordList candidates(const Asked& asked, const WordList& words) {
       return variant_names();
     case Wanted::runs:
       return run_names(value_of("--db", words).value_or(nearest_store().path));
-    case Wanted::reports:
-      return report_names();
+    case Wanted::reports: {
+      WordList names = report_names();
+      names.insert(names.end(), asked.words.begin(), asked.words.end());  // why, history
+      return names;
+    }
     case Wanted::axis:
     case Wanted::case_part:
       return case_words(asked, words);
@@ -166,14 +167,19 @@ void print_matching(const WordList& names, const Asked& asked, size_t cut = 0) {
 int cmd_complete(const WordList& words, std::span<const Command> commands) {
   if (words.size() <= 1) {
     const std::string typed = words.empty() ? "" : words[0];
-    print_matching(command_names(commands), {.typed = typed});
+    print_matching(verb_names(), {.typed = typed});
     return 0;
   }
-  const auto command = std::ranges::find_if(
-      commands, [&](const Command& c) { return c.help != nullptr && words[0] == c.name; });
-  if (command == commands.end()) return 0;
+  if (words[0] == "help") {
+    if (words.size() == 2) print_matching(verb_names(), {.typed = words[1]});
+    return 0;
+  }
+  const Verb* verb = find_verb(words[0]);
+  if (verb == nullptr) return 0;
+  const auto command =
+      std::ranges::find_if(commands, [&](const Command& c) { return words[0] == c.name; });
   const auto [rest, cut] = joined_words({words.begin() + 1, words.end()});
-  const Asked asked = asked_for(help_of(*command), rest);
+  const Asked asked = asked_for(*verb, flags_of(*command), rest);
   if (asked.wanted == Wanted::files) {
     fmt::print(":files\n");
   } else {

@@ -17,8 +17,6 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 /// What is known before the device is open.
 struct EarlyProbes {
   std::vector<Probe> missing, profilers;
@@ -78,12 +76,10 @@ int cmd_doctor(const Args& args) {
   std::string device = "auto";
   Format format = Format::md;
   std::optional<std::string> db;
-  po::options_description flags("Options");
-  flags.add(one_device_flag(device));
-  flags.add(format_flag(format));
-  flags.add_options()("db", into(db)->value_name("PATH"),
-                      "store the measured ceilings here, for percent of peak");
-  if (!parse("moegate doctor [options]", flags, args)) return 0;
+  Flags flags;
+  flags.add(one_device_flag(device)).add(format_flag(format));
+  flags.add(flag("db", db, "store the measured ceilings here, for percent of peak"));
+  if (!parse("doctor", flags, args)) return 0;
   EarlyProbes early;
   const std::unique_ptr<Device> opened = open_for_probes(device, early);
   Health health = probe_device(*opened);

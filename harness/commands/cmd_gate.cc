@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate gate: judge a run against the blessed baseline.
+// moegate gate: judge a run against the blessed baseline, or against another run; or the resources of kernels.
 #include <unistd.h>
 
 #include "harness/base/home.h"
@@ -8,19 +8,24 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
+#include "harness/commands/resources.h"
+#include "harness/judge/run_pair.h"
+#include "harness/store/two_runs.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
 
 struct GateCommand {
   std::string db, run;
   std::string replay_program;  // empty: nothing is replayed
   std::optional<double> replay_budget_s;
   GateRules rules;
-  PublishOptions publish;
+  JudgingOptions judging;
+  std::optional<std::string> against;  // a run
+  bool resources = false;
+  ResourcesCommand of_kernels;
 };
 
 /// Whether it is one of out/artifacts, as keep_program() names them.
@@ -31,62 +36,113 @@ bool is_named_by_hash(const fs::path& program) {
          folder.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::optional<GateCommand> read_gate(const Args& args) {
-  GateCommand command;
+Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
+                 std::optional<std::string>& candidate, std::optional<std::string>& waivers) {
   GateRules& rules = command.rules;
-  JudgingOptions judging;
-  std::optional<std::string> baseline, candidate, waivers;
-  const auto replay_budget = [&](const std::string& text) {
+  Flags flags("What to judge");
+  flags.add(db_flag(command.db)).add(run_flag(command.run));
+  flags.add(flag("against", command.against, "judge against this run, not against a baseline"));
+  flags.add(flag("baselines", baselines,
+                 "a baseline file, or a folder of them (default: baselines/<class> of the tool's "
+                 "home)"));
+  flags.add(flag("candidate", candidate)).add(flag("replay-program", command.replay_program));
+  flags.add(flag("replay-budget", [&](const std::string& text) {
     command.replay_budget_s = parse_seconds("--replay-budget", text);
-  };
-  po::options_description flags("What to judge");
-  flags.add(db_flag(command.db));
-  flags.add(run_flag(command.run));
-  flags.add_options()  //
-      ("baseline", into(baseline)->value_name("PATH"),
-       "a baseline file, or a folder of them (default: baselines/<class> of the tool's home)")  //
-      ("candidate", into(candidate)->value_name("DIR"),
-       "where a suite has no baseline: judge against the rows recorded here, and record those of "
-       "this run that are not there yet")  //
-      ("replay-program", po::value(&command.replay_program)->value_name("PATH"),
-       "the baseline's program: what the stored numbers leave open is measured again, side by side "
-       "with it, and only that decides")  //
-      ("replay-budget", po::value<std::string>()->notifier(replay_budget)->value_name("T"),
-       "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
-       "are named (default: as long as it takes)")  //
-      ("device", device_of(rules.device)->value_name("D"),
-       "where to replay: as cuda:1, cuda:0,1 or cuda:all (default: as the run was measured)")  //
-      ("waivers", into(waivers)->value_name("FILE"),
-       "failures that may pass for a while (default: ci/waivers.ini of the tool's home)")  //
-      ("kernels", kernels_of(rules.kernels),
-       "the run's kernels from elsewhere, for a replay: named once more, since a store may be "
-       "anybody's")  //
-      ("require-baseline", po::bool_switch(&rules.require_baseline),
-       "a suite without a blessed baseline fails (exit 22)");
-  flags.add(judging_flags(judging));
-  flags.add(why_flag(rules.why));
-  if (!parse("moegate gate [options]", flags, args)) return std::nullopt;
+  }));
+  flags.add(flag("device", device_of(rules.device), nullptr,
+                 "where to replay: as cuda:1, cuda:0,1 or cuda:all (default: as the run was "
+                 "measured)"));
+  flags.add(flag("waivers", waivers));
+  flags.add(module_flag(rules.kernels,
+                        "the run's kernels from elsewhere, for a replay: named once more, since a "
+                        "store may be anybody's"));
+  flags.add(flag("require-baseline", rules.require_baseline)).add(why_flag(rules.why));
+  flags.add(judging_flags(command.judging));
+  ResourcesCommand& kernels = command.of_kernels;
+  Flags resources("Or the resources of kernels");
+  resources.add(
+      flag("resources", command.resources,
+           "compare with CLASS/resources.tsv; what is worse is exit 10, what else changed "
+           "13"));
+  resources.add(program_flag(kernels)).add(class_flag(kernels));
+  resources.add(
+      flag("variant", kernels.variant, "only kernels whose name, file or variant matches"));
+  return flags.add(resources);
+}
+
+void check_replay_program(const std::string& program) {
   std::error_code ignored;
-  if (baseline && !fs::exists(*baseline, ignored)) {
-    usage_error("--baseline {}: no such file or folder", *baseline);
-  }
-  const std::string& program = command.replay_program;
-  if (!program.empty() &&
-      (!fs::is_regular_file(program, ignored) || access(program.c_str(), X_OK) != 0)) {
+  if (program.empty()) return;
+  if (!fs::is_regular_file(program, ignored) || access(program.c_str(), X_OK) != 0) {
     usage_error("--replay-program {}: is no program; give the path of the baseline's moegate",
                 program);
   }
-  if (!program.empty() && is_named_by_hash(program)) {
-    check_kept(program);
-    const std::string lost = lost_kernels(program);
-    if (!lost.empty()) usage_error("--replay-program {}: {}", program, lost);
+  if (!is_named_by_hash(program)) return;
+  check_kept(program);
+  const std::string lost = lost_kernels(program);
+  if (!lost.empty()) usage_error("--replay-program {}: {}", program, lost);
+}
+
+std::optional<GateCommand> read_gate(const Args& args) {
+  GateCommand command;
+  GateRules& rules = command.rules;
+  std::optional<std::string> baselines, candidate, waivers;
+  std::set<std::string> given;
+  if (!parse("gate", gate_flags(command, baselines, candidate, waivers), args, {}, &given)) {
+    return std::nullopt;
   }
-  rules.baselines = {baseline ? fs::path(*baseline) : home() / "baselines", candidate.value_or("")};
+  if (command.resources) {
+    for (const std::string& name : given) {
+      const bool fits = name == "resources" || name == "program" || name == "class" ||
+                        name == "variant" || name == "module" || name == "baselines";
+      if (!fits) usage_error("--{} has no meaning beside --resources; leave it out", name);
+    }
+    command.of_kernels.modules = rules.kernels;
+    command.of_kernels.baselines = baselines;
+    return command;
+  }
+  refuse_flags(given, {"program", "class", "variant"}, "goes with --resources");
+  if (command.against) {
+    refuse_flags(given,
+                 {"baselines", "candidate", "replay-program", "replay-budget", "device", "waivers",
+                  "module", "require-baseline"},
+                 "is for a baseline; leave it out beside --against");
+    return command;
+  }
+  std::error_code ignored;
+  if (baselines && !fs::exists(*baselines, ignored)) {
+    usage_error("--baselines {}: no such file or folder", *baselines);
+  }
+  check_replay_program(command.replay_program);
+  rules.baselines = {baselines ? fs::path(*baselines) : home() / "baselines",
+                     candidate.value_or("")};
   rules.waivers = waivers ? read_waivers(*waivers) : waivers_of_home();
-  rules.limits = [limits = judging.limits](Backend backend) { return limits.of(backend); };
-  rules.fail_on = judging.fail_on;
-  command.publish = judging.publish;
+  rules.limits = [limits = command.judging.limits](Backend backend) { return limits.of(backend); };
+  rules.fail_on = command.judging.fail_on;
   return command;
+}
+
+/// Judges a run against another one of the same store.
+int compare_runs(const GateCommand& command) {
+  Store store = open_for_verdict(command.db);
+  store.check_intact(kQuicklyRead);
+  const RunInfo base = store.run_info(store.find_run(*command.against));
+  const RunInfo head = store.run_info(store.find_run(command.run));
+  if (base.id == head.id) usage_error("--against and --run are both {}", describe(base));
+  check_comparable(header_of(base, ""), header_of(head, ""), describe(base));
+
+  GateReport report;
+  report.limits = command.judging.limits.of(head.device.backend);
+  const auto read = [](Store& from, int64_t run) { return collect(from.each_level(run)); };
+  auto [before, sides] = of_two_runs(store, base.id, head.id, read);
+  report.result = judge_runs(base, head, std::move(before), sides, report.limits);
+  report.result.absent_shards = absent_shards(store, head);
+  report.exit = decide_exit(report.result, command.judging.fail_on, false);
+  report.run = head;
+  report.db = command.db;
+  report.throttle = throttle_summary(store, head.id);
+  publish(store, report, command.judging.publish);
+  return static_cast<int>(report.exit);
 }
 
 }  // namespace
@@ -94,6 +150,8 @@ std::optional<GateCommand> read_gate(const Args& args) {
 int cmd_gate(const Args& args) {
   const auto command = read_gate(args);
   if (!command) return 0;
+  if (command->resources) return check_resources(command->of_kernels);
+  if (command->against) return compare_runs(*command);
   Store store = open_for_verdict(command->db);
   GateTime time;
   if (command->replay_budget_s) time.until = Deadline(*command->replay_budget_s);
@@ -101,7 +159,7 @@ int cmd_gate(const Args& args) {
       store, command->db, store.find_run(command->run), command->rules,
       [&](const BaselineHeader&) { return command->replay_program; }, time, worker_processes());
   const GateReport report = report_of(store, command->db, std::move(verdict));
-  publish(store, report, command->publish);
+  publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }
 

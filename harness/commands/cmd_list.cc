@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate list: what there is to run, to run on, and to look at.
+#include <fmt/chrono.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +9,8 @@
 #include <utility>
 
 #include "harness/base/closest.h"
+#include "harness/base/error.h"
+#include "harness/base/escape.h"
 #include "harness/base/home.h"
 #include "harness/base/notes.h"
 #include "harness/base/pattern.h"
@@ -17,7 +21,9 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
+#include "harness/commands/resources.h"
 #include "harness/device/open.h"
+#include "harness/judge/waivers.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
 #include "harness/store/rows.h"
@@ -25,8 +31,6 @@
 
 namespace moegate {
 namespace {
-
-namespace po = boost::program_options;
 
 Table list_suites_table() {
   Table table{{"suite", "about"}, {}};
@@ -40,7 +44,7 @@ Table list_kernels_table(const RunOptions& options) {
         "moegate list kernels: --suite, --filter and --axis choose cases; see `moegate list "
         "cases`");
   }
-  const Pattern kernel = compile_pattern("--kernel", options.kernel);
+  const Pattern kernel = compile_pattern("--variant", options.kernel);
   Table table{{"operator", "variant", "device", "idea"}, {}};
   with_kernels(options.worker.kernels, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
@@ -150,35 +154,78 @@ Table list_reports_table() {
   return table;
 }
 
-Table list(const std::string& what, const RunOptions& options,
-           const std::optional<std::string>& db) {
+/// Checks every waiver. One that expired is exit 24.
+int list_waivers(const std::optional<std::string>& file) {
+  const auto path = file ? std::filesystem::path(*file) : home() / "ci" / "waivers.ini";
+  const std::vector<Waiver> waivers = read_waivers(path);
+  const auto day = today();
+  bool expired = false;
+  for (const Waiver& w : waivers) {
+    const auto left = (w.expires - day).count();
+    expired = expired || left < 0;
+    fmt::print("{}", printable(fmt::format("{} ({}, {}): {} {:%F}\n", w.id, w.owner, w.issue,
+                                           left < 0 ? "EXPIRED" : "holds until", w.expires)));
+  }
+  fmt::print("{}: {} waivers{}\n", path.string(), waivers.size(),
+             expired ? "; fix what they waived, or delete them" : "");
+  return static_cast<int>(expired ? Exit::waiver : Exit::ok);
+}
+
+struct ListCommand {
+  RunOptions options;
+  std::string what;
+  std::optional<std::string> db, waivers;
+  std::string run = "latest";
+  ResourcesCommand kernels;
+  Format format = Format::md;
+
+  std::string store() const { return db ? *db : announced(nearest_store()); }
+};
+
+Table table_of(const ListCommand& command) {
+  const std::string& what = command.what;
   if (what == "suites") return list_suites_table();
-  if (what == "kernels") return list_kernels_table(options);
-  if (what == "cases") return list_cases_table(options);
+  if (what == "kernels") return list_kernels_table(command.options);
+  if (what == "cases") return list_cases_table(command.options);
   if (what == "devices") return list_devices_table();
-  if (what == "runs") return list_runs_table(db ? *db : announced(nearest_store()));
+  if (what == "runs") return list_runs_table(command.store());
   if (what == "reports") return list_reports_table();
   usage_error(
-      "moegate list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs or reports",
-      what, did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports"}));
+      "moegate list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
+      "resources or waivers",
+      what,
+      did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "resources",
+                          "waivers"}));
 }
 
 }  // namespace
 
 int cmd_list(const Args& args) {
-  RunOptions options;
-  std::string what;
-  std::optional<std::string> db;
-  Format format = Format::md;
-  po::options_description flags = selection_flags(options);
-  flags.add_options()("what", po::value(&what)->default_value(""), "what to list (positional)");
-  flags.add_options()("db", into(db)->value_name("PATH"), "the store, for runs");
-  flags.add(format_flag(format));
-  if (!parse("moegate list [suites|kernels|cases|devices|runs|reports] [options]", flags, args,
-             {"what"})) {
-    return 0;
+  ListCommand command;
+  std::optional<std::string> baselines;
+  Flags flags = selection_flags(command.options);
+  Flags more("What to list of");
+  more.add(flag("db", command.db, "the store, for runs and shapes of launches"));
+  more.add(format_flag(command.format)).add(flag("waivers", command.waivers));
+  Flags kernels("Of resources");
+  kernels.add(program_flag(command.kernels)).add(class_flag(command.kernels));
+  kernels.add(flag("run", command.run, "shapes of launches are of these runs: R,R"));
+  kernels.add(flag("baselines", baselines, "folder of baselines, which know shapes of launches"));
+  flags.add(more).add(kernels);
+  std::set<std::string> given;
+  if (!parse("list", flags, args, {{"WHAT", po::value(&command.what)}}, &given)) return 0;
+  if (command.what != "waivers") refuse_flags(given, {"waivers"}, "is of `moegate list waivers`");
+  if (command.what == "waivers") return list_waivers(command.waivers);
+  if (command.what == "resources") {
+    command.kernels.take(given, given.contains("run") ? command.store() : command.db.value_or(""),
+                         command.run, baselines);
+    command.kernels.modules = command.options.worker.kernels;
+    command.kernels.variant = command.options.kernel;
+    command.kernels.format = command.format;
+    return list_resources(command.kernels);
   }
-  fmt::print("{}", render(list(what, options, db), format));
+  refuse_flags(given, {"program", "class", "run", "baselines"}, "is of `moegate list resources`");
+  fmt::print("{}", render(table_of(command), command.format));
   return 0;
 }
 

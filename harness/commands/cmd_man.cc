@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate man: the man page. `cmake --install` puts it where man finds it.
+// moegate man: the man page, which `cmake --install` puts where man finds it; with `tables` the tables of the guide.
+#include <algorithm>
+#include <string_view>
+
 #include "harness/base/error.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/man_page.h"
@@ -8,14 +11,18 @@
 namespace moegate {
 
 int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands) {
-  if (!args.empty()) usage_error("moegate man: unexpected '{}'; it takes no arguments", args[0]);
-  std::vector<CommandHelp> helps;
-  for (const Command& command : commands) {
-    if (command.help != nullptr) {
-      helps.push_back({command.name, command.help, help_of(command)});
-    }
+  const bool tables = args == std::vector<std::string>{"tables"};
+  if (!args.empty() && !tables) {
+    usage_error("moegate man: unexpected '{}'; use nothing, or tables", args[0]);
   }
-  fmt::print("{}", man_page(provenance().version, helps, variables()));
+  std::vector<DescribedVerb> described;
+  for (const Verb& verb : verbs()) {
+    const auto command = std::ranges::find_if(
+        commands, [&](const Command& c) { return std::string_view(c.name) == verb.name; });
+    described.push_back({&verb, flags_of(*command)});
+  }
+  fmt::print(
+      "{}", tables ? reference(described) : man_page(provenance().version, described, variables()));
   return 0;
 }
 

@@ -14,8 +14,6 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 /// Also the name of a namespace, a class and files.
 void check_name(const StartOptions& options) {
   const std::string& name = options.name;
@@ -38,60 +36,56 @@ void check_name(const StartOptions& options) {
   }
 }
 
-void refuse_flag(const StartOptions& options, bool given, const char* flag) {
-  if (given) usage_error("moegate new {}: {} has no meaning here", options.what, flag);
-}
-
-void check_flags(const StartOptions& options) {
+void check_flags(const StartOptions& options, const std::set<std::string>& given) {
+  const auto refuse = [&](const char* name) {
+    if (given.contains(name)) {
+      usage_error("moegate new {}: --{} has no meaning here", options.what, name);
+    }
+  };
   if (options.what == "variant") {
     if (options.op.empty()) {
       usage_error("moegate new variant: give --op OPERATOR ('moegate list kernels' names them)");
     }
-    if (options.python && options.cuda) {
-      usage_error(
-          "--python and --cuda are both given; a file of Python says itself where it runs "
-          "(python/README.md): leave --cuda out");
-    }
     return;
   }
-  refuse_flag(options, options.cuda, "--cuda");
-  if (options.what == "suite") {
-    refuse_flag(options, options.python, "--python");
-  } else {
-    refuse_flag(options, !options.op.empty(), "--op");
+  if (options.cuda) {
+    usage_error("moegate new {}: --language cuda has no meaning here", options.what);
   }
+  refuse(options.what == "suite" ? "language" : "op");
 }
 
 std::optional<StartOptions> read_new(const Args& args) {
   StartOptions options;
-  po::options_description flags("Options");
-  flags.add_options()  //
-      ("what", po::value(&options.what)->default_value(""),
-       "operator, variant or suite (positional)")  //
-      ("name", po::value(&options.name)->default_value("")->value_name("NAME"),
-       "of what is made, and of its files (positional)")  //
-      ("op", po::value(&options.op)->default_value("")->value_name("OPERATOR"),
-       "the operator that a variant is of, or a suite (default there: moe_sum)")  //
-      ("python", po::bool_switch(&options.python),
-       "one file for --kernels, with numpy on the host; without: C++, as a project")  //
-      ("cuda", po::bool_switch(&options.cuda),
-       "a variant for a GPU (.cu) instead of a host (.cc)")  //
-      ("dir", po::value(&options.dir)->default_value("")->value_name("DIR"),
-       "where files go, made where it is missing (default: here; a project: NAME/). A folder with "
-       "a CMakeLists.txt is a project that gets sources only. In a checkout of moegate, without "
-       "--dir, a variant in C++ goes into its operator's folder in kernels/");
-  flags.add(kernels_flag(options.kernels));
-  flags.add_options()("suite",
-                      po::value(&options.suite)->default_value(options.suite)->value_name("S"),
-                      "has a case of the operator, for its shapes");
-  if (!parse("moegate new operator|variant|suite NAME [options]", flags, args, {"what", "name"})) {
+  Flags flags;
+  flags.add(flag("op", options.op,
+                 "the operator that a variant is of, or a suite (default there: moe_sum)"));
+  flags.add(flag(
+      "language",
+      [&](const std::string& language) {
+        std::string known;
+        option::read(flag_text("language"), language, known);
+        options.python = known == "python";
+        options.cuda = known == "cuda";
+      },
+      "cpp"));
+  flags.add(
+      flag("out", options.dir,
+           "where files go, made where it is missing (default: here; a project: NAME/). A "
+           "folder with a CMakeLists.txt is a project that gets sources only. In a checkout of "
+           "moegate, without --out, a variant in C++ goes into its operator's folder in "
+           "kernels/"));
+  flags.add(module_flag(options.kernels));
+  flags.add(flag("suite", options.suite, "has a case of the operator, for its shapes"));
+  std::set<std::string> given;
+  if (!parse("new", flags, args,
+             {{"WHAT", po::value(&options.what)}, {"NAME", po::value(&options.name)}}, &given)) {
     return std::nullopt;
   }
   if (options.what != "operator" && options.what != "variant" && options.what != "suite") {
     usage_error("moegate new: cannot make '{}'; choose operator, variant or suite", options.what);
   }
   check_name(options);
-  check_flags(options);
+  check_flags(options, given);
   if (options.what == "suite" && options.op.empty()) options.op = "moe_sum";
   return options;
 }

@@ -28,7 +28,6 @@ namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
 
 constexpr int kPagesDays = 90;
 constexpr size_t kKeptPrograms = 30;  // a baseline's own is built again when it is needed and gone
@@ -55,27 +54,21 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
     at_least("--budget", night.budget_s, 1);
   };
   night.device = "auto";
-  po::options_description flags("Options");
-  flags.add(suite_flag(night.suites));
   night.sample_seed = number_of(today());
+  Flags flags;
+  flags.add(flag("suite", night.suites));
   flags.add(sample_seed_flag(night.sample_seed, "date"));
-  flags.add(device_flag(night.device));
-  flags.add(kernels_flag(night.kernels));
-  flags.add_options()  //
-      ("out", into(out)->value_name("DIR"),
-       "folder of the results (default: out/ of the tool's home)")  //
-      ("rounds", into(rounds)->value_name("N"),
-       "worker processes (default: 5 on a GPU, 3 on a host)")  //
-      ("budget", po::value<std::string>()->notifier(budget)->value_name("T"),
-       "wall time of all phases, such as 15min; what it left out is named (default: 10min on a "
-       "host, "
-       "20min on a GPU)")  //
-      ("require-baseline", po::bool_switch(&night.rules.require_baseline),
-       "a suite without a blessed baseline fails (exit 22)")  //
-      ("github", po::bool_switch(&command.publish.github),
-       "annotate the GitHub Actions job and append the report to its summary");
+  flags.add(device_flag(night.device)).add(module_flag(night.kernels));
+  flags.add(flag("out", out, "folder of the results (default: out/ of the tool's home)"));
+  flags.add(flag("rounds", rounds, "worker processes (default: 5 on a GPU, 3 on a host)"));
+  flags.add(
+      flag("budget", budget, nullptr,
+           "wall time of all phases, such as 15min; what it left out is named (default: 10min "
+           "on a host, 20min on a GPU)"));
+  flags.add(flag("require-baseline", night.rules.require_baseline));
+  flags.add(flag("github", command.publish.github));
   flags.add(why_flag(night.rules.why));
-  if (!parse("moegate nightly [options]", flags, args)) return std::nullopt;
+  if (!parse("nightly", flags, args)) return std::nullopt;
   if (rounds) at_least("--rounds", *rounds, 1);
   night.rounds = rounds.value_or(0);
   night.out = out.value_or((home() / "out").string());

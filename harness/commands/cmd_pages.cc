@@ -11,8 +11,6 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 /// "90d" -> 90. Throws Error(usage).
 int parse_days(const std::string& text) {
   constexpr int kMostDays = 36500;
@@ -29,19 +27,13 @@ int cmd_pages(const Args& args) {
   SiteOptions options;
   options.db = kDefaultStore;
   std::string out = "site";
-  po::options_description flags("Options");
-  flags.add_options()  //
-      ("out", po::value(&out)->default_value(out)->value_name("DIR"),
-       "folder of the pages; open its index.html")  //
-      ("since",
-       po::value<std::string>()
-           ->notifier([&](const std::string& text) { options.since = days_ago(parse_days(text)); })
-           ->value_name("DAYS"),
-       "only runs of the last days, such as 90d (default: all)")  //
-      ("report", po::value(&options.reports)->value_name("NAME"),
-       "a report more, by name or path, of the newest run of each device class; repeatable");
+  Flags flags;
+  flags.add(flag("out", out, "folder of the pages; open its index.html"));
+  flags.add(
+      flag("since", [&](const std::string& text) { options.since = days_ago(parse_days(text)); }));
+  flags.add(flag("report", options.reports));
   flags.add(db_flag(options.db));
-  if (!parse("moegate pages [options]", flags, args)) return 0;
+  if (!parse("pages", flags, args)) return 0;
   options.repeat = [&](const RunInfo& run) { return repeat_command(run, options.db); };
   Store store = Store::open(options.db, Store::Mode::read);
   const auto pages = site_pages(store, options);

@@ -16,11 +16,10 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 struct ProfileCommand {
   RunOptions run;
-  bool stalls = false, energy = false, nsys = false;
+  std::string what = "counters";  // counters, stalls, energy
+  std::string under;              // ncu, nsys: print how the rows are recorded by that
   Format format = Format::md;
 };
 
@@ -37,48 +36,39 @@ std::vector<std::string> metrics_of(const std::string& text) {
   return metrics;
 }
 
-po::options_description profile_flags(ProfileCommand& command) {
+Flags profile_flags(ProfileCommand& command) {
   RunOptions& run = command.run;
-  po::options_description flags("What to look at");
-  flags.add_options()  //
-      ("metrics",
-       po::value<std::string>()
-           ->notifier(
-               [&](const std::string& text) { run.worker.profiling.metrics = metrics_of(text); })
-           ->value_name("M,..|@FILE"),
-       "counters by CUPTI's names, or a file with one on each line; default: 42 of them, in 8 "
-       "passes")  //
-      ("per-kernel", po::bool_switch(&run.worker.profiling.per_kernel),
-       "also count each kernel of a launch")  //
-      ("stalls", po::bool_switch(&command.stalls),
-       "sample where warps wait, and for what, instead of counting")  //
-      ("energy", po::bool_switch(&command.energy),
-       "measure energy per launch and mean power instead of counting")  //
-      ("nsys", po::bool_switch(&command.nsys),
-       "print the command that records these rows under Nsight Systems, and stop");
-  flags.add(label_flag(run.label));
-  flags.add(new_db_flag(run.db));
-  flags.add(format_flag(command.format));
+  Flags flags("What to look at");
+  flags.add(flag("metrics", [&](const std::string& text) {
+    run.worker.profiling.metrics = metrics_of(text);
+  }));
+  flags.add(flag("per-kernel", run.worker.profiling.per_kernel));
+  flags.add(flag("under", [&](const std::string& tool) {
+    option::read(flag_text("under"), tool, command.under);
+  }));
+  flags.add(label_flag(run.label)).add(new_db_flag(run.db)).add(format_flag(command.format));
   return flags;
 }
 
 std::optional<ProfileCommand> read_profile(const Args& args) {
   ProfileCommand command;
   RunOptions& run = command.run;
-  po::options_description flags = selection_flags(run);
+  std::string what;
+  Flags flags = selection_flags(run);
   flags.add(profile_flags(command));
-  if (!parse("moegate profile --suite S [options]", flags, args)) return std::nullopt;
+  std::set<std::string> given;
+  if (!parse("profile", flags, args, {{"WHAT", po::value(&what)}}, &given)) return std::nullopt;
+  if (!what.empty()) command.what = what;
+  if (command.what != "counters" && command.what != "stalls" && command.what != "energy") {
+    usage_error("moegate profile '{}': use counters, stalls or energy", what);
+  }
   require_suite(run);
-  if (command.stalls + command.energy + command.nsys > 1) {
-    usage_error(
-        "--stalls, --energy and --nsys are given together; each is a run of its own, give one");
+  if (command.what != "counters" || !command.under.empty()) {
+    refuse_flags(given, {"metrics", "per-kernel"}, "is of counters; leave it out");
   }
-  const bool counts = !command.stalls && !command.energy && !command.nsys;
-  if (!counts && (!run.worker.profiling.metrics.empty() || run.worker.profiling.per_kernel)) {
-    usage_error(
-        "--metrics and --per-kernel are of counters; leave out --stalls, --energy and --nsys");
-  }
-  run.worker.task = command.stalls ? Task::stalls : command.energy ? Task::energy : Task::counters;
+  run.worker.task = command.what == "stalls"   ? Task::stalls
+                    : command.what == "energy" ? Task::energy
+                                               : Task::counters;
   run.rounds = 1;
   run.command = command_line("profile", args);
   return command;
@@ -90,8 +80,10 @@ int cmd_profile(const Args& args) {
   const auto command = read_profile(args);
   if (!command) return 0;
   const RunOptions& run = command->run;
-  if (command->nsys) {
-    fmt::print("{}\n", nsys_command(run, "moegate"));
+  if (!command->under.empty()) {
+    const bool compute = command->under == "ncu";
+    fmt::print("{}\n",
+               compute ? ncu_command(run, Cache::cold, "moegate") : nsys_command(run, "moegate"));
     return 0;
   }
   const Tally tally = run_suites(run, 0, worker_processes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate report: print a table of a run.
+// moegate report: print a table of a run; its causes against another run, or its history.
 #include <algorithm>
 
 #include "harness/base/error.h"
@@ -9,46 +9,103 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/print_page.h"
 #include "harness/report/chart_file.h"
+#include "harness/report/explain.h"
+#include "harness/report/history.h"
+#include "harness/report/stall_report.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 struct ReportCommand {
   std::string name, db, run;
-  std::string filter, kernel;  // regular expressions; empty: everything
+  std::string filter, variant;  // regular expressions; empty: everything
   std::string columns, sort;
   Format format = Format::md;
   std::optional<std::string> chart;
+  std::string against, klass;  // of the reports why and history
+  int last = 100;
 };
+
+void refuse_flags_of_others(const std::string& name, const std::set<std::string>& given) {
+  if (name != "why") refuse_flags(given, {"against"}, "is of `moegate report why`");
+  if (name != "history") refuse_flags(given, {"last", "class"}, "is of `moegate report history`");
+  if (name != "why" && name != "history") return;
+  refuse_flags(given, {"columns", "sort", "chart"}, "is of the reports that are tables");
+}
 
 std::optional<ReportCommand> read_report(const Args& args) {
   ReportCommand command;
-  po::options_description flags("Options");
-  flags.add_options()(
-      "name", po::value(&command.name)->default_value("")->value_name("NAME"),
-      "a report ('moegate list reports' shows them) or the path of a .sql file (positional)");
-  flags.add(db_flag(command.db));
-  flags.add(run_flag(command.run));
-  flags.add_options()  //
-      ("filter", po::value(&command.filter)->value_name("RE"),
-       "only rows whose case matches; of a report without a column 'case': whose columns do, "
-       "written as NAME=VALUE,NAME=VALUE")  //
-      ("kernel", po::value(&command.kernel)->value_name("RE"),
-       "only rows whose variant matches")  //
-      ("columns", po::value(&command.columns)->value_name("C,C"),
-       "only these columns, in this order")  //
-      ("sort", po::value(&command.sort)->value_name("C"),
-       "by this column, shown or not; C:desc for the highest first")  //
-      ("chart", output(command.chart)->value_name("FILE"),
-       "also draw the chart that lies beside the report (NAME.vg.json), as SVG; needs Debian's "
-       "nodejs and libjs-vega");
-  flags.add(format_flag(command.format));
-  if (!parse("moegate report NAME [options]", flags, args, {"name"})) return std::nullopt;
+  Flags flags;
+  flags.add(db_flag(command.db)).add(run_flag(command.run));
+  flags.add(flag("filter", command.filter,
+                 "only rows whose case matches; of a report without a column 'case': whose columns "
+                 "do, written as NAME=VALUE,NAME=VALUE"));
+  flags.add(flag("variant", command.variant, "only rows whose variant matches"));
+  flags.add(flag("columns", command.columns)).add(flag("sort", command.sort));
+  flags.add(flag("chart", output(command.chart))).add(format_flag(command.format));
+  flags.add(flag("against", command.against, "why: the run before"));
+  flags.add(flag("last", command.last)).add(flag("class", command.klass));
+  std::set<std::string> given;
+  if (!parse("report", flags, args, {{"NAME", po::value(&command.name)}}, &given)) {
+    return std::nullopt;
+  }
+  refuse_flags_of_others(command.name, given);
   return command;
+}
+
+int print_history(const ReportCommand& command) {
+  if (command.filter.empty()) {
+    usage_error(
+        "moegate report history: which case? give --filter RE ('moegate list cases' shows them)");
+  }
+  if (command.last < 0)
+    usage_error("--last {} is negative; give a number of runs, or 0", command.last);
+  Store store = Store::open(command.db, Store::Mode::read);
+  const auto all = read_history(store, {.case_pattern = command.filter,
+                                        .variant_pattern = command.variant,
+                                        .klass = command.klass,
+                                        .last = command.last});
+  if (is_for_people(command.format)) {
+    print_page(history_page(all), command.format);
+  } else {
+    fmt::print("{}", render(history_table(all), command.format));
+  }
+  return 0;
+}
+
+int print_causes(const ReportCommand& command) {
+  if (command.against.empty()) {
+    usage_error(
+        "moegate report why: against which run? give --against RUN ('moegate list runs' shows "
+        "them)");
+  }
+  Store store = Store::open(command.db, Store::Mode::read);
+  const ExplainQuery query{.base = store.find_run(command.against),
+                           .head = store.find_run(command.run),
+                           .case_pattern = command.filter,
+                           .variant_pattern = command.variant};
+  const RunInfo base = store.run_info(query.base), head = store.run_info(query.head);
+  if (base.id == head.id) usage_error("--against and --run are both {}", describe(base));
+  const bool for_people = is_for_people(command.format);
+  if (are_of_stalls(base, head)) {
+    if (!for_people) {
+      usage_error(
+          "report why: where warps wait is text or md; `moegate report stalls --run R` has the csv "
+          "and json of a run");
+    }
+    print_page(stall_page(store, query), command.format);
+    return 0;
+  }
+  const Explained explained = explain_runs(store, query);
+  if (for_people) {
+    print_page(explain_page(explained), command.format);
+  } else {
+    fmt::print("{}", render(cause_table(explained.rows), command.format));
+  }
+  return 0;
 }
 
 /// What --filter searches of a row.
@@ -62,19 +119,19 @@ std::string case_of(const Table& table, const std::vector<Table::Cell>& row) {
 }
 
 void keep_matching(Table& table, const ReportCommand& command) {
-  if (command.filter.empty() && command.kernel.empty()) return;
+  if (command.filter.empty() && command.variant.empty()) return;
   const Pattern filter = compile_pattern("--filter", command.filter);
-  const Pattern kernel = compile_pattern("--kernel", command.kernel);
-  const size_t variant = command.kernel.empty() ? 0 : column_of(table, "--kernel", "variant");
+  const Pattern kernel = compile_pattern("--variant", command.variant);
+  const size_t variant = command.variant.empty() ? 0 : column_of(table, "--variant", "variant");
   const size_t all = table.rows.size();
   std::erase_if(table.rows, [&](const auto& row) {
-    const bool other = !command.kernel.empty() && !kernel.found_in(row[variant].text);
+    const bool other = !command.variant.empty() && !kernel.found_in(row[variant].text);
     return other || !filter.found_in(case_of(table, row));
   });
   if (!table.rows.empty() || all == 0) return;
   throw Error(Exit::coverage, fmt::format("report {}: none of its {} rows matches (--filter '{}', "
-                                          "--kernel '{}')",
-                                          command.name, all, command.filter, command.kernel));
+                                          "--variant '{}')",
+                                          command.name, all, command.filter, command.variant));
 }
 
 void sort_by(Table& table, const std::string& order) {
@@ -99,6 +156,8 @@ Table only_columns(const Table& table, const std::string& list) {
 int cmd_report(const Args& args) {
   const auto command = read_report(args);
   if (!command) return 0;
+  if (command->name == "why") return print_causes(*command);
+  if (command->name == "history") return print_history(*command);
   const auto sql = find_report(command->name);
   if (command->chart && !has_chart(sql)) {
     usage_error(

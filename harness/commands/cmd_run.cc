@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate run: verify, measure, store.
+// moegate run: verify, measure, store; or repeat a stored row.
 #include <filesystem>
 
 #include "harness/base/environment.h"
@@ -8,28 +8,29 @@
 #include "harness/campaign/program.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/setting.h"
+#include "harness/campaign/shard_flag.h"
 #include "harness/campaign/time_plan.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
+#include "harness/commands/repeat_row.h"
 #include "harness/commands/run_table.h"
-#include "harness/commands/shard_flag.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {
 namespace {
-
-namespace po = boost::program_options;
 
 struct RunCommand {
   RunOptions run;
   int64_t resume = 0;  // the run to finish; 0: a new one
   bool dry_run = false, profile = false, keep_artifact = false;
   std::optional<std::string> benchmark_out;
+  std::optional<int64_t> like;  // the row to repeat
+  std::string under;            // ncu, nsys: print how it is recorded by that
 };
 
-po::options_description recording_flags(RunCommand& command, std::optional<std::string>& resume) {
+Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   RunOptions& run = command.run;
   const auto tags = [&](const std::vector<std::string>& given) {
     for (const std::string& tag : given) {
@@ -37,44 +38,51 @@ po::options_description recording_flags(RunCommand& command, std::optional<std::
       if (!added.second) usage_error("--tag {} is given twice; keep one", added.first->first);
     }
   };
-  po::options_description flags("What to keep");
-  flags.add(
-      rounds_flag(run.rounds, "worker processes, each measuring every row: the unit of evidence"));
-  flags.add(new_db_flag(run.db));
-  flags.add(label_flag(run.label));
-  flags.add_options()  //
-      ("campaign",
-       po::value<std::string>()
-           ->notifier(
-               [&](const std::string& id) { run.campaign = parse_campaign(id, environment); })
-           ->value_name("UUID"),
-       "what this is a --shard of: `moegate merge` makes one run of all that name the same; slurm: "
-       "the job array. Once more in the same store it finishes what it began")  //
-      ("tag", po::value<std::vector<std::string>>()->notifier(tags)->value_name("K=V"),
-       "may be repeated");
-  flags.add(resume_flag(
-      resume, "finish an interrupted run: only what has no row yet; options come from the run"));
-  flags.add_options()  //
-      ("benchmark-out", output(command.benchmark_out)->value_name("FILE"),
-       "also write Google Benchmark JSON, which its compare.py reads")  //
-      ("keep-artifact", po::bool_switch(&command.keep_artifact),
-       "keep this program in artifacts/ beside the store, so that a later gate can replay it")  //
-      ("dry-run", po::bool_switch(&command.dry_run), "list what would run, and stop")           //
-      ("profile", po::bool_switch(&command.profile),
-       "launch every variant a few times inside NVTX ranges, without CUPTI; store nothing");
-  return flags;
+  Flags flags("What to keep");
+  flags.add(flag("rounds", run.rounds));
+  flags.add(new_db_flag(run.db)).add(label_flag(run.label));
+  flags.add(flag("campaign",
+                 [&](const std::string& id) { run.campaign = parse_campaign(id, environment); }));
+  flags.add(flag("tag", po::value<std::vector<std::string>>()->notifier(tags)));
+  flags.add(flag("resume", resume));
+  flags.add(flag("benchmark-out", output(command.benchmark_out)));
+  flags.add(flag("keep-artifact", command.keep_artifact));
+  flags.add(flag("dry-run", command.dry_run));
+  flags.add(flag("profile", command.profile));
+  Flags repeating("Or one stored row again");
+  repeating.add(flag("like", command.like)).add(flag("under", [&](const std::string& tool) {
+    option::read(flag_text("under"), tool, command.under);
+  }));
+  return flags.add(repeating);
+}
+
+/// The options that a row or a run was stored with, not other ones.
+void refuse_beside_like(const std::set<std::string>& given) {
+  for (const std::string& name : given) {
+    if (name == "like" || name == "db" || name == "module" || name == "dry-run" || name == "under")
+      continue;
+    usage_error(
+        "--{} is given beside --like, but a row is repeated as it was measured; leave it out",
+        name);
+  }
 }
 
 std::optional<RunCommand> read_run(const Args& args) {
   RunCommand command;
   RunOptions& run = command.run;
   std::optional<std::string> resume;
-  po::options_description flags = selection_flags(run);
+  Flags flags = selection_flags(run);
   flags.add(measuring_flags(run)).add(recording_flags(command, resume));
   std::set<std::string> given;
-  if (!parse("moegate run --suite S [options]", flags, args, {}, &given)) return std::nullopt;
+  if (!parse("run", flags, args, {}, &given)) return std::nullopt;
+  if (command.like) {
+    refuse_beside_like(given);
+    if (!given.contains("db")) run.db = announced(nearest_store());  // it is there already
+    return command;
+  }
+  if (!command.under.empty()) usage_error("--under {} goes with --like ROW", command.under);
   if (resume) {
-    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact", "kernels"});
+    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact", "module"});
     Store store = Store::open(run.db, Store::Mode::read);
     command.resume = store.find_resumable(*resume);
     RunOptions stored;
@@ -110,6 +118,13 @@ int cmd_run(const Args& args) {
   const auto command = read_run(args);
   if (!command) return 0;
   const RunOptions& run = command->run;
+  if (command->like) {
+    return repeat_row({.row = *command->like,
+                       .db = run.db,
+                       .modules = run.worker.kernels,
+                       .under = command->under,
+                       .runs = !command->dry_run});
+  }
   if (command->dry_run) {
     print_plan(run);
     return 0;

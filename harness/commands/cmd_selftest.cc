@@ -11,49 +11,48 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 struct SelftestCommand {
   SelftestOptions test;
-  std::optional<int> aa;         // at least so many process pairs of every row
+  std::string what;              // aa, inject, canaries, saboteurs
+  std::optional<int> rounds;     // at least so many process pairs of every row
   std::vector<double> injected;  // slow-downs
-  bool canaries = false, saboteurs = false;
 };
 
 std::optional<SelftestCommand> read_selftest(const Args& args) {
   SelftestCommand command;
   RunOptions& run = command.test.run;
   LimitOptions limits;
-  const auto injected = [&](const std::string& list) {
-    for (const std::string& part : parse_list("--inject", list)) {
-      command.injected.push_back(parse_share("--inject", part));
+  Flags flags("What to test");
+  flags.add(flag("rounds", command.rounds, "aa, inject: process pairs of every row, at least"));
+  flags.add(flag("by", [&](const std::string& list) {
+    for (const std::string& part : parse_list("--by", list)) {
+      command.injected.push_back(parse_share("--by", part));
     }
-  };
-  po::options_description flags("What to test");
-  flags.add_options()  //
-      ("aa", into(command.aa)->value_name("N"),
-       "this program against itself, at least N process pairs of every row: a failure is a false "
-       "alarm")  //
-      ("inject", po::value<std::string>()->notifier(injected)->value_name("P%,P%"),
-       "the same with slow-downs of these sizes built into the head, dealt out over the rows")  //
-      ("canaries", po::bool_switch(&command.canaries),
-       "a slow-down (5 % on a GPU, a factor of 2 on a host) and outputs times 1.05 must be caught, "
-       "else exit 21")  //
-      ("saboteurs", po::bool_switch(&command.saboteurs),
-       "variants of the program moegate_saboteurs, which cheat or break: each must be called what "
-       "it "
-       "is, else exit 21; stores nothing");
+  }));
   flags.add(new_db_flag(run.db));
   flags.add(selection_flags(run)).add(measuring_flags(run)).add(limit_flags(limits));
-  if (!parse("moegate selftest --aa N --suite S [options]", flags, args)) return std::nullopt;
-  if (command.saboteurs && (command.aa || !command.injected.empty() || command.canaries)) {
-    usage_error("selftest: --saboteurs has a suite of its own; leave the other tests out");
+  std::set<std::string> given;
+  if (!parse("selftest", flags, args, {{"WHAT", po::value(&command.what)}}, &given)) {
+    return std::nullopt;
   }
-  if (!command.aa && command.injected.empty() && !command.canaries && !command.saboteurs) {
+  const std::string& what = command.what;
+  if (what != "aa" && what != "inject" && what != "canaries" && what != "saboteurs") {
     usage_error(
-        "selftest: nothing to test; give --aa N, --inject 2%,5%, --canaries or --saboteurs");
+        "moegate selftest '{}': use aa (this program against itself: a failure is a false alarm), "
+        "inject (the same with slow-downs built into the head), canaries (a slow-down and wrong "
+        "outputs must be caught) or saboteurs (variants that cheat or break must be called what "
+        "they are)",
+        what);
   }
-  if (command.aa) at_least("--aa", *command.aa, 2);
+  if (what != "inject") refuse_flags(given, {"by"}, "is of `moegate selftest inject`");
+  if (what == "canaries" || what == "saboteurs") {
+    refuse_flags(given, {"rounds"}, "is of `moegate selftest aa` and `inject`");
+  }
+  if (what == "aa" && !command.rounds) usage_error("moegate selftest aa: give --rounds N");
+  if (what == "inject" && command.injected.empty()) {
+    usage_error("moegate selftest inject: give --by P%,P%");
+  }
+  if (command.rounds) at_least("--rounds", *command.rounds, 2);
   require_suite(run);
   check_measuring(run);
   run.command = command_line("selftest", args);
@@ -75,7 +74,7 @@ void print_calibration(const Comparison& result, const std::vector<Calibration>&
 int calibrate_gate(Store& store, const SelftestCommand& command) {
   const auto& injected = command.injected;
   AbOptions ab = self_against_self(command.test.run, injected);
-  ab.least_rounds = command.aa.value_or(0);
+  ab.least_rounds = command.rounds.value_or(0);
   const Comparison result = measure_self(store, prepare_ab(ab, worker_processes()), command.test);
   const auto calibrations = calibrate(result, injected.empty() ? std::vector<double>{0} : injected);
   store_calibration(store, result.head_run, calibrations);
@@ -104,16 +103,15 @@ void check_plan(RunOptions run) {
 int cmd_selftest(const Args& args) {
   const auto command = read_selftest(args);
   if (!command) return 0;
-  if (command->saboteurs) return static_cast<int>(try_saboteurs(command->test.run));
+  if (command->what == "saboteurs") return static_cast<int>(try_saboteurs(command->test.run));
   check_plan(command->test.run);
   Store store = Store::open(command->test.run.db, Store::Mode::write);
-  if (command->canaries) {
+  if (command->what == "canaries") {
     const Canaries canaries = fly_canaries(store, command->test, worker_processes());
     fmt::print("{}", canaries.text());
-    if (!canaries.caught()) return static_cast<int>(Exit::environment);
+    return static_cast<int>(canaries.caught() ? Exit::ok : Exit::environment);
   }
-  const bool calibrates = command->aa || !command->injected.empty();
-  if (!calibrates || calibrate_gate(store, *command) == 0) return 0;
+  if (calibrate_gate(store, *command) == 0) return 0;
   fmt::print("\nfalse alarms: an unchanged program failed\n");
   return static_cast<int>(Exit::latency);
 }

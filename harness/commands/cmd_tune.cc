@@ -11,32 +11,29 @@
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
-
 std::optional<TuneOptions> read_tune(const Args& args) {
   RunOptions run;
   run.db = "out/tune.sqlite";
-  std::string ops, routing, out;
+  std::string ops, routing, out = "out/tiles";
   std::optional<std::string> resume;
-  po::options_description flags("What to tune");
-  flags.add_options()  //
-      ("op", po::value(&ops)->default_value("")->value_name("OP,OP"),
-       "operators to tune; together they get one block (default: all that can be)")  //
-      ("routing", po::value(&routing)->default_value("")->value_name("R"),
-       "replaces the suite's; of several, the mean time decides")  //
-      ("out", po::value(&out)->default_value("out/tiles")->value_name("DIR"),
-       "folder of the files: DIR/CLASS/SHAPE.ini; what is tuned is replaced there, other entries "
-       "stay");
-  flags.add(rounds_flag(run.rounds,
-                        "worker processes; the first measures every candidate, the others those "
-                        "within 10 % of the best"));
-  flags.add(own_db_flag(run.db, "the store of the candidates; keep it apart from measurements"));
-  flags.add(resume_flag(resume, "finish an interrupted tuning; options come from the run"));
+  Flags flags("What to tune");
+  flags.add(
+      flag("op", ops, "operators to tune; together they get one block (default: all that can be)"));
+  flags.add(flag("routing", routing));
+  flags.add(
+      flag("out", out,
+           "folder of the files: PATH/CLASS/SHAPE.ini; what is tuned is replaced there, other "
+           "entries stay"));
+  flags.add(flag("rounds", run.rounds,
+                 "worker processes; the first measures every candidate, the others those within "
+                 "10 % of the best"));
+  flags.add(flag("db", run.db, "the store of the candidates; keep it apart from measurements"));
+  flags.add(flag("resume", resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
   std::set<std::string> given;
-  if (!parse("moegate tune --suite S [options]", flags, args, {}, &given)) return std::nullopt;
+  if (!parse("tune", flags, args, {}, &given)) return std::nullopt;
   if (resume) {
-    refuse_beside_resume(given, {"db", "out", "kernels"});
+    refuse_beside_resume(given, {"db", "out", "module"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
     RunOptions stored;

@@ -12,12 +12,9 @@ namespace {
 std::optional<RunOptions> read_verify(const Args& args) {
   RunOptions run;
   bool controls = false;
-  auto flags = selection_flags(run);
-  flags.add_options()(
-      "controls", boost::program_options::bool_switch(&controls),
-      "spoil correct outputs of one variant per case in every way; exit 11 where the check does "
-      "not notice");
-  if (!parse("moegate verify --suite S [options]", flags, args)) return std::nullopt;
+  Flags flags = selection_flags(run);
+  flags.add(flag("controls", controls));
+  if (!parse("verify", flags, args)) return std::nullopt;
   require_suite(run);
   run.worker.task = controls ? Task::controls : Task::verify;
   return run;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waivers as files: what `gate` and `waivers lint` read.
+// Waivers as files: what `gate` and `list waivers` read.
 #include <fmt/chrono.h>
 
 #include <fstream>
@@ -37,7 +37,7 @@ TEST_F(GateTest, ReadsTheWaiversOfItsHomeOrAFile) {
   EXPECT_EQ(store.database().integer(
                 "SELECT count(*) FROM verdict WHERE outcome = 'waived' AND waiver = 'W-1'"),
             1);
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << "waivers are the gate's";
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "2"}), 10) << "waivers are the gate's";
   const std::string other = (dir_ / "other.ini").string();
   std::ofstream(other) << "# none\n";
   EXPECT_EQ(gate({"--waivers", other}), 10) << out_;
@@ -59,7 +59,7 @@ TEST_F(GateTest, WaiversLint) {
     testing::internal::CaptureStdout();
     int code = -1;
     try {
-      code = cmd_waivers(args);
+      code = cmd_list(args);
     } catch (const Error& e) {
       code = static_cast<int>(e.code());
     }
@@ -68,14 +68,14 @@ TEST_F(GateTest, WaiversLint) {
   };
   const std::string file = (dir_ / "w.ini").string();
   std::ofstream(file) << current(3);
-  EXPECT_EQ(lint({"lint", "--file", file}), 0);
+  EXPECT_EQ(lint({"waivers", "--waivers", file}), 0);
   EXPECT_TRUE(says("W-1 (alice, org/repo/412): holds until ")) << out_;
   std::ofstream(file) << current(-1);
-  EXPECT_EQ(lint({"lint", "--file", file}), 24);
+  EXPECT_EQ(lint({"waivers", "--waivers", file}), 24);
   EXPECT_TRUE(says("EXPIRED")) << out_;
   std::ofstream(file) << "[W-1]\nowner = alice\n";
-  EXPECT_EQ(lint({"lint", "--file", file}), 2);
-  EXPECT_EQ(lint({"lint"}), 2) << "there is no ci/waivers.ini";
+  EXPECT_EQ(lint({"waivers", "--waivers", file}), 2);
+  EXPECT_EQ(lint({"waivers"}), 2) << "there is no ci/waivers.ini";
   EXPECT_EQ(lint({}), 2);
   EXPECT_EQ(lint({"mend"}), 2);
 }

@@ -9,11 +9,10 @@
 
 namespace moegate {
 
-/// A line of main.cc's table.
+/// A line of main.cc's table. What people read of it is in verbs.h; a command that is not there is for programs.
 struct Command {
   const char* name;
   int (*run)(const std::vector<std::string>& args);
-  const char* help;  // null: not for people, so not listed
 };
 
 int cmd_list(const std::vector<std::string>& args);
@@ -22,20 +21,13 @@ int cmd_run(const std::vector<std::string>& args);
 int cmd_profile(const std::vector<std::string>& args);
 int cmd_gate(const std::vector<std::string>& args);
 int cmd_nightly(const std::vector<std::string>& args);
-int cmd_compare(const std::vector<std::string>& args);
-int cmd_explain(const std::vector<std::string>& args);
 int cmd_bless(const std::vector<std::string>& args);
-int cmd_waivers(const std::vector<std::string>& args);
-int cmd_resources(const std::vector<std::string>& args);
 int cmd_report(const std::vector<std::string>& args);
 int cmd_bisect(const std::vector<std::string>& args);
 int cmd_bisect_step(const std::vector<std::string>& args);  // for git bisect run, not for people
 int cmd_pages(const std::vector<std::string>& args);
-int cmd_history(const std::vector<std::string>& args);
-int cmd_merge(const std::vector<std::string>& args);
-int cmd_prune(const std::vector<std::string>& args);
+int cmd_store(const std::vector<std::string>& args);
 int cmd_doctor(const std::vector<std::string>& args);
-int cmd_repro(const std::vector<std::string>& args);
 int cmd_ab(const std::vector<std::string>& args);
 int cmd_tune(const std::vector<std::string>& args);
 int cmd_new(const std::vector<std::string>& args);
@@ -45,7 +37,7 @@ int cmd_selftest(const std::vector<std::string>& args);
 /// each, or the line ":files" for names of files. `words` are those of the command line behind the
 /// program, up to the cursor.
 int cmd_complete(const std::vector<std::string>& words, std::span<const Command> commands);
-/// For `cmake --install`: prints the man page.
+/// For `cmake --install`: prints the man page. For the guide: `tables` of verbs and flags.
 int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands);
 
 }  // namespace moegate

@@ -3,96 +3,105 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
-#include <set>
 #include <sstream>
+#include <string_view>
 
-#include "harness/base/pattern.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
 
-/// The values that a description begins by listing: "md, csv or json on stdout".
-WordList listed_values(const std::string& about) {
-  static const Pattern list = compile_pattern("", "^[a-z-]+([,;] [a-z-]+)* or [a-z-]+");
-  if (!list.found_in(about)) return {};
-  WordList values;
-  bool last = false;
-  std::istringstream words(about);
-  for (std::string word; words >> word;) {
-    if (word == "or") {
-      last = true;
-      continue;
-    }
-    word = word.substr(0, word.find_first_of(",;"));
-    // "cuda:N" is no value.
-    if (word.find(':') == std::string::npos) values.push_back(word);
-    if (last) break;
+Asked value_asked(const FlagText& flag) {
+  switch (flag.kind) {
+    case ValueKind::suite:
+      return {Wanted::suites};
+    case ValueKind::op:
+      return {Wanted::operators};
+    case ValueKind::variant:
+      return {Wanted::variants};
+    case ValueKind::axis:
+      return {Wanted::axis};
+    case ValueKind::filter:
+      return {Wanted::case_part};
+    case ValueKind::run:
+      return {Wanted::runs};
+    case ValueKind::report:
+      return {Wanted::reports};
+    case ValueKind::file:
+      return {Wanted::files};
+    case ValueKind::choice:
+      return {Wanted::words, split_list(flag.choices)};
+    case ValueKind::none:
+    case ValueKind::text:
+    case ValueKind::number:
+    case ValueKind::time:
+    case ValueKind::percent:
+      return {};
   }
-  return values;
+  return {};
 }
 
-Asked value_asked(const HelpFlag& flag) {
-  static const std::set<std::string> kFiles = {"PATH", "FILE", "DIR", "FOLDER"};
-  if (flag.name == "--suite") return {Wanted::suites};
-  if (flag.name == "--op") return {Wanted::operators};
-  if (flag.name == "--kernel" || flag.name == "--variant") return {Wanted::variants};
-  if (flag.name == "--axis") return {Wanted::axis};
-  if (flag.name == "--filter" || flag.name == "--case") return {Wanted::case_part};
-  if (flag.name == "--run" || flag.value == "RUN") return {Wanted::runs};
-  if (flag.value == "NAME" && flag.about.starts_with("a report")) return {Wanted::reports};
-  if (kFiles.contains(flag.value)) return {Wanted::files};
-  if (flag.value == "REF") return {};  // of another repository
-  return {Wanted::words, listed_values(flag.about)};
-}
-
-WordList flag_names(const HelpText& help) {
-  WordList names;
-  for (const HelpGroup& group : help.groups) {
-    for (const HelpFlag& flag : group.flags) names.push_back(flag.name);
+WordList flag_names(const Flags& flags) {
+  WordList names = {"--help"};
+  for (const Flags::Group& group : flags.groups()) {
+    for (const Flag& flag : group.flags) names.push_back(fmt::format("--{}", flag.text.name));
   }
   return names;
 }
 
-/// The places of a usage line: {"suites|kernels"} of "moegate list [suites|kernels] [options]".
-WordList places_of(const HelpText& help) {
+/// The flag of a word such as "--suite"; null for any other word.
+const Flag* flag_of(const Flags& flags, const std::string& word) {
+  return word.starts_with("--") ? flags.find(word.substr(2)) : nullptr;
+}
+
+/// The places of a verb's usages, in order: {"suites|kernels"} of "suites|kernels [options]". A usage that begins with
+/// a plain word adds it to the first place.
+WordList places_of(const Verb& verb) {
   WordList places;
-  std::istringstream words(help.usages.empty() ? "" : help.usages[0]);
-  std::string word;
-  words >> word >> word;  // moegate COMMAND
-  while (words >> word && !word.starts_with("--") && word != "[options]") {
-    std::erase_if(word, [](char c) { return c == '[' || c == ']'; });
-    places.push_back(word);
+  for (const char* usage : verb.usages) {
+    std::istringstream words(usage);
+    std::string word;
+    for (size_t i = 0; words >> word && !word.starts_with("--") && word != "[options]"; ++i) {
+      std::erase_if(word, [](char c) { return c == '[' || c == ']'; });
+      if (places.size() <= i) {
+        places.push_back(word);
+      } else if (places[i] != word) {
+        places[i] += "|" + word;
+      }
+    }
   }
   return places;
 }
 
 constexpr const char* kRepeated = "...";
 
-Asked place_asked(const HelpText& help, std::string place) {
-  if (place.ends_with(kRepeated)) place.erase(place.size() - std::strlen(kRepeated));
-  if (std::ranges::none_of(place, [](unsigned char c) { return std::isupper(c); })) {
-    Asked asked{Wanted::words};
-    std::istringstream values(place);
-    for (std::string value; std::getline(values, value, '|');) asked.words.push_back(value);
-    return asked;
+/// A place in capitals is what a person names: a report, a run, a file.
+Asked place_asked(const std::string& place) {
+  Asked asked{Wanted::words};
+  std::istringstream values(place);
+  for (std::string value; std::getline(values, value, '|');) {
+    const bool repeated = value.ends_with(kRepeated);
+    if (value == "REPORT") {
+      asked.wanted = Wanted::reports;
+    } else if (repeated || value == "OUT") {
+      return {Wanted::files};
+    } else if (value != "BASE" && value != "HEAD" && value != "NAME") {
+      asked.words.push_back(value);
+    }
   }
-  std::string flag = "--" + place;
-  std::ranges::transform(flag, flag.begin(), [](unsigned char c) { return std::tolower(c); });
-  const HelpFlag* named = help.find(flag);
-  return value_asked(named != nullptr ? *named : HelpFlag{flag, place});
+  return asked;
 }
 
-bool takes_value(const HelpText& help, const std::string& word) {
-  const HelpFlag* flag = help.find(word);
-  return flag != nullptr && !flag->value.empty();
+bool takes_value(const Flags& flags, const std::string& word) {
+  const Flag* flag = flag_of(flags, word);
+  return flag != nullptr && flag->text.kind != ValueKind::none;
 }
 
 /// How many of the words before the last one stand for themselves, as no flag and no flag's value.
-size_t places_taken(const HelpText& help, const WordList& words) {
+size_t places_taken(const Flags& flags, const WordList& words) {
   size_t taken = 0;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    if (takes_value(help, words[i])) {
+    if (takes_value(flags, words[i])) {
       ++i;
     } else if (!words[i].starts_with("-")) {
       ++taken;
@@ -136,12 +145,12 @@ Asked typed_parameter(Wanted wanted, const std::string& before, const std::strin
 }
 
 /// The value of a flag; of a list, its last part.
-Asked typed_value(const HelpFlag& flag, const std::string& before, const std::string& typed) {
+Asked typed_value(const FlagText& flag, const std::string& before, const std::string& typed) {
   const Wanted wanted = value_asked(flag).wanted;
   if (wanted == Wanted::axis || wanted == Wanted::case_part)
     return typed_parameter(wanted, before, typed);
-  const size_t comma = flag.value.find(',') == std::string::npos ? std::string::npos  //
-                                                                 : typed.rfind(',');
+  const bool is_list = std::string_view(flag.value).find(',') != std::string_view::npos;
+  const size_t comma = is_list ? typed.rfind(',') : std::string::npos;
   const size_t part = comma == std::string::npos ? 0 : comma + 1;
   return with_typed(value_asked(flag), before + typed.substr(0, part), typed.substr(part));
 }
@@ -190,27 +199,27 @@ Joined joined_words(const WordList& words) {
   return joined;
 }
 
-Asked asked_for(const HelpText& help, const WordList& words) {
+Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words) {
   if (words.empty()) return {};
   const std::string& word = words.back();
-  if (words.size() > 1 && takes_value(help, words[words.size() - 2])) {
-    return typed_value(*help.find(words[words.size() - 2]), "", word);
+  if (words.size() > 1 && takes_value(flags, words[words.size() - 2])) {
+    return typed_value(flag_of(flags, words[words.size() - 2])->text, "", word);
   }
   const size_t equals = word.find('=');
   if (word.starts_with("--") && equals != std::string::npos) {
-    const HelpFlag* flag = help.find(word.substr(0, equals));
-    if (flag == nullptr || flag->value.empty()) return {};
-    return typed_value(*flag, word.substr(0, equals + 1), word.substr(equals + 1));
+    const Flag* flag = flag_of(flags, word.substr(0, equals));
+    if (flag == nullptr || flag->text.kind == ValueKind::none) return {};
+    return typed_value(flag->text, word.substr(0, equals + 1), word.substr(equals + 1));
   }
-  if (word.starts_with("-")) return with_typed({Wanted::words, flag_names(help)}, "", word);
-  const WordList places = places_of(help);
-  const size_t taken = places_taken(help, words);
-  const bool repeated = !places.empty() && places.back().ends_with(kRepeated);
+  if (word.starts_with("-")) return with_typed({Wanted::words, flag_names(flags)}, "", word);
+  const WordList places = places_of(verb);
+  const size_t taken = places_taken(flags, words);
+  const bool repeated = !places.empty() && places.back().find(kRepeated) != std::string::npos;
   if (taken < places.size() || repeated) {
     const std::string& place = places[std::min(taken, places.size() - 1)];
-    return with_typed(place_asked(help, place), "", word);
+    return with_typed(place_asked(place), "", word);
   }
-  return with_typed({Wanted::words, flag_names(help)}, "", word);
+  return with_typed({Wanted::words, flag_names(flags)}, "", word);
 }
 
 }  // namespace moegate

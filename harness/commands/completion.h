@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What could stand at the cursor of a command line, by the command's help alone. What there is of it
+// What could stand at the cursor of a command line, by the tables of verbs and flags alone. What there is of it
 // (suites, runs) is looked up by cmd_complete.cc.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/commands/help_text.h"
+#include "harness/commands/cli.h"
 
 namespace moegate {
 
@@ -50,8 +50,8 @@ struct Joined {
 };
 Joined joined_words(const WordList& words);
 
-/// What could stand in the place of the last word. `words` are those behind the command; the last one
+/// What could stand in the place of the last word. `words` are those behind the verb; the last one
 /// ends at the cursor and may be empty.
-Asked asked_for(const HelpText& help, const WordList& words);
+Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words);
 
 }  // namespace moegate

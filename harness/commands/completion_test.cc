@@ -6,61 +6,61 @@
 namespace moegate {
 namespace {
 
-HelpFlag completed_flag(const char* name, const char* value, const char* about) {
-  return {name, value, "", about};
+const Verb& completed_verb() {
+  static const Verb verb{"do", "does", {"one|two REPORT FILES... --suite S [options]"}, {}, {}};
+  return verb;
 }
 
-HelpText completed_help() {
-  return {{"moegate do [one|two] NAME PATH --suite S [options]"},
-          {{"What",
-            {completed_flag("--suite", "S", "suite by name, or a path"),
-             completed_flag("--op", "OP,OP", "operators"),
-             completed_flag("--axis", "P=V,V", "axis"), completed_flag("--filter", "RE", "cases"),
-             completed_flag("--kernel", "RE", "only variants"),
-             completed_flag("--head", "RUN", "the run after"),
-             completed_flag("--base", "REF", "commit, branch or tag before"),
-             completed_flag("--name", "NAME", "a report, by name (positional)"),
-             completed_flag("--out", "DIR", "a folder"), completed_flag("--run", "", "also run it"),
-             completed_flag("--device", "D", "auto, host, cuda or cuda:N")}},
-           {"How",
-            {completed_flag("--format", "F", "md; csv or json, a line for each"),
-             completed_flag("--cache", "C", "cold, warm or cold-weights (default: cold)"),
-             completed_flag("--rounds", "N", "worker processes")}}}};
+const Flags& completed_flags() {
+  static std::string text;
+  static bool set = false;
+  static const Flags all = [] {
+    Flags flags("What"), more("How");
+    for (const char* name :
+         {"suite", "op", "axis", "filter", "variant", "run", "base", "out", "report", "device"}) {
+      flags.add(flag(name, text));
+    }
+    flags.add(flag("profile", set));
+    for (const char* name : {"format", "cache", "rounds"}) more.add(flag(name, text));
+    return flags.add(more);
+  }();
+  return all;
 }
 
 Asked asked_of(const WordList& words) {
-  return asked_for(completed_help(), words);
+  return asked_for(completed_verb(), completed_flags(), words);
 }
 
 TEST(Completion, AFlagSaysWhatItsValueIs) {
   EXPECT_EQ(asked_of({"--suite", "ti"}).wanted, Wanted::suites);
   EXPECT_EQ(asked_of({"--suite", "ti"}).typed, "ti");
   EXPECT_EQ(asked_of({"--suite", "./t"}).wanted, Wanted::files);
-  EXPECT_EQ(asked_of({"--kernel", ""}).wanted, Wanted::variants);
-  EXPECT_EQ(asked_of({"--head", ""}).wanted, Wanted::runs);
-  EXPECT_EQ(asked_of({"--name", "lat"}).wanted, Wanted::reports);
+  EXPECT_EQ(asked_of({"--variant", ""}).wanted, Wanted::variants);
+  EXPECT_EQ(asked_of({"--run", ""}).wanted, Wanted::runs);
+  EXPECT_EQ(asked_of({"--report", "lat"}).wanted, Wanted::reports);
   EXPECT_EQ(asked_of({"--out", ""}).wanted, Wanted::files);
   EXPECT_EQ(asked_of({"--base", ""}).wanted, Wanted::nothing);
 }
 
-TEST(Completion, AValueIsOneOfThoseThatItsDescriptionBeginsWith) {
-  EXPECT_EQ(asked_of({"--device", ""}).words, (WordList{"auto", "host", "cuda"}));
-  EXPECT_EQ(asked_of({"--format", ""}).words, (WordList{"md", "csv", "json"}));
-  EXPECT_EQ(asked_of({"--cache", ""}).words, (WordList{"cold", "warm", "cold-weights"}));
+TEST(Completion, AValueIsOneOfItsChoices) {
+  EXPECT_EQ(asked_of({"--device", ""}).words, (WordList{"auto", "host", "cuda", "all"}));
+  EXPECT_EQ(asked_of({"--format", ""}).words, (WordList{"text", "md", "csv", "json"}));
+  EXPECT_EQ(asked_of({"--cache", ""}).words, (WordList{"cold", "warm", "both", "cold-weights"}));
   EXPECT_EQ(asked_of({"--rounds", ""}).words, WordList{});
 }
 
 TEST(Completion, ThePlaceOfSeveralTakesAnyNumber) {
-  const HelpText help = {
-      {"moegate put OUT IN... [options]"},
-      {{"What",
-        {completed_flag("--out", "FILE", "where"), completed_flag("--in", "FILE", "what"),
-         completed_flag("--all", "", "of them")}}}};
-  for (const WordList& words : {WordList{"a"}, WordList{"a", "b"}, WordList{"a", "b", "--all", "c"},
-                                WordList{"a", "b", "c", "d"}}) {
-    EXPECT_EQ(asked_for(help, words).wanted, Wanted::files) << words.size();
+  for (const WordList& words : {WordList{"one", "a", ""}, WordList{"one", "a", "b", ""},
+                                WordList{"one", "a", "b", "--profile", "c"}}) {
+    EXPECT_EQ(asked_of(words).wanted, Wanted::files) << words.size();
   }
-  EXPECT_EQ(asked_for(help, {"a", "--a"}).wanted, Wanted::words);
+  EXPECT_EQ(asked_of({"one", "--a"}).wanted, Wanted::words);
+}
+
+TEST(Completion, EveryUsageAddsToAPlace) {
+  const Verb verb{"put", "puts", {"merge OUT IN... [options]", "prune [options]"}, {}, {}};
+  EXPECT_EQ(asked_for(verb, {}, {""}).words, (WordList{"merge", "prune"}));
+  EXPECT_EQ(asked_for(verb, {}, {"merge", ""}).wanted, Wanted::files);
 }
 
 TEST(Completion, OfAListTheLastPartIsCompleted) {
@@ -107,13 +107,11 @@ TEST(Completion, ParametersAndTheirValues) {
 
 TEST(Completion, PlacesAreThoseOfTheUsage) {
   EXPECT_EQ(asked_of({""}).words, (WordList{"one", "two"}));
-  EXPECT_EQ(asked_of({"--suite", "tiny", "--run", "one", ""}).wanted, Wanted::reports);
+  EXPECT_EQ(asked_of({"--suite", "tiny", "--profile", "one", ""}).wanted, Wanted::reports);
   EXPECT_EQ(asked_of({"one", "latency", ""}).wanted, Wanted::files);
-  const Asked flags = asked_of({"one", "latency", "file", ""});
-  EXPECT_EQ(flags.words.size(), 14u) << "the flags of every group";
   EXPECT_EQ(asked_of({"--r"}).typed, "--r");
-  EXPECT_EQ(asked_of({"--r"}).words, flags.words);
-  EXPECT_EQ(asked_of({"--run", ""}).words, (WordList{"one", "two"})) << "a switch has no value";
+  EXPECT_EQ(asked_of({"--r"}).words.size(), 15u) << "the flags of every group, and --help";
+  EXPECT_EQ(asked_of({"--profile", ""}).words, (WordList{"one", "two"})) << "a switch has no value";
 }
 
 TEST(Completion, TheLastValueOfAFlagCounts) {

@@ -13,10 +13,10 @@ namespace {
 /// What a --device flag makes of a text, or its refusal.
 std::string device_typed(Flag (*make)(std::string&), const std::string& typed) {
   std::string device = "auto";
-  boost::program_options::options_description flags("Options");
+  Flags flags;
   flags.add(make(device));
   try {
-    parse("moegate test [options]", flags, {"--device", typed});
+    parse("run", flags, {"--device", typed});
   } catch (const Error& e) {
     return fmt::format("exit {}: {}", static_cast<int>(e.code()), e.what());
   }

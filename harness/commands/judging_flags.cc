@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/judging_flags.h"
 
+#include <filesystem>
+
 #include "harness/base/error.h"
-#include "harness/commands/cli.h"
+#include "harness/base/files.h"
 #include "harness/commands/flags.h"
 
 namespace moegate {
+namespace {
 
-namespace po = boost::program_options;
+/// The kind of a file follows from its name. Throws Error(usage) for another ending.
+void add_output(PublishOptions& publish, const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  const auto set = [&](std::optional<std::string>& field) {
+    if (field) {
+      usage_error("--out {} and --out {}: both are {} files; keep one", *field, path, ending);
+    }
+    output(field)(path);
+  };
+  if (ending == ".md") return set(publish.report);
+  if (ending == ".html") return set(publish.page);
+  if (ending == ".xml") return set(publish.junit);
+  if (ending == ".json") return set(publish.verdict);
+  usage_error(
+      "--out {}: the ending says what is written; use .md (report), .html (report with charts), "
+      ".xml (JUnit) or .json (verdict)",
+      path);
+}
+
+}  // namespace
 
 Limits LimitOptions::of(Backend backend) const {
   Limits limits = Limits::of(backend);
@@ -20,43 +42,32 @@ Limits LimitOptions::of(Backend backend) const {
   return limits;
 }
 
-po::options_description limit_flags(LimitOptions& limits) {
-  const auto share = [](const char* flag, std::optional<double>& field) {
-    return read_by([flag, &field](const std::string& text) { field = parse_share(flag, text); });
+Flags limit_flags(LimitOptions& limits) {
+  const auto share = [](const char* name, std::optional<double>& field) {
+    return flag(name, [name, &field](const std::string& text) {
+      field = parse_share("--" + std::string(name), text);
+    });
   };
-  po::options_description flags("What counts as slower");
-  flags.add_options()  //
-      ("margin", share("--margin", limits.margin)->value_name("P%"),
-       "a row may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a "
-       "host)")  //
-      ("fail-at", share("--fail-at", limits.fail_at)->value_name("P%"),
-       "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)");
+  Flags flags("What counts as slower");
+  flags.add(share("margin", limits.margin)).add(share("fail-at", limits.fail_at));
   return flags;
 }
 
-po::options_description judging_flags(JudgingOptions& judging, const std::string& fail_on) {
+Flags judging_flags(JudgingOptions& judging, const char* fail_on) {
   PublishOptions& publish = judging.publish;
-  po::options_description flags("How to judge");
+  Flags flags("How to judge");
+  flags.add(flag(
+      "fail-on", [&](const std::string& list) { judging.fail_on = parse_fail_on(list); }, fail_on));
+  flags.add(format_flag(publish.format));
+  const auto add_outputs = [&](const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) add_output(publish, path);
+  };
+  flags.add(flag("out", po::value<std::vector<std::string>>()->notifier(add_outputs),
+                 "also write the report (.md), as one HTML file with charts (.html), as JUnit XML "
+                 "(.xml) or the verdict (.json, as the last act: a gate without one has failed); "
+                 "may be repeated"));
+  flags.add(flag("github", publish.github));
   flags.add(limit_flags(judging.limits));
-  flags.add_options()(
-      "fail-on",
-      read_by([&](const std::string& list) { judging.fail_on = parse_fail_on(list); })
-          ->default_value(fail_on)
-          ->value_name("LIST"),
-      "what fails, of latency, accuracy, coverage, environment, changed (inconclusive where the "
-      "machine code changed), inconclusive; a wrong output always does");
-  flags.add(format_flag(publish.format,
-                        "text, md, csv or json on stdout (default: text on a terminal, else md)"));
-  flags.add_options()  //
-      ("report", output(publish.report)->value_name("FILE"),
-       "also write the markdown report; - is standard output")  //
-      ("page", output(publish.page)->value_name("FILE"),
-       "also write the report as one HTML file with charts; it needs no network")   //
-      ("junit", output(publish.junit)->value_name("FILE"), "also write JUnit XML")  //
-      ("github", po::bool_switch(&publish.github),
-       "annotate the GitHub Actions job and append the report to its summary")  //
-      ("verdict", output(publish.verdict)->value_name("FILE"),
-       "also write verdict.json, as the last act: a gate without one has failed");
   return flags;
 }
 

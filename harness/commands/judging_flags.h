@@ -2,11 +2,10 @@
 // The flags of what judges: what counts as slower, what fails, and where the verdict goes.
 #pragma once
 
-#include <boost/program_options.hpp>
-
 #include <optional>
 #include <string>
 
+#include "harness/commands/cli.h"
 #include "harness/commands/publish.h"
 #include "harness/judge/gate.h"
 
@@ -19,18 +18,16 @@ struct LimitOptions {
   /// Throws Error(usage) for a case that would fail inside the margin.
   Limits of(Backend backend) const;
 };
-boost::program_options::options_description limit_flags(LimitOptions& limits);
+Flags limit_flags(LimitOptions& limits);
 
-/// What gate, compare and ab do with what was measured.
+/// What gate and ab do with what was measured.
 struct JudgingOptions {
   LimitOptions limits;
   FailOn fail_on;
   PublishOptions publish;
 };
 constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
-/// --margin --fail-at --fail-on --format --report --junit --github --verdict; `fail_on` is the
-/// default of --fail-on.
-boost::program_options::options_description judging_flags(
-    JudgingOptions& judging, const std::string& fail_on = kDefaultFailOn);
+/// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default of --fail-on.
+Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
 
 }  // namespace moegate

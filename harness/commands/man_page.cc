@@ -3,14 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
-#include <utility>
+#include <string_view>
 
 namespace moegate {
 namespace {
 
-/// Groups that were listed, and of which command.
-using Listed = std::vector<std::pair<HelpGroup, std::string>>;
+/// Groups that were listed, and of which verb.
+using Listed = std::vector<std::pair<Flags::Group, std::string>>;
+
+bool same(const Flags::Group& a, const Flags::Group& b) {
+  const auto equal = [](const Flag& x, const Flag& y) {
+    return std::string_view(x.text.name) == y.text.name &&
+           std::string_view(x.text.about) == y.text.about && x.if_unset() == y.if_unset();
+  };
+  return a.title == b.title && std::ranges::equal(a.flags, b.flags, equal);
+}
 
 std::string in_bold(const std::string& text) {
   return "\\fB" + roff_escaped(text) + "\\fR";
@@ -20,37 +30,56 @@ std::string in_italic(const std::string& text) {
   return "\\fI" + roff_escaped(text) + "\\fR";
 }
 
-std::string flag_entry(const HelpFlag& flag) {
-  std::string name = in_bold(flag.name);
-  if (!flag.value.empty()) name += " " + in_italic(flag.value);
-  std::string about = flag.about;
-  if (!flag.if_unset.empty()) {
-    about += fmt::format("{}(default: {})", about.empty() ? "" : " ", flag.if_unset);
-  }
+std::string flag_entry(const Flag& flag) {
+  std::string name = in_bold(fmt::format("--{}", flag.text.name));
+  if (*flag.text.value != 0) name += " " + in_italic(flag.text.value);
+  std::string about = flag.text.about;
+  const std::string unset = flag.if_unset();
+  if (!unset.empty()) about += fmt::format("{}(default: {})", about.empty() ? "" : " ", unset);
   return fmt::format(".TP\n{}\n{}\n", name, roff_escaped(about));
 }
 
-std::string group_text(const HelpGroup& group, const std::string& command, Listed& listed) {
+std::string group_text(const Flags::Group& group, const std::string& verb, Listed& listed) {
   for (const auto& [other, of] : listed) {
-    if (other == group) {
+    if (same(other, group)) {
       return fmt::format(".PP\n{}: as of {}.\n", roff_escaped(group.title),
                          in_bold("moegate " + of));
     }
   }
-  listed.emplace_back(group, command);
+  listed.emplace_back(group, verb);
   std::string text = fmt::format(".PP\n{}:\n", roff_escaped(group.title));
-  for (const HelpFlag& flag : group.flags) text += flag_entry(flag);
+  for (const Flag& flag : group.flags) text += flag_entry(flag);
   return text;
 }
 
-std::string command_section(const CommandHelp& command, Listed& listed) {
-  std::string text = fmt::format(".SS moegate {}\n{}.\n.PP\n.nf\n", roff_escaped(command.name),
-                                 roff_escaped(command.about));
-  for (const std::string& usage : command.help.usages) text += in_bold(usage) + "\n";
+std::string verb_section(const DescribedVerb& described, Listed& listed) {
+  const Verb& verb = *described.verb;
+  std::string text = fmt::format(".SS moegate {}\n{}.\n.PP\n.nf\n", roff_escaped(verb.name),
+                                 roff_escaped(verb.about));
+  for (const char* usage : verb.usages) {
+    text += in_bold(fmt::format("moegate {} {}", verb.name, usage)) + "\n";
+  }
   text += ".fi\n";
-  for (HelpGroup group : command.help.groups) {
-    std::erase_if(group.flags, [](const HelpFlag& flag) { return flag.name == "--help"; });
-    if (!group.flags.empty()) text += group_text(group, command.name, listed);
+  for (const Flags::Group& group : described.flags.groups()) {
+    if (!group.flags.empty()) text += group_text(group, verb.name, listed);
+  }
+  return text;
+}
+
+std::string examples_section(const std::vector<DescribedVerb>& verbs) {
+  std::string text = ".SH EXAMPLES\n";
+  for (const DescribedVerb& described : verbs) {
+    for (const char* example : described.verb->examples) {
+      text += fmt::format(".TP\n{}\n{}.\n", in_bold(example), roff_escaped(described.verb->about));
+    }
+  }
+  return text;
+}
+
+std::string exit_section() {
+  std::string text = ".SH EXIT STATUS\n";
+  for (const auto& [code, cause] : exit_causes()) {
+    text += fmt::format(".TP\n{}\n{}\n", in_bold(std::to_string(code)), roff_escaped(cause));
   }
   return text;
 }
@@ -109,7 +138,25 @@ std::string roff_escaped(const std::string& text) {
   return escaped;
 }
 
-std::string man_page(const std::string& version, const std::vector<CommandHelp>& commands,
+const std::vector<std::pair<int, const char*>>& exit_causes() {
+  static const std::vector<std::pair<int, const char*>> all = {
+      {0, "everything passed"},
+      {1, "internal error"},
+      {2, "a flag, a file or an argument is wrong"},
+      {10, "a row is slower, or a kernel takes more local memory or leaves room for fewer blocks"},
+      {11, "an output is wrong or has lost accuracy"},
+      {12, "10 and 11"},
+      {13, "a row is missing: it crashed, took too long, was not found, or nothing matched"},
+      {20, "a row is undecided, where --fail-on asks for that; of a night over half of the rows"},
+      {21, "this machine cannot measure, or a planted fault was not found"},
+      {22, "a suite has no baseline, where --require-baseline asks for one"},
+      {24, "a waiver expired or covers too much"},
+      {30, "the store is damaged, foreign or of another version"},
+      {130, "interrupted; what was measured is kept"}};
+  return all;
+}
+
+std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs,
                      const std::vector<Variable>& variables) {
   std::string text = fmt::format(
       ".TH MOEGATE 1 \"\" \"moegate {}\" \"User Commands\"\n"
@@ -122,8 +169,37 @@ std::string man_page(const std::string& version, const std::vector<CommandHelp>&
       roff_escaped(version), in_bold("moegate"), in_italic("COMMAND"), in_italic("options"),
       in_bold("moegate --version"));
   Listed listed;
-  for (const CommandHelp& command : commands) text += command_section(command, listed);
+  for (const DescribedVerb& verb : verbs) text += verb_section(verb, listed);
+  text += examples_section(verbs) + exit_section();
+  text += ".SH FILES\n";
+  for (const auto& [name, about] :
+       {std::pair("results.sqlite", "the store where no flag and no variable names one"),
+        std::pair("out/", "what a night writes: store, report, verdict, pages, kept programs"),
+        std::pair("suites/, reports/, baselines/, ci/waivers.ini", "data in the tool's home")}) {
+    text += fmt::format(".TP\n{}\n{}\n", in_italic(name), roff_escaped(about));
+  }
   return text + variables_section(variables);
+}
+
+std::string reference(const std::vector<DescribedVerb>& verbs) {
+  std::string text = "| command | what it does |\n| --- | --- |\n";
+  std::map<std::string, std::string> of;  // verbs by flag
+  for (const DescribedVerb& described : verbs) {
+    text += fmt::format("| `{}` | {} |\n", described.verb->name, described.verb->about);
+    for (const Flags::Group& group : described.flags.groups()) {
+      for (const Flag& flag : group.flags) {
+        std::string& names = of[flag.text.name];
+        names += (names.empty() ? "" : " ") + std::string(described.verb->name);
+      }
+    }
+  }
+  text += "\n| flag | commands |\n| --- | --- |\n";
+  for (const auto& [name, names] : of) {
+    const FlagText& flag = flag_text(name);
+    text +=
+        fmt::format("| `--{}{}{}` | {} |\n", name, *flag.value != 0 ? " " : "", flag.value, names);
+  }
+  return text;
 }
 
 }  // namespace moegate

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The man page, as roff, from what --help says and the list of variables.
+// The man page, as roff, from the tables of verbs, flags and variables.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "harness/commands/help_text.h"
+#include "harness/commands/cli.h"
 #include "harness/commands/variables.h"
 
 namespace moegate {
 
-struct CommandHelp {
-  std::string name, about;
-  HelpText help;
+struct DescribedVerb {
+  const Verb* verb;
+  Flags flags;
 };
 
-/// A section for each command. A group of flags that a command above has too is not listed again,
-/// but named with that command. At the end the variables of the environment.
-std::string man_page(const std::string& version, const std::vector<CommandHelp>& commands,
+/// A section for each verb. A group of flags that a verb above has too is not listed again, but named with that verb.
+/// Then the examples, the exit codes, the files and the variables of the environment.
+std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs,
                      const std::vector<Variable>& variables);
+
+/// Exit codes with their causes.
+const std::vector<std::pair<int, const char*>>& exit_causes();
 
 /// A text for roff: shown as it is, wherever it stands.
 std::string roff_escaped(const std::string& text);
+
+/// The verbs, and all flags with the verbs that have them, as two tables of markdown.
+std::string reference(const std::vector<DescribedVerb>& verbs);
 
 }  // namespace moegate

@@ -38,8 +38,8 @@ std::string class_name(const std::string& name) {
 /// Files of kernels as arguments: those that were given, and the one that is made.
 std::string kernels_text(const StartOptions& options, const fs::path& made) {
   std::string text;
-  for (const std::string& file : options.kernels) text += " --kernels " + shell_word(file);
-  return made.empty() ? text : text + " --kernels " + shell_word(made.string());
+  for (const std::string& file : options.kernels) text += " --module " + shell_word(file);
+  return made.empty() ? text : text + " --module " + shell_word(made.string());
 }
 
 // --- projects of C++
@@ -136,7 +136,7 @@ void refuse_taken(const StartOptions& options, const Registry& registry) {
 Lines variant_lines(const StartOptions& options, const OpSample& sample, const fs::path& file) {
   const bool named = options.suite != StartOptions().suite;
   const auto line = [&](const char* command, const char* suite, const std::string& names) {
-    return fmt::format("moegate {}{} --suite {} --filter {} --kernel {} --device {}", command,
+    return fmt::format("moegate {}{} --suite {} --filter {} --variant {} --device {}", command,
                        kernels_text(options, file), shell_word(named ? options.suite : suite),
                        shell_word("^" + options.op + "/"), shell_word("^" + names + "$"),
                        name_of(options.backend()));
@@ -196,7 +196,7 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
   if (!is_file(home() / header) && !is_file(home() / "include/moegate" / header)) {
     usage_error(
         "operator '{}' is not of moegate, which has no {}; copy a variant beside it, or write one "
-        "with --python",
+        "with --language python",
         options.op, header);
   }
   if (options.dir.empty() && is_file(header) && is_file("harness/kernel/kernel.h")) {

@@ -53,7 +53,7 @@ void make_folder_of(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) {
-    usage_error("folder {} cannot be made: {}; name another with --dir",
+    usage_error("folder {} cannot be made: {}; name another with --out",
                 path.parent_path().string(), error.message());
   }
 }
@@ -117,7 +117,7 @@ void write_new_files(const std::vector<NewFile>& files) {
   for (const NewFile& file : files) {
     std::error_code ignored;  // what cannot be looked at cannot be made, either
     if (!fs::exists(fs::symlink_status(file.path, ignored))) continue;
-    usage_error("{} is there and is not overwritten; choose another NAME or --dir, or remove it",
+    usage_error("{} is there and is not overwritten; choose another NAME or --out, or remove it",
                 file.path.string());
   }
   for (const NewFile& file : files) make_folder_of(file.path);
@@ -125,7 +125,7 @@ void write_new_files(const std::vector<NewFile>& files) {
     const std::string why = make_file(*file);
     if (why.empty()) continue;
     for (auto made = files.begin(); made != file; ++made) std::remove(made->path.c_str());
-    usage_error("{} cannot be written: {}; nothing was written, name another folder with --dir",
+    usage_error("{} cannot be written: {}; nothing was written, name another folder with --out",
                 file->path.string(), why);
   }
 }

@@ -30,7 +30,7 @@ void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   if (run.dirty && !options.allow_dirty) {
     usage_error(
         "bless: {} was built from uncommitted changes on {}; commit and run again, or "
-        "--allow-dirty",
+        "--accept dirty",
         describe(run), run.git_sha.empty() ? "no commit" : run.git_sha);
   }
   if (run.status != "complete") {
@@ -39,7 +39,7 @@ void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   }
   if (is_partial(run)) {
     usage_error(
-        "bless: {} ran only a part of its suites (--filter, --kernel, --axis or --shard); run all "
+        "bless: {} ran only a part of its suites (--filter, --variant, --axis or --shard); run all "
         "of them",
         describe(run));
   }
@@ -124,7 +124,7 @@ void forget_anchors(Plan& p, const BlessOptions& options) {
     usage_error(
         "bless: {}: too few rows launch the same machine code as in the baseline, so that its "
         "anchors cannot be carried over; bless a run of the baseline's program under the new "
-        "conditions first, or forget them with --accept-creep",
+        "conditions first, or forget them with --accept creep",
         p.path.string());
   }
   reset_anchors(p.now);
@@ -151,7 +151,7 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
     if (!options.new_conditions) {
       usage_error(
           "bless: {}: {}; run under the conditions of the baseline, or start an epoch with "
-          "--new-conditions",
+          "--accept conditions",
           p.path.string(), other_conditions(before.header, p.now.header));
     }
     if (!carry_anchors(before, p.now)) forget_anchors(p, options);
@@ -159,7 +159,7 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
   const std::string creep = beyond_anchor(p.now, CreepLimits::of(run.device.backend, limits));
   if (creep.empty() || p.empty()) return p;
   if (!options.accept_creep)
-    usage_error("bless: {}; make it faster, or accept the loss with --accept-creep", creep);
+    usage_error("bless: {}; make it faster, or accept the loss with --accept creep", creep);
   reset_anchors(p.now);
   p.kind = "accept_regression";
   return p;

@@ -158,7 +158,7 @@ TEST_F(CandidateTest, ABaselineWithoutARowOfTheRunLeavesItUndecided) {
   record_baseline();
   add_run();
   const fs::path verdict = dir_ / "v.json", junit = dir_ / "j.xml";
-  EXPECT_EQ(gate({"--verdict", verdict.string(), "--junit", junit.string()}), 0) << out_;
+  EXPECT_EQ(gate({"--out", verdict.string(), "--out", junit.string()}), 0) << out_;
   EXPECT_TRUE(starts("UNDECIDED: 0 inconclusive, 4 new (not judged) of 4 rows")) << out_;
   EXPECT_TRUE(
       says("4 new rows were not judged: there is nothing to compare them with, for example "

@@ -79,7 +79,7 @@ TEST_F(GateTest, OtherConditionsAreRefused) {
   info_.timer = "cupti";
   info_.device.klass = "nvidia-b200";
   add_run();
-  EXPECT_EQ(gate({"--baseline", baseline().string()}), 2);
+  EXPECT_EQ(gate({"--baselines", baseline().string()}), 2);
   EXPECT_TRUE(says("class")) << out_;
   EXPECT_EQ(gate(), 0) << "another class has no baseline: " << out_;
 }
@@ -99,7 +99,7 @@ TEST_F(GateTest, BadFlagsAreUsageErrors) {
                            {"--margin", "5%"},
                            {"--format", "xml"},
                            {"--run", "none"},
-                           {"--baseline", "/none"},
+                           {"--baselines", "/none"},
                            {"--colour", "red"}}) {
     EXPECT_EQ(gate(args), 2) << args[0] << ": " << out_;
   }
@@ -111,9 +111,9 @@ TEST_F(GateTest, BadFlagsAreUsageErrors) {
 TEST_F(GateTest, NoVerdictFileWithoutAVerdict) {
   add_run();
   const std::string verdict = (dir_ / "v.json").string();
-  EXPECT_EQ(gate({"--verdict", verdict, "--run", "none"}), 2);
+  EXPECT_EQ(gate({"--out", verdict, "--run", "none"}), 2);
   EXPECT_FALSE(fs::exists(verdict));
-  EXPECT_EQ(gate({"--verdict", (dir_ / "no" / "v.json").string()}), 2) << out_;
+  EXPECT_EQ(gate({"--out", (dir_ / "no" / "v.json").string()}), 2) << out_;
 }
 
 TEST_F(GateTest, ComparesTwoRuns) {
@@ -123,18 +123,17 @@ TEST_F(GateTest, ComparesTwoRuns) {
     return true;
   });
   add_run([](Row& row, int) { return !is(row, "8", "fused"); });
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 10) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "2"}), 10) << out_;
   EXPECT_TRUE(says("against run 1 'night'")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"2", "1"}), 0) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "2", "--run", "1"}), 0) << out_;
   EXPECT_TRUE(says("1 improved")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 13) << out_;
-  EXPECT_EQ(call(cmd_compare, {"3", "1", "--format", "csv"}), 0) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "3"}), 13) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "3", "--run", "1", "--format", "csv"}), 0) << out_;
   EXPECT_TRUE(says("new,nightly")) << out_;
-  EXPECT_EQ(call(cmd_compare, {"1"}), 2);
-  EXPECT_EQ(call(cmd_compare, {"1", "1"}), 2);
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "1"}), 2);
   info_.timer = "event";
   add_run();
-  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 21) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "4"}), 21) << out_;
 }
 
 TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
@@ -143,7 +142,7 @@ TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
     return true;
   });
   add_run();
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "2"}), 0) << out_;
   EXPECT_TRUE(says("1 new")) << out_;
 }
 

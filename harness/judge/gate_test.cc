@@ -12,8 +12,7 @@ namespace {
 TEST_F(GateTest, AnUnchangedRunPasses) {
   bless_run(add_run());
   add_run();
-  EXPECT_EQ(gate({"--verdict", (dir_ / "v.json").string(), "--report", (dir_ / "r.md").string()}),
-            0)
+  EXPECT_EQ(gate({"--out", (dir_ / "v.json").string(), "--out", (dir_ / "r.md").string()}), 0)
       << out_;
   EXPECT_EQ(out_.rfind("**PASS: 0 inconclusive, 4 pass of 4 rows", 0), 0u) << out_;
   EXPECT_TRUE(says("sw_power_cap in 1 of 3 processes")) << out_;
@@ -112,17 +111,17 @@ TEST_F(GateTest, OutputsAreComparedSeedBySeed) {
   };
   bless_run(add_run(with(10, 1e-3)));
   add_run(with(10, 1e-3));
-  EXPECT_EQ(call(cmd_compare, {"1", "2"}), 0) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "2"}), 0) << out_;
   Store store = Store::open(db_, Store::Mode::read);
   EXPECT_EQ(store.database().integer(
                 "SELECT count(*) FROM verdict WHERE why LIKE '%; output bit-identical'"),
             4);
   EXPECT_FALSE(says("in the last bits")) << out_;
   add_run(with(20, 1e-3));
-  EXPECT_EQ(call(cmd_compare, {"1", "3"}), 0) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "3"}), 0) << out_;
   EXPECT_TRUE(says("outputs of 4 rows changed in the last bits, none is less accurate")) << out_;
   add_run(with(20, 1.5e-3));
-  EXPECT_EQ(call(cmd_compare, {"1", "4"}), 11) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "4"}), 11) << out_;
   EXPECT_FALSE(says("in the last bits")) << out_;
   EXPECT_TRUE(says("+0.58 bits on average, worse on 2 of 2 seeds")) << out_;
   EXPECT_EQ(gate(), 0) << "a baseline file has one error number: two bits\n" << out_;

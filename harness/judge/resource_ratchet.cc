@@ -207,7 +207,7 @@ ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const Res
         before.compiler.empty() ? "an unknown version" : before.compiler);
   }
   if (exit != Exit::ok) {
-    text += "if it should be so, `moegate resources --bless --reason '...'` moves the file\n";
+    text += "if it should be so, `moegate bless --resources --reason '...'` moves the file\n";
   }
   return {exit, text};
 }

@@ -139,7 +139,7 @@ TEST(ResourceRatchet, ExitCodesAndFirstLines) {
             "FAIL (exit 10): 1 worse of 1 kernels against r.tsv\n"
             "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread (spills, "
             "indexed arrays or calls)\n"
-            "if it should be so, `moegate resources --bless --reason '...'` moves the file\n");
+            "if it should be so, `moegate bless --resources --reason '...'` moves the file\n");
 }
 
 class ResourceFileTest : public ::testing::Test {

@@ -29,7 +29,7 @@ struct TileConfig {
 };
 
 /// Begins the name of a variant that is one configuration of a kernel: a candidate of `moegate
-/// tune`. Such a variant runs only where --kernel names it.
+/// tune`. Such a variant runs only where --variant names it.
 constexpr const char* kTilePrefix = "tile/";
 bool is_tile_variant(const std::string& variant);
 /// The configuration that a variant is, in a case with this block. Throws Error(internal) for

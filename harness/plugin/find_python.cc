@@ -42,7 +42,7 @@ PythonPlace find_python() {
   if (finished.exit != 0 || !std::getline(printed, place.program) ||
       !std::getline(printed, place.library)) {
     usage_error(
-        "--kernels: there is no Python to import a .py with: '{}' cannot be run; install "
+        "--module: there is no Python to import a .py with: '{}' cannot be run; install "
         "python3 or set MOEGATE_PYTHON",
         program);
   }
@@ -54,12 +54,12 @@ PythonMain open_python(const PythonPlace& place) {
   void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     usage_error(
-        "--kernels: {} is without its shared library ({}); install it (Debian: libpython3.x; "
+        "--module: {} is without its shared library ({}); install it (Debian: libpython3.x; "
         "others: a build with --enable-shared), or set MOEGATE_PYTHON to another Python",
         place.program, dlerror());
   }
   void* main = dlsym(library, "Py_BytesMain");
-  if (!main) usage_error("--kernels: {} is older than Python 3.8", place.library);
+  if (!main) usage_error("--module: {} is older than Python 3.8", place.library);
   return reinterpret_cast<PythonMain>(main);
 }
 

@@ -77,18 +77,18 @@ void open_module(const std::string& file) {
   const std::string stamp = stamp_in(file);
   if (stamp.empty()) {
     usage_error(
-        "--kernels {}: is no module of kernels; build one with moegate_add_kernels() "
+        "--module {}: is no module of kernels; build one with moegate_add_kernels() "
         "(examples/cpp/README.md), or name a file of Python (.py)",
         file);
   }
   const std::string fault = stamp_fault(stamp, MOEGATE_STAMP);
-  if (!fault.empty()) usage_error("--kernels {}: {}", file, fault);
+  if (!fault.empty()) usage_error("--module {}: {}", file, fault);
   const std::string why = trial(file);
-  if (!why.empty()) usage_error("--kernels {}: {}", file, why);
+  if (!why.empty()) usage_error("--module {}: {}", file, why);
   watch_opens(true);
   // Never closed: what it registered is code of it.
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
-  usage_error("--kernels {}: cannot be loaded: {}", file, dlerror());
+  usage_error("--module {}: cannot be loaded: {}", file, dlerror());
 }
 
 const Registry& checked_registry(const std::vector<std::string>& files) {
@@ -96,7 +96,7 @@ const Registry& checked_registry(const std::vector<std::string>& files) {
     return own_registry();
   } catch (const Error& e) {
     if (files.empty()) throw;
-    usage_error("--kernels {}: {}", fmt::join(files, ", "), e.what());
+    usage_error("--module {}: {}", fmt::join(files, ", "), e.what());
   }
 }
 
@@ -126,8 +126,7 @@ void with_kernels(const std::vector<std::string>& files,
     if (const std::string home = environment("HOME"); !home.empty()) name_files_below(home);
   }
   for (const std::string& file : files) {
-    if (access(file.c_str(), R_OK) != 0)
-      usage_error("--kernels {}: {}", file, std::strerror(errno));
+    if (access(file.c_str(), R_OK) != 0) usage_error("--module {}: {}", file, std::strerror(errno));
     if (file.ends_with(".py")) {
       python.push_back(file);
     } else {

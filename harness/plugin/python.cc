@@ -64,7 +64,7 @@ void state(const char* text, void (*add)(const json&)) {
     try {
       add(stated);
     } catch (const json::exception& e) {
-      usage_error("--kernels {}: {} states what is of another type: {}", stated.value("file", "?"),
+      usage_error("--module {}: {} states what is of another type: {}", stated.value("file", "?"),
                   stated.value("name", "?"), e.what());
     }
   });
@@ -280,7 +280,7 @@ void with_python(const std::vector<std::string>& files, const std::function<void
   if (python.fault) std::rethrow_exception(python.fault);
   if (python.served) return;
   if (!python.said.empty()) usage_error("{}", python.said);
-  usage_error("--kernels: {} ended with code {} before it had imported {}", place.program, exit,
+  usage_error("--module: {} ended with code {} before it had imported {}", place.program, exit,
               fmt::join(files, ", "));
 }
 

@@ -110,12 +110,12 @@ std::string purpose_of(const RunInfo& run) {
 
 Error nothing_in_common(const RunInfo& base, const RunInfo& head, const ExplainQuery& query) {
   return {Exit::coverage,
-          fmt::format("{} and {} have no row in common that matches --case '{}' --variant '{}'",
+          fmt::format("{} and {} have no row in common that matches --filter '{}' --variant '{}'",
                       describe(base), describe(head), query.case_pattern, query.variant_pattern)};
 }
 
 Explained explain_runs(Store& store, const ExplainQuery& query) {
-  const Pattern cases = compile_pattern("--case", query.case_pattern);
+  const Pattern cases = compile_pattern("--filter", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   Explained explained{store.run_info(query.base), store.run_info(query.head), {}, 0, {}};
   const CaseFilter asked = [&](const std::string& key) { return cases.found_in(key); };
@@ -177,7 +177,7 @@ Page explain_page(const Explained& explained) {
     page.sections.push_back(
         {0,
          {Paragraph{{{plain(fmt::format(
-             "Numbers of {} of {} rows are above; all of them: --format csv, or --case.", tables,
+             "Numbers of {} of {} rows are above; all of them: --format csv, or --filter.", tables,
              explained.rows.size()))}}}}});
   }
   if (!explained.to_count.all.empty()) page.sections.push_back({0, {explained.to_count}});

@@ -79,8 +79,9 @@ class ExplainTest : public GateTest {
     store_verdicts(store, head_, result);
   }
   int explain_them(Args args = {}) {
-    args.insert(args.begin(), {std::to_string(base_), std::to_string(head_)});
-    return call(cmd_explain, args);
+    args.insert(args.begin(),
+                {"why", "--against", std::to_string(base_), "--run", std::to_string(head_)});
+    return call(cmd_report, args);
   }
 
   int64_t base_ = 0, head_ = 0;
@@ -95,7 +96,7 @@ TEST_F(ExplainTest, StoredRunsAreEnough) {
   EXPECT_TRUE(says("| dram\\_\\_bytes_read.sum ")) << out_;
   EXPECT_FALSE(says("moegate profile")) << "both sides were counted\n" << out_;
 
-  EXPECT_EQ(explain_them({"--case", "tokens=8$", "--variant", "fused", "--format", "json"}), 0);
+  EXPECT_EQ(explain_them({"--filter", "tokens=8$", "--variant", "fused", "--format", "json"}), 0);
   const auto rows = nlohmann::json::parse(out_);
   EXPECT_EQ(rows[0]["number"], "dram__bytes_read.sum") << "those of the sentence first";
   for (const auto& row : rows) EXPECT_EQ(row["case"], "topk_sort/tokens=8");
@@ -109,7 +110,7 @@ TEST_F(ExplainTest, ARowIsExplainedAsAmongAll) {
     if (row["case"] == "topk_sort/tokens=8") of_case.push_back(row);
   }
   ASSERT_FALSE(of_case.empty());
-  EXPECT_EQ(explain_them({"--case", "tokens=8$", "--format", "json"}), 0);
+  EXPECT_EQ(explain_them({"--filter", "tokens=8$", "--format", "json"}), 0);
   EXPECT_EQ(nlohmann::json::parse(out_), of_case);
 }
 
@@ -203,13 +204,13 @@ TEST_F(ExplainTest, RowsThatASideHasNoResultOfAreCounted) {
 
 TEST_F(ExplainTest, RefusesWhatItCannotExplain) {
   two_runs();
-  EXPECT_EQ(explain_them({"--case", "tokens=7"}), 13);
-  EXPECT_TRUE(says("no row in common that matches --case 'tokens=7'")) << out_;
-  EXPECT_EQ(explain_them({"--case", "("}), 2);
-  EXPECT_EQ(call(cmd_explain, {"1"}), 2);
-  EXPECT_EQ(call(cmd_explain, {"1", "1"}), 2);
+  EXPECT_EQ(explain_them({"--filter", "tokens=7"}), 13);
+  EXPECT_TRUE(says("no row in common that matches --filter 'tokens=7'")) << out_;
+  EXPECT_EQ(explain_them({"--filter", "("}), 2);
+  EXPECT_EQ(call(cmd_report, {"why", "--run", "1"}), 2);
+  EXPECT_EQ(call(cmd_report, {"why", "--against", "1", "--run", "1"}), 2);
   EXPECT_TRUE(says("both run 1")) << out_;
-  EXPECT_EQ(call(cmd_explain, {"1", "77"}), 2);
+  EXPECT_EQ(call(cmd_report, {"why", "--against", "1", "--run", "77"}), 2);
 }
 
 }  // namespace

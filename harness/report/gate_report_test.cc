@@ -96,7 +96,7 @@ TEST_F(GateTest, GithubAnchorsAtTheBaselineAndAppendsTheSummary) {
   const ScopedVariable workspace("GITHUB_WORKSPACE", dir_.path());
   const ScopedVariable step("GITHUB_STEP_SUMMARY", summary);
   testing::internal::CaptureStderr();
-  const int code = gate({"--github", "--junit", (dir_ / "j.xml").string()});
+  const int code = gate({"--github", "--out", (dir_ / "j.xml").string()});
   const std::string err = testing::internal::GetCapturedStderr();
   EXPECT_EQ(code, 10) << out_;
   EXPECT_EQ(err.find("::error file=baselines/nvidia-h200/nightly.tsv,line=10,title=latency "

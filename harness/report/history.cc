@@ -54,7 +54,7 @@ class VariantsOf {
 };
 
 std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
-  const Pattern cases = compile_pattern("--case", query.case_pattern);
+  const Pattern cases = compile_pattern("--filter", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   std::vector<Name> all, names;
   Statement q(store.database(), "SELECT case_id, key FROM bench_case");
@@ -71,7 +71,7 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
     }
   }
   if (matched > names.size()) {
-    say("{} rows match; these are the first {}: narrow --case or --variant\n", matched,
+    say("{} rows match; these are the first {}: narrow --filter or --variant\n", matched,
         names.size());
   }
   if (!names.empty()) return names;
@@ -82,7 +82,7 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   }
   std::sort(there.begin(), there.end(), NaturalLess());
   throw Error(Exit::coverage,
-              fmt::format("{}: nothing matches --case '{}' --variant '{}'; there is: {}",
+              fmt::format("{}: nothing matches --filter '{}' --variant '{}'; there is: {}",
                           store.database().path(), query.case_pattern, query.variant_pattern,
                           list_some(there)));
 }
@@ -278,7 +278,7 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   if (all.empty()) {
     throw Error(
         Exit::coverage,
-        fmt::format("{}: no complete run has a level for --case '{}' --variant '{}'{}; "
+        fmt::format("{}: no complete run has a level for --filter '{}' --variant '{}'{}; "
                     "complete runs of these are of the classes: {}",
                     store.database().path(), query.case_pattern, query.variant_pattern,
                     query.klass.empty() ? "" : " --class '" + query.klass + "'", classes_of(runs)));

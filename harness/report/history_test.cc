@@ -21,8 +21,9 @@ class HistoryTest : public GateTest {
       });
     }
   }
-  int history(Args args = {"--case", "tokens=8", "--variant", "^fused$"}) {
-    return call(cmd_history, std::move(args));
+  int history(Args args = {"--filter", "tokens=8", "--variant", "^fused$"}) {
+    args.insert(args.begin(), "history");
+    return call(cmd_report, std::move(args));
   }
   std::vector<HistorySeries> read(const HistoryQuery& query) {
     Store store = Store::open(db_, Store::Mode::read);
@@ -107,8 +108,8 @@ TEST_F(HistoryTest, ProfilingRunsAreNoPoints) {
 
 TEST_F(HistoryTest, LastIsTheNewest) {
   add_runs(3, [](int) { return 10.0; });
-  EXPECT_EQ(history({"--case", "tokens=8", "--variant", "fused", "--last", "2", "--format", "csv"}),
-            0);
+  EXPECT_EQ(
+      history({"--filter", "tokens=8", "--variant", "fused", "--last", "2", "--format", "csv"}), 0);
   EXPECT_FALSE(says(",c1,")) << out_;
   EXPECT_TRUE(says(",c2,")) << out_;
   EXPECT_TRUE(says(",c3,")) << out_;
@@ -120,7 +121,7 @@ TEST_F(HistoryTest, OfManyRowsTheFirstAreShownAndTheRestIsCounted) {
   const auto some = read({.case_pattern = "tokens", .most = 1});
   const std::string said = testing::internal::GetCapturedStderr();
   ASSERT_EQ(some.size(), 1u);
-  EXPECT_NE(said.find(" rows match; these are the first 1: narrow --case"), std::string::npos)
+  EXPECT_NE(said.find(" rows match; these are the first 1: narrow --filter"), std::string::npos)
       << said;
   testing::internal::CaptureStderr();
   const auto all = read({.case_pattern = "tokens"});
@@ -178,7 +179,7 @@ TEST_F(HistoryTest, HostsOfOneClassAreOneSeriesOfRatios) {
   ASSERT_EQ(all[0].points.size(), 2u);
   EXPECT_NEAR(all[0].points[0].level.level(), 0.5, 1e-4);
   EXPECT_NEAR(all[0].points[1].level.level(), 0.55, 1e-4);
-  EXPECT_EQ(history({"--case", "tokens=8", "--format", "json"}), 0);
+  EXPECT_EQ(history({"--filter", "tokens=8", "--format", "json"}), 0);
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json[1]["commit"], "abc123+dirty");
   EXPECT_EQ(json[1]["unit"], "ratio");
@@ -200,17 +201,17 @@ TEST_F(HistoryTest, OnlyCompleteRunsThatAreNoSideOfAnAb) {
 
 TEST_F(HistoryTest, NothingMatchedIsACoverageFailureThatSaysWhatThereIs) {
   add_run();
-  EXPECT_EQ(history({"--case", "tokens=7"}), 13);
+  EXPECT_EQ(history({"--filter", "tokens=7"}), 13);
   EXPECT_TRUE(
-      says("nothing matches --case 'tokens=7' --variant ''; there is: "
+      says("nothing matches --filter 'tokens=7' --variant ''; there is: "
            "topk_sort/tokens=8 chain, topk_sort/tokens=8 fused, topk_sort/tokens=16 chain"))
       << out_;
-  EXPECT_EQ(history({"--case", "tokens=8", "--class", "b200"}), 13);
+  EXPECT_EQ(history({"--filter", "tokens=8", "--class", "b200"}), 13);
   EXPECT_TRUE(says("--class 'b200'")) << out_;
   EXPECT_TRUE(says("nvidia-h200")) << out_;
-  EXPECT_EQ(history({"--case", "("}), 2);
+  EXPECT_EQ(history({"--filter", "("}), 2);
   EXPECT_EQ(history({"--variant", "fused"}), 2);
-  EXPECT_EQ(history({"--case", "8", "--last", "-1"}), 2);
+  EXPECT_EQ(history({"--filter", "8", "--last", "-1"}), 2);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ Table stall_table(const std::vector<StallLine>& lines, size_t most) {
 }
 
 std::vector<Level> levels_asked_about(Store& store, int64_t run, const ExplainQuery& query) {
-  const Pattern cases = compile_pattern("--case", query.case_pattern);
+  const Pattern cases = compile_pattern("--filter", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
   std::vector<Level> levels = store.levels_with_launches(run);
   std::erase_if(levels, [&](const Level& level) {

@@ -53,7 +53,7 @@ TEST_F(StallReportTest, OfWhatBothHaveAndIsAskedAbout) {
   };
   EXPECT_TRUE(says(refusal({base, other, "", ""}), "no row in common"));
   EXPECT_EQ(refusal({base, head, "tokens=8$", "^fused$"}), "accepted");
-  EXPECT_TRUE(says(refusal({base, head, "tokens=9$", ""}), "matches --case 'tokens=9$'"));
+  EXPECT_TRUE(says(refusal({base, head, "tokens=9$", ""}), "matches --filter 'tokens=9$'"));
   EXPECT_TRUE(says(refusal({base, head, "", "plain"}), "--variant 'plain'"));
 }
 

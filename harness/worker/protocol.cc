@@ -5,35 +5,6 @@
 
 namespace moegate {
 
-const char* name_of(Task task) {
-  switch (task) {
-    case Task::verify:
-      return "verify";
-    case Task::measure:
-      return "measure";
-    case Task::profile:
-      return "profile";
-    case Task::controls:
-      return "controls";
-    case Task::counters:
-      return "counters";
-    case Task::stalls:
-      return "stalls";
-    case Task::energy:
-      return "energy";
-  }
-  return "?";
-}
-
-void parse_name(const std::string& name, Task& task) {
-  task = named(name, {Task::verify, Task::measure, Task::profile, Task::controls, Task::counters,
-                      Task::stalls, Task::energy});
-}
-
-void parse_name(const std::string& name, Flush& flush) {
-  flush = named(name, {Flush::read, Flush::write, Flush::none});
-}
-
 void to_json(nlohmann::json& json, const Check& check) {
   json = {{"questions", check.questions}};
 }

@@ -49,10 +49,6 @@ constexpr const char* kStalls = "stalls";      // task stalls
 constexpr const char* kEnergy = "energy";      // task energy
 }  // namespace feature
 
-const char* name_of(Task task);
-void parse_name(const std::string& name, Task& task);  // throws std::invalid_argument
-void parse_name(const std::string& name, Flush& flush);
-
 struct Start {
   static constexpr const char* kKind = "start";
   int wire = 0;
@@ -133,16 +129,6 @@ inline void from_json(const nlohmann::json& json, SharedParams& params) {
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Case, suite, section, op, params, defaults)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Canary, slow_by, scale)
-template <>
-inline constexpr auto kFields<Sampling> = std::tuple(Field("min_samples", &Sampling::min_samples),
-                                                     Field("max_samples", &Sampling::max_samples),
-                                                     Field("precision", &Sampling::precision),
-                                                     Field("budget_s", &Sampling::budget_s));
-static_assert(count_fields(kFields<Sampling>) == count_members<Sampling>());
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Profiling, metrics, per_kernel)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerOptions, device, kernels, tiles, timer, task,
-                                                flush, flush_factor, sets, sampling, profiling,
-                                                sample_seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CaseQuestion, spec, resolve, variants)
 /// Of the hundred thousand answers of a plan nearly all say nothing.
 inline void to_json(nlohmann::json& json, const CaseAnswer& answer) {

@@ -213,12 +213,9 @@ class Server {
   }
 
   Conditions conditions(const Case& c) const {
-    Conditions conditions;
+    Conditions conditions = options_.conditions;
     conditions.cache = cache_of(c);
     conditions.launch = launch_of(c);
-    conditions.flush = options_.flush;
-    conditions.flush_factor = options_.flush_factor;
-    conditions.sets = options_.sets;
     return conditions;
   }
 

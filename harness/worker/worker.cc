@@ -81,7 +81,7 @@ void Process::greet(const WorkerOptions& options) {
     if (!plain && !can(name_of(options.task)))
       usage_error("{} does not know of {}: it is older than that", who, name_of(options.task));
     if (!options.kernels.empty() && !can(feature::kKernels)) {
-      usage_error("{} opens no files of kernels (--kernels): it is older than they are", who);
+      usage_error("{} opens no files of kernels (--module): it is older than they are", who);
     }
     return;
   }
@@ -224,7 +224,7 @@ std::string own_program() {
   if (access(beside.c_str(), X_OK) == 0) return beside;
   usage_error(
       "{} has no kernels, and there is no program {} to measure with; name one, as with "
-      "--base-program and --head-program",
+      "--base program=and --head-program",
       here.string(), beside);
 }
 

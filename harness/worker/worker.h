@@ -17,36 +17,13 @@
 #include "harness/plugin/loaded_files.h"
 #include "harness/worker/canary.h"
 #include "harness/worker/measure.h"
+#include "harness/worker/worker_options.h"
 
 namespace moegate {
-
-/// What a worker does with a variant once it is verified. The last three are profilers', of which a
-/// process has one, and none beside a timer of CUPTI's.
-enum class Task { verify, measure, profile, controls, counters, stalls, energy };
 
 /// The program that an empty WorkerOptions::program means: this one; `moegate` beside it where this
 /// one was linked without kernels (moegate-judge). Throws Error(usage) where there is none.
 std::string own_program();
-
-/// Everything a worker is told once.
-struct WorkerOptions {
-  std::string program;          // what to start; empty: own_program(). Not told to the worker
-  std::string device = "auto";  // of the campaign also several GPUs (campaign/devices.h)
-  std::vector<int> cpus;        // that the process is bound to; none: all. Not told to the worker
-  std::map<std::string, std::string> variables;  // of its environment, beside this one's. Not told
-  std::vector<std::string> kernels;  // files of further ones (plugin/plugin.h), by absolute paths
-  std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
-  std::string timer = "auto";  // auto, cupti, event; the host has only its clock
-  Task task = Task::measure;
-  Flush flush = Flush::read;
-  double flush_factor = 2;
-  int sets = 0;  // Conditions::sets
-  Sampling sampling;
-  Profiling profiling;       // of the tasks counters, stalls and energy
-  uint64_t sample_seed = 0;  // Draw::sample_seed, of every case
-  /// Seconds for an answer that is no row's; a cold driver takes seconds. Not told to the worker.
-  double answer_timeout_s = 60;
-};
 
 /// What a worker says when it has opened its device.
 struct Hello {

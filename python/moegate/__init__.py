@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels in Python for moegate: variants of its operators, and operators of one's own.
 
-A file with them is given to any command that takes a suite: ``moegate run --kernels my_kernels.py --suite ...``.
+A file with them is given to any command that takes a suite: ``moegate run --module my_kernels.py --suite ...``.
 It is imported in the process that measures, which has set up ``moegate`` before; nothing needs to be installed.
 numpy, torch and Triton are imported by the file itself.
 """

@@ -317,7 +317,7 @@ def main(address_of_functions, files):
         except BaseException as error:  # noqa: BLE001: SystemExit, too
             if not isinstance(error, ImportError):
                 traceback.print_exc()
-            host.functions.answer(f"--kernels {path}: {_one_line(error)}".encode())
+            host.functions.answer(f"--module {path}: {_one_line(error)}".encode())
             return
     host.functions.serve()
     sys.stdout.flush()

@@ -5,7 +5,7 @@
 
 Cold as in moegate: before each launch a sum over twice the L2 cache, and four sets of inputs in turn. Prints the
 trimmed mean (10 % at each end) in microseconds, to be put beside
-`moegate run --kernels examples/triton/rmsnorm_fp8.py --suite examples/triton/rmsnorm_fp8.suite`.
+`moegate run --module examples/triton/rmsnorm_fp8.py --suite examples/triton/rmsnorm_fp8.suite`.
 """
 
 import pathlib

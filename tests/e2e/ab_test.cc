@@ -15,14 +15,14 @@ class AbTest : public ProgramTest {
   Outcome ab(const std::string& arguments, const std::string& suite = "./quick.suite") const {
     return moegate("ab --suite " + suite +
                    " --device host --db r.sqlite --min-samples 10 --max-samples 20 --budget 50ms "
-                   "--screen-rounds 2 --rounds 2 --extra-rounds 0 " +
+                   "--rounds 2,2,0 " +
                    arguments);
   }
 };
 
 TEST_F(AbTest, TheSameProgramLaunchesTheSameCode) {
   // A busy machine must not look like a file that the programs read and that changed.
-  const Outcome outcome = ab("--base-program " + program() + " --verdict v.json --fail-at 900%");
+  const Outcome outcome = ab("--base program=" + program() + " --out v.json --fail-at 900%");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("4 identical"), std::string::npos) << outcome.out;
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(value) FROM tag WHERE name = 'ab'"),
@@ -32,7 +32,7 @@ TEST_F(AbTest, TheSameProgramLaunchesTheSameCode) {
 }
 
 TEST_F(AbTest, EachSideLeadsOnceInTwoRounds) {
-  ab("--base-program " + program() + " --measure-identical");
+  ab("--base program=" + program() + " --measure-identical");
   const std::string order =
       query("r.sqlite",
             "SELECT group_concat(value, ' ') FROM (SELECT value FROM process p JOIN tag "
@@ -46,15 +46,15 @@ TEST_F(AbTest, EachSideLeadsOnceInTwoRounds) {
 
 TEST_F(AbTest, AWrongHeadFailsAndAWrongBaseDoesNot) {
   const std::string bad = sabotaged("scale"), good = sabotaged("none");
-  EXPECT_EQ(ab("--base-program " + good + " --head-program " + bad).exit, 11);
-  const Outcome fixed = ab("--base-program " + bad + " --head-program " + good);
+  EXPECT_EQ(ab("--base program=" + good + " --head program=" + bad).exit, 11);
+  const Outcome fixed = ab("--base program=" + bad + " --head program=" + good);
   EXPECT_EQ(fixed.exit, 0) << fixed.out;
   EXPECT_NE(fixed.out.find("2 new"), std::string::npos) << fixed.out;
 }
 
 TEST_F(AbTest, AVariantThatTheHeadLostIsMissing) {
   const Outcome outcome =
-      ab("--base-program " + sabotaged("none") + " --head-program " + program());
+      ab("--base program=" + sabotaged("none") + " --head program=" + program());
   EXPECT_EQ(outcome.exit, 13) << outcome.out;
   EXPECT_NE(outcome.out.find("2 missing"), std::string::npos) << outcome.out;
 }
@@ -72,8 +72,8 @@ TEST_F(AbTest, ACaseThatTheHeadsSuiteLostIsMissing) {
   const Outcome outcome = shell(
       "MOEGATE_HOME=$PWD/head " + program() +
       " ab --suite quick --device host --db r.sqlite --min-samples 10 --max-samples 20 --budget "
-      "50ms --screen-rounds 2 --rounds 2 --extra-rounds 0 --base-program base/moegate "
-      "--head-program head/moegate");
+      "50ms --rounds 2,2,0 --base program=base/moegate "
+      "--head program=head/moegate");
   EXPECT_EQ(outcome.exit, 13) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("2 missing"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("**changed:** 2 rows of the base's suites are missing"),
@@ -106,15 +106,16 @@ TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
     EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
   };
   refused("", "nothing to compare");
-  refused("--base-program ./none", "./none: does not answer as a moegate");
-  refused("--base-program /bin/true", "/bin/true: does not answer as a moegate");
-  refused("--variant chain", "given 1 times");
+  refused("--base program=./none", "./none: does not answer as a moegate");
+  refused("--base program=/bin/true", "/bin/true: does not answer as a moegate");
+  refused("--variant chain", "nothing to compare");
+  refused("--variant a --variant b --variant c", "given 3 times");
   EXPECT_EQ(ab("--variant no --variant fused").exit, 13);
 }
 
 TEST_F(AbTest, SelftestCatchesItsCanaries) {
   const Outcome outcome = moegate(
-      "selftest --canaries --suite ./quick.suite --device host --db r.sqlite --min-samples 10 "
+      "selftest canaries --suite ./quick.suite --device host --db r.sqlite --min-samples 10 "
       "--max-samples 20 --budget 50ms");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("outputs x 1.05: 4 of 4 rows caught"), std::string::npos)

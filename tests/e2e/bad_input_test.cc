@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad input gets one clear line that names the thing, the value and the remedy, the documented exit
 // code, and loses nothing.
+#include <algorithm>
+#include <sstream>
+
 #include "tests/e2e/program.h"
 
 namespace moegate {
@@ -31,15 +34,18 @@ TEST_F(BadInputTest, CommandAndFlags) {
   expect("run --suite tiny --filter '('", 2, {"--filter", "("});
   expect("verify --suite tiny --filter none --sample-seed -1", 2, {"--sample-seed '-1'", "0"});
   expect("verify --suite tiny --filter none --sample-seed 1.5", 2, {"--sample-seed '1.5'"});
-  expect("compare 1 2 3", 2, {"only base and head may stand without a flag"});
-  expect("compare 1 --head 2 --head 3", 2, {"'--head' cannot be specified more than once"});
+  expect("report latency accuracy", 2, {"only NAME may stand without a flag"});
+  expect("gate --run 2 --run 3", 2, {"'--run' cannot be specified more than once"});
+  expect("compare 1 2", 2, {"moegate gate --against BASE --run HEAD"});
+  expect("run --suite tiny --kernel chain", 2, {"--variant RE"});
+  expect("ab --base-program x --suite tiny", 2, {"--base program=PATH"});
   expect("run --suite tiny --flush wash", 2, {"--flush", "wash", "read"});
   expect("run --suite tiny --axis tokens", 2, {"--axis", "tokens"});
   expect("report accuracy --chart x.svg", 2, {"no chart; it would be", "accuracy.vg.json"});
   expect("list things", 2, {"things", "suites"});
   expect("list suites --format xml", 2, {"xml", "md"});
   expect("list kernels --suite tiny", 2, {"--suite", "list cases"});
-  expect("list kernels --kernel '('", 2, {"--kernel", "("});
+  expect("list kernels --variant '('", 2, {"--variant", "("});
 }
 
 TEST_F(BadInputTest, SuitesAndParameters) {
@@ -72,9 +78,9 @@ TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device tpu", 2, {"tpu", "host", "cuda"});
   expect("verify --suite tiny --device host --filter no-such-case", 13,
          {"no-such-case", "list cases"});
-  expect("verify --suite tiny --device host --kernel no-such", 13, {"no-such"});
+  expect("verify --suite tiny --device host --variant no-such", 13, {"no-such"});
   const Outcome filtered =
-      moegate("verify --suite tiny --device host --filter no-such --kernel '^chain$'");
+      moegate("verify --suite tiny --device host --filter no-such --variant '^chain$'");
   EXPECT_EQ(filtered.exit, 13);
   EXPECT_EQ(filtered.err.find("did you mean"), std::string::npos) << filtered.err;
 }
@@ -91,15 +97,25 @@ TEST_F(BadInputTest, StoresAreLeftAlone) {
 
 TEST_F(BadInputTest, HelpIsForEveryCommand) {
   for (const char* command :
-       {"run",   "verify", "gate",     "compare", "bless",     "waivers", "report",  "profile",
-        "list",  "doctor", "repro",    "nightly", "ab",        "tune",    "history", "explain",
-        "prune", "bisect", "selftest", "new",     "resources", "pages",   "merge"}) {
-    const Outcome outcome = moegate(std::string(command) + " --help");
-    EXPECT_EQ(outcome.exit, 0) << command;
-    EXPECT_NE(outcome.out.find(std::string("usage: moegate ") + command), std::string::npos)
-        << outcome.out;
-    EXPECT_EQ(outcome.err, "") << command;
+       {"run", "verify", "profile", "ab", "nightly", "gate", "bless", "report", "pages", "tune",
+        "bisect", "selftest", "list", "doctor", "new", "store"}) {
+    const std::string usage = std::string("usage: moegate ") + command;
+    const Outcome all = moegate(std::string(command) + " --help");
+    EXPECT_EQ(all.exit, 0) << command;
+    EXPECT_NE(all.out.find(usage), std::string::npos) << all.out;
+    EXPECT_EQ(all.err, "") << command;
+    EXPECT_EQ(moegate(std::string("help ") + command).out, all.out);
+    const Outcome screen = moegate(std::string(command) + " -h");
+    EXPECT_EQ(screen.exit, 0) << command;
+    EXPECT_NE(screen.out.find(usage), std::string::npos) << screen.out;
+    EXPECT_NE(screen.out.find(std::string("\n  moegate ") + command), std::string::npos)
+        << "an example" << screen.out;
+    EXPECT_LE(std::ranges::count(screen.out, '\n'), 24) << "one screen" << screen.out;
+    std::istringstream lines(screen.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
   }
+  EXPECT_EQ(moegate("help").out, moegate("--help").out);
+  EXPECT_NE(moegate("help compare").err.find("gate --against"), std::string::npos);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class BisectTest : public ProgramTest {
   Outcome bisect(const std::string& arguments) const {
     return shell("cd repo && " + program() + " bisect " + arguments);
   }
-  static constexpr const char* kCase = "--case 'tokens=8(,|$)' --variant fused ";
+  static constexpr const char* kCase = "--filter 'tokens=8(,|$)' --variant fused ";
 
   const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};
 
@@ -61,7 +61,7 @@ exit "$code"
 
 TEST_F(BisectTest, FindsTheCommit) {
   make_repository({"0", "0", "0", "0", "0", "10", "12", "10", "11"});
-  const Outcome found = bisect(std::string(kCase) + "--good c1 --suite s --rounds 4 --device host");
+  const Outcome found = bisect(std::string(kCase) + "--base c1 --suite s --rounds 4 --device host");
   EXPECT_EQ(found.exit, 0) << found.err;
   const std::string hash = shell("git -C repo rev-parse c6").out.substr(0, 40);
   EXPECT_EQ(found.out.rfind("first bad commit: " + hash + " Commit c6\na, ", 0), 0u) << found.out;
@@ -74,7 +74,7 @@ TEST_F(BisectTest, FindsTheCommit) {
   EXPECT_EQ(
       read("arguments")
           .rfind(good + " " + bad +
-                     " --filter tokens=8(,|$) --kernel ^fused$ --fail-on "
+                     " --filter tokens=8(,|$) --variant ^fused$ --fail-on "
                      "latency,accuracy,coverage,environment,inconclusive --suite s --device host "
                      "--rounds 4\n" +
                      good + " ",
@@ -92,14 +92,14 @@ cd "$root"
 echo "$MOEGATE_WHY $(git show "$1:name") $(git show "$2:name")" >>"$root/../asked"
 code=$(git show "$2:code")
 while [ $# -gt 0 ]; do
-  [ "$1" = --verdict ] && echo '{"cases": [{"key": "op/tokens=8", "variant": "fused",
+  [ "$1" = --out ] && echo '{"cases": [{"key": "op/tokens=8", "variant": "fused",
     "cause": {"sentence": "DRAM bytes read +12 %"}}]}' >"$2"
   shift
 done
 exit "$code"
 )sh");
   make_repository({"0", "0", "10", "10"});
-  const Outcome found = bisect(std::string(kCase) + "--good c1 --device host --why all");
+  const Outcome found = bisect(std::string(kCase) + "--base c1 --device host --why all");
   EXPECT_EQ(found.exit, 0) << found.err;
   EXPECT_NE(found.out.find("\nwhy:\nop/tokens=8 fused: DRAM bytes read +12 %\n"), std::string::npos)
       << found.out;
@@ -114,14 +114,14 @@ exit "$code"
 TEST_F(BisectTest, InsideAHookItBisectsInItsOwnWorktreeToo) {
   make_repository({"0", "0", "10"});
   const Outcome found =
-      shell("cd repo && GIT_DIR=$PWD/.git " + program() + " bisect " + kCase + "--good c1");
+      shell("cd repo && GIT_DIR=$PWD/.git " + program() + " bisect " + kCase + "--base c1");
   EXPECT_EQ(found.exit, 0) << found.err;
   expect_clean();
 }
 
 TEST_F(BisectTest, CommitsThatCannotBeTestedAreSkipped) {
   make_repository({"0", "0", "10", "10", "13", "10", "1", "20", "10"});
-  const Outcome found = bisect(std::string(kCase) + "--good c1 --bad c9");
+  const Outcome found = bisect(std::string(kCase) + "--base c1 --head c9");
   EXPECT_EQ(found.exit, 0) << found.err;
   EXPECT_NE(found.out.find(" Commit c3\n"), std::string::npos) << found.out;
   expect_clean();
@@ -129,7 +129,7 @@ TEST_F(BisectTest, CommitsThatCannotBeTestedAreSkipped) {
 
 TEST_F(BisectTest, WhatOnlySkippedCommitsSeparateIsInconclusive) {
   make_repository({"0", "0", "20", "20", "10", "10"});
-  const Outcome found = bisect(std::string(kCase) + "--good c1");
+  const Outcome found = bisect(std::string(kCase) + "--base c1");
   EXPECT_EQ(found.exit, 20) << found.err;
   for (const char* commit : {"c3", "c4", "c5"}) {
     const std::string hash =
@@ -141,7 +141,7 @@ TEST_F(BisectTest, WhatOnlySkippedCommitsSeparateIsInconclusive) {
 
 TEST_F(BisectTest, AFatalStepEndsIt) {
   make_repository({"0", "0", "30", "0", "10"});
-  const Outcome ended = bisect(std::string(kCase) + "--good c1");
+  const Outcome ended = bisect(std::string(kCase) + "--base c1");
   EXPECT_EQ(ended.exit, 2) << ended.err;
   EXPECT_NE(ended.err.find("gave up on a commit"), std::string::npos) << ended.err;
   expect_clean();
@@ -149,16 +149,16 @@ TEST_F(BisectTest, AFatalStepEndsIt) {
 
 TEST_F(BisectTest, NothingToFindIsSaidBeforeTheFirstStep) {
   make_repository({"0", "0", "0"});
-  const Outcome same = bisect(std::string(kCase) + "--good c1");
+  const Outcome same = bisect(std::string(kCase) + "--base c1");
   EXPECT_EQ(same.exit, 2) << same.err;
-  EXPECT_NE(same.err.find("--bad 'HEAD' is no worse than --good 'c1'"), std::string::npos)
+  EXPECT_NE(same.err.find("--head 'HEAD' is no worse than --base 'c1'"), std::string::npos)
       << same.err;
   expect_clean();
   const Outcome made = shell(
       "cd repo && git checkout -q -- name && echo 21 >code && git commit -q -a -m x && "
       "echo mine >>name");
   ASSERT_EQ(made.exit, 0) << made.err;
-  const Outcome unclear = bisect(std::string(kCase) + "--good c1");
+  const Outcome unclear = bisect(std::string(kCase) + "--base c1");
   EXPECT_EQ(unclear.exit, 20) << unclear.err;
   expect_clean();
 }
@@ -166,7 +166,7 @@ TEST_F(BisectTest, NothingToFindIsSaidBeforeTheFirstStep) {
 TEST_F(BisectTest, AnInterruptLeavesNothingBehind) {
   make_repository({"0", "0", "wait", "0", "10"});
   const Outcome ended = shell("cd repo && { " + program() + " bisect " + kCase +
-                              "--good c1 & } && pid=$! && "
+                              "--base c1 & } && pid=$! && "
                               "while [ ! -s ../waiting ]; do sleep 0.05; done; "
                               "kill -TERM $pid; wait $pid");
   EXPECT_EQ(ended.exit, 130) << ended.err;
@@ -183,26 +183,26 @@ TEST_F(BisectTest, BadInput) {
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   };
   const std::string kind = kCase;
-  refused("--case 8 --variant v", "--good is missing");
-  refused("--case 8 --good c1", "--variant is missing");
-  refused("--variant v --good c1", "--case is missing");
-  refused("--case '(' --variant v --good c1", "--case '(' is no regular expression");
-  refused(kind + "--good nothing", "--good 'nothing' is no commit of ");
-  refused(kind + "--good c1 --bad -x", "--bad");
-  refused(kind + "--good c1 --bad c1", "give two commits");
-  refused(kind + "--good c3 --bad c1", "--good 'c3' is no ancestor of --bad 'c1'");
-  refused(kind + "--good c1 --rounds 1", "--rounds 1 is too few");
-  refused(kind + "--good c1 --ab ./none", "none: no such program");
+  refused("--filter 8 --variant v", "--base is missing");
+  refused("--filter 8 --base c1", "--variant is missing");
+  refused("--variant v --base c1", "--filter is missing");
+  refused("--filter '(' --variant v --base c1", "--filter '(' is no regular expression");
+  refused(kind + "--base nothing", "--base 'nothing' is no commit of ");
+  refused(kind + "--base c1 --head -x", "--head");
+  refused(kind + "--base c1 --head c1", "give two commits");
+  refused(kind + "--base c3 --head c1", "--base 'c3' is no ancestor of --head 'c1'");
+  refused(kind + "--base c1 --rounds 1", "--rounds 1 is too few");
+  refused(kind + "--base c1 --script ./none", "none: no such program");
   EXPECT_EQ(read("arguments"), "") << "nothing was measured";
   expect_clean();
-  const Outcome outside = moegate("bisect " + kind + "--good c1");
+  const Outcome outside = moegate("bisect " + kind + "--base c1");
   EXPECT_EQ(outside.exit, 2);
   EXPECT_NE(outside.err.find("is in no git repository"), std::string::npos) << outside.err;
 }
 
 TEST_F(BisectTest, ASuiteGivenByPathIsTheUsers) {
   make_repository({"0", "10"});
-  EXPECT_EQ(bisect(std::string(kCase) + "--good c1 --suite ./own.suite").exit, 0);
+  EXPECT_EQ(bisect(std::string(kCase) + "--base c1 --suite ./own.suite").exit, 0);
   EXPECT_NE(read("arguments").find(" --suite " + (folder_ / "repo").string() + "/./own.suite"),
             std::string::npos)
       << read("arguments");
@@ -214,7 +214,7 @@ TEST_F(BisectTest, AnotherScriptCanBeGiven) {
         "#!/bin/sh\necho other >>../called\n[ $(git -C \"$(dirname \"$0\")/repo\" show "
         "$2:code) = 0 ] || exit 10\n");
   shell("chmod +x other_ab");
-  const Outcome found = bisect(std::string(kCase) + "--good c1 --ab ../other_ab");
+  const Outcome found = bisect(std::string(kCase) + "--base c1 --script ../other_ab");
   EXPECT_EQ(found.exit, 0) << found.err;
   EXPECT_NE(found.out.find(" Commit c2\n"), std::string::npos) << found.out;
   EXPECT_EQ(read("arguments"), "") << "not ci/ab";

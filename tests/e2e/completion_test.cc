@@ -8,14 +8,19 @@
 namespace moegate {
 namespace {
 
-/// The script for bash: of the source tree, else of the installed folder.
-std::string bash_completion(const std::string& program) {
+/// The script for a shell: of the source tree, else of the installed folder.
+std::string completion_script(const std::string& program, const std::string& shell) {
   const std::filesystem::path source =
-      std::filesystem::path(MOEGATE_SOURCE_DIR) / "harness/commands/moegate.bash";
+      std::filesystem::path(MOEGATE_SOURCE_DIR) / ("harness/commands/moegate." + shell);
   if (std::filesystem::exists(source)) return source.string();
-  return (std::filesystem::path(program).parent_path().parent_path() /
-          "share/bash-completion/completions/moegate")
-      .string();
+  const auto installed = std::filesystem::path(program).parent_path().parent_path() / "share";
+  if (shell == "zsh") return (installed / "zsh/site-functions/_moegate").string();
+  if (shell == "fish") return (installed / "fish/vendor_completions.d/moegate.fish").string();
+  return (installed / "bash-completion/completions/moegate").string();
+}
+
+std::string bash_completion(const std::string& program) {
+  return completion_script(program, "bash");
 }
 
 class CompletionTest : public ProgramTest {
@@ -54,7 +59,7 @@ using Lines = std::set<std::string>;
 TEST_F(CompletionTest, CommandsAndTheirFlags) {
   EXPECT_EQ(complete("ru"), (Lines{"run"}));
   const Lines all = complete("''");
-  for (const char* command : {"run", "verify", "ab", "new", "explain", "--version"}) {
+  for (const char* command : {"run", "verify", "ab", "new", "store", "help", "--version"}) {
     EXPECT_TRUE(all.contains(command)) << command;
   }
   EXPECT_FALSE(all.contains("worker")) << "not for people";
@@ -69,15 +74,15 @@ TEST_F(CompletionTest, CommandsAndTheirFlags) {
 TEST_F(CompletionTest, WhatThereIsToRunAndToLookAt) {
   EXPECT_EQ(complete("run --suite tin"), (Lines{"tiny"}));
   EXPECT_EQ(complete("tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
-  const Lines variants = complete("run --kernel ''");
+  const Lines variants = complete("run --variant ''");
   EXPECT_TRUE(variants.contains("chain")) << "of the host's topk_sort";
   for (const std::string& variant : variants) EXPECT_FALSE(variant.starts_with("tile/"));
   EXPECT_EQ(complete("report late"), (Lines{"latency"}));
   EXPECT_EQ(complete("report latency --format j"), (Lines{"json"}));
-  EXPECT_EQ(complete("list ''"),
-            (Lines{"suites", "kernels", "cases", "devices", "runs", "reports"}));
+  EXPECT_EQ(complete("list ''"), (Lines{"suites", "kernels", "cases", "devices", "runs", "reports",
+                                        "resources", "waivers"}));
   EXPECT_EQ(complete("new v"), (Lines{"variant"}));
-  EXPECT_EQ(complete("run --kernels ''"), (Lines{":files"}));
+  EXPECT_EQ(complete("run --module ''"), (Lines{":files"}));
 }
 
 TEST_F(CompletionTest, RunsAreThoseOfTheStoreThatIsMeant) {
@@ -86,9 +91,9 @@ TEST_F(CompletionTest, RunsAreThoseOfTheStoreThatIsMeant) {
   make_store("--label first");
   make_store("--db other.sqlite --label second");
   EXPECT_EQ(complete("gate --run ''"), (Lines{"latest", "1", "first"}));
-  EXPECT_EQ(complete("compare ''"), (Lines{"latest", "1", "first"}));
-  EXPECT_EQ(complete("compare 1 f"), (Lines{"first"}));
-  EXPECT_EQ(complete("compare --db other.sqlite 1 ''"), (Lines{"latest", "1", "second"}));
+  EXPECT_EQ(complete("gate --against ''"), (Lines{"latest", "1", "first"}));
+  EXPECT_EQ(complete("gate --against 1 --run f"), (Lines{"first"}));
+  EXPECT_EQ(complete("gate --db other.sqlite --against ''"), (Lines{"latest", "1", "second"}));
   EXPECT_EQ(complete("gate --db nowhere.sqlite --run ''"), Lines{});
   write("notes.txt", "these are my notes, not a database, and long enough to be looked at\n");
   EXPECT_EQ(complete("gate --db notes.txt --run ''"), Lines{});
@@ -106,11 +111,12 @@ TEST_F(CompletionTest, ParametersOfTheCasesThatAreMeant) {
             (Lines{"hidden=", "launch=", "moe_sum/", "tokens=", "topk="}))
       << "what keys have";
   EXPECT_EQ(complete(suite + "--filter '^moe_sum/.*tokens=1'"), (Lines{"^moe_sum/.*tokens=12"}));
-  EXPECT_EQ(complete("history --case tok"), Lines{}) << "no store, and not a word about it";
+  EXPECT_EQ(complete("report history --filter tok"), Lines{})
+      << "no store, and not a word about it";
   make_store("--label first");
-  EXPECT_EQ(complete("history --case tok"), (Lines{"tokens="}));
+  EXPECT_EQ(complete("report history --filter tok"), (Lines{"tokens="}));
   EXPECT_EQ(complete("report latency --filter tokens="), (Lines{"tokens=3"}));
-  EXPECT_EQ(complete("history --db nowhere.sqlite --case tok"), Lines{});
+  EXPECT_EQ(complete("report history --db nowhere.sqlite --filter tok"), Lines{});
   EXPECT_EQ(complete("run --suite nowhere --axis tok"), Lines{});
   EXPECT_EQ(in_bash(suite + "--axis tokens = 1"), (Lines{"12"})) << "as bash cuts tokens=1";
   EXPECT_EQ(in_bash(suite + "--axis tokens ="), (Lines{"3", "12"}));
@@ -125,8 +131,8 @@ TEST_F(CompletionTest, BashOffersIt) {
   EXPECT_EQ(in_bash("tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
   EXPECT_TRUE(in_bash("run --suite =").contains("tiny"));
   write("a file.py", "");
-  EXPECT_EQ(in_bash("run --kernels 'a f'"), (Lines{"a file.py"}));
-  EXPECT_TRUE(in_bash("run --kernels =").contains("a file.py"));
+  EXPECT_EQ(in_bash("run --module 'a f'"), (Lines{"a file.py"}));
+  EXPECT_TRUE(in_bash("run --module =").contains("a file.py"));
   make_store("--label 'two words; one $HOME'");
   EXPECT_EQ(in_bash("gate --run tw"), (Lines{R"(two\ words\;\ one\ \$HOME)"})) << "quoted";
   const Outcome registered =
@@ -134,16 +140,53 @@ TEST_F(CompletionTest, BashOffersIt) {
   EXPECT_EQ(registered.out, "complete -F _moegate moegate\n") << registered.err;
 }
 
+TEST_F(CompletionTest, FishOffersIt) {
+  if (shell("command -v fish").exit != 0) GTEST_SKIP() << "no fish on this machine";
+  const auto in_fish = [&](const std::string& line) {
+    const std::string folder = std::filesystem::path(program()).parent_path().string();
+    return lines_of(shell("HOME=$PWD PATH=" + folder + ":$PATH fish --no-config -c 'source " +
+                          completion_script(program(), "fish") + "; complete -C \"" + line +
+                          "\"'"));
+  };
+  EXPECT_EQ(in_fish("moegate ru"), (Lines{"run"}));
+  EXPECT_EQ(in_fish("moegate run --suite tin"), (Lines{"tiny"}));
+  EXPECT_EQ(in_fish("moegate run --suite=tin"), (Lines{"--suite=tiny"}));
+  EXPECT_EQ(in_fish("moegate tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
+  write("file.py", "");
+  EXPECT_EQ(in_fish("moegate run --module fi"), (Lines{"file.py"}));
+}
+
+TEST_F(CompletionTest, ZshOffersIt) {
+  if (shell("command -v zsh").exit != 0) GTEST_SKIP() << "no zsh on this machine";
+  // What the completion system would get.
+  write("ask.zsh",
+        "compdef() { : }\ncompset() { : }\n_files() { print -r -- :files }\n"
+        "compadd() { print -rl -- ${(P)@[-1]} }\nsource '" +
+            completion_script(program(), "zsh") +
+            "'\nwords=(\"$@\")\nCURRENT=$#\n_moegate | grep . || true\n");
+  const auto in_zsh = [&](const std::string& words) {
+    return lines_of(shell("HOME=$PWD zsh -f ask.zsh " + program() + " " + words));
+  };
+  EXPECT_EQ(in_zsh("ru"), (Lines{"run"}));
+  EXPECT_EQ(in_zsh("run --suite tin"), (Lines{"tiny"}));
+  EXPECT_EQ(in_zsh("run --suite=tin"), (Lines{"--suite=tiny"}));
+  EXPECT_EQ(in_zsh("tune --op moe_sum,moe_al"), (Lines{"moe_sum,moe_align"}));
+  EXPECT_EQ(in_zsh("run --module ''"), (Lines{":files"}));
+  EXPECT_EQ(in_zsh("list cas"), (Lines{"cases"}));
+}
+
 TEST_F(CompletionTest, TheManPageHasEveryCommandAndFlag) {
   const Outcome page = moegate("man");
   ASSERT_EQ(page.exit, 0) << page.err;
   EXPECT_TRUE(page.out.starts_with(".TH MOEGATE 1 ")) << page.out.substr(0, 100);
   for (const std::string& command : complete("''")) {
-    if (command.starts_with("-")) continue;
+    if (command.starts_with("-") || command == "help") continue;
     EXPECT_NE(page.out.find("\n.SS moegate " + command + "\n"), std::string::npos) << command;
   }
   EXPECT_NE(page.out.find("\\-\\-case\\-timeout\\fR \\fIT\\fR\n"), std::string::npos);
-  EXPECT_NE(page.out.find("\n.SH ENVIRONMENT\n"), std::string::npos);
+  for (const char* section : {"EXAMPLES", "EXIT STATUS", "FILES", "ENVIRONMENT"}) {
+    EXPECT_NE(page.out.find(std::string("\n.SH ") + section + "\n"), std::string::npos) << section;
+  }
   EXPECT_EQ(moegate("man pages").exit, 2);
 }
 
@@ -153,7 +196,7 @@ TEST_F(CompletionTest, TheManPageIsGoodRoff) {
   EXPECT_EQ(shown.exit, 0);
   EXPECT_EQ(shown.err, "") << "warnings";
   EXPECT_NE(shown.out.find("--case-timeout T"), std::string::npos) << shown.out.substr(0, 2000);
-  EXPECT_NE(shown.out.find("moegate explain BASE HEAD [options]"), std::string::npos);
+  EXPECT_NE(shown.out.find("moegate report why --against RUN [options]"), std::string::npos);
   EXPECT_NE(shown.out.find("the store that is meant without --db\n"), std::string::npos);
 }
 

@@ -47,7 +47,7 @@ TEST_F(ExchangeTest, WhatIsExportedIsImportedAsTheSameCases) {
         "[scaled]\ntokens = 3\ntopk = 4\nscale = 2.5\nseed = 7\n");
   const std::string run =
       "run --suite ./quick.suite --device host --min-samples 10 --max-samples 20 --budget 100ms "
-      "--rounds 1 --kernel 'chain|fused'";
+      "--rounds 1 --variant 'chain|fused'";
   ASSERT_EQ(moegate(run).exit, 0);
   Outcome outcome = flashinfer("export flashinfer-trace --out -");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;

@@ -22,7 +22,7 @@ TEST_F(WhyRowsDifferTest, OfTwoRunsOfAHost) {
         moegate("run " + std::string(kQuick) + "--rounds 2 --label " + std::string(label));
     ASSERT_EQ(run.exit, 0) << run.err;
   }
-  Outcome why = moegate("explain before after");
+  Outcome why = moegate("report why --against before --run after");
   EXPECT_EQ(why.exit, 0) << why.err;
   EXPECT_EQ(why.out.rfind("run 2 'after' against run 1 'before', on ", 0), 0u) << why.out;
   EXPECT_NE(why.out.find("of both sides a host's counters are not read; the same code"),
@@ -55,7 +55,7 @@ TEST_F(WhyRowsDifferTest, OfTwoRunsOfAHost) {
   }
   const std::string variant =
       query("results.sqlite", "SELECT variant FROM result WHERE timer = '' LIMIT 1");
-  why = moegate("explain 1 2 --variant '^" + variant + "$' --format csv");
+  why = moegate("report why --against 1 --run 2 --variant '^" + variant + "$' --format csv");
   EXPECT_EQ(why.exit, 0) << why.err;
   EXPECT_NE(why.out.find("dram__bytes_read.sum,1e+06,2e+06,bytes,+100.0 %"), std::string::npos)
       << why.out;
@@ -63,12 +63,12 @@ TEST_F(WhyRowsDifferTest, OfTwoRunsOfAHost) {
 
 TEST_F(WhyRowsDifferTest, OfAnAbNoRowThatItTookForEqual) {
   // A busy machine must not look like a file that the programs read and that changed.
-  const Outcome ab = moegate("ab --base-program " + program() + " --fail-at 900% " + kQuick +
-                             "--screen-rounds 2 --rounds 2 --extra-rounds 0 --fail-on accuracy");
+  const Outcome ab = moegate("ab --base program=" + program() + " --fail-at 900% " + kQuick +
+                             "--rounds 2,2,0 --fail-on accuracy");
   ASSERT_EQ(ab.exit, 0) << ab.err;
   ASSERT_EQ(query("results.sqlite", "SELECT group_concat(DISTINCT outcome) FROM verdict"),
             "identical");
-  const Outcome why = moegate("explain 1 2 --format csv");
+  const Outcome why = moegate("report why --against 1 --run 2 --format csv");
   EXPECT_EQ(why.exit, 0) << why.err;
   EXPECT_NE(why.out.find(",nothing,nothing differs: judged equal; of both sides a host's counters"),
             std::string::npos)
@@ -80,23 +80,23 @@ TEST_F(WhyRowsDifferTest, WhereWarpsWaitInTwoRunsThatSampledIt) {
   const std::string db = (folder_ / "stalls.sqlite").string();
   add_stalled_run(db, 10, 30);
   add_stalled_run(db, 25, 28);
-  const Outcome why = moegate("explain 1 2 --db stalls.sqlite");
+  const Outcome why = moegate("report why --against 1 --run 2 --db stalls.sqlite");
   EXPECT_EQ(why.exit, 0) << why.err;
   EXPECT_EQ(why.out.rfind("Where warps wait, run 1 'x' beside run 2 'x'", 0), 0u) << why.out;
   EXPECT_NE(why.out.find("BAR.SYNC"), std::string::npos) << why.out;
-  EXPECT_EQ(moegate("explain 1 2 --db stalls.sqlite --case nothing").exit, 13);
-  const Outcome csv = moegate("explain 1 2 --db stalls.sqlite --format csv");
+  EXPECT_EQ(moegate("report why --against 1 --run 2 --db stalls.sqlite --filter nothing").exit, 13);
+  const Outcome csv = moegate("report why --against 1 --run 2 --db stalls.sqlite --format csv");
   EXPECT_EQ(csv.exit, 2);
   EXPECT_NE(csv.err.find("moegate report stalls"), std::string::npos) << csv.err;
 }
 
 TEST_F(WhyRowsDifferTest, AnAbOfAHostSaysNothingUnlessAsked) {
   const std::string ab = "ab --variant chain --variant fused " + std::string(kQuick) +
-                         "--screen-rounds 2 --rounds 2 --extra-rounds 0 --fail-on accuracy ";
-  Outcome compared = moegate(ab + "--verdict v.json");
+                         "--rounds 2,2,0 --fail-on accuracy ";
+  Outcome compared = moegate(ab + "--out v.json");
   ASSERT_EQ(compared.exit, 0) << compared.err;
   EXPECT_EQ(read("v.json").find("\"cause\""), std::string::npos) << read("v.json");
-  compared = moegate(ab + "--why all --verdict v.json");
+  compared = moegate(ab + "--why all --out v.json");
   ASSERT_EQ(compared.exit, 0) << compared.err;
   EXPECT_NE(read("v.json").find("a host's counters are not read"), std::string::npos)
       << read("v.json");

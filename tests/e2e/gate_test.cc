@@ -47,7 +47,7 @@ class GateProgramTest : public ProgramTest {
         "WHERE p.run_id = 1 AND o.case_id = result.case_id AND o.variant = result.variant)");
   }
   Outcome gate(const std::string& more = "--candidate candidate") const {
-    return moegate("gate --db r.sqlite --verdict verdict.json --report report.md " + more);
+    return moegate("gate --db r.sqlite --out verdict.json --out report.md " + more);
   }
 };
 
@@ -76,7 +76,7 @@ TEST_F(GateProgramTest, ANoisyNightIsNothingToCompareWith) {
   EXPECT_EQ(noisy.exit, 0) << noisy.err;
   EXPECT_NE(noisy.out.find("measured rows are too noisy"), std::string::npos) << noisy.out;
   const Outcome blessed =
-      moegate("bless --db r.sqlite --baselines . --allow-dirty --reason 'a start'");
+      moegate("bless --db r.sqlite --baselines . --accept dirty --reason 'a start'");
   EXPECT_EQ(blessed.exit, 2) << blessed.out;
   EXPECT_NE(blessed.err.find("too noisy for a baseline"), std::string::npos) << blessed.err;
   EXPECT_EQ(shell("find . -name '*.tsv'").out, "") << "nothing recorded, nothing blessed";
@@ -173,9 +173,9 @@ TEST_F(GateProgramTest, ReportsAndComparesWhatIsStored) {
     EXPECT_EQ(report.exit, 0) << name << report.err;
     EXPECT_NE(report.out.find(','), std::string::npos) << name;
   }
-  EXPECT_EQ(moegate("compare 1 2 --db r.sqlite").exit, 0);
+  EXPECT_EQ(moegate("gate --against 1 --run 2 --db r.sqlite").exit, 0);
   slow_down("fused", 2);
-  EXPECT_EQ(moegate("compare 1 2 --db r.sqlite").exit, 10);
+  EXPECT_EQ(moegate("gate --against 1 --run 2 --db r.sqlite").exit, 10);
   EXPECT_EQ(moegate("report no-such --db r.sqlite").exit, 2);
 }
 

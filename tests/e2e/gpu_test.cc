@@ -43,11 +43,11 @@ class GpuTest : public ProgramTest {
   }
 };
 
-constexpr const char* kSaboteurOnly = "--kernel '^saboteur$'";
+constexpr const char* kSaboteurOnly = "--variant '^saboteur$'";
 constexpr const char* kSaboteursSpan = "SELECT max(span_ns) FROM result WHERE variant = 'saboteur'";
 
 TEST_F(GpuTest, MeasuresEveryKernelWithCupti) {
-  const Outcome outcome = run("none", "--kernel 'chain3|fused_warp'");
+  const Outcome outcome = run("none", "--variant 'chain3|fused_warp'");
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "cupti");
   EXPECT_EQ(query("r.sqlite", "SELECT max(invalid * 20 > samples) FROM result"), "0");
@@ -86,8 +86,8 @@ TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
   const std::string plain = sabotaged("spin:0");
   const std::string slow = sabotaged("spin:" + std::to_string(0.05 * span));
   const auto ab = [&](const std::string& base, const std::string& head) {
-    return moegate("ab --suite ./gpu.suite --device cuda --db ab.sqlite --kernel '^saboteur$' " +
-                   ("--measure-identical --base-program " + base + " --head-program " + head));
+    return moegate("ab --suite ./gpu.suite --device cuda --db ab.sqlite --variant '^saboteur$' " +
+                   ("--measure-identical --base program=" + base + " --head program=" + head));
   };
   const Outcome slower = ab(plain, slow), faster = ab(slow, plain);
   EXPECT_EQ(slower.exit, 10) << slower.out << slower.err;
@@ -108,7 +108,7 @@ TEST_F(GpuTest, EveryRowSaysWhatItLaunchedTheSameInTwoProcesses) {
 }
 
 TEST_F(GpuTest, EverySaboteurIsCaught) {
-  const Outcome outcome = shell(saboteurs() + " selftest --saboteurs --suite " MOEGATE_SOURCE_DIR
+  const Outcome outcome = shell(saboteurs() + " selftest saboteurs --suite " MOEGATE_SOURCE_DIR
                                               "/tests/saboteurs/saboteurs.suite --device cuda "
                                               "--case-timeout 20");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
@@ -123,7 +123,7 @@ TEST_F(GpuTest, WrongOutputsFailTheGate) {
 }
 
 TEST_F(GpuTest, ABrokenContextOrAHangCostsItsRowsOnly) {
-  const std::string two = "--kernel 'saboteur|fused_warp' --rounds 1 --case-timeout 5s ";
+  const std::string two = "--variant 'saboteur|fused_warp' --rounds 1 --case-timeout 5s ";
   EXPECT_EQ(run("fault", two).exit, 13);
   EXPECT_EQ(
       query("r.sqlite",
@@ -149,7 +149,7 @@ TEST_F(GpuTest, DoctorAsksTheProfilers) {
 // That twice the work takes twice the energy, and no board more than its limit, the profiler checks itself.
 TEST_F(GpuTest, EnergyIsCountedOfABusyGpu) {
   const Outcome outcome = moegate(
-      "profile --energy --suite ./gpu.suite --device cuda --db e.sqlite --kernel "
+      "profile energy --suite ./gpu.suite --device cuda --db e.sqlite --variant "
       "'^fused_cluster$'");
   ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_EQ(query("e.sqlite", "SELECT group_concat(DISTINCT status || why) FROM result"), "ok");
@@ -160,7 +160,7 @@ TEST_F(GpuTest, EnergyIsCountedOfABusyGpu) {
 TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
   ASSERT_EQ(moegate("run --suite ./gpu.suite --device cuda --db r.sqlite --rounds 1").exit, 0);
   std::map<std::string, nlohmann::json> stated;
-  for (const auto& row : nlohmann::json::parse(moegate("resources --format json").out)) {
+  for (const auto& row : nlohmann::json::parse(moegate("list resources --format json").out)) {
     stated[row.at("kernel")] = row;
   }
   Database db((folder_ / "r.sqlite").string(), SQLITE_OPEN_READONLY);
@@ -181,9 +181,9 @@ TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
   }
   EXPECT_GT(compared, 5);
   const Outcome blessed =
-      moegate("resources --bless --baselines b --reason 'shapes of a run' --db r.sqlite");
+      moegate("bless --resources --baselines b --reason 'shapes of a run' --db r.sqlite");
   EXPECT_EQ(blessed.exit, 0) << blessed.err;
-  EXPECT_EQ(moegate("resources --check --baselines b").exit, 0);
+  EXPECT_EQ(moegate("gate --resources --baselines b").exit, 0);
 }
 
 TEST_F(GpuTest, WhyNamesThePlantedCause) {
@@ -196,8 +196,7 @@ TEST_F(GpuTest, WhyNamesThePlantedCause) {
   for (const auto& [variant, part] : planted) {
     const Outcome ab =
         shell(saboteurs() + " ab --variant plain --variant " + variant + " --suite " + suite +
-              " --device cuda --screen-rounds 2 --rounds 3 "
-              "--extra-rounds 0 --why all --db why.sqlite --verdict v.json");
+              " --device cuda --rounds 2,3,0 --why all --db why.sqlite --out v.json");
     const auto verdict = nlohmann::json::parse(read("v.json"), nullptr, false);
     ASSERT_TRUE(verdict.is_object() && verdict["cases"].size() == 1u) << variant << ab.err;
     const auto& row = verdict["cases"][0];
@@ -206,17 +205,17 @@ TEST_F(GpuTest, WhyNamesThePlantedCause) {
     EXPECT_NE(sentence.find(part), std::string::npos) << variant << ": " << row.dump(1);
   }
   const Outcome itself =
-      shell(saboteurs() + " ab --base-program " + saboteurs() + " --suite " + suite +
-            " --kernel '^plain$' --device cuda "
-            "--measure-identical --screen-rounds 2 --rounds 3 --extra-rounds 0 "
-            "--why all --db why.sqlite --verdict v.json");
+      shell(saboteurs() + " ab --base program=" + saboteurs() + " --suite " + suite +
+            " --variant '^plain$' --device cuda "
+            "--measure-identical --rounds 2,3,0 "
+            "--why all --db why.sqlite --out v.json");
   const auto verdict = nlohmann::json::parse(read("v.json"), nullptr, false);
   ASSERT_TRUE(verdict.is_object()) << itself.err;
   EXPECT_EQ(verdict["cases"][0]["cause"]["kind"], "nothing") << verdict["cases"][0].dump(1);
 }
 
 TEST_F(GpuTest, EventsAreAStatedFallback) {
-  ASSERT_EQ(run("none", "--kernel fused_warp --timer event --rounds 1").exit, 0);
+  ASSERT_EQ(run("none", "--variant fused_warp --timer event --rounds 1").exit, 0);
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(DISTINCT timer) FROM result"), "event");
 }
 

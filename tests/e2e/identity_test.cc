@@ -23,7 +23,7 @@ class IdentityTest : public PythonTest {
   }
   /// What the store says of variant `other` once it was measured.
   std::string code(const std::string& engine = "engine", const std::string& before = "") const {
-    const Outcome ran = shell(before + program() + " run --rounds 1 --kernels " + engine +
+    const Outcome ran = shell(before + program() + " run --rounds 1 --module " + engine +
                               "/bench/kernels.py " + kDoubled + kQuick);
     EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
     return query("results.sqlite",
@@ -103,7 +103,7 @@ TEST_F(IdentityTest, AReplayHasAllThatTheBaselinesKernelsWereMadeOf) {
   write("engine/bench/kernels.py",
         "import time\n" + text.substr(0, text.rfind("@moegate.variant")));
   ASSERT_EQ(shell("ln -s ../impl engine/bench/linked").exit, 0);
-  const std::string kernels = " --kernels engine/bench/kernels.py ";
+  const std::string kernels = " --module engine/bench/kernels.py ";
   // Levels as of a quiet machine: whether this one is busy must not decide whether the row is a suspect.
   const auto run = [&](const char* more, const char* level) {
     const Outcome ran = moegate("run --rounds 2 --suite ./doubled.suite" + kernels + more + kQuick);

@@ -25,7 +25,7 @@ class MergeProgramTest : public ProgramTest {
         id, program(), db, more));
   }
   Outcome gate(const std::string& db) const {
-    return moegate("gate --db " + db + " --run night --verdict v.json");
+    return moegate("gate --db " + db + " --run night --out v.json");
   }
   std::string content(const std::string& name) const {
     Database db((folder_ / name).string(), SQLITE_OPEN_READWRITE);
@@ -36,7 +36,7 @@ class MergeProgramTest : public ProgramTest {
 TEST_F(MergeProgramTest, ShardsBecomeOneRunForEveryCommand) {
   ASSERT_EQ(task(1, "1.sqlite").exit, 0);
   ASSERT_EQ(task(2, "2.sqlite").exit, 0);
-  const Outcome half = moegate("merge half.sqlite 2.sqlite");
+  const Outcome half = moegate("store merge half.sqlite 2.sqlite");
   EXPECT_EQ(half.exit, 0) << half.err;
   EXPECT_NE(
       half.out.find("run 1 'night': 1 of 2 shards\n  shard 1 is absent; to run it: moegate run "
@@ -51,8 +51,8 @@ TEST_F(MergeProgramTest, ShardsBecomeOneRunForEveryCommand) {
   EXPECT_NE(moegate("list runs --db half.sqlite").out.find("interrupted, 1 of 2 shards"),
             std::string::npos);
 
-  ASSERT_EQ(moegate("merge half.sqlite 1.sqlite").exit, 0);
-  ASSERT_EQ(moegate("merge all.sqlite 1.sqlite 2.sqlite 1.sqlite").exit, 0);
+  ASSERT_EQ(moegate("store merge half.sqlite 1.sqlite").exit, 0);
+  ASSERT_EQ(moegate("store merge all.sqlite 1.sqlite 2.sqlite 1.sqlite").exit, 0);
   // But for the verdicts of the gate above.
   Database((folder_ / "half.sqlite").string(), SQLITE_OPEN_READWRITE)
       .execute("DELETE FROM verdict");
@@ -70,7 +70,8 @@ TEST_F(MergeProgramTest, ShardsBecomeOneRunForEveryCommand) {
   shell("'" + program() +
         "' run --suite ./one.suite --suite ./two.suite --device host --rounds 2 "
         "--min-samples 10 --max-samples 20 --budget 100ms --label whole --db all.sqlite");
-  const Outcome compared = moegate("compare night whole --db all.sqlite --fail-on coverage");
+  const Outcome compared =
+      moegate("gate --against night --run whole --db all.sqlite --fail-on coverage");
   EXPECT_EQ(compared.exit, 0) << compared.out;
   EXPECT_NE(compared.out.find("of 12 rows"), std::string::npos) << compared.out;
   EXPECT_EQ(moegate("run --resume night --db half.sqlite").exit, 2);
@@ -91,21 +92,22 @@ TEST_F(MergeProgramTest, WhatCannotBeMergedIsRefusedInOneLine) {
   ASSERT_EQ(task(1, "1.sqlite").exit, 0);
   Database((folder_ / "1.sqlite").string(), SQLITE_OPEN_READWRITE)
       .execute("UPDATE run SET status = 'running'");
-  const Outcome unfinished = moegate("merge out.sqlite 1.sqlite");
+  const Outcome unfinished = moegate("store merge out.sqlite 1.sqlite");
   EXPECT_EQ(unfinished.exit, 2);
   EXPECT_EQ(
       unfinished.err,
       "moegate: 1.sqlite: run 1 'night' (shard 1 of 2) is running; `moegate run --resume 1 --db "
       "1.sqlite` finishes it; --leave-unfinished merges without it\n");
   EXPECT_EQ(shell("ls out.sqlite*").out, "") << "nothing is made of what is refused";
-  EXPECT_EQ(moegate("merge out.sqlite 1.sqlite --leave-unfinished").exit, 13) << "nothing is left";
+  EXPECT_EQ(moegate("store merge out.sqlite 1.sqlite --leave-unfinished").exit, 13)
+      << "nothing is left";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out.sqlite"));
   write("empty.sqlite", "");
-  EXPECT_EQ(moegate("merge empty.sqlite 1.sqlite").exit, 2);
+  EXPECT_EQ(moegate("store merge empty.sqlite 1.sqlite").exit, 2);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "empty.sqlite")) << "it was there before";
   EXPECT_EQ(moegate("merge").exit, 2);
-  EXPECT_EQ(moegate("merge 1.sqlite").exit, 2) << "nothing to put into it";
-  EXPECT_EQ(moegate("merge made.sqlite none.sqlite").exit, 30);
+  EXPECT_EQ(moegate("store merge 1.sqlite").exit, 2) << "nothing to put into it";
+  EXPECT_EQ(moegate("store merge made.sqlite none.sqlite").exit, 30);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made.sqlite"));
   EXPECT_EQ(moegate("run --suite ./one.suite --shard slurm --db x.sqlite").exit, 2);
   EXPECT_EQ(moegate("run --suite ./one.suite --campaign night --db x.sqlite").exit, 2);

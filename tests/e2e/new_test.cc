@@ -46,10 +46,10 @@ class NewTest : public ProgramTest {
 };
 
 TEST_F(NewTest, AnOperatorInPythonPassesWithItsControls) {
-  const Outcome verified = next("operator row_scale --python", 0);
+  const Outcome verified = next("operator row_scale --language python", 0);
   EXPECT_EQ(verified.exit, 0) << verified.err;
   EXPECT_NE(verified.out.find("10 ok"), std::string::npos) << verified.out;
-  const Outcome controls = next("operator row_norm --python --dir other", 1);
+  const Outcome controls = next("operator row_norm --language python --out other", 1);
   EXPECT_EQ(controls.exit, 0) << controls.err;
   EXPECT_NE(controls.out.find("| token dropped     |        5 |        0 |"), std::string::npos)
       << controls.out;
@@ -59,7 +59,7 @@ TEST_F(NewTest, AnOperatorInPythonPassesWithItsControls) {
 
 TEST_F(NewTest, VariantsInPythonAreWrittenOut) {
   for (const std::string op : {"moe_sum", "silu_mul_quant", "topk_sort"}) {
-    const Outcome outcome = next("variant my_" + op + " --python --op " + op, 0);
+    const Outcome outcome = next("variant my_" + op + " --language python --op " + op, 0);
     EXPECT_EQ(outcome.exit, 0) << op << "\n" << outcome.err;
     // "verified on CPU: 13 ok", and nothing else.
     const std::string counts = outcome.out.substr(outcome.out.rfind(": "));
@@ -69,21 +69,24 @@ TEST_F(NewTest, VariantsInPythonAreWrittenOut) {
 }
 
 TEST_F(NewTest, AVariantWithoutATemplateSaysThatItIsNotWritten) {
-  make("variant idea --python --op moe_align", "idea.py\n");
+  make("variant idea --language python --op moe_align", "idea.py\n");
   EXPECT_NE(read("idea.py").find("  topk_ids "), std::string::npos) << read("idea.py");
   const Outcome outcome = moegate(
-      "verify --device host --suite tiny --filter ^moe_align/ --kernel idea --kernels idea.py");
+      "verify --device host --suite tiny --filter ^moe_align/ --variant idea --module idea.py");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(" unsupported\n"), std::string::npos) << outcome.out;
   EXPECT_EQ(outcome.out.find(" ok"), std::string::npos) << outcome.out;
 }
 
 TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
-  make("operator row_scale --python", "row_scale.py\nrow_scale.suite\n");
-  refuse("variant later --python --op row_scale --kernels row_scale.py", "--suite");
-  refuse("variant later --op row_scale --kernels row_scale.py --suite row_scale.suite", "--python");
+  make("operator row_scale --language python", "row_scale.py\nrow_scale.suite\n");
+  refuse("variant later --language python --op row_scale --module row_scale.py", "--suite");
+  refuse("variant later --op row_scale --module row_scale.py --suite row_scale.suite",
+         "--language python");
   const Outcome outcome = next(
-      "variant later --python --op row_scale --kernels row_scale.py --suite row_scale.suite", 0);
+      "variant later --language python --op row_scale --module row_scale.py --suite "
+      "row_scale.suite",
+      0);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("5 unsupported"), std::string::npos) << outcome.out;
 }
@@ -92,7 +95,7 @@ TEST_F(NewTest, ASuiteIsOneOfItsOperator) {
   const Outcome listed = next("suite mine", 0);
   EXPECT_EQ(listed.exit, 0) << listed.err;
   EXPECT_NE(listed.out.find("| mine  | example | moe_sum/"), std::string::npos) << listed.out;
-  const Outcome verified = next("suite rows-8 --op moe_align --dir suites", 1);
+  const Outcome verified = next("suite rows-8 --op moe_align --out suites", 1);
   EXPECT_EQ(verified.exit, 0) << verified.err;
   EXPECT_NE(verified.out.find("6 ok"), std::string::npos) << verified.out;
 }
@@ -102,7 +105,7 @@ TEST_F(NewTest, AProjectHasWhatItBuildsWith) {
   EXPECT_EQ(read("idea/idea.cc").find("SPDX"), std::string::npos) << "the file is its user's";
   // A further one leaves the project as it is.
   write("idea/CMakeLists.txt", "mine\n");
-  make("variant other --op moe_sum --cuda --dir idea", "idea/other.cu\n");
+  make("variant other --op moe_sum --language cuda --out idea", "idea/other.cu\n");
   EXPECT_EQ(read("idea/CMakeLists.txt"), "mine\n");
 }
 
@@ -111,17 +114,17 @@ TEST_F(NewTest, InACheckoutAVariantGoesToItsOperator) {
       "mkdir -p harness/kernel kernels/moe_sum; touch harness/kernel/kernel.h "
       "kernels/moe_sum/moe_sum.h");
   make("variant idea --op moe_sum", "kernels/moe_sum/host_idea.cc\n");
-  make("variant idea --op moe_sum --cuda", "kernels/moe_sum/idea.cu\n");
+  make("variant idea --op moe_sum --language cuda", "kernels/moe_sum/idea.cu\n");
   EXPECT_EQ(read("kernels/moe_sum/idea.cu").find("// SPDX-License-Identifier: Apache-2.0\n"), 0u);
 }
 
 TEST_F(NewTest, NothingIsOverwrittenOrHalfWritten) {
   write("mine.suite", "# mine\n");
-  refuse("operator mine --python", "mine.suite is there and is not overwritten");
+  refuse("operator mine --language python", "mine.suite is there and is not overwritten");
   refuse("suite mine", "mine.suite is there");
   EXPECT_EQ(files(), "./mine.suite\n");
   EXPECT_EQ(read("mine.suite"), "# mine\n");
-  refuse("suite other --dir mine.suite", "mine.suite");
+  refuse("suite other --out mine.suite", "mine.suite");
   make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
   refuse("variant idea --op moe_sum", "idea/idea.cc is there");
 }
@@ -137,11 +140,11 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
   refuse("suite mine.suite", "'mine.suite' is no name of a suite");
   refuse("operator moe_sum", "there is an operator 'moe_sum'");
   refuse("operator mine --op moe_sum", "--op");
-  refuse("suite mine --cuda", "--cuda");
+  refuse("suite mine --language cuda", "--language cuda");
   refuse("variant idea", "--op OPERATOR");
   refuse("variant idea --op moe_smu", "unknown operator 'moe_smu'; known: ");
   refuse("variant blocked --op moe_sum", "has a host variant 'blocked'");
-  refuse("variant idea --op moe_sum --python --cuda", "leave --cuda out");
+  refuse("variant idea --op moe_sum --language rust", "use cpp, cuda or python");
   refuse("suite mine --suite nowhere", "no suite 'nowhere'");
   EXPECT_EQ(files(), "\n");
 }

@@ -92,7 +92,9 @@ TEST_F(PrecisionProgramTest, WhatIsGainedIsSaid) {
 class GpuPrecisionTest : public PrecisionProgramTest {
  protected:
   // A part of a suite's variants makes no candidate.
-  GpuPrecisionTest() { device_ = "cuda --kernel '^saboteur$'", gate_ = "compare 1 latest"; }
+  GpuPrecisionTest() {
+    device_ = "cuda --variant '^saboteur$'", gate_ = "gate --against 1 --run latest";
+  }
 };
 
 TEST_F(GpuPrecisionTest, WhatIsLostIsSeenOnOtherInputs) {

@@ -24,7 +24,7 @@ class PythonTest : public ProgramTest {
   }
   static constexpr const char* kQuick =
       " --device host --min-samples 10 --max-samples 20 --budget 100ms ";
-  static constexpr const char* kDoubled = "--suite ./doubled.suite --kernel other ";
+  static constexpr const char* kDoubled = "--suite ./doubled.suite --variant other ";
 
  private:
   static constexpr const char* kOperator = R"(

@@ -32,26 +32,26 @@ class PythonRepositoryTest : public PythonTest {
   std::string short_of(const std::string& tag) const { return commit_of(tag).substr(0, 12); }
   Outcome bisect(const std::string& bad) const {
     return moegate(
-        "bisect --repo engine --kernels bench/kernels.py --case doubled --variant other --suite "
-        "./doubled.suite --rounds 2 --device host --good c0 --bad " +
+        "bisect --repo engine --module bench/kernels.py --filter doubled --variant other --suite "
+        "./doubled.suite --rounds 2 --device host --base c0 --head " +
         bad);
   }
 };
 
 TEST_F(PythonRepositoryTest, EachSideHasItsFile) {
   write_scaled("off.py", "1.5");
-  const std::string sides = "ab --base-kernels operator.py --head-kernels off.py --rounds 2 ";
+  const std::string sides = "ab --base module=operator.py --head module=off.py --rounds 2 ";
   const Outcome wrong = moegate(sides + kDoubled + kQuick);
   EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
   const Outcome same = moegate(
-      std::string("ab --base-kernels operator.py --head-kernels operator.py ") + kDoubled + kQuick);
+      std::string("ab --base module=operator.py --head module=operator.py ") + kDoubled + kQuick);
   EXPECT_EQ(same.exit, 0) << same.out << same.err;
   EXPECT_NE(same.out.find("1 identical"), std::string::npos) << same.out;
 }
 
 TEST_F(PythonRepositoryTest, CommitsOfTheirRepositoryAreCompared) {
   make_repository({"1", "1", "1.5"});
-  const std::string common = std::string("--kernels bench/kernels.py ") + kDoubled + "--rounds 2 ";
+  const std::string common = std::string("--module bench/kernels.py ") + kDoubled + "--rounds 2 ";
   const Outcome wrong = moegate("ab --repo engine c0 c2 --build 'touch built' " + common + kQuick);
   EXPECT_EQ(wrong.exit, 11) << wrong.out << wrong.err;
   const std::string commit = commit_of("c2");
@@ -72,7 +72,7 @@ TEST_F(PythonRepositoryTest, CommitsOfTheirRepositoryAreCompared) {
 
 TEST_F(PythonRepositoryTest, ARunSaysWhichCommitItsKernelsAreOf) {
   make_repository({"1"});
-  const std::string run = std::string("run --kernels engine/bench/kernels.py ") + kDoubled + kQuick;
+  const std::string run = std::string("run --module engine/bench/kernels.py ") + kDoubled + kQuick;
   ASSERT_EQ(moegate(run).exit, 0);
   const std::string commit = commit_of("c0");
   const std::string tag = "SELECT value FROM tag WHERE name = 'commit' AND run_id = ";
@@ -93,7 +93,7 @@ TEST_F(PythonRepositoryTest, WhatRunsLeaveInARepositoryIsNoChangeOfIt) {
   const std::string commit = shell("git -C engine rev-parse HEAD").out.substr(0, 40);
   const auto run = [&] {
     return shell("cd engine && " + program() +
-                 " run --kernels bench/kernels.py --suite ./bench/doubled.suite --kernel other "
+                 " run --module bench/kernels.py --suite ./bench/doubled.suite --variant other "
                  "--device host "
                  "--min-samples 10 --max-samples 20 --budget 50ms --rounds 1");
   };
@@ -110,7 +110,7 @@ TEST_F(PythonRepositoryTest, WhatRunsLeaveInARepositoryIsNoChangeOfIt) {
   shell(
       "mkdir -p engine/out engine/bench/__pycache__ && touch engine/out/report.md "
       "engine/bench/__pycache__/helper.pyc");
-  const std::string sides = "ab --repo engine --base HEAD --kernels bench/kernels.py ";
+  const std::string sides = "ab --repo engine --base HEAD --module bench/kernels.py ";
   const Outcome same = moegate(sides + kDoubled + kQuick);
   EXPECT_EQ(same.exit, 0) << same.err << same.out;
   EXPECT_EQ(shell("ls -d cache/moegate/*/*.whole | wc -l").out, "1\n");
@@ -128,17 +128,17 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
     EXPECT_EQ(outcome.exit, 2) << arguments << outcome.err;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
   };
-  refused("--repo engine c0", "give --kernels FILE");
-  refused("--repo engine --kernels bench/kernels.py", "give --base REF");
-  refused("--repo engine c9 --kernels bench/kernels.py", "'c9' is no commit of");
-  refused("--repo cache c0 --kernels bench/kernels.py", "is in no git repository");
-  refused("--repo engine c0 --kernels operator.py", "is not in --repo");
+  refused("--repo engine c0", "give --module FILE");
+  refused("--repo engine --module bench/kernels.py", "give --base REF");
+  refused("--repo engine c9 --module bench/kernels.py", "'c9' is no commit of");
+  refused("--repo cache c0 --module bench/kernels.py", "is in no git repository");
+  refused("--repo engine c0 --module operator.py", "is not in --repo");
   refused("c0", "give --repo DIR");
   const std::string commit = short_of("c0");
-  refused("--repo engine c0 --kernels bench/none.so",
-          "--kernels bench/none.so: --base 'c0' (" + commit +
+  refused("--repo engine c0 --module bench/none.so",
+          "--module bench/none.so: --base 'c0' (" + commit +
               ") has no such file; give one that it has, or --build CMD where it is built");
-  refused("--repo engine c0 --kernels bench/none.so --build 'touch built'",
+  refused("--repo engine c0 --module bench/none.so --build 'touch built'",
           "has no such file after --build 'touch built'; give the path where that puts it");
 }
 
@@ -151,7 +151,7 @@ TEST_F(PythonRepositoryTest, ACommitWithoutTheKernelsIsSkipped) {
   ASSERT_EQ(between.exit, 0) << between.err;
   const std::string commit = short_of("moved");
   const Outcome ab =
-      moegate("ab --suite ./doubled.suite --repo engine c0 moved --kernels bench/kernels.py");
+      moegate("ab --suite ./doubled.suite --repo engine c0 moved --module bench/kernels.py");
   EXPECT_EQ(ab.exit, 21) << ab.err;
   EXPECT_NE(ab.err.find("--head 'moved' (" + commit + ") has no such file, which the base has"),
             std::string::npos)
@@ -165,7 +165,7 @@ TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
   make_repository({"1"});
   const std::string commit = short_of("c0");
   const Outcome broken = moegate(
-      "ab --suite ./doubled.suite --repo engine c0 --kernels bench/kernels.py --build 'echo no; "
+      "ab --suite ./doubled.suite --repo engine c0 --module bench/kernels.py --build 'echo no; "
       "exit 3'");
   EXPECT_EQ(broken.exit, 21) << broken.err;
   EXPECT_NE(broken.err.find("no\nmoegate: --base 'c0' (" + commit +

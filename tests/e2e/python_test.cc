@@ -58,7 +58,7 @@ class PythonVariantsTest : public PythonTest {
 };
 
 TEST_F(PythonVariantsTest, AreVerifiedBesideTheOperatorsOwn) {
-  const Outcome outcome = moegate("verify --suite ./sum.suite --kernels variants.py --device host");
+  const Outcome outcome = moegate("verify --suite ./sum.suite --module variants.py --device host");
   EXPECT_EQ(outcome.exit, 11) << outcome.err;
   const std::string& said = outcome.err;
   EXPECT_NE(said.find("numpy_wrong: out: "), std::string::npos) << said;
@@ -69,21 +69,21 @@ TEST_F(PythonVariantsTest, AreVerifiedBesideTheOperatorsOwn) {
 }
 
 TEST_F(PythonVariantsTest, AreMeasuredAndRepeated) {
-  const Outcome outcome = moegate(std::string("run --suite ./sum.suite --kernels variants.py ") +
-                                  "--kernel 'per_token|numpy_rows' --rounds 2" + kQuick);
+  const Outcome outcome = moegate(std::string("run --suite ./sum.suite --module variants.py ") +
+                                  "--variant 'per_token|numpy_rows' --rounds 2" + kQuick);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   const std::string rows = "FROM result WHERE variant = 'numpy_rows' AND span_ns > 0";
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) " + rows), "4");
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT code) " + rows + " AND code != ''"),
             "1");
   const std::string id = query("results.sqlite", "SELECT min(result_id) " + rows);
-  EXPECT_NE(moegate("repro " + id).out.find("variants.py"), std::string::npos);
-  EXPECT_EQ(moegate("repro --run " + id + " --kernels variants.py").exit, 0);
+  EXPECT_NE(moegate("run --dry-run --like " + id).out.find("variants.py"), std::string::npos);
+  EXPECT_EQ(moegate("run --like " + id + " --module variants.py").exit, 0);
 }
 
 TEST_F(PythonVariantsTest, AStoreNamesNoCodeThatIsRun) {
   ASSERT_EQ(
-      moegate(std::string("run --suite ./sum.suite --kernel per_token --rounds 1") + kQuick).exit,
+      moegate(std::string("run --suite ./sum.suite --variant per_token --rounds 1") + kQuick).exit,
       0);
   write("evil.py", "open('it-ran', 'w')\n");
   const std::string sql =
@@ -92,25 +92,25 @@ TEST_F(PythonVariantsTest, AStoreNamesNoCodeThatIsRun) {
       (folder_ / "evil.py").string() + "'))";
   Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
   const std::string row = query("results.sqlite", "SELECT min(result_id) FROM result");
-  for (const std::string& command : {std::string("run --resume latest"), "repro --run " + row}) {
+  for (const std::string& command : {std::string("run --resume latest"), "run --like " + row}) {
     const Outcome refused = moegate(command);
     EXPECT_EQ(refused.exit, 2) << command << refused.err;
-    EXPECT_NE(refused.err.find("name all of them, if you trust them: --kernels"), std::string::npos)
+    EXPECT_NE(refused.err.find("name all of them, if you trust them: --module"), std::string::npos)
         << refused.err;
   }
   EXPECT_FALSE(is_file(folder_ / "it-ran"));
-  moegate("run --resume latest --kernels evil.py");
+  moegate("run --resume latest --module evil.py");
   EXPECT_TRUE(is_file(folder_ / "it-ran")) << "whoever names it means it";
 }
 
 TEST_F(PythonTest, AKeptProgramStillHasItsKernels) {
   const Outcome ran =
-      moegate(std::string("run --keep-artifact --kernels operator.py ") + kDoubled + kQuick);
+      moegate(std::string("run --keep-artifact --module operator.py ") + kDoubled + kQuick);
   ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
   write("operator.py", "raise SystemExit('not this one')\n");
   const Outcome kept = shell(
       "env -u MOEGATE_HOME artifacts/*/bin/moegate verify --suite ./doubled.suite --device host "
-      "--kernel other --kernels artifacts/*/kernels/0/operator.py");
+      "--variant other --module artifacts/*/kernels/0/operator.py");
   EXPECT_EQ(kept.exit, 0) << kept.err;
   EXPECT_NE(kept.out.find("1 ok"), std::string::npos) << kept.out;
 }
@@ -158,7 +158,7 @@ def packs_late(p):
 TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
   write("picked.py", kPicked);
   write("picked.suite", "op = picked\n[p]\ntokens = 50\n");
-  const Outcome verified = moegate("verify --suite ./picked.suite --kernels picked.py");
+  const Outcome verified = moegate("verify --suite ./picked.suite --module picked.py");
   EXPECT_EQ(verified.exit, 11) << verified.err;
   EXPECT_NE(verified.out.find("1 ok, 2 wrong"), std::string::npos) << verified.out << verified.err;
   EXPECT_NE(verified.err.find("remembers: on activations that it never saw: out: "),
@@ -166,7 +166,7 @@ TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
       << verified.err;
   EXPECT_NE(verified.err.find("packs 'answers' in a launch"), std::string::npos) << verified.err;
   const std::string run =
-      "run --suite ./picked.suite --kernels picked.py --kernel plain --rounds 1";
+      "run --suite ./picked.suite --module picked.py --variant plain --rounds 1";
   EXPECT_EQ(moegate(run + kQuick).exit, 0);
   EXPECT_EQ(query("results.sqlite",
                   "SELECT value FROM metric WHERE name = 'unseen_activations' AND unit = 'share'"),
@@ -174,14 +174,14 @@ TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
 }
 
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
-  const Outcome listed = moegate("list kernels --kernels operator.py --kernel forgetful");
+  const Outcome listed = moegate("list kernels --module operator.py --variant forgetful");
   EXPECT_NE(listed.out.find("| doubled "), std::string::npos) << listed.err;
-  const Outcome wrong = moegate("verify --suite ./doubled.suite --kernels operator.py");
+  const Outcome wrong = moegate("verify --suite ./doubled.suite --module operator.py");
   EXPECT_EQ(wrong.exit, 11) << wrong.err;
   EXPECT_NE(wrong.err.find("forgetful: signs: 1 of 256 elements differ"), std::string::npos)
       << wrong.err;
   const Outcome controls =
-      moegate(std::string("verify --controls --kernels operator.py ") + kDoubled);
+      moegate(std::string("verify --controls --module operator.py ") + kDoubled);
   EXPECT_EQ(controls.exit, 0) << controls.err;
   EXPECT_NE(controls.out.find("| token dropped     |        1 |        0 |"), std::string::npos)
       << controls.out;
@@ -193,16 +193,16 @@ TEST_F(PythonTest, ASuiteOfAGpusCanBeLookedAtWithoutOne) {
         "  parameters = [moegate.Param('tokens')]\n"
         "@moegate.variant('gpu_only', 'v')\ndef v(p): pass\n");
   write("gpu.suite", "op = gpu_only\n[g]\ntokens = 1, 2\n");
-  const std::string list = "list cases --device host --kernels gpu.py --suite ./gpu.suite";
+  const std::string list = "list cases --device host --module gpu.py --suite ./gpu.suite";
   EXPECT_NE(moegate(list).out.find("| gpu_only/tokens=2 | (none on the host) |"),
             std::string::npos);
   EXPECT_EQ(moegate(list + " --filter tokens=3").exit, 13);
-  EXPECT_EQ(moegate("verify --device host --kernels gpu.py --suite ./gpu.suite").exit, 13);
+  EXPECT_EQ(moegate("verify --device host --module gpu.py --suite ./gpu.suite").exit, 13);
 }
 
 TEST_F(PythonTest, AParameterThatDoesNotFitIsToldAsItsOperatorPutsIt) {
   const Outcome bad =
-      moegate("verify --suite ./doubled.suite --axis tokens=0 --kernels operator.py");
+      moegate("verify --suite ./doubled.suite --axis tokens=0 --module operator.py");
   EXPECT_EQ(bad.exit, 2);
   EXPECT_EQ(bad.err, "moegate: doubled.suite [d]: tokens = 0 is not 1 or more\n");
 }
@@ -214,7 +214,7 @@ TEST_F(PythonVariantsTest, AFileThatCannotBeTakenIsOneLine) {
   write("twice.py",
         "import moegate\n@moegate.variant('moe_sum', 'blocked', backend='host')\ndef v(p): pass\n");
   const auto refused = [&](const std::string& file, const std::string& why) {
-    const Outcome outcome = moegate("verify --suite ./sum.suite --device host --kernels " + file);
+    const Outcome outcome = moegate("verify --suite ./sum.suite --device host --module " + file);
     EXPECT_EQ(outcome.exit, 2) << file;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;

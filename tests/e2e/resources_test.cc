@@ -15,7 +15,7 @@ namespace {
 class ResourcesTest : public ProgramTest {
  protected:
   void SetUp() override {
-    const Outcome list = moegate("resources --format csv");
+    const Outcome list = moegate("list resources --format csv");
     if (list.exit == 21) {
       EXPECT_NE(list.err.find("without CUDA"), std::string::npos) << list.err;
       GTEST_SKIP() << list.err;
@@ -26,7 +26,11 @@ class ResourcesTest : public ProgramTest {
   }
 
   Outcome resources(const std::string& arguments) const {
-    return moegate("resources --baselines b " + arguments);
+    const size_t verb = arguments.find(' ');
+    const std::string rest = verb == std::string::npos ? "" : arguments.substr(verb);
+    if (arguments.starts_with("--check")) return moegate("gate --resources --baselines b" + rest);
+    if (arguments.starts_with("--bless")) return moegate("bless --resources --baselines b" + rest);
+    return moegate("list resources --baselines b " + arguments);
   }
   /// Lines of the file, three of which are its header.
   std::vector<std::string> lines() const {
@@ -75,8 +79,8 @@ class ResourcesTest : public ProgramTest {
 
 TEST_F(ResourcesTest, WhatWasBlessedPasses) {
   expect(resources("--check"), 0, "PASS");
-  expect(resources("--check --kernel '^kernels/topk_sort/'"), 0, "PASS");
-  expect(resources("--check --kernel no-such-kernel"), 13, "no-such-kernel");
+  expect(resources("--check --variant '^kernels/topk_sort/'"), 0, "PASS");
+  expect(resources("--check --variant no-such-kernel"), 13, "no-such-kernel");
   expect(resources("--bless --reason 'again'"), 0, "unchanged");
 }
 
@@ -84,7 +88,7 @@ TEST_F(ResourcesTest, ALostBlockPerSmFails) {
   const std::string blocks = doctor(7, "31")[7];
   expect(resources("--check"), 10, "FAIL (exit 10): 1 worse");
   expect(resources("--check"), 10, "blocks per SM 31 -> " + blocks);
-  expect(resources("--check"), 10, "resources --bless");
+  expect(resources("--check"), 10, "bless --resources");
 }
 
 TEST_F(ResourcesTest, WhatGotBetterIsBlessed) {
@@ -129,7 +133,7 @@ TEST_F(ResourcesTest, ShapesComeFromAllRunsThatAreNamed) {
   write("one.suite", "op = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\n[a]\ntokens = 3\n");
   for (int run = 0; run < 2; ++run) {
     const Outcome measured = moegate(
-        "run --suite ./one.suite --device host --kernel chain --db r.sqlite --min-samples 10 "
+        "run --suite ./one.suite --device host --variant chain --db r.sqlite --min-samples 10 "
         "--max-samples 20");
     ASSERT_EQ(measured.exit, 0) << measured.err;
   }
@@ -143,7 +147,7 @@ TEST_F(ResourcesTest, ShapesComeFromAllRunsThatAreNamed) {
           kernel +
           "', '1x1x1', (32 * run_id) || 'x1x1', '', 16, 0, 0, 1, 0, 0 FROM result JOIN process "
           "USING (process_id)");
-  expect(resources("--bless --run 1 --run 2 --db r.sqlite --reason 'as launched'"), 0, "(ratchet)");
+  expect(resources("--bless --run 1,2 --db r.sqlite --reason 'as launched'"), 0, "(ratchet)");
   std::vector<std::string> threads;
   for (const std::string& line : lines())
     if (line[0] != '#' && fields_of(line)[1] == kernel) threads.push_back(fields_of(line)[5]);
@@ -158,14 +162,14 @@ TEST_F(ResourcesTest, AnEditByHandIsRefused) {
 TEST_F(ResourcesTest, TheJudgeReadsTheProgramBesideIt) {
   const auto judge = std::filesystem::path(program()).parent_path() / "moegate-judge";
   if (!std::filesystem::exists(judge)) GTEST_SKIP() << judge;
-  expect(shell(judge.string() + " resources --check --baselines b"), 0, "PASS");
+  expect(shell(judge.string() + " gate --resources --baselines b"), 0, "PASS");
 }
 
 class ResourcesInputTest : public ProgramTest {};
 
 TEST_F(ResourcesInputTest, EveryMistakeIsNamed) {
   const auto expect = [&](const std::string& arguments, int exit, const std::string& part) {
-    const Outcome outcome = moegate("resources " + arguments);
+    const Outcome outcome = moegate("list resources " + arguments);
     EXPECT_EQ(outcome.exit, exit) << arguments << outcome.out << outcome.err;
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   };
@@ -173,11 +177,11 @@ TEST_F(ResourcesInputTest, EveryMistakeIsNamed) {
   expect("--program not-a-program", 2, "not-a-program: is no program");
   expect("--program none", 2, "none");
   expect("--program /bin/true", 21, "without CUDA");
-  expect("--kernels mine.py", 2, "Python");
+  expect("--module mine.py", 2, "Python");
   expect("--class nvidia-a100", 2, "nvidia-a100");
-  expect("--check --bless", 2, "not both");
-  expect("--reason why", 2, "--bless");
-  expect("--check --format csv", 2, "--format");
+  EXPECT_EQ(moegate("gate --resources --format csv").exit, 2);
+  EXPECT_EQ(moegate("bless --resources --accept dirty").exit, 2);
+  EXPECT_EQ(moegate("gate --class nvidia-h200").exit, 2) << "goes with --resources";
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(RobustTest, TheRowAtHandIsGivenUp) {
   const std::string command = "env MOEGATE_SABOTEUR=hang " + saboteurs() + " ";
   const auto begun = [&] { return count("SELECT count(*) FROM process") > 0; };
   const Outcome interrupted =
-      signalled(command + run("1", "--kernel saboteur --case-timeout 30s"), SIGINT, begun);
+      signalled(command + run("1", "--variant saboteur --case-timeout 30s"), SIGINT, begun);
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
   EXPECT_EQ(rows(), 0);
   std::filesystem::remove(folder_ / "results.sqlite");
@@ -145,25 +145,28 @@ TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
   refused(run("1", "--benchmark-out no/such/x.json"), "no/such/x.json: cannot be written");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
   ASSERT_EQ(moegate(run()).exit, 0);
-  refused("gate --report .", ".: is a folder");
-  refused("gate --junit no/such/j.xml --verdict v.json", "no/such/j.xml: cannot be written");
-  refused("gate --report /dev/full --verdict v.json", "/dev/full");
+  shell("mkdir folder.md; ln -s /dev/full full.md");
+  refused("gate --out folder.md", "folder.md: is a folder");
+  refused("gate --out no/such/j.xml --out v.json", "no/such/j.xml: cannot be written");
+  refused("gate --out full.md --out v.json", "full.md");
+  refused("gate --out report.txt", "the ending says what is written");
+  refused("gate --out a.md --out b.md", "both are .md files");
   EXPECT_NE(read("v.json").find("\"exit\""), std::string::npos);
 }
 
 TEST_F(RobustTest, WhatWouldBeIgnoredIsRefused) {
   refused(run("1", "--tag a=1 --tag a=2"), "--tag a is given twice");
   refused(run("1", "--label \"$(printf 'a\\nb')\""), "--label 'a b' has control characters");
-  refused("ab --variant chain --variant fused --kernel x --suite ./quick.suite", "--kernel 'x'");
+  refused("ab --variant chain --variant fused --variant x --suite ./quick.suite", "given 3 times");
   refused("gate --replay-program ./none", "--replay-program ./none: is no program");
 }
 
 TEST_F(RobustTest, OnlyRegularFilesAreRead) {
   ASSERT_EQ(moegate(run()).exit, 0);
   shell("mkdir folder; mkfifo pipe.sql");
-  refused("waivers lint --file folder", "folder: is no regular file");
+  refused("list waivers --waivers folder", "folder: is no regular file");
   refused("gate --waivers folder", "folder: is no regular file");
-  refused("waivers lint --file /dev/zero", "/dev/zero: is no regular file");
+  refused("list waivers --waivers /dev/zero", "/dev/zero: is no regular file");
   refused("report ./pipe.sql", "pipe.sql");
   refused("list runs --db /dev/zero", "no regular file", 30);
 }
@@ -172,7 +175,8 @@ TEST_F(RobustTest, AReproIsACommandWhateverTheStoreSays) {
   write("a;touch owned;b.suite", read("quick.suite"));
   ASSERT_EQ(moegate("run --suite \"./a;touch owned;b.suite\" " + (kQuick + std::string("1"))).exit,
             0);
-  const std::string line = "\"$(" + program() + " repro 1 | tail -n 1 | sed 's/^moegate/true/')\"";
+  const std::string line =
+      "\"$(" + program() + " run --like 1 --dry-run | tail -n 1 | sed 's/^moegate/true/')\"";
   EXPECT_EQ(shell("sh -c " + line).exit, 0);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "owned"));
 }

@@ -63,7 +63,7 @@ TEST_F(RunTest, DryRunListsAndStoresNothing) {
 }
 
 TEST_F(RunTest, FilterKernelAndAxisNarrow) {
-  EXPECT_EQ(moegate(run("--filter tokens=3, --kernel '^fused$' --axis unit=16,32")).exit, 0);
+  EXPECT_EQ(moegate(run("--filter tokens=3, --variant '^fused$' --axis unit=16,32")).exit, 0);
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result"), "4");  // 2 units, 2 rounds
   EXPECT_EQ(query("results.sqlite", "SELECT group_concat(DISTINCT variant) FROM result"), "fused");
 }
@@ -161,12 +161,12 @@ TEST_F(RunTest, AnInterruptedRunIsKeptAndResumed) {
 
 TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
   ASSERT_EQ(moegate(run("--sample-seed 20261122")).exit, 0);
-  const Outcome printed = moegate("repro 1");
+  const Outcome printed = moegate("run --like 1 --dry-run");
   EXPECT_EQ(printed.exit, 0) << printed.err;
   EXPECT_NE(printed.out.find("moegate run --suite ./quick.suite"), std::string::npos)
       << printed.out;
   EXPECT_NE(printed.out.find(" --sample-seed 20261122 "), std::string::npos) << printed.out;
-  EXPECT_EQ(moegate("repro 1 --run").exit, 0);
+  EXPECT_EQ(moegate("run --like 1").exit, 0);
   EXPECT_EQ(query("results.sqlite", "SELECT run_id || name || value FROM tag"), "2repeat1");
   EXPECT_NE(moegate("report latency --format csv").out.find(",fused,"), std::string::npos)
       << "a repeat is not the latest run";
@@ -177,19 +177,20 @@ TEST_F(RunTest, ReproPrintsAndRepeatsARow) {
 }
 
 TEST_F(RunTest, ReproKnowsASuiteThatWasGivenWithoutAFolder) {
-  const std::string fused = "--kernel fused --filter tokens=3,";
+  const std::string fused = "--variant fused --filter tokens=3,";
   ASSERT_EQ(moegate(std::string("run --suite quick.suite ") + kTwoCases + fused).exit, 0);
-  const Outcome again = moegate("repro 1 --run");
+  const Outcome again = moegate("run --like 1");
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_NE(again.out.find("--suite quick.suite"), std::string::npos) << again.out;
 }
 
 TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
-  ASSERT_EQ(moegate(run("--kernel fused --filter tokens=3,")).exit, 0);
-  const Outcome host = moegate("repro 1 --ncu");
+  ASSERT_EQ(moegate(run("--variant fused --filter tokens=3,")).exit, 0);
+  const Outcome host = moegate("run --like 1 --under ncu");
   EXPECT_EQ(host.exit, 2);
-  EXPECT_NE(host.err.find("--ncu: row 1 was measured on the host"), std::string::npos) << host.err;
-  EXPECT_EQ(moegate("repro 1 --ncu --nsys").exit, 2);
+  EXPECT_NE(host.err.find("--under ncu: row 1 was measured on the host"), std::string::npos)
+      << host.err;
+  EXPECT_EQ(moegate("run --like 1 --under ncu --under nsys").exit, 2);
   Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
       .execute("UPDATE device SET backend = 'cuda'");
   // A stand-in for each tool takes the command as the shell reads it.
@@ -197,11 +198,12 @@ TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
   write("nsys", "#!/bin/sh\nprintf '<%s>' \"$@\" >nsys.txt\n");
   shell("chmod +x ncu nsys");
   for (const std::string tool : {"ncu", "nsys"}) {
-    const Outcome ran = shell("PATH=.:$PATH; eval \"$(" + program() + " repro 1 --" + tool + ")\"");
+    const Outcome ran =
+        shell("PATH=.:$PATH; eval \"$(" + program() + " run --like 1 --under " + tool + ")\"");
     EXPECT_EQ(ran.exit, 0) << ran.err;
     const std::string words = read(tool + ".txt");
     EXPECT_NE(words.find("<moegate><run><--suite><./quick.suite>"), std::string::npos) << words;
-    EXPECT_NE(words.find("<--kernel><^fused$><--device><cuda><--profile>"), std::string::npos)
+    EXPECT_NE(words.find("<--variant><^fused$><--device><cuda><--profile>"), std::string::npos)
         << words;
   }
   EXPECT_NE(read("ncu.txt").find("<--nvtx-include><moegate/>"), std::string::npos);
@@ -209,7 +211,7 @@ TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
 }
 
 TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
-  ASSERT_EQ(moegate(run("--benchmark-out b.json --kernel fused --filter tokens=3,")).exit, 0);
+  ASSERT_EQ(moegate(run("--benchmark-out b.json --variant fused --filter tokens=3,")).exit, 0);
   const std::string json = read("b.json");
   EXPECT_NE(json.find("\"benchmarks\""), std::string::npos);
   EXPECT_NE(json.find("\"repetition_index\": 1"), std::string::npos) << json;
@@ -229,7 +231,7 @@ TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
 }
 
 TEST_F(RunTest, FewerProblemSetsAreAConditionOfTheRun) {
-  const std::string fused = "--kernel fused --filter tokens=3, ";
+  const std::string fused = "--variant fused --filter tokens=3, ";
   ASSERT_EQ(moegate(run(fused + "--label all")).exit, 0);
   ASSERT_EQ(moegate(run(fused + "--sets 1 --label one")).exit, 0);
   EXPECT_EQ(
@@ -238,14 +240,14 @@ TEST_F(RunTest, FewerProblemSetsAreAConditionOfTheRun) {
   EXPECT_EQ(query("results.sqlite",
                   "SELECT group_concat(DISTINCT value) FROM metric WHERE name = 'problem_sets'"),
             "8.0,1.0");
-  const Outcome compared = moegate("compare all one");
+  const Outcome compared = moegate("gate --against all --run one");
   EXPECT_EQ(compared.exit, 2) << compared.out;
   EXPECT_NE(compared.err.find("lines,sets=1"), std::string::npos) << compared.err;
-  EXPECT_NE(moegate("repro 3").out.find("--sets 1"), std::string::npos);
+  EXPECT_NE(moegate("run --like 3 --dry-run").out.find("--sets 1"), std::string::npos);
 }
 
 TEST_F(RunTest, WarmAndColdAreDifferentCases) {
-  ASSERT_EQ(moegate(run("--cache both --kernel fused --filter tokens=3,")).exit, 0);
+  ASSERT_EQ(moegate(run("--cache both --variant fused --filter tokens=3,")).exit, 0);
   EXPECT_EQ(query("results.sqlite", "SELECT count(DISTINCT key) FROM bench_case"), "2");
 }
 
@@ -256,15 +258,15 @@ TEST_F(RunTest, AHostHasNoCountersAndSaysSo) {
             "moegate: `moegate profile` needs a CUDA device for counters: the host's are not read; "
             "give --device cuda:N where there is a GPU\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "p.sqlite"));
-  ASSERT_EQ(moegate(run("--kernel fused --filter tokens=3,")).exit, 0);
+  ASSERT_EQ(moegate(run("--variant fused --filter tokens=3,")).exit, 0);
   const Outcome report = moegate("report counters");
   EXPECT_EQ(report.exit, 2);
   EXPECT_NE(report.err.find("no finished run of `moegate profile` with counters; its runs: 1"),
             std::string::npos)
       << report.err;
-  const Outcome two = moegate("profile --suite tiny --stalls --energy");
+  const Outcome two = moegate("profile stalls energy --suite tiny");
   EXPECT_EQ(two.exit, 2) << two.err;
-  const Outcome nsys = moegate("profile --suite tiny --filter '^topk_sort/' --nsys");
+  const Outcome nsys = moegate("profile --suite tiny --filter '^topk_sort/' --under nsys");
   EXPECT_EQ(nsys.exit, 0) << nsys.err;
   EXPECT_TRUE(nsys.out.starts_with("nsys profile ")) << nsys.out;
   EXPECT_NE(nsys.out.find("--filter '^topk_sort/'"), std::string::npos) << nsys.out;

@@ -12,7 +12,7 @@ class SaboteurTest : public ProgramTest {
  protected:
   Outcome released(const std::string& device) const {
     return shell(saboteurs() +
-                 " selftest --saboteurs --suite " MOEGATE_SOURCE_DIR
+                 " selftest saboteurs --suite " MOEGATE_SOURCE_DIR
                  "/tests/saboteurs/saboteurs.suite --device " +
                  device + kLittle);
   }
@@ -25,7 +25,7 @@ TEST_F(SaboteurTest, EveryOneIsCaughtOnTheHost) {
 }
 
 TEST_F(SaboteurTest, TheToolThatShipsHasNone) {
-  const Outcome outcome = shell(program() + " selftest --saboteurs --suite smoke --device host");
+  const Outcome outcome = shell(program() + " selftest saboteurs --suite smoke --device host");
   EXPECT_EQ(outcome.exit, 2) << outcome.out;
   EXPECT_NE(outcome.err.find("moegate_saboteurs"), std::string::npos) << outcome.err;
 }

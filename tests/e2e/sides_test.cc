@@ -38,9 +38,8 @@ class SidesTest : public PythonTest {
   /// The A/B of two commits, or with an empty head of one and the working tree.
   Outcome ab(const std::string& commits,
              const std::string& more = "--suite ./doubled.suite") const {
-    return moegate(
-        "ab --repo engine --kernels bench/kernels.py --kernel other --rounds 2 --extra-rounds 0 " +
-        more + " " + commits + kQuick);
+    return moegate("ab --repo engine --module bench/kernels.py --variant other --rounds 4,2,0 " +
+                   more + " " + commits + kQuick);
   }
 
   const ScopedVariable cache_{"XDG_CACHE_HOME", folder_ / "cache"};

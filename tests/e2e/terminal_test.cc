@@ -37,7 +37,7 @@ TEST_F(TerminalTest, ARunEndsWithWhatItMeasured) {
     EXPECT_TRUE(has(all.out, part)) << part << "\n" << all.out;
   }
   // What a variant alone is compared with was not measured: no such columns.
-  const Outcome alone = moegate(run("--kernel fused"));
+  const Outcome alone = moegate(run("--variant fused"));
   EXPECT_TRUE(has(alone.out, " us |")) << alone.out;
   EXPECT_FALSE(has(alone.out, "Speedup")) << alone.out;
 }
@@ -58,7 +58,7 @@ TEST_F(TerminalTest, ARunSaysOfEachRowWhyItIsNotOk) {
 TEST_F(TerminalTest, ALongRunShowsFortyRowsAndWhereTheOthersAre) {
   std::string tokens = "--axis tokens=1";
   for (int i = 2; i <= 45; ++i) tokens += "," + std::to_string(i);
-  const Outcome outcome = moegate(run("--kernel fused " + tokens));
+  const Outcome outcome = moegate(run("--variant fused " + tokens));
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "\n5 more rows: moegate report summary --run 1\n")) << outcome.out;
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2 + 40 + 3);
@@ -119,7 +119,7 @@ TEST_F(TerminalTest, AReportIsCutToWhatIsAskedFor) {
     EXPECT_EQ(outcome.exit, 0) << flags << "\n" << outcome.err;
     return outcome.out;
   };
-  EXPECT_EQ(rows("latency --kernel ^fused$ --filter 'tokens=(3|20)(,|$)' --columns variant,CASE"),
+  EXPECT_EQ(rows("latency --variant ^fused$ --filter 'tokens=(3|20)(,|$)' --columns variant,CASE"),
             "variant,case\r\n"
             "fused,\"topk_sort/experts=16,hidden=64,tokens=3,topk=2\"\r\n"
             "fused,\"topk_sort/experts=16,hidden=64,tokens=20,topk=2\"\r\n");
@@ -142,7 +142,7 @@ TEST_F(TerminalTest, AReportNamesTheColumnThatItLacks) {
           "--columns: no column 'varaint' (did you mean 'variant'?); there are: row, model");
   refused("latency --columns us,US", 2, "twice");
   refused("speedup --sort spedup:desc", 2, "did you mean 'Speedup'?");
-  refused("runs --kernel fused", 2, "--kernel: no column 'variant'");
+  refused("runs --variant fused", 2, "--variant: no column 'variant'");
   refused("latency --filter '('", 2, "--filter");
   refused("latency --filter tokens=4,", 13, "none of its 2 rows matches (--filter 'tokens=4,'");
 }
@@ -187,7 +187,7 @@ TEST_F(TerminalTest, AMistypedNameIsAnsweredWithTheClosest) {
       {"run --suite ./op.suite --device host", "topk_sort"},
       {"run --suite ./param.suite --device host", "hidden"},
       {"run --suite ./quick.suite --device host --axis token=1", "tokens"},
-      {"run --suite ./quick.suite --device host --kernel '^fusde$'", "fused"},
+      {"run --suite ./quick.suite --device host --variant '^fusde$'", "fused"},
       {"ab --suite ./quick.suite --device host --variant chian --variant fused", "chain"},
       {"report latncy", "latency"},
       {"report latency --run nightly-h20", "nightly-h200"},

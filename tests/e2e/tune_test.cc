@@ -57,7 +57,7 @@ TEST_F(TuneTest, TunedRunsWhatTuningFound) {
   EXPECT_EQ(tiles[1].config.block, tiles[3].config.block);
 
   const Outcome run = moegate(
-      "run --suite ./layer.suite --device host --axis block=tuned --axis tokens=3 --kernel tuned "
+      "run --suite ./layer.suite --device host --axis block=tuned --axis tokens=3 --variant tuned "
       "--filter moe_gate_up --tiles out/tiles --rounds 1 --min-samples 10 --max-samples 20");
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(query("results.sqlite", "SELECT path FROM result"),
@@ -69,7 +69,7 @@ TEST_F(TuneTest, TunedRunsWhatTuningFound) {
 TEST_F(TuneTest, TakesKernelsAsListNamesThemOrWithoutPrefix) {
   for (const char* kernel : {"^tile/sorted_rows", "tile/sorted_rows|tile/no_such", "sorted_rows"}) {
     const Outcome tuned = moegate(
-        tune(fmt::format("--rounds 1 --axis tokens=2 --op moe_down --kernel '{}'", kernel)));
+        tune(fmt::format("--rounds 1 --axis tokens=2 --op moe_down --variant '{}'", kernel)));
     EXPECT_EQ(tuned.exit, 0) << kernel << ": " << tuned.err;
     EXPECT_EQ(query("out/tune.sqlite", "SELECT DISTINCT variant FROM result"), "tile/sorted_rows");
   }
@@ -119,11 +119,11 @@ TEST_F(TuneTest, ConfigurationsRunOnlyWhereTheyAreNamed) {
   const std::string list = "list cases --suite ./layer.suite --device host --filter tokens=2 ";
   EXPECT_EQ(moegate(list).out.find("tile/"), std::string::npos);
   EXPECT_EQ(moegate("list kernels").out.find("tile/"), std::string::npos);
-  EXPECT_NE(moegate(list + "--kernel tile/gather").out.find("tile/gather"), std::string::npos);
+  EXPECT_NE(moegate(list + "--variant tile/gather").out.find("tile/gather"), std::string::npos);
 }
 
 TEST_F(TuneTest, WithoutAFileTunedTakesTheDefault) {
-  EXPECT_EQ(moegate("run --suite ./layer.suite --device host --axis block=tuned --kernel tuned "
+  EXPECT_EQ(moegate("run --suite ./layer.suite --device host --axis block=tuned --variant tuned "
                     "--rounds 1 --min-samples 10 --max-samples 20")
                 .exit,
             0);
@@ -140,7 +140,7 @@ TEST_F(TuneTest, AWrongCandidateIsReportedAndNotPicked) {
   EXPECT_EQ(read_tiles(files("out/tiles")[0]).value().size(), 2u);
   EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM bench_case WHERE op <> 'moe_down'"),
             "0");
-  const Outcome none = saboteur("none", tune("--rounds 1 --kernel unwritten --out none"));
+  const Outcome none = saboteur("none", tune("--rounds 1 --variant unwritten --out none"));
   EXPECT_EQ(none.exit, 11) << none.err;
   EXPECT_NE(none.err.find("no configuration for moe_gate_up at 9 tokens"), std::string::npos)
       << none.err;
@@ -181,7 +181,7 @@ TEST_F(TuneTest, BadInputIsOneLine) {
           "'nowhere'");
   refused("run --suite ./layer.suite --device host --db r.sqlite --tiles nowhere", 2, "'nowhere'");
   EXPECT_FALSE(fs::exists(folder_ / "r.sqlite")) << "found before there is a store";
-  refused(tune("--kernel nothing"), 13, "nothing to run");
+  refused(tune("--variant nothing"), 13, "nothing to run");
   EXPECT_EQ(moegate("tune --help").exit, 0);
 }
 
@@ -190,7 +190,7 @@ TEST_F(TuneTest, ABadFileIsRefusedBeforeARunBegins) {
   const fs::path file = fs::relative(files("out/tiles").at(0), folder_);
   write(file.string(), "[moe_gate_up.8]\nkernel = frobnicate\nblock = 16\n");
   const Outcome outcome = moegate(
-      "run --suite ./layer.suite --device host --axis block=tuned --kernel tuned "
+      "run --suite ./layer.suite --device host --axis block=tuned --variant tuned "
       "--tiles out/tiles");
   EXPECT_EQ(outcome.exit, 2) << outcome.out;
   for (const char* word : {".ini:1", "[moe_gate_up.8]", "kernel = frobnicate", "gather"}) {

@@ -60,7 +60,7 @@ class PagesTest(browser.BrowserTest):
         reports = [draw.of_page(f"nvidia-h200-pr-{name}", cls.folder)[0] for name in PULL_REQUESTS]
         flags = [flag for report in [cls.folder / "own.sql", *reports] for flag in ["--report", report]]
         cls.moegate("pages", "--out", cls.folder / "site", *flags)
-        cls.moegate("compare", 1, 3, "--page", cls.folder / "verdict.html", exits=None)
+        cls.moegate("gate", "--against", 1, "--run", 3, "--out", cls.folder / "verdict.html", exits=None)
         cls.open_browser()
 
     @classmethod
@@ -215,11 +215,11 @@ class PagesTest(browser.BrowserTest):
         self.assertEqual({"History": 24, "Verdicts": 10, "Spans": 3, "Launches": 3, "Counters": 1, "Accuracy": 1,
                           "Variants": 2}, dict(rows))
         text = self.js("return document.body.innerText")
-        self.assertRegex(text, r"moegate repro \d+ --run")
+        self.assertRegex(text, r"moegate run --like \d+")
         with sqlite3.connect(self.db) as db:
             first = db.execute("""SELECT min(result_id) FROM process JOIN result r USING (process_id) JOIN bench_case
                 USING (case_id) WHERE run_id = ? AND key = ? AND r.variant = 'chain3'""", [NEWEST, KEY]).fetchone()[0]
-        self.assertIn(f"moegate repro {first} --run", text)
+        self.assertIn(f"moegate run --like {first}", text)
 
     def test_a_row_is_found_in_whichever_file_it_is(self):
         db, site = self.folder / "many.sqlite", self.folder / "many"

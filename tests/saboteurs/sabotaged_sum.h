@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operator sabotaged_sum: moe_sum, whose variants each cheat or break in one way and state what the
-// harness must make of it. `moegate_saboteurs selftest --saboteurs` runs them, a process each, so
+// harness must make of it. `moegate_saboteurs selftest saboteurs` runs them, a process each, so
 // that what one keeps in static variables is its own. To add an attack, register one more variant.
 #pragma once
 

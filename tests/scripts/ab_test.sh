@@ -23,14 +23,14 @@ built=$folder/built
 db=$folder/out/ab.sqlite
 doctor() { echo "<moegate-judge><doctor><--device><$1><--db><$2>"; }
 # Where it is not given, the verdict goes to a scratch folder.
-calls() { sed 's/<--verdict><[^>]*>//' "$scratch/calls"; }
-sides() { echo "<moegate-judge><ab><--base-program><$built/$1/moegate><--head-program><$built/$2/moegate>"; }
+calls() { sed 's/<--out><[^>]*>//' "$scratch/calls"; }
+sides() { echo "<moegate-judge><ab><--base><program=$built/$1/moegate><--head><program=$built/$2/moegate>"; }
 
 fresh
 expect "exit code of one commit" 0 "$(code "$folder/ci/ab" main)"
 expect "the working tree, on a GPU" \
   "$(doctor cuda:0 "$db")
-$(sides main --worktree)<--base-label><main><--head-label><working tree><--suite><nightly><--db><$db>" \
+$(sides main --worktree)<--base><label=main><--head><label=working tree><--suite><nightly><--db><$db>" \
   "$(calls)"
 expect "the command that a reader can repeat" "ci/ab main" "$(tail -n 1 "$scratch/typed")"
 
@@ -40,7 +40,7 @@ mkdir -p "$folder/out"
 touch "$db"
 expect "exit code of the gate" 10 "$(code "$folder/ci/ab" main feature --filter 'a b|c')"
 expect "two commits, on a host, with ceilings in the store" \
-  "$(sides main feature)<--base-label><main><--head-label><feature><--suite><smoke><--db><$db><--filter><a b|c>" \
+  "$(sides main feature)<--base><label=main><--head><label=feature><--suite><smoke><--db><$db><--filter><a b|c>" \
   "$(calls)"
 expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c" "$(tail -n 1 "$scratch/typed")"
 
@@ -49,11 +49,11 @@ expect "exit code with flags of its own" 0 \
   "$(code "$folder/ci/ab" main feature --suite s --db "$scratch/my store" --device=cuda:2)"
 expect "what is given is not given twice" \
   "$(doctor cuda:2 "$scratch/my store")
-$(sides main feature)<--base-label><main><--head-label><feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
+$(sides main feature)<--base><label=main><--head><label=feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
   "$(calls)"
 
 fresh 0 10
-expect "the verdict has the word" 10 "$(code "$folder/ci/ab" main --verdict "$scratch/v.json")"
+expect "the verdict has the word" 10 "$(code "$folder/ci/ab" main --out "$scratch/v.json")"
 fresh 0 none
 expect "no verdict is a failure" 1 "$(code "$folder/ci/ab" main)"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by tests of scripts: a scratch folder laid out like an installed one, in which `moegate` is a stub
 # that notes how it was called in $scratch/calls and where in $scratch/place, writes a verdict with what
-# $scratch/says to the file of its --verdict, or into its --out or the folder's out/, and exits with what
+# $scratch/says to the file of its --out FILE.json, or into the folder of its --out or the folder's out/, and exits with what
 # $scratch/exit says.
 
 # shellcheck disable=SC2034  # for the tests
@@ -22,12 +22,16 @@ if [ "\$1 \$2" = "list devices" ]; then
   printf 'device,name,class\n%s\n' "\$(cat "$scratch/device")"
   exit 0
 fi
+if [ "\$1 \${2-}" = "ab --help" ]; then
+  echo '  --base WHAT'
+  exit 0
+fi
 { printf '<%s>' "\${0##*/}" "\$@"; echo; } >>"$scratch/calls"
 printf '%s\n' "\${MOEGATE_COMMAND-}" >>"$scratch/typed"
 pwd >"$scratch/place"
 verdict="$folder/out/verdict.json"
 while [ \$# -gt 0 ]; do
-  case \$1 in --verdict) verdict=\$2 ;; --out) verdict=\$2/verdict.json ;; esac
+  case "\$1 \${2-}" in --out\ *.json) verdict=\$2 ;; --out\ *) verdict=\$2/verdict.json ;; esac
   shift
 done
 mkdir -p "\$(dirname "\$verdict")"

@@ -25,14 +25,14 @@ configure="cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH=$sdk"
 expect "the example is configured" 0 "$(code bash -c "$configure")"
 expect "and builds" 0 "$(code cmake --build build)"
 module=build/my_kernels.so
-verify() { "$moegate" verify --device host --suite row_norm.suite --kernels "$@"; }
+verify() { "$moegate" verify --device host --suite row_norm.suite --module "$@"; }
 
-expect "kernels are listed" 0 "$(code "$moegate" list kernels --kernels $module --kernel 'eight_sums|two_columns')"
+expect "kernels are listed" 0 "$(code "$moegate" list kernels --module $module --variant 'eight_sums|two_columns')"
 expect "of an operator of its own, and of ours" "moe_sum row_norm" "$(sed -n 's/^| \([a-z_]*\) .*host.*/\1/p' "$scratch/printed" | xargs)"
 expect "and are right" 0 "$(code verify $module)"
 expect "all of them" 1 "$(grep -c '4 ok' "$scratch/printed")"
 expect "their controls are rejected" 0 "$(code verify $module --controls)"
-expect "a variant of ours is right" 0 "$(code "$moegate" verify --device host --suite tiny --kernel two_columns --kernels $module)"
+expect "a variant of ours is right" 0 "$(code "$moegate" verify --device host --suite tiny --variant two_columns --module $module)"
 
 # refused WHAT WHY FILE
 refused() {
@@ -47,7 +47,7 @@ refused "a module of another SDK" "was built with 'SDK: 7', this program with 'S
 sed 's/compiler: [a-z]++ /compiler: x++ /' $module >other_compiler.so
 refused "a module of another compiler" "was built with 'compiler: x++" other_compiler.so
 cp $module twice.so
-expect "two of the same kernels are refused" 2 "$(code verify $module --kernels twice.so)"
+expect "two of the same kernels are refused" 2 "$(code verify $module --module twice.so)"
 expect "by name" 1 "$(grep -c "operator 'row_norm' is defined twice" "$scratch/printed")"
 
 cat >>CMakeLists.txt <<'EOF'
@@ -67,21 +67,21 @@ refused "a module that throws" "fails while it is loaded: not today" build/throw
 refused "a variant of no operator" "operator 'none', which does not exist" build/orphan.so
 
 # Starting points: written by the installed program, built with what they say, right as they are.
-new() { "$moegate" new "$@" --dir "$scratch/new"; }
+new() { "$moegate" new "$@" --out "$scratch/new"; }
 expect "an operator is written" 0 "$(code new operator my_norm)"
 expect "a variant that is whole" 0 "$(code new variant whole --op moe_sum)"
 expect "and one that is not" 0 "$(code new variant later --op qmoe_fc2)"
-[ -z "$nvcc" ] || expect "one for a GPU" 0 "$(code new variant whole_gpu --op moe_sum --cuda)"
+[ -z "$nvcc" ] || expect "one for a GPU" 0 "$(code new variant whole_gpu --op moe_sum --language cuda)"
 cd "$scratch/new"
 expect "the project is configured" 0 "$(code bash -c "$configure")"
 expect "and builds" 0 "$(code cmake --build build)"
-check() { "$moegate" verify --device host --kernels build/my_kernels.so "$@"; }
+check() { "$moegate" verify --device host --module build/my_kernels.so "$@"; }
 expect "the operator is right" 0 "$(code check --suite my_norm.suite)"
 expect "in both variants" 1 "$(grep -c ': 10 ok$' "$scratch/printed")"
 expect "its controls are rejected" 0 "$(code check --suite my_norm.suite --controls)"
-expect "the whole variant is right" 0 "$(code check --suite tiny --kernel '^whole$')"
+expect "the whole variant is right" 0 "$(code check --suite tiny --variant '^whole$')"
 expect "and nothing else" 1 "$(grep -c ': [0-9]* ok$' "$scratch/printed")"
-expect "the other one is no failure" 0 "$(code check --suite tiny --kernel '^later$')"
+expect "the other one is no failure" 0 "$(code check --suite tiny --variant '^later$')"
 expect "but says what it is" 1 "$(grep -c ': [0-9]* unsupported$' "$scratch/printed")"
 cd "$scratch/mine"
 
@@ -97,8 +97,8 @@ git commit -q -a -m comment && git tag comment
 sed -i 's/kEpsilon)/kEpsilon) * 1.5F/' row_norm/eight_sums.cc
 git commit -q -a -m wrong && git tag wrong
 compare() {
-  "$moegate" ab --repo . "$@" --kernels build/my_kernels.so --build "${configure/ -DCMAKE_CUDA_COMPILER*/} && cmake --build build" \
-    --device host --suite row_norm.suite --kernel eight_sums --rounds 2 --db "$scratch/ab.sqlite"
+  "$moegate" ab --repo . "$@" --module build/my_kernels.so --build "${configure/ -DCMAKE_CUDA_COMPILER*/} && cmake --build build" \
+    --device host --suite row_norm.suite --variant eight_sums --rounds 2 --db "$scratch/ab.sqlite"
 }
 expect "a comment is no change" 0 "$(code compare base comment)"
 expect "the code is the same, wherever it was built" 1 "$(grep -c '2 identical' "$scratch/printed")"

@@ -78,7 +78,7 @@ expect "samples came along" 1 "$(ask "$out/results.sqlite" \
   "SELECT (SELECT count(*) FROM sample) = (SELECT count(*) FROM result WHERE samples > 0)")"
 
 # --- the same content in any order and any number of times
-merge() { "$folder/bin/moegate-judge" merge "$@" >/dev/null; }
+merge() { "$folder/bin/moegate-judge" store merge "$@" >/dev/null; }
 merge "$scratch/a.sqlite" "$out/shard-1.sqlite" "$out/shard-2.sqlite"
 merge "$scratch/b.sqlite" "$out/shard-2.sqlite"
 merge "$scratch/b.sqlite" "$out/shard-1.sqlite" "$out/shard-2.sqlite"

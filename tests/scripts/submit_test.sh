@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 for option in --label --suite --run --gate --sbatch --out --device --again; do
   for end in $'\n' $'\r'; do
     code=0
-    "$submit" --shards 1 --suite tiny --out "$scratch/out" "$option" "x$end--kernels${end}evil.py" 2>"$scratch/said" || code=$?
+    "$submit" --shards 1 --suite tiny --out "$scratch/out" "$option" "x$end--module${end}evil.py" 2>"$scratch/said" || code=$?
     if [ "$code" != 2 ] || ! grep -q -e "$option: its value has a line end" "$scratch/said"; then
       echo "FAILED: $option with a line end: exit $code: $(cat "$scratch/said")" >&2
       exit 1

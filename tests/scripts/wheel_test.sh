@@ -60,10 +60,10 @@ def launch(p):
     p.out[:] = moegate.encode(p.scale * y.sum(axis=1), "bf16").reshape(p.out.shape)
 END
 expect "its suites and baselines are there" 0 "$(code installed_moegate list suites)"
-expect "it verifies" 0 "$(code installed_moegate verify --device host --suite tiny --filter ^moe_sum/ --kernel per_token)"
+expect "it verifies" 0 "$(code installed_moegate verify --device host --suite tiny --filter ^moe_sum/ --variant per_token)"
 expect "an unknown command has the program's code" 2 "$(code installed_moegate mesure)"
 if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
-  expect "kernels in Python, too" 0 "$(code installed_moegate verify --device host --suite tiny --filter ^moe_sum/ --kernels mine.py --kernel of_the_wheel)"
+  expect "kernels in Python, too" 0 "$(code installed_moegate verify --device host --suite tiny --filter ^moe_sum/ --module mine.py --variant of_the_wheel)"
 fi
 expect "sources without a program say so" 1 "$(code env PYTHONPATH="$root/python" /usr/bin/python3 -m moegate list suites)"
 expect "and what to do" 1 "$(grep -c 'not installed from a wheel of ci/wheel' "$scratch/printed")"

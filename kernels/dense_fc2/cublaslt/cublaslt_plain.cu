@@ -116,7 +116,7 @@ void prepare(DenseFc2& problem, const Launch& where) {
   if (!product->ok()) {
     throw Error(Exit::internal,
                 fmt::format("cuBLASLt has no fp8 algorithm for M = {}, N = {}, K = {} on this "
-                            "device; leave cublaslt_plain out with --kernel",
+                            "device; leave cublaslt_plain out with --variant",
                             s.tokens, s.hidden, s.k()));
   }
   problem.library_product = std::move(product);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/shard_flag.h"
+#include "harness/campaign/shard_flag.h"
 
 #include <algorithm>
 #include <cctype>

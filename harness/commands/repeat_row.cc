@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate repro: the command that repeats one stored row: same case, variant, seed and conditions; or
-// records it by one of NVIDIA's profilers.
+#include "harness/commands/repeat_row.h"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -10,17 +10,12 @@
 #include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/setting.h"
-#include "harness/commands/cli.h"
-#include "harness/commands/commands.h"
-#include "harness/commands/flags.h"
 #include "harness/commands/run_table.h"
 #include "harness/store/rows.h"
 #include "harness/values/provenance.h"
 
 namespace moegate {
 namespace {
-
-namespace po = boost::program_options;
 
 struct Row {
   std::string suite, key, variant, backend, device;
@@ -79,8 +74,8 @@ void narrow(Row& row, const std::string& db) {
 std::string recording_command(const Row& row, int64_t id, bool compute) {
   const char* tool = compute ? "ncu" : "nsys";
   if (row.backend != name_of(Backend::cuda)) {
-    usage_error("--{}: row {} was measured on the {}; NVIDIA's profilers see GPUs only", tool, id,
-                row.backend);
+    usage_error("--under {}: row {} was measured on the {}; NVIDIA's profilers see GPUs only", tool,
+                id, row.backend);
   }
   const std::string report = fmt::format("row-{}", id);
   return compute ? ncu_command(row.options, row.cache, report) : nsys_command(row.options, report);
@@ -88,47 +83,29 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
 
 }  // namespace
 
-int cmd_repro(const Args& args) {
-  std::optional<int64_t> id;
-  std::string db;
-  std::vector<std::string> kernels;
-  bool runs = false, ncu = false, nsys = false;
-  po::options_description flags("Options");
-  flags.add_options()("row", into(id)->value_name("ROW"), "number of the row (positional)");
-  flags.add(db_flag(
-      db, "the store the row is in; --run adds the repeat to it, which is never its latest run"));
-  flags.add_options()                                 //
-      ("run", po::bool_switch(&runs), "also run it")  //
-      ("kernels", kernels_of(kernels),
-       "with --run: its kernels from elsewhere, named once more, since a store may be anybody's")  //
-      ("ncu", po::bool_switch(&ncu),
-       "print the command that has Nsight Compute look at its kernels, into row-ROW.ncu-rep")  //
-      ("nsys", po::bool_switch(&nsys),
-       "print the command that records it under Nsight Systems, into row-ROW.nsys-rep");
-  if (!parse("moegate repro [ROW] [options]", flags, args, {"row"})) return 0;
-  if (!id) usage_error("moegate repro: which row? give its number");
-  if (runs + ncu + nsys > 1) usage_error("--run, --ncu and --nsys exclude each other; give one");
-  Store store = Store::open(db, Store::Mode::read);
-  Row row = find_row(store, *id);
-  narrow(row, db);
-  const std::string command =
-      ncu || nsys ? recording_command(row, *id, ncu) : run_command(row.options);
+int repeat_row(const RepeatRow& repeat) {
+  Store store = Store::open(repeat.db, Store::Mode::read);
+  Row row = find_row(store, repeat.row);
+  narrow(row, repeat.db);
+  const bool recorded = !repeat.under.empty();
+  const std::string command = recorded ? recording_command(row, repeat.row, repeat.under == "ncu")
+                                       : run_command(row.options);
   fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
              row.git_sha.empty() ? "unknown" : one_line(row.git_sha), one_line(command));
-  if (!runs) return 0;
+  if (!repeat.runs || recorded) return 0;
   if (row.protocol != kProtocol) {
     usage_error(
         "row {} was measured by protocol {}, this program measures by {}; check out its commit",
-        *id, row.protocol, kProtocol);
+        repeat.row, row.protocol, kProtocol);
   }
   if (row.git_sha != provenance().git_sha) {
     say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
-  use_named_kernels(row.options, kernels, fmt::format("row {}", *id));
+  use_named_kernels(row.options, repeat.modules, fmt::format("row {}", repeat.row));
   row.options.command = command;
-  row.options.tags[kRepeatTag] = std::to_string(*id);
+  row.options.tags[kRepeatTag] = std::to_string(repeat.row);
   const Tally tally = run_suites(row.options, 0, worker_processes());
-  print_run(db, tally);
+  print_run(repeat.db, tally);
   return static_cast<int>(tally.exit());
 }
 

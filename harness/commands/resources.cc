@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate resources: what a program's kernels take of an SM, and whether that is what was blessed.
+#include "harness/commands/resources.h"
+
 #include <algorithm>
 #include <map>
 
@@ -10,8 +11,6 @@
 #include "harness/base/pattern.h"
 #include "harness/campaign/program.h"
 #include "harness/commands/author.h"
-#include "harness/commands/cli.h"
-#include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/judge/find_baseline.h"
 #include "harness/judge/resource_bless.h"
@@ -28,71 +27,6 @@ namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
-
-struct ResourcesCommand {
-  std::optional<std::string> program;
-  std::vector<std::string> modules;
-  std::string klass = "nvidia-h200", kernel, reason;
-  std::string db = kDefaultStore;
-  std::vector<std::string> runs;  // whose launches give shapes
-  bool check = false, bless = false;
-  std::optional<std::string> baselines;
-  Format format = Format::md;
-
-  fs::path folder() const { return baselines ? fs::path(*baselines) : home() / "baselines"; }
-  fs::path file() const { return baseline_path(folder(), klass, kResources); }
-  int arch() const { return arch_of_class(klass); }
-};
-
-void check_resource_flags(const ResourcesCommand& command, const std::set<std::string>& given) {
-  const auto only = [&](const char* flag, bool good, const char* with) {
-    if (given.count(flag) > 0 && !good) usage_error("resources: --{} goes with {}", flag, with);
-  };
-  if (command.check && command.bless) usage_error("resources: --check or --bless, not both");
-  const bool lists = !command.check && !command.bless;
-  only("reason", command.bless, "--bless");
-  only("format", lists, "the list of kernels, not with --check and --bless");
-  only("kernel", !command.bless, "the list and --check; --bless writes all kernels");
-  only("db", !command.check, "the list and --bless; --check takes the shapes of the file");
-  only("run", !command.check, "the list and --bless; --check takes the shapes of the file");
-  if (command.arch() == 0) {
-    usage_error("--class '{}': what an SM of it has is not known; use a Hopper's, as nvidia-h200",
-                command.klass);
-  }
-}
-
-std::optional<ResourcesCommand> read_resources_command(const Args& args) {
-  ResourcesCommand command;
-  po::options_description flags("Options");
-  flags.add_options()  //
-      ("program", into(command.program)->value_name("P"),
-       "the program whose kernels to look at (default: this one, or with --kernels none)")   //
-      ("kernels", kernels_of(command.modules), "modules of kernels (.so); may be repeated")  //
-      ("kernel", po::value(&command.kernel)->default_value("")->value_name("RE"),
-       "only kernels whose name, file or variant matches")  //
-      ("class", po::value(&command.klass)->default_value(command.klass)->value_name("C"),
-       "device class: its limits, and its folder in --baselines");
-  flags.add(db_flag(command.db, "a store: shapes of launches are those of runs of it"));
-  flags.add_options()  //
-      ("run", po::value(&command.runs)->composing()->value_name("R"),
-       "latest, a number or a label; may be repeated (default: latest)")  //
-      ("check", po::bool_switch(&command.check),
-       "compare with CLASS/resources.tsv; what is worse is exit 10, what else changed 13")    //
-      ("bless", po::bool_switch(&command.bless), "write CLASS/resources.tsv and the ledger")  //
-      ("reason", po::value(&command.reason)->default_value("")->value_name("TEXT"),
-       "why the file moves; goes into the ledger")  //
-      ("baselines", into(command.baselines)->value_name("DIR"),
-       "default: baselines/ of the tool's home");
-  flags.add(format_flag(command.format));
-  std::set<std::string> given;
-  if (!parse("moegate resources [options]", flags, args, {}, &given)) return std::nullopt;
-  check_resource_flags(command, given);
-  plain_name("--reason", command.reason);
-  if (given.count("db") > 0 && command.runs.empty()) command.runs = {"latest"};
-  return command;
-}
-
 /// The program to look at; empty: modules only.
 std::string resources_program(const ResourcesCommand& command) {
   if (command.program) return *command.program;
@@ -108,7 +42,7 @@ GpuCode read_all_code(const ResourcesCommand& command) {
   for (const std::string& file : files) {
     if (file.ends_with(".py")) {
       usage_error(
-          "--kernels {}: kernels of Python are compiled where they run; see `moegate report "
+          "--module {}: kernels of Python are compiled where they run; see `moegate report "
           "resources` of a run",
           file);
     }
@@ -133,8 +67,8 @@ LaunchedShapes launched_shapes(const ResourcesCommand& command) {
   for (const std::string& name : command.runs) {
     const RunInfo info = store.run_info(store.find_run(name));
     if (info.device.klass != command.klass) {
-      usage_error("resources: {} is of class '{}', not '{}'; see --class", describe(info),
-                  info.device.klass, command.klass);
+      usage_error("{} is of class '{}', not '{}'; see --class", describe(info), info.device.klass,
+                  command.klass);
     }
     launched.runs += (launched.runs.empty() ? "" : "; ") + describe(info);
     for (const StoredLaunch& launch : launches_of(store, info.id)) {
@@ -157,12 +91,12 @@ std::map<std::string, std::set<std::string>> variants_by_file(
   return variants;
 }
 
-/// What --kernel selects.
+/// What --variant selects: kernels by name, file or variant.
 class KernelSelection {
  public:
   KernelSelection(const ResourcesCommand& command, const std::vector<std::string>& modules)
-      : all_(command.kernel.empty()),
-        pattern_(compile_pattern("--kernel", command.kernel)),
+      : all_(command.variant.empty()),
+        pattern_(compile_pattern("--variant", command.variant)),
         variants_(variants_by_file(modules)) {}
 
   bool has(const KernelResources& k) const {
@@ -184,7 +118,7 @@ void select_kernels(const KernelSelection& selection, const std::string& pattern
   std::erase_if(code.kernels, [&](const KernelResources& k) { return !selection.has(k); });
   if (!code.kernels.empty()) return;
   throw Error(Exit::coverage,
-              fmt::format("--kernel '{}' matches no kernel, file or variant", pattern));
+              fmt::format("--variant '{}' matches no kernel, file or variant", pattern));
 }
 
 Table::Cell known_number(const auto& value) {
@@ -212,23 +146,17 @@ Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelectio
   return table;
 }
 
-int check_resources(const ResourcesCommand& command, GpuCode code) {
-  ResourceFile before = blessed_resources(command.folder(), command.klass);
-  const KernelSelection selection(command, {});
-  select_kernels(selection, command.kernel, code);
-  std::erase_if(before.rows, [&](const ResourceRow& row) { return !selection.has(row.kernel); });
-  const ResourceVerdict verdict =
-      verdict_of(changes_of(before, code.kernels, command.arch()), before, code.compiler,
-                 code.kernels.size(), command.file());
-  fmt::print("{}", printable(verdict.text));
-  return static_cast<int>(verdict.exit);
+/// What was blessed, or what stands there: for a list it is only where shapes come from.
+ResourceFile known_resources(const ResourcesCommand& command, bool blessed) {
+  if (!is_file(command.file())) return {};
+  return blessed ? blessed_resources(command.folder(), command.klass)
+                 : read_resources(command.file());
 }
 
-/// What was blessed, or what stands there: for a list it is only where shapes come from.
-ResourceFile known_resources(const ResourcesCommand& command) {
-  if (!is_file(command.file())) return {};
-  return command.bless ? blessed_resources(command.folder(), command.klass)
-                       : read_resources(command.file());
+void check_class(const ResourcesCommand& command) {
+  if (command.arch() != 0) return;
+  usage_error("--class '{}': what an SM of it has is not known; use a Hopper's, as nvidia-h200",
+              command.klass);
 }
 
 int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const ResourceFile& now,
@@ -248,24 +176,67 @@ int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const Re
 
 }  // namespace
 
-int cmd_resources(const Args& args) {
-  const auto command = read_resources_command(args);
-  if (!command) return 0;
-  GpuCode code = read_all_code(*command);
-  if (command->check) return check_resources(*command, std::move(code));
+fs::path ResourcesCommand::folder() const {
+  return baselines ? fs::path(*baselines) : home() / "baselines";
+}
 
-  const LaunchedShapes launched = launched_shapes(*command);
-  const ResourceFile before = known_resources(*command);
-  if (command->bless) {
-    const ResourceFile now{command->klass, code.compiler,
-                           in_shapes(code.kernels, launched.shapes, before, command->arch())};
-    return bless_kernels(*command, code, now, before, launched.runs);
-  }
-  const KernelSelection selection(*command, command->modules);
-  select_kernels(selection, command->kernel, code);
-  const auto rows = in_shapes(code.kernels, launched.shapes, before, command->arch());
-  fmt::print("{}", render(resources_table(rows, selection, command->format), command->format));
+fs::path ResourcesCommand::file() const {
+  return baseline_path(folder(), klass, kResources);
+}
+
+int ResourcesCommand::arch() const {
+  return arch_of_class(klass);
+}
+
+void ResourcesCommand::take(const std::set<std::string>& given, const std::string& store,
+                            const std::string& run, const std::optional<std::string>& typed) {
+  db = store;
+  baselines = typed;
+  if (given.contains("run") || given.contains("db")) runs = parse_list("--run", run);
+}
+
+Flag program_flag(ResourcesCommand& command) {
+  return flag("program", command.program);
+}
+
+Flag class_flag(ResourcesCommand& command) {
+  return flag("class", command.klass, "class of devices: its limits, and its folder of baselines");
+}
+
+int list_resources(const ResourcesCommand& command) {
+  check_class(command);
+  GpuCode code = read_all_code(command);
+  const LaunchedShapes launched = launched_shapes(command);
+  const KernelSelection selection(command, command.modules);
+  select_kernels(selection, command.variant, code);
+  const auto rows =
+      in_shapes(code.kernels, launched.shapes, known_resources(command, false), command.arch());
+  fmt::print("{}", render(resources_table(rows, selection, command.format), command.format));
   return 0;
+}
+
+int check_resources(const ResourcesCommand& command) {
+  check_class(command);
+  GpuCode code = read_all_code(command);
+  ResourceFile before = blessed_resources(command.folder(), command.klass);
+  const KernelSelection selection(command, {});
+  select_kernels(selection, command.variant, code);
+  std::erase_if(before.rows, [&](const ResourceRow& row) { return !selection.has(row.kernel); });
+  const ResourceVerdict verdict =
+      verdict_of(changes_of(before, code.kernels, command.arch()), before, code.compiler,
+                 code.kernels.size(), command.file());
+  fmt::print("{}", printable(verdict.text));
+  return static_cast<int>(verdict.exit);
+}
+
+int bless_resources_of(const ResourcesCommand& command) {
+  check_class(command);
+  const GpuCode code = read_all_code(command);
+  const LaunchedShapes launched = launched_shapes(command);
+  const ResourceFile before = known_resources(command, true);
+  const ResourceFile now{command.klass, code.compiler,
+                         in_shapes(code.kernels, launched.shapes, before, command.arch())};
+  return bless_kernels(command, code, now, before, launched.runs);
 }
 
 }  // namespace moegate

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/flag_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/base/error.h"
+#include "harness/campaign/run_options.h"
+
+namespace moegate {
+namespace {
+
+using K = ValueKind;
+
+constexpr auto kOtherFlags = std::to_array<FlagText>({
+    // The store, and what a run keeps.
+    {"db", "PATH", K::file, "the store"},
+    {"label", "L", K::text, "name of the run"},
+    {"campaign", "UUID", K::text,
+     "what this is a --shard of: `moegate store merge` makes one run of all that name the same; "
+     "slurm: the job array. Once more in the same store it finishes what it began"},
+    {"tag", "K=V", K::text, "stored with the run; may be repeated"},
+    {"resume", "RUN", K::run,
+     "finish an interrupted run: only what has no row yet; options come from the run"},
+    {"benchmark-out", "FILE", K::file,
+     "also write Google Benchmark JSON, which its compare.py reads"},
+    {"keep-artifact", "", K::none,
+     "keep this program in artifacts/ beside the store, so that a later gate can replay it"},
+    {"dry-run", "", K::none, "list what would run, and stop"},
+    {"like", "ROW", K::number, "repeat this stored row: same case, variant, seed and conditions"},
+    {"under", "TOOL", K::choice,
+     "print the command that records the rows by ncu (Nsight Compute) or nsys (Nsight Systems), "
+     "and stop",
+     "ncu,nsys"},
+    {"profile", "", K::none,
+     "launch every variant a few times inside NVTX ranges, without CUPTI; store nothing"},
+    {"controls", "", K::none,
+     "spoil correct outputs of one variant per case in every way; exit 11 where the check does not "
+     "notice"},
+    {"metrics", "M,..|@FILE", K::text,
+     "counters by CUPTI's names, or a file with one on each line; default: 42 of them, in 8 "
+     "passes"},
+    {"per-kernel", "", K::none, "also count each kernel of a launch"},
+    // What is judged, and how.
+    {"run", "RUN", K::run, "latest, a number or a label"},
+    {"against", "RUN", K::run, "the run before: latest, a number or a label"},
+    {"baselines", "PATH", K::file, "folder of baselines, or one of their files"},
+    {"candidate", "DIR", K::file,
+     "where a suite has no baseline: judge against the rows recorded here, and record those of "
+     "this "
+     "run that are not there yet"},
+    {"replay-program", "PATH", K::file,
+     "the baseline's program: what the stored numbers leave open is measured again, side by side "
+     "with it, and only that decides"},
+    {"replay-budget", "T", K::time,
+     "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
+     "are named (default: as long as it takes)"},
+    {"waivers", "FILE", K::file,
+     "failures that may pass for a while (default: ci/waivers.ini of the tool's home)"},
+    {"require-baseline", "", K::none, "a suite without a blessed baseline fails (exit 22)"},
+    {"resources", "", K::none, "registers, memory and blocks per SM of the kernels, not a run"},
+    {"why", "W", K::choice,
+     "say why rows differ: auto (on a GPU the ten worst that fail or improve), off or all",
+     "auto,off,all"},
+    {"fail-on", "LIST", K::text,
+     "what fails, of latency, accuracy, coverage, environment, changed (inconclusive where the "
+     "machine code changed), inconclusive; a wrong output always does"},
+    {"margin", "P%", K::text,
+     "a row may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a host)"},
+    {"fail-at", "P%", K::text,
+     "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)"},
+    {"format", "F", K::choice,
+     "text, md, csv or json on stdout (default: text on a terminal, else md)", "text,md,csv,json"},
+    {"out", "PATH", K::file, "where results go"},
+    {"github", "", K::none, "annotate the GitHub Actions job and append the report to its summary"},
+    {"reason", "TEXT", K::text, "why the baseline moves; goes into the ledger"},
+    {"accept", "LIST", K::text,
+     "what a baseline is refused for otherwise, of dirty (a build with uncommitted changes), creep "
+     "(rows that are slower than their best by more than 3 %, host 20 %, or a suite by 1 %, host "
+     "10 %) and conditions (another GPU, timer, protocol or flush; rows of unchanged machine code "
+     "say what the anchors are worth now)"},
+    // Two sides.
+    {"base", "WHAT", K::text,
+     "the side before: a commit, branch or tag; or program=PATH, module=FILE, label=L; may be "
+     "repeated"},
+    {"head", "WHAT", K::text, "the side after, likewise"},
+    {"measure-identical", "", K::none,
+     "also measure what launches the same machine code on both sides"},
+    {"repo", "DIR", K::file,
+     "a repository of kernels, two commits of which are compared; --module names their file in it"},
+    {"build", "CMD", K::text, "builds a checkout, in its folder; once per commit"},
+    {"script", "PATH", K::file,
+     "program that compares two commits (default: ci/ab of the repository)"},
+    // Reports and stores.
+    {"columns", "C,C", K::text, "only these columns, in this order"},
+    {"sort", "C", K::text, "by this column, shown or not; C:desc for the highest first"},
+    {"chart", "FILE", K::file,
+     "also draw the chart that lies beside the report (NAME.vg.json), as SVG; needs Debian's "
+     "nodejs "
+     "and libjs-vega"},
+    {"last", "N", K::number, "newest runs of each series; 0: all"},
+    {"class", "CLASS", K::text, "one class of devices, for example nvidia-h200"},
+    {"program", "PATH", K::file, "the program whose kernels to look at (default: this one)"},
+    {"since", "DAYS", K::text, "only runs of the last days, such as 90d (default: all)"},
+    {"report", "NAME", K::report,
+     "a report more, by name or path, of the newest run of each device class; may be repeated"},
+    {"leave-unfinished", "", K::none,
+     "merge: leave out runs that have not ended, and name them; else they are refused"},
+    {"keep-samples", "DAYS", K::number,
+     "prune: the spans of single launches of older runs go; their levels and verdicts stay, and "
+     "everything of runs that a gate failed or that were blessed"},
+    {"keep-runs", "DAYS", K::number,
+     "prune: of older runs launches, metrics and stalls go, too (default: they stay)"},
+    // Tuning, tests of the gate, new code.
+    {"op", "OP,OP", K::op, "operators by name"},
+    {"routing", "R", K::text, "replaces the suite's; of several, the mean time decides"},
+    {"by", "P%,P%", K::text, "inject: sizes of the slow-downs, dealt out over the rows"},
+    {"language", "L", K::choice,
+     "cpp (a variant for a host, or a project), cuda (a variant for a GPU) or python (one file for "
+     "--module)",
+     "cpp,cuda,python"},
+    {"help", "", K::none, "all flags; -h: the most used"},
+});
+
+struct Moved {
+  const char* command;  // empty: any
+  const char* flag;     // empty: the command itself
+  const char* now;
+};
+
+constexpr auto kMoved = std::to_array<Moved>({
+    {"export", "", "python3 -m moegate.flashinfer export"},
+    {"import", "", "python3 -m moegate.flashinfer import"},
+    {"compare", "", "moegate gate --against BASE --run HEAD"},
+    {"explain", "", "moegate report why --against BASE --run HEAD"},
+    {"history", "", "moegate report history --filter RE"},
+    {"resources", "",
+     "moegate list resources` (--check: `moegate gate --resources`, --bless: `moegate bless "
+     "--resources"},
+    {"waivers", "", "moegate list waivers"},
+    {"merge", "", "moegate store merge OUT IN..."},
+    {"prune", "", "moegate store prune"},
+    {"repro", "",
+     "moegate run --like ROW` (to print the command only: `moegate run --like ROW --dry-run"},
+    {"", "kernel", "--variant RE"},
+    {"", "kernels", "--module FILE"},
+    {"", "case", "--filter RE"},
+    {"ab", "base-program", "--base program=PATH"},
+    {"ab", "head-program", "--head program=PATH"},
+    {"ab", "base-kernels", "--base module=FILE"},
+    {"ab", "head-kernels", "--head module=FILE"},
+    {"ab", "base-label", "--base label=L"},
+    {"ab", "head-label", "--head label=L"},
+    {"ab", "screen-rounds", "--rounds SCREEN,N,EXTRA"},
+    {"ab", "extra-rounds", "--rounds SCREEN,N,EXTRA"},
+    {"", "page", "--out FILE.html"},
+    {"", "junit", "--out FILE.xml"},
+    {"", "verdict", "--out FILE.json"},
+    {"ab", "report", "--out FILE.md"},
+    {"gate", "report", "--out FILE.md"},
+    {"gate", "baseline", "--baselines PATH"},
+    {"bless", "allow-dirty", "--accept dirty"},
+    {"bless", "accept-creep", "--accept creep"},
+    {"bless", "new-conditions", "--accept conditions"},
+    {"bisect", "good", "--base COMMIT"},
+    {"bisect", "bad", "--head COMMIT"},
+    {"bisect", "ab", "--script PATH"},
+    {"profile", "stalls", "moegate profile stalls"},
+    {"profile", "energy", "moegate profile energy"},
+    {"profile", "nsys", "--under nsys"},
+    {"selftest", "aa", "moegate selftest aa --rounds N"},
+    {"selftest", "inject", "moegate selftest inject --by P%,P%"},
+    {"selftest", "canaries", "moegate selftest canaries"},
+    {"selftest", "saboteurs", "moegate selftest saboteurs"},
+    {"new", "python", "--language python"},
+    {"new", "cuda", "--language cuda"},
+    {"new", "dir", "--out DIR"},
+});
+
+std::string instead(const std::string& old, const Moved& moved, const char* what) {
+  std::string text = fmt::format("{} is no {} any more; use `{}`", old, what, moved.now);
+  if (std::string_view(moved.now).starts_with("python3"))
+    text += ", with PYTHONPATH=python in a clone or an installed folder";
+  if (text.find(" (") != std::string::npos) text += ")";
+  return text;
+}
+
+}  // namespace
+
+const std::vector<FlagText>& all_flags() {
+  static const std::vector<FlagText> all = [] {
+    std::vector<FlagText> flags(kOtherFlags.begin(), kOtherFlags.end());
+    const auto add = [&](const auto& row) {
+      if (*row.flag.name != 0) flags.push_back(row.flag);
+    };
+    std::ranges::for_each(run_options(), add);
+    std::ranges::for_each(worker_options(), add);
+    std::ranges::sort(flags, {}, [](const FlagText& f) { return std::string_view(f.name); });
+    return flags;
+  }();
+  return all;
+}
+
+const FlagText* find_flag(std::string_view name) {
+  const auto by_name = [](const FlagText& f) { return std::string_view(f.name); };
+  const auto at = std::ranges::lower_bound(all_flags(), name, {}, by_name);
+  return at != all_flags().end() && at->name == name ? &*at : nullptr;
+}
+
+const FlagText& flag_text(std::string_view name) {
+  if (const FlagText* flag = find_flag(name)) return *flag;
+  throw Error(Exit::internal, fmt::format("the table of flags has no --{}", name));
+}
+
+std::string moved_flag(std::string_view command, std::string_view flag) {
+  for (const Moved& moved : kMoved) {
+    const bool of_command = *moved.command == 0 || moved.command == command;
+    if (of_command && *moved.flag != 0 && moved.flag == flag) {
+      return instead(fmt::format("--{}", flag), moved, "flag");
+    }
+  }
+  return "";
+}
+
+std::string moved_command(std::string_view command) {
+  for (const Moved& moved : kMoved) {
+    if (*moved.flag == 0 && moved.command == command) {
+      return instead(fmt::format("'{}'", command), moved, "command");
+    }
+  }
+  return "";
+}
+
+}  // namespace moegate

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/commands/verbs.h"
+
+#include <algorithm>
+
+namespace moegate {
+
+std::span<const Verb> verbs() {
+  static const std::array<Verb, 16> all = {{
+      {"run",
+       "verify, measure and store every variant of a suite",
+       {"--suite S [options]", "--like ROW [options]"},
+       {"moegate run --suite smoke", "moegate run --like 17 --dry-run"},
+       {"suite", "variant", "filter", "device", "module", "rounds", "budget", "label", "db", "like",
+        "dry-run"}},
+      {"verify",
+       "check outputs against the truth only",
+       {"--suite S [options]"},
+       {"moegate verify --suite tiny", "moegate verify --suite tiny --controls"},
+       {"suite", "variant", "filter", "device", "module", "controls"}},
+      {"profile",
+       "count, sample stalls or measure energy of every variant of a suite",
+       {"[counters|stalls|energy] --suite S [options]"},
+       {"moegate profile --suite tiny --variant chain", "moegate profile stalls --suite tiny"},
+       {"suite", "variant", "filter", "metrics", "per-kernel", "under", "db", "format"}},
+      {"ab",
+       "judge two programs, commits or variants side by side",
+       {"--base program=PATH --suite S [options]", "--variant A --variant B --suite S [options]",
+        "--repo DIR BASE [HEAD] --module FILE --suite S [options]"},
+       {"moegate ab --variant chain --variant fused_warp --suite pr-aiter-3526",
+        "moegate ab --base program=old/moegate --suite smoke --out ab.md"},
+       {"base", "head", "variant", "repo", "module", "suite", "filter", "rounds", "out", "why",
+        "db"}},
+      {"nightly",
+       "run the perf gate: verify, measure, judge, replay, report",
+       {"[options]"},
+       {"moegate nightly", "moegate nightly --suite smoke --budget 15min --out out"},
+       {"suite", "device", "module", "budget", "rounds", "out", "require-baseline", "github"}},
+      {"gate",
+       "judge a run against the blessed baseline, or against another run",
+       {"[options]", "--against RUN [options]", "--resources [options]"},
+       {"moegate gate --out verdict.json --out report.md", "moegate gate --against 3 --run 4"},
+       {"run", "against", "db", "baselines", "candidate", "replay-program", "fail-on", "why", "out",
+        "format", "resources"}},
+      {"bless",
+       "make a run the baseline",
+       {"[options]", "--resources [options]"},
+       {"moegate bless --reason 'faster split-K'",
+        "moegate bless --run 7 --reason 'new driver' --accept conditions"},
+       {"run", "db", "reason", "accept", "baselines", "resources"}},
+      {"report",
+       "print a table of a run, its causes against another run, or a history",
+       {"REPORT [options]", "why --against RUN [options]", "history --filter RE [options]"},
+       {"moegate report latency --sort us", "moegate report history --filter 'tokens=8(,|$)'"},
+       {"run", "db", "filter", "variant", "columns", "sort", "chart", "against", "last", "format"}},
+      {"pages",
+       "write a store as pages for a browser, with charts",
+       {"[options]"},
+       {"moegate pages", "moegate pages --since 90d --out site"},
+       {"out", "since", "report", "db"}},
+      {"tune",
+       "find the fastest tile configurations, for variant tuned",
+       {"--suite S [options]"},
+       {"moegate tune --suite tune-deepseek-r1", "moegate tune --resume latest"},
+       {"suite", "op", "filter", "routing", "rounds", "budget", "out", "db", "resume"}},
+      {"bisect",
+       "find the commit that made a case slower",
+       {"--filter RE --variant RE --base COMMIT [options]"},
+       {"moegate bisect --filter 'tokens=8$' --variant chain --base v1.0",
+        "moegate bisect --repo . --module bench/kernels.py --filter tokens=8 --variant mine "
+        "--base HEAD~20"},
+       {"filter", "variant", "base", "head", "suite", "repo", "module", "build", "rounds"}},
+      {"selftest",
+       "test the gate: is it silent when it should be, and does it speak when it should",
+       {"aa|inject|canaries|saboteurs --suite S [options]"},
+       {"moegate selftest aa --rounds 6 --suite smoke", "moegate selftest canaries --suite tiny"},
+       {"suite", "rounds", "by", "device", "db"}},
+      {"list",
+       "list what there is to run, to run on and to look at",
+       {"suites|kernels|cases|devices|runs|reports|resources|waivers [options]"},
+       {"moegate list suites", "moegate list cases --suite smoke"},
+       {"suite", "filter", "variant", "device", "module", "db", "waivers", "format"}},
+      {"doctor",
+       "say what this machine can measure, and how well",
+       {"[options]"},
+       {"moegate doctor", "moegate doctor --db results.sqlite"},
+       {"device", "db", "format"}},
+      {"new",
+       "write a starting point of an operator, a variant or a suite",
+       {"operator|variant|suite NAME [options]"},
+       {"moegate new operator my_op", "moegate new variant mine --op moe_sum --language python"},
+       {"op", "language", "out", "module", "suite"}},
+      {"store",
+       "merge stores of several machines, or make a store smaller",
+       {"merge OUT IN... [options]", "prune [options]"},
+       {"moegate store merge all.sqlite shard-*.sqlite", "moegate store prune --keep-samples 30"},
+       {"leave-unfinished", "keep-samples", "keep-runs", "db"}},
+  }};
+  return all;
+}
+
+const Verb* find_verb(std::string_view name) {
+  const auto verb = std::ranges::find_if(verbs(), [&](const Verb& v) { return v.name == name; });
+  return verb == verbs().end() ? nullptr : &*verb;
+}
+
+}  // namespace moegate

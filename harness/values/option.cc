@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/values/option.h"
+
+#include <algorithm>
+
+namespace moegate {
+
+double parse_seconds(const std::string& flag, const std::string& text) {
+  const auto number = leading_number(text);
+  const std::string unit = number ? number->rest : "?";
+  const double factor = unit.empty() || unit == "s" ? 1
+                        : unit == "ms"              ? 1e-3
+                        : unit == "min"             ? 60
+                                                    : 0;
+  if (factor == 0 || !(number->value > 0)) {
+    usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
+  }
+  constexpr double kWeek = 7 * 24 * 3600;
+  const double seconds = number->value * factor;
+  if (!(seconds <= kWeek)) usage_error("{} '{}' is longer than a week; use less", flag, text);
+  return seconds;
+}
+
+namespace option {
+
+void check_range(const FlagText& flag, double value) {
+  if (flag.least == 0 && flag.most == 0) return;
+  if (!(value >= flag.least)) usage_error("--{} {}; use at least {}", flag.name, value, flag.least);
+  if (!(value <= flag.most)) usage_error("--{} {}; use at most {}", flag.name, value, flag.most);
+}
+
+double parse_real(const FlagText& flag, const std::string& text) {
+  const auto number = leading_number(text);
+  if (!number || !number->rest.empty()) usage_error("--{} '{}' is no number", flag.name, text);
+  check_range(flag, number->value);
+  return number->value;
+}
+
+void check_choice(const FlagText& flag, const std::string& text) {
+  const std::vector<std::string> choices = split_list(flag.choices);
+  if (std::ranges::count(choices, text) > 0) return;
+  const std::vector<std::string> first(choices.begin(), choices.end() - 1);
+  usage_error("--{} '{}'; use {} or {}", flag.name, text, fmt::join(first, ", "), choices.back());
+}
+
+std::string shortest(double value) {
+  return fmt::format("{}", value);
+}
+
+}  // namespace option
+}  // namespace moegate
