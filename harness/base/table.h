@@ -24,7 +24,7 @@ struct Table {
   };
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
-  /// By columns' names: the page of a site (report/site.h) that their cells lead to, such as
+  /// By columns' names: the page of a site (site/site.h) that their cells lead to, such as
   /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty leads nowhere.
   std::map<std::string, std::string> links = {};
 };

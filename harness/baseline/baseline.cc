@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,72 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   return why;
 }
 
+double slowest(const ByRound& by_round) {
+  double most = 0;
+  for (const auto& [round, us] : by_round) most = std::max(most, us);
+  return most;
+}
+
 }  // namespace
+
+Sides collect(const Baseline& baseline) {
+  Sides sides;
+  const auto add = [&](const std::pair<std::string, std::string>& key, const BaselineRow& row,
+                       bool retired) {
+    Side side;
+    side.retired = retired;
+    side.level = {std::log(row.level), row.sd, row.n};
+    side.error = row.error;
+    side.rounding = row.rounding;
+    side.deterministic = row.deterministic;
+    side.timer = baseline.header.timer;
+    side.processes = row.n;
+    side.code = row.code;
+    side.out = row.out;
+    side.anchor = row.anchor;
+    const bool is_yardstick = row.yardstick.starts_with(key.second + "@");
+    side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
+    side.yardstick = row.yardstick;
+    side.tail = row.tail;
+    side.slowest_us = row.time;
+    for (int round = 0; row.enqueue > 0 && round < row.n; ++round) {
+      side.enqueues[round] = row.enqueue;
+    }
+    // Rows are in the order of sides: the next one's place is the end.
+    sides.insert_or_assign(sides.end(), {baseline.header.suite, key.first, key.second},
+                           std::move(side));
+  };
+  for (const auto& [key, row] : baseline.retired) add(key, row, true);
+  for (const auto& [key, row] : baseline.rows) add(key, row, false);
+  return sides;
+}
+
+Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
+                     const std::string& by) {
+  Baseline baseline;
+  baseline.header = header_of(run, suite);
+  for (const auto& [id, side] : sides) {
+    if (id.suite != suite || !side.fit()) continue;
+    baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
+    const double level = side.level.level();
+    const BaselineRow row = {.level = level,
+                             .sd = side.level.sd_log,
+                             .n = side.level.n,
+                             .error = side.error,
+                             .rounding = side.rounding,
+                             .deterministic = side.deterministic,
+                             .by = by,
+                             .anchor = level,
+                             .code = side.code,
+                             .out = side.out,
+                             .yardstick = side.yardstick,
+                             .tail = side.tail,
+                             .enqueue = slowest(side.enqueues),
+                             .time = side.judged == Judged::span ? 0 : slowest(side.times)};
+    baseline.rows.emplace_hint(baseline.rows.end(), std::pair(id.key, id.variant), row);
+  }
+  return baseline;
+}
 
 std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now) {
   const auto levels = [](const BaselineHeader& h, const BaselineHeader& other) -> std::string {

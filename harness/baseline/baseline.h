@@ -22,13 +22,11 @@
 #include <vector>
 
 #include "harness/base/natural_less.h"
+#include "harness/judge/evidence.h"
 #include "harness/values/rounding.h"
-#include "harness/values/sample.h"
+#include "harness/values/run.h"
 
 namespace moegate {
-
-/// No baseline may hold a row whose processes spread by more.
-constexpr double kWidestSpread = 0.2;
 
 struct BaselineRow {
   double level = 0;  // microseconds of span; on a host the ratio to the yardstick
@@ -47,17 +45,6 @@ struct BaselineRow {
   double time = 0;     // of a ratio: microseconds of span of its slowest process; 0: unknown
 };
 
-/// What holds for every row of a baseline file; rows measured otherwise do not compare.
-struct BaselineHeader {
-  std::string klass, suite;
-  int protocol = 0;
-  std::string timer, flush;
-  std::string gpu;  // uuid; "-" on a host, whose class says it all
-  // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
-  std::string program, git_sha;
-  Judged judged = Judged::none;  // what levels are: span or ratio; none only without rows
-};
-
 struct Baseline {
   BaselineHeader header;
   using Rows = std::map<std::pair<std::string, std::string>, BaselineRow, NaturalLess>;
@@ -67,6 +54,12 @@ struct Baseline {
 
   bool ratios() const { return header.judged == Judged::ratio; }
 };
+
+/// What it says of every row.
+Sides collect(const Baseline& baseline);
+/// The rows of one suite that are fit for a baseline, as its own by `by`.
+Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
+                     const std::string& by);
 
 /// Throws Error(usage) naming file and line for anything that it does not know.
 Baseline read_baseline(const std::filesystem::path& path);

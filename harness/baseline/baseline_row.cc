@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/baseline_row.h"
+#include "harness/baseline/baseline_row.h"
 
 #include <bitset>
 #include <iterator>

@@ -14,7 +14,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/text.h"
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 
 namespace moegate {
 

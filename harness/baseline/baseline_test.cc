@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 
 #include <gtest/gtest.h>
 

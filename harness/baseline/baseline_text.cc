@@ -6,7 +6,7 @@
 
 #include "harness/base/file_name.h"
 #include "harness/base/files.h"
-#include "harness/judge/baseline_row.h"
+#include "harness/baseline/baseline_row.h"
 
 namespace moegate {
 namespace {

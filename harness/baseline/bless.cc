@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/bless.h"
+#include "harness/baseline/bless.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "harness/base/error.h"
-#include "harness/judge/blessing.h"
-#include "harness/judge/creep.h"
+#include "harness/baseline/blessing.h"
+#include "harness/baseline/creep.h"
+#include "harness/baseline/find_baseline.h"
 #include "harness/judge/evidence.h"
-#include "harness/judge/find_baseline.h"
 
 namespace moegate {
 namespace {

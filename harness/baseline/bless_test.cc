@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moegate bless writes and refuses, on synthetic stores.
-#include "harness/judge/bless.h"
+#include "harness/baseline/bless.h"
 
 #include <fstream>
 

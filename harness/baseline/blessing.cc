@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/blessing.h"
+#include "harness/baseline/blessing.h"
 
 #include <fmt/format.h>
 

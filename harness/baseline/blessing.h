@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/base/file_lock.h"
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 
 namespace moegate {
 

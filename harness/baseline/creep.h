@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 #include "harness/judge/gate.h"
 
 namespace moegate {

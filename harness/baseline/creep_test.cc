@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/creep.h"
+#include "harness/baseline/creep.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/find_baseline.h"
+#include "harness/baseline/find_baseline.h"
 
 #include <nlohmann/json.hpp>
 
@@ -7,8 +7,8 @@
 #include "harness/base/escape.h"
 #include "harness/base/file_name.h"
 #include "harness/base/files.h"
-#include "harness/judge/blessing.h"
-#include "harness/judge/gate_candidate.h"
+#include "harness/baseline/blessing.h"
+#include "harness/baseline/gate_candidate.h"
 
 namespace moegate {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/gate_candidate.h"
+#include "harness/baseline/gate_candidate.h"
 
 #include <fmt/format.h>
 
 #include "harness/base/error.h"
-#include "harness/judge/find_baseline.h"
+#include "harness/baseline/find_baseline.h"
 
 namespace moegate {
 namespace {

@@ -9,7 +9,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/sha256.h"
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 
 namespace moegate {
 namespace {

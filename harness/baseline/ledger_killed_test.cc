@@ -8,7 +8,7 @@
 #include <fstream>
 #include <set>
 
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {

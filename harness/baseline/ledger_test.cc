@@ -3,8 +3,8 @@
 #include <fstream>
 
 #include "harness/base/refusal_fixture.h"
-#include "harness/judge/baseline.h"
-#include "harness/judge/creep.h"
+#include "harness/baseline/baseline.h"
+#include "harness/baseline/creep.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {

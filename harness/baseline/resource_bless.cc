@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/resource_bless.h"
+#include "harness/baseline/resource_bless.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/judge/baseline.h"
-#include "harness/judge/blessing.h"
-#include "harness/judge/find_baseline.h"
-#include "harness/judge/waivers.h"
+#include "harness/baseline/baseline.h"
+#include "harness/baseline/blessing.h"
+#include "harness/baseline/find_baseline.h"
+#include "harness/baseline/waivers.h"
 #include "harness/values/kernel_name.h"
 
 namespace moegate {

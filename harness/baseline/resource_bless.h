@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/resource_ratchet.h"
+#include "harness/baseline/resource_ratchet.h"
 
 namespace moegate {
 

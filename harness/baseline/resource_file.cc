@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/resource_file.h"
+#include "harness/baseline/resource_file.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/judge/resource_file.h"
+#include "harness/baseline/resource_file.h"
 
 namespace moegate {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/resource_ratchet.h"
+#include "harness/baseline/resource_ratchet.h"
 
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
 #include "harness/base/refusal_fixture.h"
 #include "harness/base/scratch_fixture.h"
-#include "harness/judge/baseline.h"
-#include "harness/judge/resource_bless.h"
+#include "harness/baseline/baseline.h"
+#include "harness/baseline/resource_bless.h"
 
 namespace moegate {
 namespace {

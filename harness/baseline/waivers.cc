@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/waivers.h"
+#include "harness/baseline/waivers.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/judge/waivers.h"
+#include "harness/baseline/waivers.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/waivers.h"
+#include "harness/baseline/waivers.h"
 #include "harness/base/refusal_fixture.h"
 
 #include "harness/judge/gate_fixture.h"

@@ -9,10 +9,10 @@
 #include <latch>
 
 #include "harness/base/refusal_fixture.h"
-#include "harness/campaign/ab.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/recording.h"
 #include "harness/campaign/runner.h"
+#include "harness/night/ab.h"
 
 namespace moegate {
 namespace {

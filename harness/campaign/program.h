@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/campaign/kept_kernels.h"
-#include "harness/judge/baseline.h"
+#include "harness/values/run.h"
 
 namespace moegate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/cause.h"
+#include "harness/cause/cause.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "harness/judge/cause_parts.h"
+#include "harness/cause/cause_parts.h"
 
 namespace moegate {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "harness/judge/cause_parts.h"
+#include "harness/cause/cause_parts.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/cause_parts.h"
+#include "harness/cause/cause_parts.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "harness/judge/derived_counters.h"
+#include "harness/cause/derived_counters.h"
 
 namespace moegate {
 namespace {

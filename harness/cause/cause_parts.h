@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/cause.h"
-#include "harness/judge/counter_roles.h"
+#include "harness/cause/cause.h"
+#include "harness/cause/counter_roles.h"
 
 namespace moegate {
 

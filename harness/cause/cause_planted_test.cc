@@ -3,8 +3,8 @@
 // 580.159, 2026-11-24, commit 8f95c61).
 #include <gtest/gtest.h>
 
-#include "harness/judge/cause.h"
-#include "harness/judge/cause_fixture.h"
+#include "harness/cause/cause.h"
+#include "harness/cause/cause_fixture.h"
 
 namespace moegate {
 namespace {

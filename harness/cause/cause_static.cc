@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "harness/judge/cause_parts.h"
+#include "harness/cause/cause_parts.h"
 #include "harness/values/kernel_name.h"
 #include "harness/values/occupancy.h"
 #include "harness/values/resources.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/cause.h"
+#include "harness/cause/cause.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "harness/judge/cause_fixture.h"
+#include "harness/cause/cause_fixture.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/counter_roles.h"
+#include "harness/cause/counter_roles.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/derived_counters.h"
+#include "harness/cause/derived_counters.h"
 
 #include <cmath>
 #include <string>

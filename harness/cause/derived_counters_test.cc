@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/derived_counters.h"
+#include "harness/cause/derived_counters.h"
 
 #include <gtest/gtest.h>
 
-#include "harness/judge/cause_fixture.h"
+#include "harness/cause/cause_fixture.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/stall_lines.h"
+#include "harness/cause/stall_lines.h"
 
 #include <gtest/gtest.h>
 

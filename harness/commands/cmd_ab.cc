@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "harness/base/files.h"
-#include "harness/campaign/ab.h"
 #include "harness/campaign/checkout.h"
 #include "harness/campaign/git.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
+#include "harness/night/ab.h"
 #include "harness/report/ab_report.h"
 
 namespace moegate {

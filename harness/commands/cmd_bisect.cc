@@ -2,8 +2,8 @@
 // moegate bisect: find the commit that made a case slower; and the step it gives to git.
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
-#include "harness/campaign/bisect.h"
 #include "harness/campaign/git.h"
+#include "harness/night/bisect.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -6,12 +6,12 @@
 #include "harness/base/escape.h"
 #include "harness/base/home.h"
 #include "harness/base/notes.h"
+#include "harness/baseline/bless.h"
 #include "harness/commands/author.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/resources.h"
-#include "harness/judge/bless.h"
 #include "harness/store/prune.h"
 #include "harness/store/store.h"
 

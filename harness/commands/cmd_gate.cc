@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include "harness/base/home.h"
-#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
 #include "harness/commands/resources.h"
 #include "harness/judge/run_pair.h"
+#include "harness/night/night_gate.h"
 #include "harness/store/two_runs.h"
 
 namespace moegate {

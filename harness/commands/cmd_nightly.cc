@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate nightly: the perf gate. What a night is stands in campaign/night.cc; here its files and
+// moegate nightly: the perf gate. What a night is stands in night/night.cc; here its files and
 // its lines are written.
 #include <unistd.h>
 
@@ -14,14 +14,14 @@
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
-#include "harness/campaign/night.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
-#include "harness/report/site.h"
-#include "harness/report/site_files.h"
+#include "harness/night/night.h"
+#include "harness/site/site.h"
+#include "harness/site/site_files.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {

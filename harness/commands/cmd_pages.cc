@@ -5,8 +5,8 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/report/site.h"
-#include "harness/report/site_files.h"
+#include "harness/site/site.h"
+#include "harness/site/site_files.h"
 
 namespace moegate {
 namespace {

@@ -10,10 +10,10 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/print_page.h"
-#include "harness/report/chart_file.h"
 #include "harness/report/explain.h"
 #include "harness/report/history.h"
 #include "harness/report/stall_report.h"
+#include "harness/site/chart_file.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {

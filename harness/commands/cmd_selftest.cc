@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate selftest: does the gate stay silent for an unchanged program, and does it catch faults?
 #include "harness/base/escape.h"
-#include "harness/campaign/canaries.h"
-#include "harness/campaign/saboteurs.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
+#include "harness/night/canaries.h"
+#include "harness/night/saboteurs.h"
 
 namespace moegate {
 namespace {

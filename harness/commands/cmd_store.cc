@@ -2,10 +2,10 @@
 // moegate store: stores of several machines into one, and a store made smaller.
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
-#include "harness/campaign/night_gate.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/which_store.h"
+#include "harness/night/night_gate.h"
 #include "harness/store/merge.h"
 #include "harness/store/prune.h"
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "harness/baseline/waivers.h"
 #include "harness/judge/gate_fixture.h"
-#include "harness/judge/waivers.h"
 
 namespace moegate {
 namespace {

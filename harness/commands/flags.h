@@ -8,9 +8,9 @@
 
 #include "harness/base/table.h"
 #include "harness/campaign/plan.h"
-#include "harness/campaign/why.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/which_store.h"
+#include "harness/night/why.h"
 
 namespace moegate {
 

@@ -19,7 +19,7 @@
 #include "harness/report/junit.h"
 #include "harness/report/page_markdown.h"
 #include "harness/report/page_text.h"
-#include "harness/report/verdict_html.h"
+#include "harness/site/verdict_html.h"
 
 namespace moegate {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/base/table.h"
-#include "harness/campaign/night_gate.h"
+#include "harness/night/night_gate.h"
 #include "harness/report/gate_report.h"
 
 namespace moegate {

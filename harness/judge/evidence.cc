@@ -2,7 +2,6 @@
 #include "harness/judge/evidence.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "harness/base/natural_less.h"
 
@@ -32,38 +31,6 @@ Quantity compared(const Side& base, const Side& head) {
   return yardsticks || !same ? Quantity::time : Quantity::level;
 }
 
-Sides collect(const Baseline& baseline) {
-  Sides sides;
-  const auto add = [&](const std::pair<std::string, std::string>& key, const BaselineRow& row,
-                       bool retired) {
-    Side side;
-    side.retired = retired;
-    side.level = {std::log(row.level), row.sd, row.n};
-    side.error = row.error;
-    side.rounding = row.rounding;
-    side.deterministic = row.deterministic;
-    side.timer = baseline.header.timer;
-    side.processes = row.n;
-    side.code = row.code;
-    side.out = row.out;
-    side.anchor = row.anchor;
-    const bool is_yardstick = row.yardstick.starts_with(key.second + "@");
-    side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
-    side.yardstick = row.yardstick;
-    side.tail = row.tail;
-    side.slowest_us = row.time;
-    for (int round = 0; row.enqueue > 0 && round < row.n; ++round) {
-      side.enqueues[round] = row.enqueue;
-    }
-    // Rows are in the order of sides: the next one's place is the end.
-    sides.insert_or_assign(sides.end(), {baseline.header.suite, key.first, key.second},
-                           std::move(side));
-  };
-  for (const auto& [key, row] : baseline.retired) add(key, row, true);
-  for (const auto& [key, row] : baseline.rows) add(key, row, false);
-  return sides;
-}
-
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
   const auto sets = run.tags.find(kSetsTag);
@@ -76,43 +43,6 @@ BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
           .gpu = host ? "-" : uuids_of(run),
           .program = run.program,
           .git_sha = run.dirty ? "" : run.git_sha};
-}
-
-namespace {
-
-double slowest(const ByRound& by_round) {
-  double most = 0;
-  for (const auto& [round, us] : by_round) most = std::max(most, us);
-  return most;
-}
-
-}  // namespace
-
-Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
-                     const std::string& by) {
-  Baseline baseline;
-  baseline.header = header_of(run, suite);
-  for (const auto& [id, side] : sides) {
-    if (id.suite != suite || !side.fit()) continue;
-    baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
-    const double level = side.level.level();
-    const BaselineRow row = {.level = level,
-                             .sd = side.level.sd_log,
-                             .n = side.level.n,
-                             .error = side.error,
-                             .rounding = side.rounding,
-                             .deterministic = side.deterministic,
-                             .by = by,
-                             .anchor = level,
-                             .code = side.code,
-                             .out = side.out,
-                             .yardstick = side.yardstick,
-                             .tail = side.tail,
-                             .enqueue = slowest(side.enqueues),
-                             .time = side.judged == Judged::span ? 0 : slowest(side.times)};
-    baseline.rows.emplace_hint(baseline.rows.end(), std::pair(id.key, id.variant), row);
-  }
-  return baseline;
 }
 
 }  // namespace moegate

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/baseline.h"
 #include "harness/judge/by_round.h"
 #include "harness/judge/verdict.h"
 #include "harness/values/run.h"
 
 namespace moegate {
+
+/// No baseline may hold a row whose processes spread by more.
+constexpr double kWidestSpread = 0.2;
 
 struct CaseId {
   std::string suite, key, variant;
@@ -89,15 +91,11 @@ using Sides = std::map<CaseId, Side, CaseIdLess>;
 /// Error(internal) for a row that comes again.
 Sides collect(const EachLevel& levels);
 Sides collect(const std::vector<Level>& levels);
-Sides collect(const Baseline& baseline);
 
 /// Of the processes of these rounds, a level each.
 Evidence evidence_of(const ByRound& rounds);
 
 /// The conditions a run was measured under, as a baseline of one of its suites states them.
 BaselineHeader header_of(const RunInfo& run, const std::string& suite);
-/// The rows of one suite that are fit for a baseline, as its own by `by`.
-Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
-                     const std::string& by);
 
 }  // namespace moegate

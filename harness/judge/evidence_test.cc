@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
+#include "harness/baseline/baseline.h"
 
 namespace moegate {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/judge/cause.h"
+#include "harness/cause/cause.h"
 #include "harness/judge/device_spread.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/rules.h"

@@ -2,7 +2,7 @@
 // moegate gate and compare on synthetic stores: which runs meet which baseline, candidates, flags.
 #include <nlohmann/json.hpp>
 
-#include "harness/judge/find_baseline.h"
+#include "harness/baseline/find_baseline.h"
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate {

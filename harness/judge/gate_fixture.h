@@ -13,8 +13,8 @@
 #include "harness/base/scratch_fixture.h"
 #include "harness/base/sha256.h"
 #include "harness/base/variable_fixture.h"
+#include "harness/baseline/baseline.h"
 #include "harness/commands/commands.h"
-#include "harness/judge/baseline.h"
 #include "harness/store/store.h"
 
 namespace moegate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/ab.h"
+#include "harness/night/ab.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
-#include "harness/campaign/ab_runs.h"
 #include "harness/judge/question.h"
 #include "harness/judge/ratchet.h"
+#include "harness/night/ab_runs.h"
 
 namespace moegate {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/campaign/changes.h"
 #include "harness/campaign/checkout.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/replay_rule.h"
+#include "harness/night/changes.h"
 
 namespace moegate {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An A/B on a host, where a row is judged by its ratio to a yardstick unless that changed.
-#include "harness/campaign/ab_fixture.h"
+#include "harness/night/ab_fixture.h"
 
 namespace moegate {
 namespace {

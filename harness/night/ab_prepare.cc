@@ -6,7 +6,7 @@
 #include "harness/base/home.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/pattern.h"
-#include "harness/campaign/ab.h"
+#include "harness/night/ab.h"
 
 namespace moegate {
 namespace {

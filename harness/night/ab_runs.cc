@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/ab_runs.h"
+#include "harness/night/ab_runs.h"
 
 #include <algorithm>
 #include <cmath>

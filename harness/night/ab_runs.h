@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/campaign/ab.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/rounds.h"
+#include "harness/night/ab.h"
 
 namespace moegate {
 

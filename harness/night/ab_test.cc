@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/ab.h"
+#include "harness/night/ab.h"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "harness/campaign/ab_fixture.h"
-#include "harness/campaign/selftest.h"
 #include "harness/judge/rounds.h"
+#include "harness/night/ab_fixture.h"
+#include "harness/night/selftest.h"
 
 namespace moegate {
 namespace {

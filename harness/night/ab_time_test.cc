@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An A/B whose time is up before all rows are decided.
-#include "harness/campaign/ab_fixture.h"
+#include "harness/night/ab_fixture.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/bisect.h"
+#include "harness/night/bisect.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

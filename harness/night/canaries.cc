@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/canaries.h"
+#include "harness/night/canaries.h"
 
 #include <fmt/format.h>
 

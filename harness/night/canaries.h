@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "harness/campaign/ab.h"
-#include "harness/campaign/selftest.h"
+#include "harness/night/ab.h"
+#include "harness/night/selftest.h"
 
 namespace moegate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/changes.h"
+#include "harness/night/changes.h"
 
 #include <algorithm>
 #include <set>
@@ -125,7 +125,9 @@ Changes changes_between(const ChangedSide& base, const ChangedSide& head, const 
   if (text_of(base.home / "ci/waivers.ini") != text_of(head.home / "ci/waivers.ini")) {
     told.push_back("ci/waivers.ini was edited");
   }
-  tell_files(base, head, "harness/judge", "rule of judging", told);
+  for (const char* room : {"harness/judge", "harness/cause", "harness/baseline"}) {
+    tell_files(base, head, room, "rule of judging", told);
+  }
   return changes;
 }
 

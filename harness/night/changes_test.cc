@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/changes.h"
+#include "harness/night/changes.h"
 
 #include "harness/campaign/campaign_fixture.h"
 
@@ -17,6 +17,7 @@ class ChangesTest : public CampaignTest {
       write(home / "baselines/README.md", "text");
       write(home / "ci/waivers.ini", "# none\n");
       write(home / "harness/judge/verdict.h", "limits");
+      write(home / "harness/baseline/creep.h", "limits of creep");
       write(home / "harness/judge/verdict_test.cc", "test");
     }
     options_.suites = {"s"};
@@ -83,14 +84,15 @@ TEST_F(ChangesTest, EveryKindIsNamed) {
   write(head_ / "baselines/c/s.tsv", "other levels");
   fs::remove(head_ / "ci/waivers.ini");
   write(head_ / "harness/judge/verdict.h", "900 %");
+  write(head_ / "harness/baseline/creep.h", "90 %");
   write(head_ / "suites/t.suite", "op = fake\n[a]\nrows = 9\n");
-  EXPECT_EQ(
-      changes(all_).told,
-      (std::vector<std::string>{
-          "variant plain of fake was removed or renamed",
-          "the yardstick of fake is 'fused', it was 'plain'", "suite file suites/t.suite was added",
-          "baseline file baselines/c/s.tsv was edited", "ci/waivers.ini was edited",
-          "rule of judging harness/judge/verdict.h was edited"}));
+  EXPECT_EQ(changes(all_).told,
+            (std::vector<std::string>{
+                "variant plain of fake was removed or renamed",
+                "the yardstick of fake is 'fused', it was 'plain'",
+                "suite file suites/t.suite was added", "baseline file baselines/c/s.tsv was edited",
+                "ci/waivers.ini was edited", "rule of judging harness/judge/verdict.h was edited",
+                "rule of judging harness/baseline/creep.h was edited"}));
 }
 
 TEST_F(ChangesTest, ASuiteThatTheBaseCannotReadIsSaid) {

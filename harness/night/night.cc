@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/night.h"
+#include "harness/night/night.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

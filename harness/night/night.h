@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/campaign/canaries.h"
-#include "harness/campaign/night_gate.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/exit.h"
+#include "harness/night/canaries.h"
+#include "harness/night/night_gate.h"
 
 namespace moegate {
 

@@ -4,10 +4,11 @@
 
 #include "harness/base/sha256.h"
 #include "harness/base/variable_fixture.h"
+#include "harness/baseline/baseline.h"
+#include "harness/baseline/bless.h"
 #include "harness/campaign/campaign_fixture.h"
-#include "harness/campaign/night.h"
 #include "harness/campaign/runner.h"
-#include "harness/judge/bless.h"
+#include "harness/night/night.h"
 
 namespace moegate {
 

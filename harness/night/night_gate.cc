@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/night_gate.h"
+#include "harness/night/night_gate.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "harness/base/notes.h"
+#include "harness/baseline/creep.h"
 #include "harness/campaign/row_command.h"
 #include "harness/campaign/setting.h"
-#include "harness/judge/creep.h"
 
 namespace moegate {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/baseline/find_baseline.h"
+#include "harness/baseline/waivers.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
-#include "harness/campaign/why.h"
-#include "harness/judge/find_baseline.h"
-#include "harness/judge/waivers.h"
+#include "harness/night/why.h"
 
 namespace moegate {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate on a stored run with scripted workers: no process, no device.
-#include "harness/campaign/night_gate.h"
+#include "harness/night/night_gate.h"
 #include "harness/base/refusal_fixture.h"
 
-#include "harness/campaign/night_fixture.h"
+#include "harness/night/night_fixture.h"
 
 namespace moegate {
 namespace {

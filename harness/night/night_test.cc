@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The night with scripted workers: no process, no device.
-#include "harness/campaign/night.h"
+#include "harness/night/night.h"
 
 #include <csignal>
 
-#include "harness/campaign/night_fixture.h"
+#include "harness/night/night_fixture.h"
 
 namespace moegate {
 namespace {

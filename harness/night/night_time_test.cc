@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The night whose time is up, with scripted workers and a clock that they move.
-#include "harness/campaign/night_fixture.h"
+#include "harness/night/night_fixture.h"
 
 namespace moegate {
 namespace {

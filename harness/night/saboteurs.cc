@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/saboteurs.h"
+#include "harness/night/saboteurs.h"
 
 #include <fmt/format.h>
 

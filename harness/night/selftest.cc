@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/selftest.h"
+#include "harness/night/selftest.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/base/table.h"
-#include "harness/campaign/ab.h"
+#include "harness/night/ab.h"
 
 namespace moegate {
 

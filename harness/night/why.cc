@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/why.h"
+#include "harness/night/why.h"
 
 #include <fmt/format.h>
 

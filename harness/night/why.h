@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/campaign/ab.h"
 #include "harness/judge/gate.h"
+#include "harness/night/ab.h"
 
 namespace moegate {
 

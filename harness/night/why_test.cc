@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/why.h"
+#include "harness/night/why.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "harness/campaign/ab_fixture.h"
-#include "harness/campaign/night_fixture.h"
+#include "harness/night/ab_fixture.h"
+#include "harness/night/night_fixture.h"
 #include "harness/report/ab_report.h"
 #include "harness/store/row_profiles.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/judge/cause_fixture.h"
+#include "harness/cause/cause_fixture.h"
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/gate_report.h"
 

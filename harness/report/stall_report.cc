@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "harness/base/pattern.h"
-#include "harness/judge/stall_lines.h"
+#include "harness/cause/stall_lines.h"
 
 namespace moegate {
 namespace {

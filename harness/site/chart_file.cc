@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/chart_file.h"
+#include "harness/site/chart_file.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "harness/base/json_text.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/report/page_json.h"
+#include "harness/site/page_json.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/page_json.h"
+#include "harness/site/page_json.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/report/page.h"
-#include "harness/report/table_json.h"
+#include "harness/site/table_json.h"
 
 namespace moegate {
 

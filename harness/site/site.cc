@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/site.h"
+#include "harness/site/site.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/judge/waivers.h"
-#include "harness/report/site_parts.h"
-#include "harness/report/site_steps.h"
+#include "harness/baseline/waivers.h"
+#include "harness/site/site_parts.h"
+#include "harness/site/site_steps.h"
 
 namespace moegate {
 namespace {

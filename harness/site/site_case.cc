@@ -9,8 +9,8 @@
 
 #include "harness/base/text.h"
 #include "harness/judge/verdict.h"
-#include "harness/report/site_parts.h"
-#include "harness/report/site_steps.h"
+#include "harness/site/site_parts.h"
+#include "harness/site/site_steps.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/site_data.h"
+#include "harness/site/site_data.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/site_files.h"
+#include "harness/site/site_files.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@
 #include "harness/base/notes.h"
 #include "harness/base/pattern.h"
 #include "harness/base/sha256.h"
-#include "harness/report/chart_file.h"
-#include "harness/report/page_json.h"
+#include "harness/site/chart_file.h"
+#include "harness/site/page_json.h"
 
 namespace moegate {
 namespace {

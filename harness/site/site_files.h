@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/report/site.h"
+#include "harness/site/site.h"
 
 namespace moegate {
 

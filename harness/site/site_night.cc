@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "harness/judge/waivers.h"
+#include "harness/baseline/waivers.h"
 #include "harness/report/gate_report.h"
-#include "harness/report/site_parts.h"
+#include "harness/site/site_parts.h"
 
 namespace moegate {
 namespace {

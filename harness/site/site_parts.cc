@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/site_parts.h"
+#include "harness/site/site_parts.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "harness/base/files.h"
 #include "harness/base/home.h"
 #include "harness/base/json_text.h"
-#include "harness/report/chart_file.h"
-#include "harness/report/table_json.h"
+#include "harness/site/chart_file.h"
+#include "harness/site/table_json.h"
 
 namespace moegate {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "harness/report/page.h"
-#include "harness/report/site.h"
-#include "harness/report/site_data.h"
-#include "harness/report/site_steps.h"
+#include "harness/site/site.h"
+#include "harness/site/site_data.h"
+#include "harness/site/site_steps.h"
 #include "harness/store/query_report.h"
 #include "harness/store/row_report.h"
 

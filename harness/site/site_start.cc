@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "harness/report/site_parts.h"
+#include "harness/site/site_parts.h"
 
 namespace moegate {
 namespace {

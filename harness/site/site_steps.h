@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/report/site_data.h"
+#include "harness/site/site_data.h"
 
 namespace moegate {
 

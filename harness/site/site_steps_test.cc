@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/site_steps.h"
+#include "harness/site/site_steps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pages a store has and what they say, on the store of the reports' tests.
-#include "harness/report/site.h"
+#include "harness/site/site.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include "harness/base/files.h"
 #include "harness/campaign/recording.h"
 #include "harness/report/page_markdown.h"
-#include "harness/report/site_data.h"
-#include "harness/report/site_files.h"
+#include "harness/site/site_data.h"
+#include "harness/site/site_files.h"
 #include "harness/store/report_fixture.h"
 
 namespace moegate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/table_json.h"
+#include "harness/site/table_json.h"
 
 #include <fmt/format.h>
 

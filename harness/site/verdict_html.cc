@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/verdict_html.h"
+#include "harness/site/verdict_html.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "harness/report/site_files.h"
-#include "harness/report/site_parts.h"
+#include "harness/site/site_files.h"
+#include "harness/site/site_parts.h"
 
 namespace moegate {
 namespace {

@@ -58,6 +58,17 @@ struct Level {
   Result result;  // without launches, samples, controls
 };
 
+/// What holds for every row of a baseline file; rows measured otherwise do not compare.
+struct BaselineHeader {
+  std::string klass, suite;
+  int protocol = 0;
+  std::string timer, flush;
+  std::string gpu;  // uuid; "-" on a host, whose class says it all
+  // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
+  std::string program, git_sha;
+  Judged judged = Judged::none;  // what levels are: span or ratio; none only without rows
+};
+
 /// Calls what it is given with levels, one after another, each of which lasts until the next.
 using EachLevel = std::function<void(const std::function<void(const Level&)>&)>;
 

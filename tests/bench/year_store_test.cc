@@ -13,8 +13,8 @@
 #include "harness/base/scratch_fixture.h"
 #include "harness/base/variable_fixture.h"
 #include "harness/report/history.h"
-#include "harness/report/site.h"
-#include "harness/report/site_data.h"
+#include "harness/site/site.h"
+#include "harness/site/site_data.h"
 #include "harness/store/query_report.h"
 #include "harness/store/row_report.h"
 

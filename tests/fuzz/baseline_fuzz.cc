@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/baseline.h"
+#include "harness/baseline/baseline.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/resource_ratchet.h"
+#include "harness/baseline/resource_ratchet.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "harness/base/text.h"
-#include "harness/judge/waivers.h"
+#include "harness/baseline/waivers.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {
