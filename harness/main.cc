@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
+#include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flag_table.h"

@@ -2,8 +2,11 @@
 // dlopen and dlsym behind Dynlib. Names are fixed lists from the callers; nothing is searched for.
 #include "harness/base/dynlib.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "harness/base/environment.h"
@@ -66,6 +69,14 @@ void* Dynlib::find(const char* symbol) {
     why_ += (path_.empty() ? "library" : path_) + " has no " + symbol;
   }
   return found;
+}
+
+std::string demangle(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;  // "f" would be a type, "float"
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : symbol;
 }
 
 }  // namespace moegate

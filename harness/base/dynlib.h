@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared libraries opened at run time (CUPTI, NVML, cuBLASLt), so that the program starts, and says
-// what is missing, on machines without them. Knows how to find a library, not what is in it.
+// This file opens shared libraries at run time (CUPTI, NVML, cuBLASLt), so that the program starts,
+// and says what is missing, on machines without them. It knows how to find a library and to read a
+// symbol's name, not what is in it.
 #pragma once
 
 #include <string>
@@ -37,5 +38,8 @@ class Dynlib {
   std::string path_;
   std::string why_;
 };
+
+/// The C++ name of a symbol; the symbol itself where it is none.
+std::string demangle(const std::string& symbol);
 
 }  // namespace moegate

@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -14,7 +17,6 @@
 #include <fstream>
 
 #include "harness/base/error.h"
-#include "harness/base/file_name.h"
 
 namespace moegate {
 namespace {
@@ -204,6 +206,32 @@ void write_output(const std::string& path, const std::string& text) {
 void append_to_file(const fs::path& path, const std::string& text) {
   behind_links(path);  // refuses those of other users
   if (!File(path, O_WRONLY | O_CREAT | O_APPEND).append(text)) fail(path);
+}
+
+bool is_file_name(std::string_view text) {
+  if (text.empty() || text[0] == '.' || text[0] == '-') return false;
+  return std::none_of(text.begin(), text.end(),
+                      [](unsigned char c) { return c == '/' || c < ' ' || c == 0x7f; });
+}
+
+std::string random_name() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    throw Error(Exit::environment, "the system gives no random numbers");
+  }
+  return fmt::format("{:016x}", number);
+}
+
+FileLock::FileLock(const std::filesystem::path& path, Wait wait)
+    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644)) {
+  if (fd_ < 0 && errno == EISDIR) fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd_ < 0 || ::flock(fd_, wait == Wait::yes ? LOCK_EX : LOCK_EX | LOCK_NB) == 0) return;
+  ::close(fd_);
+  fd_ = -1;
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace moegate

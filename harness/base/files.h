@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files: read with a limit, written so that a reader, a crash or a full disk never leaves half of one.
+// This file reads whole files with a limit, writes them so that a reader, a crash or a full disk
+// never leaves half of one, and names and locks them.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace moegate {
 
@@ -31,5 +33,33 @@ void write_output(const std::string& path, const std::string& text);
 /// Appends to a file in one write, which two writers do not mix; makes it where it is missing.
 /// Throws Error(usage).
 void append_to_file(const std::filesystem::path& path, const std::string& text);
+
+// Names of files in a folder: which texts may be one, and one that nobody guesses.
+
+/// Whether a text may name a file in a folder, and nothing elsewhere: no '/', no control characters, and it does
+/// not begin with '.' or '-'. What a store or a baseline says becomes a part of a path, or of a command, only so.
+bool is_file_name(std::string_view text);
+
+/// 16 hex digits for what is made beside a file: another user cannot lay a link there beforehand.
+std::string random_name();
+
+// A lock that lasts as long as the process that holds it.
+
+/// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it is free. Of the kind that flock(1) takes in scripts; free as
+/// soon as every process that inherited it has ended.
+class FileLock {
+ public:
+  enum class Wait { no, yes };
+  explicit FileLock(const std::filesystem::path& path, Wait wait = Wait::no);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// False while another process holds it, and where the file cannot be made or is a link.
+  bool held() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
 
 }  // namespace moegate

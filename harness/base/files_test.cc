@@ -13,10 +13,7 @@
 #include <iterator>
 
 #include "harness/base/error.h"
-#include "harness/base/file_limit_fixture.h"
-#include "harness/base/file_name.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {
@@ -215,6 +212,24 @@ TEST_F(Files, LinksOfOthersInASharedFolderAreRefused) {
     EXPECT_NE(why.find("user 65534 laid"), std::string::npos) << why;
   }
   EXPECT_EQ(read(dir_ / "precious"), "text");
+}
+
+TEST(FileLock, IsHeldByOne) {
+  const ScratchFolder dir;
+  {
+    const FileLock mine(dir / ".lock");
+    EXPECT_TRUE(mine.held());
+    EXPECT_FALSE(FileLock(dir / ".lock").held());
+    EXPECT_TRUE(FileLock(dir / ".other").held());
+  }
+  EXPECT_TRUE(FileLock(dir / ".lock").held());
+  EXPECT_FALSE(FileLock(dir / "no" / ".lock").held());
+  std::filesystem::create_symlink("elsewhere", dir / "link");
+  EXPECT_FALSE(FileLock(dir / "link").held());
+  EXPECT_FALSE(std::filesystem::exists(dir / "elsewhere"));
+  const FileLock folder(dir.path());
+  EXPECT_TRUE(folder.held());
+  EXPECT_FALSE(FileLock(dir.path()).held());
 }
 
 }  // namespace

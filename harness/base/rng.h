@@ -7,7 +7,12 @@
 #include <cmath>
 #include <cstdint>
 
-#include "harness/base/host_device.h"
+/// MOEGATE_HD marks a function that host code and kernels both call.
+#ifdef __CUDACC__
+#define MOEGATE_HD __host__ __device__
+#else
+#define MOEGATE_HD
+#endif
 
 namespace moegate {
 

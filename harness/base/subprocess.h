@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another program, run to its end.
+// This file runs other programs to their end, ends what they leave behind, and notes a Ctrl-C.
 #pragma once
 
+#include <sys/types.h>
+
+#include <csignal>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace moegate {
+
+// Ctrl-C during a measurement.
+
+/// While it lives, the first Ctrl-C, TERM or HUP (which nohup keeps away) ends the run as soon as
+/// the row at hand has finished or has been given up (worker.h); a second one kills at once. Either
+/// way what was measured is in the store. One guard within another adds nothing.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  /// Whether one came since the outermost guard was made.
+  static bool interrupted();
+
+ private:
+  struct sigaction old_int_ {
+  }, old_term_{}, old_hup_{};
+  void (*old_pipe_)(int) = SIG_DFL;
+};
 
 enum class Output {
   capture,         // stdout is returned, stderr dropped
@@ -25,5 +50,18 @@ Finished run_program(const std::vector<std::string>& command, Output output);
 /// The same with Output::show, for what takes long: in a process group of its own, all of which is
 /// ended when InterruptGuard has noted a signal.
 int run_interruptible(const std::vector<std::string>& command);
+
+// Processes that a child started and left behind.
+
+/// From now on, orphans among this process's descendants become its children instead of init's.
+/// Lasts as long as the process.
+void adopt_orphans();
+
+/// The processes whose parent is this one, ended and not yet waited for included; empty where /proc
+/// is not there.
+std::set<pid_t> children();
+
+/// Kills and waits for every child that is not in `spared`, and what those leave behind in turn.
+void end_children_but(const std::set<pid_t>& spared);
 
 }  // namespace moegate

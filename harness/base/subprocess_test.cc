@@ -6,7 +6,6 @@
 #include <csignal>
 
 #include "harness/base/error.h"
-#include "harness/base/interrupt.h"
 
 namespace moegate {
 namespace {
@@ -30,6 +29,32 @@ TEST(Subprocess, AnInterruptEndsTheWholeGroup) {
   const std::string script = "kill -INT " + std::to_string(getpid()) + "; sleep 600 & wait";
   EXPECT_EQ(run_interruptible({"sh", "-c", script}), 128 + SIGTERM);
   EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(InterruptGuard, NotesEveryWayToAskForTheEnd) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const InterruptGuard guard;
+    EXPECT_FALSE(InterruptGuard::interrupted()) << "that was another time";
+    raise(signal);
+    EXPECT_TRUE(InterruptGuard::interrupted());
+  }
+}
+
+TEST(InterruptGuard, OneWithinAnotherForgetsNothing) {
+  const InterruptGuard outer;
+  raise(SIGINT);
+  const InterruptGuard inner;
+  EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(InterruptGuard, NohupKeepsHangupsAway) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const InterruptGuard guard;
+    raise(SIGHUP);
+    EXPECT_FALSE(InterruptGuard::interrupted());
+  }
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
 }
 
 }  // namespace

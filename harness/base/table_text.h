@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as text that fits a terminal.
+// This file draws a table as text that fits a terminal.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/base/table.h"
 #include "harness/base/terminal.h"
@@ -21,5 +22,16 @@ namespace moegate {
 /// - texts are cut in their middle, then more numbers go, then texts
 /// Pure: all that it knows of a terminal is `screen`.
 std::string render_text(const Table& table, const Screen& screen);
+
+// Keys of parts, "topk_sort/tokens=8,topk=2", without the parts that all of them share.
+
+struct FoldedKeys {
+  std::vector<std::string> keys;  // "…tokens=8…": each run of shared parts is one ellipsis
+  std::string shared;  // "topk_sort/tokens=…,topk=2": the first key without what differs
+};
+
+/// Nothing to fold (`shared` is empty) where fewer than two keys are given, one of them has no part
+/// NAME=VALUE, or they share no part.
+FoldedKeys fold_keys(const std::vector<std::string>& keys);
 
 }  // namespace moegate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How wide a terminal is, whether it shows colours, and how text is made to fit into it.
+// This file says how wide a terminal is and whether it shows colours, makes text fit into it, and
+// draws a series of numbers in one line.
 #pragma once
 
 #include <cstddef>
@@ -36,5 +37,12 @@ std::string shortened(const std::string& text, size_t characters);
 /// Lines of at most `width` characters, broken at spaces, and inside a word that is longer than a
 /// line, there behind a comma where it has one. No line where there is no word.
 std::vector<std::string> wrapped(std::string_view text, size_t width);
+
+// A series of numbers as one line of text: "▁▁▂▇▅".
+
+/// A character for each value, by where it lies between the least and the greatest. Where these are
+/// less than `least_span` apart, the scale is that long all the same: noise is not drawn as
+/// mountains. A value that is not finite is a blank.
+std::string sparkline(const std::vector<double>& values, double least_span);
 
 }  // namespace moegate

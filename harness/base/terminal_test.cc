@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "harness/base/notes.h"
+
 namespace moegate {
 namespace {
 
@@ -47,6 +51,37 @@ TEST(Terminal, LinesBreakAtSpacesAndInsideLongWords) {
   EXPECT_EQ(wrapped("op/a=1,b=2,c=3 x", 12), (Lines{"op/a=1,b=2,", "c=3 x"}));
   EXPECT_EQ(wrapped("more by 16.6 %, or 2 %", 12), (Lines{"more by", "16.6 %, or", "2 %"}));
   EXPECT_EQ(wrapped("  ", 7), Lines{});
+}
+
+TEST(Sparkline, EachValueHasItsHeight) {
+  EXPECT_EQ(sparkline({0, 1, 2, 3, 4, 0}, 0), "▁▂▃▅▇▁");
+}
+
+TEST(Sparkline, NoiseIsNoMountain) {
+  EXPECT_EQ(sparkline({1, 1.01, 1}, 0.1), "▁▁▁");
+  EXPECT_EQ(sparkline({5, 5}, 0), "▁▁");
+}
+
+TEST(Sparkline, WhatIsNotFiniteIsABlank) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(sparkline({0, none, 4}, 0), "▁ ▇");
+  EXPECT_EQ(sparkline({none}, 0), " ");
+  EXPECT_EQ(sparkline({}, 0), "");
+}
+
+TEST(Progress, DurationsHaveTheUnitTheyNeed) {
+  EXPECT_EQ(duration_text(0.4), "0 s");
+  EXPECT_EQ(duration_text(59.4), "59 s");
+  EXPECT_EQ(duration_text(59.6), "1:00 min");
+  EXPECT_EQ(duration_text(3599), "59:59 min");
+  EXPECT_EQ(duration_text(7500), "2:05 h");
+}
+
+TEST(Progress, AStepThatIsBegunAgainIsOneMore) {
+  EXPECT_EQ(progress_head(0, 10, 0), "[0/10] ");
+  EXPECT_EQ(progress_head(3, 10, 3), "[3/10, 7 s left] ");
+  EXPECT_EQ(progress_head(10, 10, 10), "[10/11, 1 s left] ");
+  EXPECT_EQ(progress_head(12, 10, 12), "[12/13, 1 s left] ");
 }
 
 }  // namespace

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what people wrote: numbers, shares, lists.
+// This file reads what people wrote: numbers, shares, lists, patterns and names, their order, and
+// what was meant by a name that was mistyped.
 #pragma once
 
 #include <charconv>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+namespace re2 {
+class RE2;
+}
 
 namespace moegate {
 
@@ -42,5 +50,49 @@ std::vector<std::string> split_list(const std::string& text);
 
 /// As a person would type it in a shell: as it is, or in single quotes.
 std::string shell_word(const std::string& text);
+
+/// Orders by text, digits by their number: tokens=8 before tokens=16.
+struct NaturalLess {
+  bool operator()(const std::string& a, const std::string& b) const { return compare(a, b) < 0; }
+  bool operator()(const std::pair<std::string, std::string>& a,
+                  const std::pair<std::string, std::string>& b) const;
+  /// Below, equal to or above 0.
+  static int compare(std::string_view a, std::string_view b);
+};
+
+// What somebody who mistyped a name may have meant.
+
+/// How many bytes to insert, leave out, replace, or swap with their neighbour, to make one text of the
+/// other.
+size_t edit_distance(const std::string& a, const std::string& b);
+
+/// " (did you mean 'x'?)", of the known name that is closest, for a message behind the one that was
+/// typed; nothing where none is close. Upper and lower case are equal. The start of a name is close
+/// to it.
+std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known);
+
+// Regular expressions that people typed: RE2's, whose time and memory grow with the text alone, so that no pattern and
+// no name hangs or crashes the program.
+
+/// A compiled pattern; copies share it. One that is default-constructed is found nowhere.
+class Pattern {
+ public:
+  Pattern() = default;
+  bool found_in(const std::string& text) const;
+  /// True where the pattern fits all of `text`.
+  bool matches(const std::string& text) const;
+
+ private:
+  friend Pattern compile_pattern(const std::string& what, const std::string& pattern);
+  explicit Pattern(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}
+  std::shared_ptr<const re2::RE2> compiled_;
+};
+
+/// Throws Error(usage) naming `what` (a flag, a file's field) and the pattern when it is none, or is longer than
+/// 4096 bytes.
+Pattern compile_pattern(const std::string& what, const std::string& pattern);
+
+/// The pattern that matches `text` and nothing else.
+std::string exactly(const std::string& text);
 
 }  // namespace moegate

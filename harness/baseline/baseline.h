@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/base/natural_less.h"
+#include "harness/base/text.h"
 #include "harness/judge/evidence.h"
 #include "harness/values/rounding.h"
 #include "harness/values/run.h"

@@ -7,9 +7,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <sstream>
 
-#include "harness/base/file_name.h"
 #include "harness/base/files.h"
 #include "harness/baseline/baseline_row.h"
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "harness/base/file_limit_fixture.h"
 #include "harness/base/files.h"
+#include "harness/base/test_fixture.h"
 #include "harness/judge/gate.h"
 #include "harness/judge/gate_fixture.h"
 

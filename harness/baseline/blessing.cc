@@ -8,8 +8,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/hash.h"
 #include "harness/base/notes.h"
-#include "harness/base/sha256.h"
 
 namespace moegate {
 namespace {

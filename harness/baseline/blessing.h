@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/base/file_lock.h"
+#include "harness/base/files.h"
 #include "harness/baseline/baseline.h"
 
 namespace moegate {

@@ -5,7 +5,6 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/file_name.h"
 #include "harness/base/files.h"
 #include "harness/baseline/blessing.h"
 #include "harness/baseline/gate_candidate.h"

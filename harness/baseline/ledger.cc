@@ -8,7 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 #include "harness/baseline/baseline.h"
 
 namespace moegate {

@@ -2,7 +2,7 @@
 // What binds baseline files to the ledger: hand edits, partial runs, retired rows and epochs.
 #include <fstream>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/creep.h"
 #include "harness/judge/gate_fixture.h"

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/resource_bless.h"
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
 #include "harness/base/text.h"
 
 namespace moegate {

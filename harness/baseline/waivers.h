@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/pattern.h"
+#include "harness/base/text.h"
 #include "harness/judge/gate.h"
 
 namespace moegate {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/baseline/waivers.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 #include "harness/judge/gate_fixture.h"
 #include "harness/judge/verdict_fixture.h"

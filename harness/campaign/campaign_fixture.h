@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/fake_worker_fixture.h"
 #include "harness/campaign/plan.h"
 #include "harness/store/store.h"

@@ -12,7 +12,6 @@
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/file_lock.h"
 #include "harness/base/files.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"

@@ -5,9 +5,7 @@
 
 #include <fstream>
 
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/checkout.h"
 
 namespace moegate {

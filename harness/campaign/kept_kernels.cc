@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/content_hash.h"
 #include "harness/base/files.h"
-#include "harness/base/json_text.h"
+#include "harness/base/formats.h"
+#include "harness/base/hash.h"
 
 namespace moegate {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <fstream>
 
-#include "harness/base/content_hash.h"
 #include "harness/base/files.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/hash.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

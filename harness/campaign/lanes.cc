@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/base/cpus.h"
-#include "harness/base/interrupt.h"
+#include "harness/base/environment.h"
+#include "harness/base/subprocess.h"
 #include "harness/campaign/devices.h"
 
 namespace moegate {

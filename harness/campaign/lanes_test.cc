@@ -8,7 +8,7 @@
 #include <csignal>
 #include <latch>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/recording.h"
 #include "harness/campaign/runner.h"

@@ -7,10 +7,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "harness/base/closest.h"
 #include "harness/base/hash.h"
-#include "harness/base/pattern.h"
 #include "harness/base/rng.h"
+#include "harness/base/text.h"
 #include "harness/kernel/tile_file.h"
 
 namespace moegate {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/base/file_name.h"
+#include "harness/base/files.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/worker/worker.h"

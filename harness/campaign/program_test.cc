@@ -7,8 +7,7 @@
 #include <fstream>
 
 #include "harness/base/error.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

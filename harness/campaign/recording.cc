@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/base/interrupt.h"
-#include "harness/base/natural_less.h"
 #include "harness/base/notes.h"
+#include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
 #include "harness/campaign/setting.h"

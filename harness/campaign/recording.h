@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/base/progress.h"
+#include "harness/base/notes.h"
 #include "harness/campaign/kept_kernels.h"
 #include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of one row of a recording: asked of a worker, doubted, stored.
-#include "harness/base/interrupt.h"
+#include "harness/base/subprocess.h"
 #include "harness/campaign/devices.h"
 #include "harness/campaign/recording.h"
 #include "harness/values/roofline.h"

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 

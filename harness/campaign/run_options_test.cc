@@ -2,7 +2,7 @@
 // A run's options as the store keeps them.
 #include <gtest/gtest.h>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/plan.h"
 #include "harness/campaign/setting.h"

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "harness/base/escape.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
+#include "harness/base/subprocess.h"
 #include "harness/campaign/time_plan.h"
 #include "harness/judge/left_out.h"
 

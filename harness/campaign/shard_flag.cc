@@ -6,7 +6,7 @@
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
 
 namespace moegate {

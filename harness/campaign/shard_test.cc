@@ -2,7 +2,7 @@
 // Shards: who measures which case, and what a task does that is started again.
 #include <csignal>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 

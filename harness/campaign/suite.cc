@@ -10,11 +10,10 @@
 #include <fstream>
 #include <unordered_set>
 
-#include "harness/base/closest.h"
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
-#include "harness/base/ini_file.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
 
 namespace moegate {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "harness/base/error.h"
-#include "harness/base/ini_file.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
 
 namespace moegate {

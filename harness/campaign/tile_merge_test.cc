@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "harness/base/files.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "harness/base/progress.h"
+#include "harness/base/notes.h"
 
 namespace moegate {
 

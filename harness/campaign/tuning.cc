@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/base/closest.h"
 #include "harness/base/files.h"
-#include "harness/base/interrupt.h"
-#include "harness/base/pattern.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/judge/exit.h"
 #include "harness/kernel/kernel.h"
 

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "harness/base/closest.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/pattern.h"
 #include "harness/base/text.h"
 #include "harness/commands/commands.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "harness/base/error.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

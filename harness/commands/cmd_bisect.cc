@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "harness/base/pattern.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "harness/base/environment.h"
 #include "harness/base/escape.h"
-#include "harness/base/home.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/bless.h"
 #include "harness/commands/author.h"

@@ -8,7 +8,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/natural_less.h"
+#include "harness/base/text.h"
 #include "harness/campaign/suite.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/completion.h"

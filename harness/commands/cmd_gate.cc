@@ -2,7 +2,7 @@
 // moegate gate: judge a run against the blessed baseline, or against another run; or the resources of kernels.
 #include <unistd.h>
 
-#include "harness/base/home.h"
+#include "harness/base/environment.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

@@ -8,13 +8,12 @@
 #include <set>
 #include <utility>
 
-#include "harness/base/closest.h"
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/home.h"
 #include "harness/base/notes.h"
-#include "harness/base/pattern.h"
 #include "harness/base/table.h"
+#include "harness/base/text.h"
 #include "harness/baseline/waivers.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/recording.h"

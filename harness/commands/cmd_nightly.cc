@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/file_lock.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"

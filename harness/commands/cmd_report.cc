@@ -4,8 +4,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/pattern.h"
-#include "harness/base/table_view.h"
+#include "harness/base/table.h"
+#include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

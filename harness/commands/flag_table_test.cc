@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/verbs.h"
 

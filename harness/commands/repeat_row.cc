@@ -6,7 +6,7 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
-#include "harness/base/pattern.h"
+#include "harness/base/text.h"
 #include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/setting.h"

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
-#include "harness/base/pattern.h"
+#include "harness/base/text.h"
 #include "harness/baseline/find_baseline.h"
 #include "harness/baseline/resource_bless.h"
 #include "harness/campaign/program.h"

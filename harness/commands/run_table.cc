@@ -5,7 +5,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
-#include "harness/base/table_view.h"
+#include "harness/base/table.h"
 #include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/which_store.h"

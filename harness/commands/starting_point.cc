@@ -6,9 +6,9 @@
 #include <cctype>
 #include <utility>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
 #include "harness/base/text.h"
 #include "harness/commands/op_sample.h"
 #include "harness/worker/worker.h"

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <system_error>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
 
 namespace moegate {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

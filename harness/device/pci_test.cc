@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 
 namespace moegate {

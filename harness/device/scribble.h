@@ -9,7 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "harness/base/host_device.h"
 #include "harness/base/rng.h"
 #include "harness/kernel/kernel.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/base/natural_less.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
-#include "harness/base/progress.h"
+#include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/judge/exit.h"
 #include "harness/judge/gate.h"

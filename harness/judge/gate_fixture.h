@@ -10,9 +10,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/sha256.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/hash.h"
+#include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
 #include "harness/commands/commands.h"
 #include "harness/store/store.h"

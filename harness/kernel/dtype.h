@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "harness/base/host_device.h"
+#include "harness/base/rng.h"
 #include "harness/values/float_type.h"
 
 namespace moegate {

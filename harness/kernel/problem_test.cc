@@ -3,7 +3,7 @@
 // work.
 #include <gtest/gtest.h>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"
 

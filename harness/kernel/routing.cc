@@ -9,9 +9,9 @@
 #include <functional>
 #include <numeric>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/home.h"
-#include "harness/base/npy.h"
+#include "harness/base/formats.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/kernel/routing.h"
 
 namespace moegate {

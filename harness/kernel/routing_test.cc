@@ -11,8 +11,7 @@
 #include <numeric>
 #include <set>
 
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/kernel/dtype.h"
 
 namespace moegate {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/refusal_fixture.h"
 #include "harness/base/rng.h"
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"
 

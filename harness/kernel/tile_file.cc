@@ -10,8 +10,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
-#include "harness/base/ini_file.h"
+#include "harness/base/formats.h"
 
 namespace moegate {
 namespace fs = std::filesystem;

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

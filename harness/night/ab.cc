@@ -6,8 +6,8 @@
 #include <iterator>
 #include <limits>
 
-#include "harness/base/interrupt.h"
 #include "harness/base/stats.h"
+#include "harness/base/subprocess.h"
 #include "harness/judge/question.h"
 #include "harness/judge/ratchet.h"
 #include "harness/night/ab_runs.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "harness/base/home.h"
-#include "harness/base/interrupt.h"
-#include "harness/base/pattern.h"
+#include "harness/base/environment.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/night/ab.h"
 
 namespace moegate {

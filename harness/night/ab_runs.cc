@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "harness/base/interrupt.h"
+#include "harness/base/subprocess.h"
 
 namespace moegate {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/campaign/checkout.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "harness/base/home.h"
+#include "harness/base/environment.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"

@@ -2,8 +2,8 @@
 // For tests of the night: a home, its baselines and the programs that a night may meet.
 #pragma once
 
-#include "harness/base/sha256.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/hash.h"
+#include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/bless.h"
 #include "harness/campaign/campaign_fixture.h"

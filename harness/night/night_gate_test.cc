@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate on a stored run with scripted workers: no process, no device.
 #include "harness/night/night_gate.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 #include "harness/night/night_fixture.h"
 

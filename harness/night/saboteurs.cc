@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/base/interrupt.h"
+#include "harness/base/subprocess.h"
 #include "harness/campaign/recording.h"
 
 namespace moegate {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
+#include "harness/base/subprocess.h"
 #include "harness/campaign/devices.h"
 #include "harness/store/row_profiles.h"
 

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string_view>
 
-#include "harness/base/content_hash.h"
 #include "harness/base/environment.h"
 #include "harness/base/hash.h"
 #include "harness/plugin/open_watch.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/plugin/open_watch.h"
 
 namespace moegate {

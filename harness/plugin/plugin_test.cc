@@ -5,8 +5,7 @@
 
 #include <fstream>
 
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/kernel/sdk.h"
 
 namespace moegate {

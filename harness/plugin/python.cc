@@ -6,8 +6,8 @@
 #include <exception>
 #include <filesystem>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/home.h"
 #include "harness/kernel/object_code.h"
 #include "harness/plugin/find_python.h"
 #include "harness/plugin/loaded_files.h"

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "harness/base/pattern.h"
 #include "harness/base/text.h"
 #include "harness/report/row_effects.h"
 #include "harness/store/row_profiles.h"

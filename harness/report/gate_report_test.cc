@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verdict for programs and forges: JUnit XML, GitHub annotations and the step's summary.
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/github.h"
 #include "harness/report/junit.h"

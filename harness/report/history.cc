@@ -8,10 +8,9 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/base/natural_less.h"
 #include "harness/base/notes.h"
-#include "harness/base/pattern.h"
 #include "harness/base/stats.h"
+#include "harness/base/text.h"
 #include "harness/judge/gate.h"
 #include "harness/store/row_levels.h"
 #include "harness/store/rows.h"

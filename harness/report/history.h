@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/change_points.h"
+#include "harness/base/stats.h"
 #include "harness/base/table.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/step_class.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/base/sparkline.h"
+#include "harness/base/terminal.h"
 
 namespace moegate {
 namespace {

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "harness/base/escape.h"
+#include "harness/base/table.h"
 #include "harness/base/table_text.h"
-#include "harness/base/table_view.h"
 #include "harness/report/level_line.h"
 
 namespace moegate {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/base/pattern.h"
+#include "harness/base/text.h"
 #include "harness/cause/stall_lines.h"
 
 namespace moegate {

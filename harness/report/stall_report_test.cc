@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/report/page_markdown.h"
 #include "harness/report/stall_fixture.h"
 

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
-#include "harness/base/json_text.h"
+#include "harness/base/formats.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/site/page_json.h"

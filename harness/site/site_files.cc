@@ -11,12 +11,12 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
+#include "harness/base/hash.h"
 #include "harness/base/notes.h"
-#include "harness/base/pattern.h"
-#include "harness/base/sha256.h"
+#include "harness/base/text.h"
 #include "harness/site/chart_file.h"
 #include "harness/site/page_json.h"
 

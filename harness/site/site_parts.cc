@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/environment.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
-#include "harness/base/json_text.h"
+#include "harness/base/formats.h"
 #include "harness/site/chart_file.h"
 #include "harness/site/table_json.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "harness/base/change_points.h"
+#include "harness/base/stats.h"
 
 namespace moegate {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/base/escape.h"
-#include "harness/base/file_name.h"
+#include "harness/base/files.h"
 #include "harness/store/result_checksum.h"
 #include "harness/store/result_walk.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/content_fixture.h"
 #include "harness/store/row_levels.h"
 #include "harness/store/store_fixture.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/base/closest.h"
+#include "harness/base/environment.h"
 #include "harness/base/files.h"
-#include "harness/base/home.h"
+#include "harness/base/text.h"
 #include "harness/store/report_rows.h"
 #include "harness/values/result.h"
 

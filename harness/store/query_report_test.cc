@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/commands/commands.h"
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/tile_file.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/query_report.h"
 #include "harness/store/report_runs_fixture.h"
 

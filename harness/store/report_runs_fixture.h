@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/kernel/registry.h"
 #include "harness/store/store.h"
 

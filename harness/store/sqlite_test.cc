@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/sqlite.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 #include <gtest/gtest.h>
 

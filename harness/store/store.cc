@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "harness/base/closest.h"
+#include "harness/base/text.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 

@@ -7,9 +7,8 @@
 #include <fstream>
 #include <limits>
 
-#include "harness/base/interrupt.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/run_lock.h"
 #include "harness/store/store.h"
 

@@ -2,7 +2,7 @@
 // What the field lists promise: whatever a result or a run states comes back from the store.
 #include <gtest/gtest.h>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/rows.h"
 #include "harness/store/store.h"
 #include "harness/values/fields_fixture.h"

@@ -9,8 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/store.h"
 
 namespace moegate {

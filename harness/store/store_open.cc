@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "harness/base/escape.h"
-#include "harness/base/interrupt.h"
 #include "harness/base/notes.h"
+#include "harness/base/subprocess.h"
 #include "harness/store/store.h"
 #include "store_sql.h"  // made by the build from schema.sql
 

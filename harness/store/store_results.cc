@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 #include "harness/store/packed_spans.h"
 #include "harness/store/result_checksum.h"
 #include "harness/store/rows.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/store/query_report.h"
 #include "harness/store/store_fixture.h"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "harness/base/demangle.h"
+#include "harness/base/dynlib.h"
 #include "harness/base/stats.h"
 #include "harness/kernel/kernel.h"
 

@@ -8,7 +8,7 @@
 
 #ifdef MOEGATE_HAS_CUDA
 #include "harness/base/error.h"
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/timing/cuda/counter_plan.h"
 #endif
 

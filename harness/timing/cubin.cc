@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include "harness/base/demangle.h"
+#include "harness/base/dynlib.h"
 #include "harness/timing/elf_file.h"
 #include "harness/timing/gpu_code.h"
 

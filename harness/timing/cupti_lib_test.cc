@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #ifdef MOEGATE_HAS_CUDA
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/timing/cuda/counter_cupti.h"
 #include "harness/timing/cuda/pc_cupti.h"
 

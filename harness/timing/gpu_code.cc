@@ -13,7 +13,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 #include "harness/kernel/object_code.h"
 #include "harness/timing/elf_file.h"
 

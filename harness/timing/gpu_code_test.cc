@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/error.h"
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
+#include "harness/base/test_fixture.h"
 #include "harness/kernel/object_code.h"
 #include "harness/timing/elf_fixture.h"
 

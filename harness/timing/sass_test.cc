@@ -6,8 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

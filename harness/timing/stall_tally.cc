@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/base/demangle.h"
+#include "harness/base/dynlib.h"
 
 namespace moegate {
 namespace {

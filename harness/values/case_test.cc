@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

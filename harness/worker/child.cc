@@ -12,8 +12,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "harness/base/descendants.h"
 #include "harness/base/error.h"
+#include "harness/base/subprocess.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {

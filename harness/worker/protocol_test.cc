@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "harness/base/refusal_fixture.h"
+#include "harness/base/test_fixture.h"
 
 namespace moegate {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/base/escape.h"
-#include "harness/base/interrupt.h"
+#include "harness/base/subprocess.h"
 
 namespace moegate {
 namespace {

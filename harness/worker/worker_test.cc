@@ -13,8 +13,7 @@
 #include <fstream>
 #include <thread>
 
-#include "harness/base/refusal_fixture.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {

@@ -10,8 +10,7 @@
 #include <set>
 
 #include "harness/base/files.h"
-#include "harness/base/scratch_fixture.h"
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/report/history.h"
 #include "harness/site/site.h"
 #include "harness/site/site_data.h"

@@ -2,7 +2,7 @@
 // moegate bisect end to end in a scratch repository, with a stand-in for ci/ab: every commit holds
 // the exit code that an A/B of it would have.
 
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {

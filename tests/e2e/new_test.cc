@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {

@@ -2,7 +2,7 @@
 // An operator in Python, in the scratch folder of a test that drives the program.
 #pragma once
 
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
 namespace moegate {

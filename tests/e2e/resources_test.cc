@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 

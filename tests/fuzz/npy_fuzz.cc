@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/base/npy.h"
+#include "harness/base/formats.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {

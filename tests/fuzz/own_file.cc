@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fstream>
 
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pattern in the first line, and a text that goes where texts are shown.
 #include "harness/base/escape.h"
-#include "harness/base/pattern.h"
 #include "harness/base/text.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "harness/base/variable_fixture.h"
+#include "harness/base/test_fixture.h"
 #include "harness/campaign/suite.h"
 #include "harness/kernel/registry.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "harness/base/change_points.h"
 #include "harness/base/rng.h"
+#include "harness/base/stats.h"
 
 namespace moegate {
 namespace {

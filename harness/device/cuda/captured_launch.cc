@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/base/demangle.h"
+#include "harness/base/dynlib.h"
 #include "harness/device/cannot_capture.h"
 #include "harness/device/cuda/graph_nodes.h"
 #include "harness/kernel/cuda_check.h"

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "harness/base/home.h"
-#include "harness/base/scratch_fixture.h"
+#include "harness/base/environment.h"
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 

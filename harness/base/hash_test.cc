@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/base/sha256.h"
+#include "harness/base/hash.h"
 
 #include <gtest/gtest.h>
 
