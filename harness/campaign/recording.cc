@@ -10,7 +10,7 @@
 #include "harness/campaign/devices.h"
 #include "harness/campaign/setting.h"
 #include "harness/judge/evidence.h"
-#include "harness/store/row_levels.h"
+#include "harness/store/level_walk.h"
 
 namespace moegate {
 namespace {

@@ -18,7 +18,6 @@
 #include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"
 #include "harness/judge/evidence.h"
-#include "harness/store/run_lock.h"
 #include "harness/store/store.h"
 
 namespace moegate {

@@ -16,7 +16,7 @@
 #include "harness/commands/flags.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
-#include "harness/store/launches.h"
+#include "harness/store/row_profiles.h"
 #include "harness/timing/gpu_code.h"
 #include "harness/values/kernel_name.h"
 #include "harness/values/occupancy.h"

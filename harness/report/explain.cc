@@ -11,7 +11,6 @@
 #include "harness/base/text.h"
 #include "harness/report/row_effects.h"
 #include "harness/store/row_profiles.h"
-#include "harness/store/two_runs.h"
 
 namespace moegate {
 namespace {

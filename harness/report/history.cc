@@ -12,7 +12,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/text.h"
 #include "harness/judge/gate.h"
-#include "harness/store/row_levels.h"
+#include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 
 namespace moegate {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/store/row_levels.h"
+#include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 
 namespace moegate {

@@ -14,7 +14,6 @@
 #include "harness/site/site_data.h"
 #include "harness/site/site_steps.h"
 #include "harness/store/query_report.h"
-#include "harness/store/row_report.h"
 
 namespace moegate {
 

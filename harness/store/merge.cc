@@ -11,8 +11,7 @@
 #include <random>
 #include <set>
 
-#include "harness/store/merge_campaign.h"
-#include "harness/store/merge_runs.h"
+#include "harness/store/merge_rows.h"
 #include "harness/store/merge_sources.h"
 
 namespace moegate {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is merged: stores, and which of their runs.
+// This file says which runs of the source stores a merge takes, and what one run the shards of a
+// campaign become.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/store/merge.h"
+#include "harness/store/store.h"
 
 namespace moegate {
 
@@ -42,5 +45,20 @@ Sources open_sources(const std::vector<std::string>& paths, const std::string& o
 /// has not ended or is of another protocol, Error(coverage) where nothing is left.
 void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
                  std::vector<std::string>& notes);
+
+// The one run that the shards of a campaign become.
+
+/// The options of a shard as those of all shards together. Throws Error(store) for what no run has stored.
+std::string options_of_all(Store& store, const std::string& options);
+
+/// Throws Error(usage) naming both where a shard, or a merged run, was not measured under the conditions of the campaign's
+/// run. `who` is what a message calls it.
+void check_same_campaign(const RunInfo& campaign, const RunInfo& part, const std::string& who);
+
+/// Has the campaign's run state what its shards do: their devices, tags and times, and whether any is absent.
+void sum_up_shards(Store& store, int64_t run);
+
+/// Devices that stand for several and that no run is on any more.
+void drop_unused_devices(Store& store);
 
 }  // namespace moegate

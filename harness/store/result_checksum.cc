@@ -11,7 +11,7 @@
 #include "harness/base/escape.h"
 #include "harness/base/hash.h"
 #include "harness/base/rng.h"
-#include "harness/store/result_walk.h"
+#include "harness/store/level_walk.h"
 
 namespace moegate {
 namespace {

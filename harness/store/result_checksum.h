@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "harness/store/part_reader.h"
 #include "harness/store/rows.h"
 
 namespace moegate {

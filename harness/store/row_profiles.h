@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store knows of the rows of a run beside their levels, put together from the run and from what
-// profilers saw of the same program.
+// This file reads what the processes of a run were seen to do: counters, stalls and launches; of
+// two runs at the same time.
 #pragma once
 
+#include <cstdint>
+#include <future>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/store/level_walk.h"
 #include "harness/store/store.h"
@@ -26,5 +29,27 @@ using RowProfiles = std::map<std::pair<std::string, std::string>, RowProfile>;
 /// Throws Error(store) for values that no run stores.
 RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases = {},
                               const std::function<void(const Level&)>& also = {});
+
+/// How a run launched a kernel.
+struct StoredLaunch {
+  std::string kernel;  // demangled
+  std::string block;   // "128x1x1"
+  int64_t dynamic_shared = 0;
+};
+
+/// Every shape in which a run launched a kernel, once; without memory operations.
+std::vector<StoredLaunch> launches_of(Store& store, int64_t run);
+
+/// What `read(store, run)` makes of two runs of a store, which are read at the same time: the first by a
+/// connection of its own, so that `read` may change nothing else. Throws what `read` throws.
+template <class Read>
+auto of_two_runs(Store& store, int64_t first, int64_t second, const Read& read) {
+  auto before = std::async(std::launch::async, [&path = store.database().path(), first, &read] {
+    Store own = Store::open(path, Store::Mode::read);
+    return read(own, first);
+  });
+  auto after = read(store, second);
+  return std::pair(before.get(), std::move(after));
+}
 
 }  // namespace moegate

@@ -9,7 +9,6 @@
 
 #include "harness/base/subprocess.h"
 #include "harness/base/test_fixture.h"
-#include "harness/store/run_lock.h"
 #include "harness/store/store.h"
 
 namespace moegate {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files a store takes, and that it leaves all others as they were.
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "harness/base/test_fixture.h"
 #include "harness/store/crash_fixture.h"
+#include "harness/store/rows.h"
+#include "harness/store/store.h"
 #include "harness/store/store_fixture.h"
+#include "harness/values/fields_fixture.h"
 
 namespace moegate {
 namespace {
@@ -106,6 +111,93 @@ TEST_F(StoreFilesTest, RefusesWhatIsNoRegularFile) {
     EXPECT_TRUE(contains(refusal(path_, mode), "no regular file")) << refusal(path_, mode);
   }
   EXPECT_TRUE(fs::is_fifo(path_));
+}
+
+// The schema as a contract: a table or column that comes, goes or gets another name is seen here.
+
+using SchemaTest = StoreFixture;
+
+/// "version 1", and a line for each table and view: "tag: run_id name value".
+std::string columns_of_all(Database& db) {
+  std::string text = "version " + std::to_string(db.integer("PRAGMA user_version")) + "\n";
+  Statement q(db,
+              "SELECT s.name || ':' || group_concat(' ' || c.name, '') FROM sqlite_schema s, "
+              "pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND "
+              "s.name NOT LIKE 'sqlite_%' GROUP BY s.name ORDER BY s.name");
+  while (q.step()) text += q.text(0) + "\n";
+  return text;
+}
+
+TEST_F(SchemaTest, HasTheColumnsThatOthersMayRead) {
+  Store store = Store::open(path_, Store::Mode::write);
+  EXPECT_EQ(columns_of_all(store.database()),
+            read_file(MOEGATE_SOURCE_DIR "/harness/store/schema_columns.txt"))
+      << "CONTRACTS.md says what a change of the schema needs: another version, first of all";
+}
+
+// What the field lists promise: whatever a result or a run states comes back from the store.
+
+class StoreFields : public ::testing::Test {
+ protected:
+  ScratchFolder folder_;
+  const std::string path_ = (folder_ / "r.db").string();
+  const Case case_{"tiny", "gpt-oss-120b", "topk_sort", {{"tokens", "8"}}, {}};
+};
+
+TEST_F(StoreFields, EveryFieldOfAResultSurvives) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const int64_t run = store.begin_run(RunInfo{.flush = "read"});
+  auto result = Distinct().make<Result>();
+  result.status = Status::noisy;
+  store.add_result(store.begin_process(run, 0, 1), case_, {}, {}, result);
+  const auto levels = store.levels(run);
+  ASSERT_EQ(levels.size(), 1u);
+  const Result& back = levels[0].result;
+  expect_same(back, result, kFields<Result>);
+  expect_same(back, result,
+              std::tuple(Field("accuracy", &Result::accuracy), Field("seeds", &Result::seeds),
+                         Field("metrics", &Result::metrics)));
+  Statement kernels(store.database(),
+                    "SELECT " + columns_of<KernelRow>("k") + " FROM kernel k ORDER BY ordinal");
+  for (const KernelRow& kernel : result.kernels) {
+    ASSERT_TRUE(kernels.step());
+    expect_same(Columns(kernels).row<KernelRow>(), kernel, kFields<KernelRow>);
+  }
+  EXPECT_FALSE(kernels.step());
+}
+
+TEST_F(StoreFields, EveryFieldOfARunSurvives) {
+  Store store = Store::open(path_, Store::Mode::write);
+  auto run = Distinct().make<RunInfo>();
+  run.flush = "write";
+  run.task = "energy";  // one of the names that there are
+  run.id = store.begin_run(run);
+  store.end_run(run.id, "interrupted");
+  const RunInfo back = store.run_info(run.id);
+  EXPECT_EQ(back.started.size(), 20u);  // 2026-11-03T12:34:56Z
+  EXPECT_EQ(back.finished.size(), 20u);
+  EXPECT_EQ(back.status, "interrupted");
+  // What the store sets.
+  run.started = back.started;
+  run.finished = back.finished;
+  run.status = back.status;
+  run.rounds = 0;
+  expect_same(back, run, kFields<RunInfo>);
+  expect_same(back, run, kParts<RunInfo>);
+}
+
+TEST_F(StoreFields, EveryRunHasANameOfItsOwn) {
+  Store store = Store::open(path_, Store::Mode::write);
+  const RunInfo a = store.run_info(store.begin_run(host_run()));
+  const RunInfo b = store.run_info(store.begin_run(host_run()));
+  EXPECT_EQ(a.uuid.size(), 32u);
+  EXPECT_NE(a.uuid, b.uuid);
+  EXPECT_EQ(a.campaign, a.uuid) << "it stands alone";
+  RunInfo part = host_run();
+  part.campaign = a.uuid;
+  EXPECT_EQ(store.run_info(store.begin_run(part)).campaign, a.uuid);
+  part.uuid = a.uuid;
+  EXPECT_THROW(store.begin_run(part), Error) << "the same run once more";
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a store: what is ours, its version, its journal.
+// This file opens a store (what is ours, its version, its journal) and locks a run.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -10,11 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/store/store.h"
-#include "store_sql.h"  // made by the build from schema.sql
+#include "store_sql.h"
 
 namespace moegate {
 namespace {
@@ -269,6 +274,39 @@ Store Store::open(const std::string& path, Mode mode) {
   if (!is_made) make_store(store.db_);
   set_journal_mode(store.db_);
   return store;
+}
+
+RunLock::RunLock(const std::string& db, int64_t run) {
+  // Not the store itself: closing another handle of it would drop SQLite's own locks.
+  const std::string path = db + ".lock";
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+  struct flock byte {};
+  byte.l_type = F_WRLCK;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = run;
+  byte.l_len = 1;
+  if (fd_ >= 0 && ::fcntl(fd_, F_OFD_SETLK, &byte) == 0) return;
+  const int why = errno;
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+  if (why == EAGAIN || why == EACCES) {
+    usage_error(
+        "{}: run {} is being measured by another process; wait until it has ended, or end it", db,
+        run);
+  }
+  throw Error(Exit::store, fmt::format("{}: cannot be locked: {}; check that you may write there",
+                                       path, std::strerror(why)));
+}
+
+RunLock::~RunLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
 }
 
 }  // namespace moegate

@@ -15,7 +15,6 @@
 #include "harness/site/site.h"
 #include "harness/site/site_data.h"
 #include "harness/store/query_report.h"
-#include "harness/store/row_report.h"
 
 namespace moegate {
 namespace {
