@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/judge/precision.h"
+#include "harness/judge/ratchet.h"
 #include "harness/judge/verdict.h"
 
 namespace moegate {

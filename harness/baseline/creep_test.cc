@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "harness/judge/verdict_fixture.h"
+#include "harness/judge/gate_fixture.h"
 
 namespace moegate {
 namespace {

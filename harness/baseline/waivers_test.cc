@@ -3,7 +3,6 @@
 #include "harness/base/test_fixture.h"
 
 #include "harness/judge/gate_fixture.h"
-#include "harness/judge/verdict_fixture.h"
 
 namespace moegate {
 namespace {

@@ -8,7 +8,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/campaign/time_plan.h"
-#include "harness/judge/left_out.h"
+#include "harness/judge/doubts.h"
 
 namespace moegate {
 namespace {

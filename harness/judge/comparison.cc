@@ -4,6 +4,41 @@
 #include <cmath>
 
 namespace moegate {
+namespace {
+
+std::map<std::string, Expectation> expectations(const RunInfo& base, const RunInfo& head,
+                                                Sides sides, const Sides& head_sides) {
+  const bool other_device = !same_device(base.device.uuid, head.device.uuid);
+  const std::string note = other_device ? "measured on another device: " + base.device.uuid : "";
+  const Expectation of_a_suite{describe(base), note, other_device, {}};
+  std::map<std::string, Expectation> expected;
+  for (const auto& [id, side] : head_sides) expected.try_emplace(id.suite, of_a_suite);
+  while (!sides.empty()) {
+    Sides& rows = expected.try_emplace(sides.begin()->first.suite, of_a_suite).first->second.sides;
+    rows.insert(rows.end(), sides.extract(sides.begin()));
+  }
+  return expected;
+}
+
+/// Two runs with the same options set out to measure the same cases, whatever part of a suite that
+/// is.
+bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
+  return is_partial(head) && (head.status != "complete" || base.options != head.options);
+}
+
+}  // namespace
+
+std::string against_commit(const RunInfo& base) {
+  return describe(base) + (base.git_sha.empty() ? "" : " at " + base.git_sha);
+}
+
+GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides,
+                      const Sides& head_sides, const Limits& limits) {
+  const bool host = head.device.backend == Backend::host;
+  Setting setting{limits, host, may_lack_cases(base, head)};
+  setting.trust_code = false;
+  return judge(head_sides, expectations(base, head, std::move(base_sides), head_sides), setting);
+}
 
 PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last) {
   PairedQuestion q;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An A/B as values: two programs, or two variants of one, measured side by side, and what was
-// decided about every row. ab.h only measures. replay_rule.h decides what to measure next and
-// gives the verdict. ab_report.h words it.
+// This file compares two stored runs: one judged against the other by their stored numbers, and the
+// two sides of an A/B as values. It is pure.
 #pragma once
 
 #include <optional>
@@ -14,6 +13,15 @@
 #include "harness/judge/replay_rule.h"
 
 namespace moegate {
+
+// One stored run judged against another by their stored numbers: what compare asks, and explain. Pure.
+
+/// What the rows of an A/B are said to be held against: "run 3 'main' at abc123".
+std::string against_commit(const RunInfo& base);
+
+/// The same machine code is judged, too: the numbers are what is asked about.
+GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides,
+                      const Sides& head_sides, const Limits& limits);
 
 /// Two variants of one build that were compared: the base run's first, the head run's second. Their
 /// case is called "first → second".

@@ -1,17 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run, or a baseline, says about every row: the levels of its processes
+// This file says what a run, or a baseline, says about every row: the levels of its processes are
 // summarised to one Side. Which of their numbers is judged, the rows say (Judged).
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "harness/judge/by_round.h"
 #include "harness/judge/verdict.h"
 #include "harness/values/run.h"
 
 namespace moegate {
+
+/// A number for each of some rounds, in their order. As std::map<int, double>, but in one piece of
+/// memory: a run has 10^5 of these, of five rounds each.
+class ByRound {
+ public:
+  using key_type = int;
+  using mapped_type = double;
+  using value_type = std::pair<key_type, mapped_type>;
+  using const_iterator = std::vector<value_type>::const_iterator;
+
+  ByRound() = default;
+  ByRound(std::initializer_list<value_type> values) {
+    for (const auto& [round, value] : values) (*this)[round] = value;
+  }
+
+  /// That of a round, 0 where it had none.
+  double& operator[](int round) {
+    const auto at = std::ranges::lower_bound(values_, round, {}, &value_type::first);
+    if (at != values_.end() && at->first == round) return at->second;
+    return values_.insert(at, {round, 0})->second;
+  }
+  const_iterator find(int round) const {
+    const auto at = std::ranges::lower_bound(values_, round, {}, &value_type::first);
+    return at != values_.end() && at->first == round ? at : values_.end();
+  }
+  /// Throws std::out_of_range for a round that it does not have.
+  double at(int round) const {
+    const auto found = find(round);
+    if (found == end()) throw std::out_of_range("a round without a value");
+    return found->second;
+  }
+  size_t count(int round) const { return find(round) == end() ? 0 : 1; }
+  void erase(int round) {
+    if (const auto at = find(round); at != end()) values_.erase(at);
+  }
+  void clear() { values_.clear(); }
+  void reserve(size_t rounds) { values_.reserve(rounds); }
+
+  size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  const_iterator begin() const { return values_.begin(); }
+  const_iterator end() const { return values_.end(); }
+  bool operator==(const ByRound&) const = default;
+
+ private:
+  std::vector<value_type> values_;
+};
+
+/// Finds keys in a map. Where they are asked for in the map's order, or nearly, each is a step or two
+/// from the one before; else it is found as the map finds it. The map may not change meanwhile.
+template <class Map>
+class InOrder {
+ public:
+  using Iterator = typename Map::const_iterator;
+
+  explicit InOrder(const Map& map) : map_(&map), at_(map.begin()) {}
+
+  /// As Map::find().
+  Iterator find(const typename Map::key_type& key) {
+    constexpr int kSteps = 4;
+    const auto less = map_->key_comp();
+    bool stepped = false;  // so that all before at_ is less
+    for (int i = 0; i < kSteps && at_ != map_->end() && less(at_->first, key); ++i) {
+      ++at_;
+      stepped = true;
+    }
+    const bool passed = at_ == map_->end() || !less(at_->first, key);
+    const bool none_before = stepped || at_ == map_->begin() || less(std::prev(at_)->first, key);
+    if (!passed || !none_before) at_ = map_->lower_bound(key);
+    return at_ == map_->end() || less(key, at_->first) ? map_->end() : at_;
+  }
+  /// Null: the map has no such key.
+  const typename Map::mapped_type* find_or_null(const typename Map::key_type& key) {
+    const Iterator found = find(key);
+    return found == map_->end() ? nullptr : &found->second;
+  }
+
+ private:
+  const Map* map_;
+  Iterator at_;
+};
 
 /// No baseline may hold a row whose processes spread by more.
 constexpr double kWidestSpread = 0.2;
@@ -49,7 +134,7 @@ struct Side {
   std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
   BeyondRounding rounding;       // of them, the mean; graded 0: not known
-  bool asked_alike = true;       // all of its processes, by the operator (question.h)
+  bool asked_alike = true;       // all of its processes, by the operator (look.h)
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown

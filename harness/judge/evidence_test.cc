@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "harness/base/error.h"
+#include "harness/base/rng.h"
 #include "harness/baseline/baseline.h"
 
 namespace moegate {
@@ -104,6 +107,49 @@ TEST(Evidence, ABaselineStatesWhatItsRowsAre) {
   Level two = one;
   two.round = 1;
   EXPECT_EQ(to_baseline({}, "nightly", collect({one, two}), "B0001").header.judged, Judged::ratio);
+}
+
+TEST(ByRound, IsInTheOrderOfRoundsWhateverOrderTheyComeIn) {
+  ByRound values = {{3, 0.3}, {1, 0.1}};
+  values[2] = 0.2;
+  values[3] = 0.33;
+  EXPECT_EQ(values, (ByRound{{1, 0.1}, {2, 0.2}, {3, 0.33}}));
+  EXPECT_EQ(values.begin()->first, 1);
+  EXPECT_EQ(values.size(), 3u);
+}
+
+TEST(ByRound, KnowsWhichRoundsItHas) {
+  ByRound values = {{1, 0.1}, {4, 0.4}};
+  EXPECT_EQ(values.find(4)->second, 0.4);
+  EXPECT_EQ(values.at(4), 0.4);
+  EXPECT_THROW(values.at(2), std::out_of_range);
+  EXPECT_EQ(values.find(2), values.end());
+  EXPECT_EQ(values.find(5), values.end());
+  EXPECT_EQ(values.count(1), 1u);
+  values.erase(1);
+  values.erase(7);
+  EXPECT_EQ(values, (ByRound{{4, 0.4}}));
+  values.clear();
+  EXPECT_TRUE(values.empty());
+}
+
+TEST(InOrder, FindsWhatTheMapFindsInWhateverOrder) {
+  std::map<int, int> map;
+  for (int i = 0; i < 200; ++i) map[3 * i] = i;
+  InOrder ascending(map), descending(map), drawn(map);
+  for (int key = -2; key < 610; ++key) {
+    EXPECT_EQ(ascending.find(key), map.find(key)) << key;
+    EXPECT_EQ(ascending.find(key), map.find(key)) << key << " again";
+    EXPECT_EQ(descending.find(610 - key), map.find(610 - key)) << 610 - key;
+    const int any = static_cast<int>(random_bits(7, 0, static_cast<uint64_t>(key + 2)) % 620);
+    EXPECT_EQ(drawn.find(any), map.find(any)) << any;
+  }
+}
+
+TEST(InOrder, OfAnEmptyMapIsNothing) {
+  const std::map<int, int> map;
+  InOrder in_order(map);
+  EXPECT_EQ(in_order.find_or_null(3), nullptr);
 }
 
 }  // namespace

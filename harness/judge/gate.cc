@@ -7,12 +7,10 @@
 #include <optional>
 
 #include "harness/base/error.h"
-#include "harness/base/in_order.h"
 #include "harness/base/stats.h"
 #include "harness/judge/doubts.h"
-#include "harness/judge/left_out.h"
+#include "harness/judge/evidence.h"
 #include "harness/judge/look.h"
-#include "harness/judge/question.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/replay_rule.h"
 

@@ -38,7 +38,7 @@ struct Replayed {
   /// How outputs are worse than the base's on the same inputs; absent or empty: they are not.
   std::map<CaseId, std::string, CaseIdLess> worse = {};
   std::set<CaseId, CaseIdLess> compared = {};  // outputs on the same inputs
-  /// In what the operators' questions differ (question.h); these rows have no judgement.
+  /// In what the operators' questions differ (look.h); these rows have no judgement.
   std::map<CaseId, std::string, CaseIdLess> other_questions = {};
 
   /// Nothing was measured again, and nothing happened: the numbers at hand stand as they were judged.

@@ -14,6 +14,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
 #include "harness/commands/commands.h"
+#include "harness/judge/gate.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -134,6 +135,17 @@ class GateTest : public ::testing::Test {
 
 inline bool is(const Row& row, const char* tokens, const char* variant) {
   return row.tokens == tokens && row.variant == variant;
+}
+
+// For tests: rows that were found to come to something.
+
+/// The weakest rule of this outcome is found.
+inline void come_to(CaseVerdict& v, Outcome outcome) {
+  for (size_t i = kRuleCount; i-- > 0;) {
+    Found found;
+    found.set(i);
+    if (outcome_of(found) == outcome) return find(v, static_cast<Rule>(i), v.why);
+  }
 }
 
 }  // namespace moegate

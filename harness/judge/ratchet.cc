@@ -5,12 +5,148 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
-#include "harness/judge/precision.h"
-
 namespace moegate {
+namespace {
+
+using Statistic = double BeyondRounding::*;
+
+struct Measure {
+  Statistic field;
+  double matters, growth;
+  /// What a kernel with an error of its own matters from: by this share of the base's.
+  double of_base = 0;
+};
+constexpr double kScaleMatters = 1e-4, kScaleGrowth = 2;
+constexpr double kScaleOfBase = 0.05, kMostOfBase = 0.25;
+constexpr Measure kMeasures[] = {
+    {&BeyondRounding::excess, 0.1, 1.25},
+    {&BeyondRounding::misrounded, 0.005, 1.5},
+    {&BeyondRounding::row_misrounded, 0.03, 1.5},
+    {&BeyondRounding::column_misrounded, 0.03, 1.5},
+    {&BeyondRounding::row_scale, kScaleMatters, kScaleGrowth, kScaleOfBase},
+    {&BeyondRounding::row_scale_most, kScaleMatters, kScaleGrowth, kMostOfBase},
+    {&BeyondRounding::column_scale, kScaleMatters, kScaleGrowth, kScaleOfBase},
+    {&BeyondRounding::column_scale_most, kScaleMatters, kScaleGrowth, kMostOfBase},
+};
+
+/// By what one rule says, and by what few elements scatter. Written so that NaN is worse.
+bool grew(const Measure& rule, const BeyondRounding& from, const BeyondRounding& to) {
+  const double most = (rule.growth + scatter_of_few(to.graded)) * (from.*rule.field);
+  const double own = to.excess > 0 ? to.beyond / to.excess : 0;  // of the output's rounding
+  const double chance = to.by_chance > 0 ? allowed_beyond(to.digits, to.by_chance).*rule.field : 0;
+  const double few = rule.field == &BeyondRounding::excess ? excess_of_few(to.graded) : 0;
+  const double matters = std::max({chance, few, rule.matters + rule.of_base * from.excess * own});
+  return !(to.*rule.field <= matters) && !(to.*rule.field <= most);
+}
+
+/// Both sides of a comparison, as the sentences ask about them.
+class PrecisionLoss {
+ public:
+  PrecisionLoss(const BeyondRounding& base, const BeyondRounding& head)
+      : base_(base), head_(head) {}
+
+  bool anything() const {
+    return std::ranges::any_of(kMeasures, [&](const Measure& r) { return grew(r, base_, head_); });
+  }
+  bool worse(Statistic field) const {
+    const Measure* rule = std::ranges::find(kMeasures, field, &Measure::field);
+    return grew(*rule, base_, head_);
+  }
+  /// Whether factors of this size make up for what is off. One that is smaller than an ulp moves
+  /// s |t| / ulp of the elements, by an ulp each; an ulp is about 3 times the own rounding's error.
+  bool explains(double scale) const {
+    constexpr double kUlp = 3, kMost = 0.3;
+    const double own = head_.excess > 0 ? head_.beyond / head_.excess : 0, s = std::abs(scale);
+    const double moved = std::max(s * s, s * kUlp * own);
+    return moved >= kMost * head_.beyond * head_.beyond;
+  }
+  std::string percents(Statistic field) const {
+    return fmt::format("{:.2g} %, was {:.2g} %", 100 * (head_.*field), 100 * (base_.*field));
+  }
+  /// Of the row or column with the largest factor, or the most misrounded elements.
+  std::string one(const char* what, int64_t index, Statistic scale, Statistic misrounded) const {
+    const std::string by = worse(scale) ? fmt::format("is off by a factor ({})", percents(scale))
+                                        : fmt::format(
+                                              "is rounded otherwise than the others (of its "
+                                              "elements {} are not the truth rounded)",
+                                              percents(misrounded));
+    return fmt::format("one {} {}; {} {} has most of the error", what, by, what, index);
+  }
+  const BeyondRounding& base() const { return base_; }
+  const BeyondRounding& head() const { return head_; }
+
+ private:
+  const BeyondRounding &base_, &head_;
+};
+
+/// The structure that explains the error best, the largest one first.
+std::string structure(const PrecisionLoss& c) {
+  const BeyondRounding& h = c.head();
+  const bool rows = c.worse(&BeyondRounding::row_scale);
+  const bool columns = c.worse(&BeyondRounding::column_scale);
+  constexpr double kSame = 0.7;  // of all rows' factors are one factor
+  if ((rows || columns) && c.explains(h.common_scale) &&
+      std::abs(h.common_scale) >= kSame * h.row_scale) {
+    return fmt::format(
+        "the whole output is off by one factor ({:.2g} %): a scale factor lost precision",
+        100 * std::abs(h.common_scale));
+  }
+  const bool all = c.worse(&BeyondRounding::excess) || c.worse(&BeyondRounding::misrounded);
+  if (rows && all && c.explains(h.row_scale) && h.row_scale >= h.column_scale) {
+    return fmt::format(
+        "each row is off by its own factor (rms {}): a routing weight or a per-token scale lost "
+        "precision",
+        c.percents(&BeyondRounding::row_scale));
+  }
+  if (columns && all && c.explains(h.column_scale)) {
+    return fmt::format(
+        "each column is off by its own factor (rms {}): a scale of the weights lost precision",
+        c.percents(&BeyondRounding::column_scale));
+  }
+  if (all) {
+    return fmt::format(
+        "the error is spread over the whole output (beyond its own rounding {:.2g} of that, was "
+        "{:.2g}): sums or values in between are rounded to fewer digits, or the output not to "
+        "nearest",
+        h.excess, c.base().excess);
+  }
+  if (c.worse(&BeyondRounding::row_misrounded) || c.worse(&BeyondRounding::row_scale_most)) {
+    return c.one("row", h.at_row, &BeyondRounding::row_scale_most, &BeyondRounding::row_misrounded);
+  }
+  return c.one("column", h.at_column, &BeyondRounding::column_scale_most,
+               &BeyondRounding::column_misrounded);
+}
+
+}  // namespace
+
+std::string less_precise(const BeyondRounding& base, const BeyondRounding& head) {
+  if (base.graded == 0 || head.graded == 0) return "";
+  const PrecisionLoss loss(base, head);
+  return loss.anything() ? structure(loss) : "";
+}
+
+std::string more_precise(const BeyondRounding& base, const BeyondRounding& head) {
+  if (base.graded == 0 || head.graded == 0) return "";
+  struct Named {
+    const char* what;
+    Statistic field;
+  };
+  constexpr Named kNamed[] = {{"excess error", &BeyondRounding::excess},
+                              {"share of misrounded elements", &BeyondRounding::misrounded},
+                              {"factors of rows", &BeyondRounding::row_scale},
+                              {"factors of columns", &BeyondRounding::column_scale}};
+  if (PrecisionLoss(base, head).anything()) return "";
+  for (const auto& [what, field] : kNamed) {
+    if (!grew(*std::ranges::find(kMeasures, field, &Measure::field), head, base)) continue;
+    return fmt::format("{} {:.2g} -> {:.2g}", what, base.*field, head.*field);
+  }
+  return "";
+}
+
 namespace {
 
 constexpr double kExact = 0x1p-60;  // an error of nothing, where a logarithm is taken of it

@@ -3,6 +3,9 @@
 // stores nor files. The unit of evidence is a process: samples inside one are cheap and correlated.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +13,20 @@
 #include "harness/values/device_facts.h"
 
 namespace moegate {
+
+/// Quantiles of distributions, each computed once: the rows of a family ask for the same few, and one
+/// takes as long as reading a result.
+class Quantiles {
+ public:
+  /// Student's t with `df` degrees of freedom that is exceeded with probability `p`.
+  double student(double df, double p);
+  /// Whether an F of these degrees of freedom exceeds `ratio` with a probability below `p`.
+  bool is_beyond(double ratio, double df1, double df2, double p);
+
+ private:
+  using Key = std::array<uint64_t, 3>;  // the bits of what was asked
+  std::map<Key, double> students_, fishers_;
+};
 
 /// `fresh` is written "new": the run has the row, and there is none to compare it with. Where
 /// its suite has a baseline the row is left open like an inconclusive one. identical: the machine
@@ -103,7 +120,7 @@ struct Judgement {
 /// row with one process on a side is inconclusive: nothing is known about its spread.
 std::vector<Judgement> judge_family(std::span<const Question> family, const Limits& limits);
 
-/// One row measured by both sides in the same rounds, one after the other (rounds.h): whatever
+/// One row measured by both sides in the same rounds, one after the other (replay_rule.h): whatever
 /// a round's hour and machine do, they do to both.
 struct PairedQuestion {
   std::vector<double> log_ratios;  // log(head / base), one per round

@@ -8,7 +8,7 @@
 
 #include "harness/base/stats.h"
 #include "harness/base/subprocess.h"
-#include "harness/judge/question.h"
+#include "harness/judge/look.h"
 #include "harness/judge/ratchet.h"
 #include "harness/night/ab_runs.h"
 

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "harness/judge/rounds.h"
+#include "harness/judge/replay_rule.h"
 #include "harness/night/ab_fixture.h"
 #include "harness/night/selftest.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "harness/judge/run_pair.h"
+#include "harness/judge/comparison.h"
 #include "harness/report/pr_table.h"
 
 namespace moegate {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/run_pair.h"
+#include "harness/judge/comparison.h"
 
 namespace moegate {
 namespace {

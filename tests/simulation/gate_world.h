@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/judge/rounds.h"
+#include "harness/judge/replay_rule.h"
 #include "tests/simulation/draws.h"
 
 namespace moegate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/judge/question.h"
+#include "harness/judge/look.h"
 
 #include <gtest/gtest.h>
 
