@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/baseline/find_baseline.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
 #include "harness/baseline/blessing.h"
-#include "harness/baseline/gate_candidate.h"
 
 namespace moegate {
 namespace {
@@ -115,6 +115,142 @@ Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const 
         header != expected.headers.end() && is_same(header->second.program, whole_program(run));
   }
   return expected;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void refuse_other(const Baseline& baseline, const fs::path& path, const RunInfo& run,
+                  const std::string& suite) {
+  if (baseline.header.suite != suite) {
+    usage_error(
+        "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
+        "file",
+        path.string(), baseline.header.suite, suite);
+  }
+  check_comparable(baseline.header, header_of(run, suite), path.string());
+}
+
+Expectation expectation(const Baseline& baseline, const fs::path& path, const RunInfo& run) {
+  Expectation e;
+  e.against = path.string();
+  const bool same = baseline.header.gpu == uuids_of(run);
+  const bool several = gpus_of(run).size() > 1;
+  e.other_device =
+      !baseline.ratios() && (several || !same_device(baseline.header.gpu, uuids_of(run)));
+  if (e.other_device && same) {
+    e.note = "recorded on the same GPUs, but a case perhaps on another of them";
+  } else if (e.other_device) {
+    e.note = "recorded on another device: " + baseline.header.gpu;
+  }
+  e.sides = collect(baseline);
+  return e;
+}
+
+/// A row that spreads so much, or of one process, sees nothing: it would be left open every night.
+void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
+  for (const auto& [key, row] : baseline.rows) {
+    if (row.n >= 2 && row.sd <= kWidestSpread) continue;
+    usage_error(
+        "{}: {} {} has sd={:.3g}% n={}; no row may spread by more than {} or rest on one "
+        "process: bless a run that measured it better",
+        path.string(), key.first, key.second, 100 * row.sd, row.n, limit(kWidestSpread));
+  }
+}
+
+/// Of a run that was cut: a single process says nothing of a row's spread.
+constexpr int kFewestOfCut = 2;
+
+/// A store that was started anew counts its runs from 1 again, so the time is part of the name.
+std::string name_in_candidate(const RunInfo& run) {
+  return fmt::format("run{}@{}", run.id, run.started);
+}
+
+/// Why the run may not become what later ones are judged against; empty when it may.
+std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides, bool cut) {
+  if (run.status != "complete" && !cut) return fmt::format("the run is {}", run.status);
+  if (is_partial(run) && !cut) {
+    return "the run measured only a part of its suites (--filter, --kernel, --axis or --shard)";
+  }
+  for (const auto& [id, side] : sides) {
+    if (id.suite == suite && !side.measured() && !side.never_quiet() &&
+        side.status != Status::unsupported)
+      return fmt::format("{} {} is {}", id.key, id.variant, name_of(side.status));
+  }
+  return "";
+}
+
+/// What the first gate of a candidate says about it.
+std::string record_note(const fs::path& path, const Baseline& candidate, const std::string& suite,
+                        const Sides& sides) {
+  int measured = 0, noisy = 0;
+  for (const auto& [id, side] : sides) {
+    if (id.suite != suite || (!side.measured() && !side.never_quiet())) continue;
+    ++measured;
+    noisy += !side.fit();
+  }
+  if (candidate.rows.empty()) {
+    return fmt::format(
+        "not recorded as candidate: {} of {} measured rows are too noisy; run again on a quiet "
+        "machine",
+        noisy, measured);
+  }
+  const std::string lacks =
+      noisy == 0
+          ? ""
+          : fmt::format(" without {} of {} measured rows, which are too noisy", noisy, measured);
+  return fmt::format("recorded as candidate in {}{}; later runs are judged against it",
+                     path.string(), lacks);
+}
+
+}  // namespace
+
+Expectation expect_baseline(const Baseline& baseline, const fs::path& path, const RunInfo& run,
+                            const std::string& suite) {
+  refuse_other(baseline, path, run, suite);
+  check_recorded(path, baseline.header.klass, baseline.header.suite, ledger_of(path));
+  refuse_unfit_rows(baseline, path);
+  return expectation(baseline, path, run);
+}
+
+Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
+                             const std::string& suite, const Sides& sides, bool cut) {
+  const bool begun = !candidate.header.suite.empty();
+  // An empty file promises nothing, not even its conditions.
+  if (candidate.rows.empty()) {
+    candidate = {header_of(run, suite), {}, {}};
+  } else {
+    refuse_other(candidate, path, run, suite);
+  }
+  const std::string own = name_in_candidate(run);
+  Baseline others = candidate;
+  std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
+
+  const std::string why_not = unfit(run, suite, sides, cut);
+  Baseline now = to_baseline(run, suite, sides, own);
+  if (cut) std::erase_if(now.rows, [](const auto& row) { return row.second.n < kFewestOfCut; });
+  if (candidate.rows.empty()) candidate.header = now.header;
+  int added = 0;
+  if (why_not.empty() && candidate.header.gpu == now.header.gpu &&
+      candidate.header.judged == now.header.judged) {
+    for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
+  }
+  if (added > 0 || (cut && !begun && why_not.empty())) write_baseline(path, candidate);
+  const bool stalled = cut && begun && added == 0;
+
+  if (others.rows.empty()) {
+    Expectation none;
+    none.stalled = stalled;
+    none.note = why_not.empty() ? record_note(path, candidate, suite, sides)
+                                : "not recorded as candidate: " + why_not;
+    return none;
+  }
+  Expectation e = expectation(others, path, run);
+  e.stalled = stalled;
+  e.note += (e.note.empty() ? "" : "; ") + std::string("candidate, not blessed");
+  if (added > 0) e.note += fmt::format("; {} rows that it lacked were added", added);
+  return e;
 }
 
 }  // namespace moegate

@@ -6,7 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/base/test_fixture.h"
 #include "harness/baseline/baseline.h"
-#include "harness/baseline/resource_bless.h"
+#include "harness/baseline/bless.h"
 
 namespace moegate {
 namespace {
