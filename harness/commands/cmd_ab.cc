@@ -11,7 +11,7 @@
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
 #include "harness/night/ab.h"
-#include "harness/report/ab_report.h"
+#include "harness/report/gate_report.h"
 
 namespace moegate {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "harness/night/ab_fixture.h"
 #include "harness/night/night_fixture.h"
-#include "harness/report/ab_report.h"
+#include "harness/report/gate_report.h"
 #include "harness/store/row_profiles.h"
 
 namespace moegate {

@@ -2,17 +2,180 @@
 #include "harness/report/explain.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "harness/base/text.h"
-#include "harness/report/row_effects.h"
+#include "harness/judge/comparison.h"
 #include "harness/store/row_profiles.h"
 
 namespace moegate {
+namespace {
+
+std::string number_cell(double value) {
+  return fmt::format("{:.6g}", value);
+}
+
+std::string change_cell(const CauseNumber& n) {
+  return n.base != 0 ? percent(n.head / n.base - 1) : "";
+}
+
+std::vector<Table::Cell> number_cells(const CauseNumber& n) {
+  return {{n.name},
+          {number_cell(n.base), true},
+          {number_cell(n.head), true},
+          {n.unit},
+          {change_cell(n), true}};
+}
+
+Table numbers_table(const Cause& cause) {
+  Table table{{"Number", "Base", "Head", "Unit", "Change"}, {}};
+  for (const CauseNumber& n : cause.numbers) table.rows.push_back(number_cells(n));
+  return table;
+}
+
+}  // namespace
+
+std::vector<CausedRow> caused_rows(const GateResult& result) {
+  std::vector<CausedRow> rows;
+  for (const CaseVerdict& v : result.cases) {
+    if (!v.cause) continue;
+    rows.push_back({v.id.key, v.id.variant, effect_of(v).share, *v.cause});
+  }
+  std::ranges::stable_sort(rows, std::greater<>(), &CausedRow::effect);
+  return rows;
+}
+
+void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
+  if (rows.empty()) return;
+  List list;
+  for (const CausedRow& row : rows) {
+    list.items.push_back({code(row.key), plain(" "), code(row.variant),
+                          plain(fmt::format(" {}: {}", percent(row.effect), row.cause.sentence))});
+  }
+  page.sections.push_back({rank, {Heading{fmt::format("Why ({})", rows.size())}, std::move(list)}});
+}
+
+std::vector<Block> numbers_of_row(const CausedRow& row) {
+  Paragraph head{{{code(row.key), plain(" "), code(row.variant)}}};
+  if (!row.cause.also.empty()) {
+    head.lines.push_back({plain(fmt::format("Also: {}.", fmt::join(row.cause.also, "; ")))});
+  }
+  return {std::move(head), Rows{numbers_table(row.cause)}};
+}
+
+void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].cause.numbers.empty()) continue;
+    Section section{rank, numbers_of_row(rows[i])};
+    section.folded = fmt::format("Numbers of row {} of {}", i + 1, rows.size());
+    page.sections.push_back(std::move(section));
+  }
+}
+
+Table cause_table(const std::vector<CausedRow>& rows) {
+  Table table{
+      {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"},
+      {}};
+  for (const CausedRow& row : rows) {
+    const std::vector<Table::Cell> first = {{row.key},
+                                            {row.variant},
+                                            {fmt::format("{:.5g}", row.effect), true},
+                                            {name_of(row.cause.kind)},
+                                            {row.cause.sentence}};
+    if (row.cause.numbers.empty()) {
+      table.rows.push_back(first);
+      table.rows.back().resize(table.columns.size());
+    }
+    for (const CauseNumber& n : row.cause.numbers) {
+      table.rows.push_back(first);
+      std::ranges::move(number_cells(n), std::back_inserter(table.rows.back()));
+    }
+  }
+  return table;
+}
+
+namespace {
+
+/// By what the two are compared by; 0 where a side has no level.
+double share_of_levels(const Side& base, const Side& head) {
+  const Quantity quantity = compared(base, head);
+  const double before = evidence_of(base.rounds(quantity)).level();
+  const double after = evidence_of(head.rounds(quantity)).level();
+  return before > 0 && after > 0 ? after / before - 1 : 0;
+}
+
+/// What the store has of a verdict of two runs.
+class StoredVerdict {
+ public:
+  StoredVerdict(Store& store, const RunInfo& base, const RunInfo& head)
+      : q_(store.database(),
+           "SELECT outcome, effect FROM verdict WHERE run_id = ?1 AND against = ?2 AND suite = ?3 "
+           "AND key = ?4 AND variant = ?5"),
+        head_(head.id) {
+    Statement any(store.database(), "SELECT 1 FROM verdict WHERE run_id = ?1 AND against = ?2");
+    for (const std::string& against : {against_commit(base), describe(base)}) {
+      any.again();
+      if (any.bind(head_, against).step()) against_.push_back(against);
+    }
+  }
+
+  /// Nothing where the row's latency was not judged.
+  std::optional<Effect> of(const CaseId& row, double share_of_levels) {
+    for (const std::string& against : against_) {
+      q_.again();
+      q_.bind(head_, against, row.suite, row.key, row.variant);
+      if (!q_.step()) continue;
+      if (q_.view(0) == name_of(Outcome::identical)) return Effect{share_of_levels, true};
+      if (!q_.is_null(1)) return Effect{q_.real(1), q_.view(0) == name_of(Outcome::pass)};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Statement q_;
+  const int64_t head_;
+  std::vector<std::string> against_;  // in the order in which they are believed
+};
+
+/// As compare would.
+void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, const Sides& head,
+               Effects& effects) {
+  GateResult result =
+      judge_runs(base_run, head_run, std::move(base), head, Limits::of(head_run.device.backend));
+  for (const CaseVerdict& v : result.cases) {
+    Effect& effect = effects.at(v.id);
+    effect.equal = effect_of(v).equal;
+    if (v.latency) effect.share = v.latency->effect;
+  }
+  for (const size_t open : suspects(result)) effects.at(result.cases[open].id).equal = false;
+}
+
+}  // namespace
+
+Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_run, Sides base,
+                    Sides head) {
+  Effects effects;
+  Transaction reading(store.database(), "BEGIN");  // one lock, not one for each row
+  StoredVerdict stored(store, base_run, head_run);
+  for (auto before = base.begin(), row = head.begin(); row != head.end();) {
+    const double share = share_of_levels(before->second, row->second);
+    const std::optional<Effect> known = stored.of(row->first, share);
+    effects.emplace_hint(effects.end(), row->first, known.value_or(Effect{share, false}));
+    before = known ? base.erase(before) : std::next(before);
+    row = known ? head.erase(row) : std::next(row);
+  }
+  if (!head.empty()) judge_now(base_run, head_run, std::move(base), head, effects);
+  return effects;
+}
+
 namespace {
 
 constexpr size_t kMostTables = 10;

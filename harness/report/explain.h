@@ -1,16 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the rows of one stored run differ from those of another, from what is in the store: no device is asked.
+// This file says why rows differ: a sentence per row with all numbers folded below, of a verdict or
+// of two stored runs, and how far apart these are in time.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/report/cause_page.h"
+#include "harness/judge/gate.h"
+#include "harness/report/page.h"
 #include "harness/store/store.h"
 
 namespace moegate {
+
+// Why rows differ, as sections of a page: a sentence per row, and below them all numbers.
+
+/// A row and why it differs.
+struct CausedRow {
+  std::string key, variant;
+  double effect = 0;  // share; above 0: the head is slower
+  Cause cause;
+};
+
+/// The rows of a verdict that were asked about: the slowest first, the fastest last.
+std::vector<CausedRow> caused_rows(const GateResult& result);
+
+/// A list with a sentence for each row, where there are rows.
+void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows);
+/// A row's name, what else was found, and the numbers of both sides.
+std::vector<Block> numbers_of_row(const CausedRow& row);
+/// A folded table of the numbers of both sides for each row that has some, what else was found above it.
+void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows);
+/// A line for each number of each row, the sentence repeated; a row without numbers has one line.
+Table cause_table(const std::vector<CausedRow>& rows);
+
+// How the rows of one stored run differ from another's in time, and which of them do not: what was judged of
+// the two, or would be.
+
+using Effects = std::map<CaseId, Effect, CaseIdLess>;
+
+/// Of rows that both sides have, and no others, under the same names. As the store has them from a verdict of
+/// these two runs (ab's, whose rounds are paired, before compare's); else as compare would judge them, where
+/// equal is what no replay would look at again: so that no row depends on which others are asked about. A row
+/// whose latency is not judged has the effect of its levels, 0 where a side has none.
+Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_run, Sides base,
+                    Sides head);
 
 struct ExplainQuery {
   int64_t base = 0, head = 0;                 // runs
@@ -31,7 +67,7 @@ struct Explained {
 
 /// Two runs that each measured one variant of a case are compared in it, whatever it is called: those of
 /// an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where the runs have
-/// no row in common that matches. Rows are judged as in row_effects.h.
+/// no row in common that matches. Rows are judged as in explain.h.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.

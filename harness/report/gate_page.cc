@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "harness/base/escape.h"
-#include "harness/report/cause_page.h"
+#include "harness/report/explain.h"
 #include "harness/report/gate_report.h"
 
 namespace moegate {

@@ -2,10 +2,12 @@
 // A verdict for people (a page), for machines (JSON), and as rows of the store.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "harness/base/table.h"
+#include "harness/judge/comparison.h"
 #include "harness/judge/gate.h"
 #include "harness/report/page.h"
 #include "harness/store/store.h"
@@ -48,5 +50,12 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result);
 
 /// "sw_power_cap in 2 of 3 processes"; empty when no process was throttled.
 std::string throttle_summary(Store& store, int64_t run);
+
+// What an A/B measured and decided, as the one report that gate, compare and ab print.
+
+/// Judges what the two runs stored, accuracy and coverage included; the exit code is left to the
+/// caller, who knows what may fail.
+GateReport report_of(Store& store, const std::string& db, const Comparison& comparison,
+                     const std::function<Limits(Backend)>& limits);
 
 }  // namespace moegate

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "harness/base/escape.h"
-#include "harness/report/level_line.h"
+#include "harness/report/page_text.h"
 
 namespace moegate {
 namespace {

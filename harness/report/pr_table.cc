@@ -2,17 +2,212 @@
 #include "harness/report/pr_table.h"
 
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "harness/base/error.h"
+#include "harness/base/stats.h"
 #include "harness/base/table.h"
 #include "harness/judge/ratchet.h"
-#include "harness/report/pr_rows.h"
+#include "harness/store/rows.h"
 #include "harness/values/roofline.h"
 
 namespace moegate {
+namespace {
+
+PrKind kind_of(const CaseVerdict& v) {
+  if (v.outcome == Outcome::identical) return PrKind::same;
+  if (v.outcome == Outcome::inconclusive && !v.latency) return PrKind::inconclusive;
+  if (v.outcome == Outcome::wrong || !v.latency) return PrKind::uncompared;
+  switch (latency_outcome(v)) {
+    case Outcome::improved:
+      return PrKind::faster;
+    case Outcome::regressed:
+      return PrKind::slower;
+    case Outcome::pass:
+      return PrKind::same;
+    default:
+      return PrKind::inconclusive;
+  }
+}
+
+PrRow row_of(const CaseVerdict& v, const PrTables& tables) {
+  static const PrCase unknown;
+  PrRow row{&v, find_or_null(tables.cases, v.id.key), kind_of(v), {}, nullptr, nullptr};
+  if (!row.facts) row.facts = &unknown;
+  row.base = find_or_null(tables.base_sides, v.id);
+  row.head = find_or_null(tables.head_sides, v.id);
+  if (v.outcome == Outcome::identical) row.log_speedup = 0;
+  if (v.outcome != Outcome::identical && row.kind != PrKind::uncompared && v.latency)
+    row.log_speedup = -std::log1p(v.latency->effect);
+  return row;
+}
+
+double two_sided(double df) {
+  return boost::math::quantile(boost::math::students_t(df), 0.975);
+}
+
+/// Log speed-ups of a row by round.
+ByRound by_round(const PrRow& row) {
+  ByRound values;
+  const Quantity quantity = compared(*row.base, *row.head);
+  for (const auto& [round, level] : row.head->rounds(quantity)) {
+    const double* base = find_or_null(row.base->rounds(quantity), round);
+    if (base) values[round] = std::log(*base / level);
+  }
+  return values;
+}
+
+}  // namespace
+
+std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
+  std::map<PrGroup, std::vector<PrRow>> groups;
+  for (const CaseVerdict& v : tables.result.cases) {
+    const PrRow row = row_of(v, tables);
+    groups[{v.id.suite, row.facts->model, row.facts->op, row.facts->config, v.id.variant}]
+        .push_back(row);
+  }
+  for (auto& [group, rows] : groups) {
+    std::stable_sort(rows.begin(), rows.end(), [](const PrRow& a, const PrRow& b) {
+      return a.facts->tokens < b.facts->tokens;
+    });
+  }
+  return groups;
+}
+
+std::optional<Interval> log_interval(const PrRow& row) {
+  if (!row.log_speedup || !row.verdict->latency) return std::nullopt;
+  if (row.verdict->outcome == Outcome::identical) return std::nullopt;
+  const Judgement& j = *row.verdict->latency;
+  if (!(j.df > 0)) return std::nullopt;
+  const double reach = two_sided(j.df) * j.se;
+  return Interval{*row.log_speedup - reach, *row.log_speedup + reach};
+}
+
+PrGeomean geomean_of(const std::vector<PrRow>& rows) {
+  PrGeomean g;
+  std::map<int, std::vector<double>> rounds;
+  size_t timed = 0;
+  for (const PrRow& row : rows) {
+    if (!row.log_speedup) continue;
+    ++g.n;
+    g.log_speedup += *row.log_speedup;
+    if (row.verdict->outcome == Outcome::identical || !row.base || !row.head) continue;
+    ++timed;
+    for (const auto& [round, value] : by_round(row)) rounds[round].push_back(value);
+  }
+  if (g.n == 0) return g;
+  g.log_speedup /= g.n;
+  g.all_identical = timed == 0;
+  std::vector<double> speedups;
+  for (const auto& [round, values] : rounds) {
+    if (values.size() == timed)  // another set of rows would have another mean
+      speedups.push_back(std::exp(mean(values) * static_cast<double>(timed) / g.n));
+  }
+  if (speedups.size() < 2) return g;
+  const Interval rounds_say = geometric_mean_interval(speedups);
+  const double reach = std::log(rounds_say.high / rounds_say.low) / 2;
+  g.interval = Interval{g.log_speedup - reach, g.log_speedup + reach};
+  return g;
+}
+
+// What the tables of a pull request are made of, from the store.
+
+namespace {
+
+/// The parameters of a key but the tokens: "op/experts=256,tokens=8,topk=8" -> "experts=256
+/// topk=8".
+std::string config_of(const std::string& key) {
+  std::string config;
+  for (size_t start = key.find('/'); start != std::string::npos;) {
+    const size_t end = key.find(',', ++start);
+    const std::string param = key.substr(start, end == std::string::npos ? end : end - start);
+    if (!param.empty() && !param.starts_with("tokens="))
+      config += (config.empty() ? "" : " ") + param;
+    start = end;
+  }
+  return config;
+}
+
+void read_cases(Store& store, int64_t run, std::map<std::string, PrCase>& cases) {
+  Statement q(
+      store.database(),
+      "SELECT key, section, op, params ->> 'tokens' AS tokens, flops, read_bytes, write_bytes "
+      "FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
+  q.bind(run);
+  const Columns c(q);
+  while (q.step()) {
+    const std::string key = c.text("key");
+    // SQLite reads the number at the start of a text.
+    cases[key] = {.model = c.text("section"),
+                  .op = c.text("op"),
+                  .config = config_of(key),
+                  .tokens = c.is_null("tokens") ? -1 : c.integer("tokens"),
+                  .cost = {.flops = c.real("flops"),
+                           .read_bytes = c.real("read_bytes"),
+                           .write_bytes = c.real("write_bytes")}};
+  }
+}
+
+struct OneSide {
+  Sides sides;
+  SpansUs us;
+};
+
+/// `only`: the one variant that counts; `shown`: what it is called. Both empty: all, as they are.
+OneSide read_side(Store& store, const RunInfo& run, const std::string& only,
+                  const std::string& shown) {
+  const std::vector<Level> levels = store.levels(run.id);
+  OneSide side;
+  const auto called = [&](const CaseId& id) {
+    return CaseId{id.suite, id.key, shown.empty() ? id.variant : shown};
+  };
+  for (const auto& [id, s] : collect(levels)) {
+    if (only.empty() || id.variant == only) side.sides[called(id)] = s;
+  }
+  std::map<CaseId, std::vector<double>, CaseIdLess> spans;
+  for (const Level& l : levels) {
+    const CaseId id = called({l.suite, l.key, l.variant});
+    if (!only.empty() && l.variant != only) continue;
+    // The spans of the processes that are behind the level.
+    if (side.sides[id].by_round.count(l.round) > 0) spans[id].push_back(l.result.span_ns / 1000);
+  }
+  for (const auto& [id, us] : spans) side.us[id] = geometric_mean(us);
+  if (!only.empty() && side.sides.empty()) {
+    usage_error("{} holds no result of variant '{}'; `moegate list kernels` shows the variants",
+                describe(run), only);
+  }
+  return side;
+}
+
+}  // namespace
+
+PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
+                        const std::optional<VariantPair>& pair) {
+  PrTables tables;
+  tables.base = store.run_info(base);
+  tables.head = store.run_info(head);
+  if (tables.base.device.uuid != tables.head.device.uuid) {
+    usage_error("{} was measured on {}, {} on {}; a table needs both on one device: use ci/ab",
+                describe(tables.base), tables.base.device.uuid, describe(tables.head),
+                tables.head.device.uuid);
+  }
+  const std::string shown = pair ? pair->first + " → " + pair->second : "";
+  OneSide before = read_side(store, tables.base, pair ? pair->first : "", shown);
+  OneSide after = read_side(store, tables.head, pair ? pair->second : "", shown);
+  tables.base_sides = std::move(before.sides);
+  tables.head_sides = std::move(after.sides);
+  tables.base_us = std::move(before.us);
+  tables.head_us = std::move(after.us);
+  read_cases(store, base, tables.cases);
+  read_cases(store, head, tables.cases);
+  tables.ceilings = store.ceilings(tables.head.device);
+  return tables;
+}
+
 namespace {
 
 constexpr double kComputeBound = 100;     // operations per byte from which a rate is in TFLOPS

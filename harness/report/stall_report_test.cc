@@ -5,7 +5,7 @@
 
 #include "harness/base/test_fixture.h"
 #include "harness/report/page_markdown.h"
-#include "harness/report/stall_fixture.h"
+#include "harness/report/report_fixture.h"
 
 namespace moegate {
 namespace {

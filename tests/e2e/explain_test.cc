@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why rows differ, end to end on the host: what a host knows of it, and what stored counters say.
-#include "harness/report/stall_fixture.h"
+#include "harness/report/report_fixture.h"
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 

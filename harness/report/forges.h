@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verdict inside a GitHub Actions job: annotations and the step's summary.
+// This file writes what CI systems read: annotations and the step's summary of a GitHub Actions
+// job, and JUnit XML.
 #pragma once
 
 #include <filesystem>
@@ -24,5 +25,13 @@ void append_summary(const GateReport& report, const std::filesystem::path& summa
 /// Annotations to stderr, where runners read them too and a --format json does not, and the summary
 /// to $GITHUB_STEP_SUMMARY where that is set.
 void publish_to_github(const GateReport& report);
+
+// A verdict as JUnit XML, for CI systems that show test results.
+
+/// One testsuite per suite and operator, one testcase per row. Regressed, wrong
+/// and missing rows are failures of type latency, accuracy and coverage; a crash, time-out or
+/// dead timer is an error; what could not be decided is skipped, never passed; what is waived
+/// passes with the property `waiver`. Times are seconds of span; a host's ratios are none.
+std::string junit_xml(const GateReport& report);
 
 }  // namespace moegate
