@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Puts the parts of Vega that `pages`/vega.txt names together, as harness/site/chart_file.cc does, into `output`.
+# Puts the parts of Vega that `pages`/vega.txt names together, as harness/site/site_files.cc does, into `output`.
 # Says so where Debian's libjs-vega is not installed.
 file(STRINGS ${pages}/vega.txt parts REGEX "^/")
 file(READ ${pages}/vega_begin.js script)

@@ -18,7 +18,7 @@
 #include "harness/report/forges.h"
 #include "harness/report/page_markdown.h"
 #include "harness/report/page_text.h"
-#include "harness/site/verdict_html.h"
+#include "harness/site/site_files.h"
 
 namespace moegate {
 namespace {

@@ -66,7 +66,7 @@ struct Commands {
 
 /// A table that is drawn where one can draw, and is a table elsewhere.
 struct Chart {
-  std::string file;   // its specification (chart_file.h)
+  std::string file;   // its specification (site_files.h)
   std::string title;  // says what is better
   Table table;
   std::vector<std::pair<std::string, std::string>> signals;  // of the file, with their values

@@ -1,13 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages as JSON, for what draws them in a browser (reports/pages/unpack.js, blocks.js).
+// This file writes pages and tables as JSON, for the scripts of reports/pages/ that draw them.
 #pragma once
 
 #include <string>
+#include <unordered_map>
+#include <vector>
 
+#include "harness/base/table.h"
 #include "harness/report/page.h"
-#include "harness/site/table_json.h"
 
 namespace moegate {
+
+// A table as JSON, by columns: what repeats is written once. reports/pages/unpack.js reads it.
+
+/// A text as pages show it: one line of valid UTF-8, without characters that show nothing but act.
+std::string shown_text(const std::string& text);
+
+/// That as a JSON string of ASCII without '<', '>' and '&': it can stand in a script and in HTML.
+std::string json_string(const std::string& text);
+void append_string(std::string& out, const std::string& text);
+
+/// Whether JSON has it as a number: "12" and "-3.5e-7", but no "+1.2 %", "007" or "inf".
+bool is_json_number(const std::string& text);
+
+/// Appends `items` as a JSON array.
+template <class Items, class Write>
+void append_list(std::string& out, const Items& items, const Write& write) {
+  out += '[';
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out += ',';
+    first = false;
+    write(item);
+  }
+  out += ']';
+}
+
+/// JSON arrays that the pages of a file have in common. In a page the number of one stands for it.
+class SharedArrays {
+ public:
+  /// Appends the number of an array, or a short one itself.
+  void append(std::string& out, std::string array);
+  /// Appends the number of the array that `make` returns. It is called once for each `owner`, whose
+  /// address stays that array's own.
+  template <class Make>
+  void append_of(std::string& out, const void* owner, const Make& make) {
+    auto at = of_owner_.find(owner);
+    if (at == of_owner_.end()) at = of_owner_.emplace(owner, number_of(make())).first;
+    out += std::to_string(at->second);
+  }
+  /// All of them, "[[...],...]".
+  std::string json() const;
+
+ private:
+  size_t number_of(std::string array);
+
+  std::unordered_map<std::string, size_t> numbers_;
+  std::vector<const std::string*> arrays_;  // keys of numbers_
+  std::unordered_map<const void*, size_t> of_owner_;
+};
+
+/// Appends {"columns": [names], "links": {column: page}, "n": rows, "cells": [[a column's], ...]}. A column
+/// that has one cell, of a table with more rows, says the same in all of them. A cell is a number, a
+/// text, or an object where it has more: t its text, n whether it is a number, b whether it is bold, m
+/// its mark. An array may be a number: see SharedArrays.
+void append_table(std::string& out, const Table& table, SharedArrays& shared);
+
+/// That with what is shared: {"shared": [...], "table": {...}}.
+std::string json_table(const Table& table);
 
 /// What a chart is called in a page: its file without folder and ".vg.json".
 std::string chart_name(const std::string& file);

@@ -2,19 +2,337 @@
 #include "harness/site/site.h"
 
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "harness/base/text.h"
 #include "harness/baseline/waivers.h"
+#include "harness/judge/verdict.h"
+#include "harness/report/gate_report.h"
+#include "harness/site/site_data.h"
 #include "harness/site/site_parts.h"
-#include "harness/site/site_steps.h"
 
 namespace moegate {
+
+// The start of a site: how things are, what is worst, how it came about.
+
+namespace {
+
+constexpr size_t kShownRuns = 30;
+
+Line title_of(const SiteRun& run) {
+  Line line = health_of(run);
+  line.push_back(plain(" in run "));
+  line.push_back(linked(name_of(run), night_page(run.info.id)));
+  line.push_back(plain(fmt::format(" of {}, commit {}, on {}", minute_of(run.info.started),
+                                   commit_of(run.info), run.info.device.name)));
+  return line;
+}
+
+/// The level of an operator in a run: how its rows compare with their own means over all runs.
+struct Index {
+  double sum = 0;
+  int rows = 0;
+};
+
+/// Adds what a row of one series of runs says to its operator's index.
+void add_row(const SiteData& data, const SiteRow& row, int conditions,
+             std::map<std::pair<std::string, uint32_t>, Index>& indices) {
+  double sum = 0;
+  int n = 0;
+  for (const SitePoint& p : row.points) {
+    if (!p.level || data.runs[p.run].conditions != conditions) continue;
+    sum += p.mean_log;
+    ++n;
+  }
+  for (const SitePoint& p : row.points) {
+    if (!p.level || data.runs[p.run].conditions != conditions) continue;
+    Index& index = indices[{row.op, p.run}];
+    index.sum += p.mean_log - sum / n;
+    ++index.rows;
+  }
+}
+
+Table sparklines(const SiteData& data, const SiteRun& newest) {
+  std::map<std::pair<std::string, uint32_t>, Index> indices;
+  for (const SiteRow& row : data.rows) add_row(data, row, newest.conditions, indices);
+  Table table{{"operator", "run", "started", "commit", "level (%)", "rows"}, {}};
+  for (const auto& [at, index] : indices) {
+    const auto& [op, i] = at;
+    const SiteRun& run = data.runs[i];
+    table.rows.push_back({{op},
+                          {std::to_string(run.info.id), true},
+                          {minute_of(run.info.started)},
+                          {commit_of(run.info)},
+                          {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
+                          {std::to_string(index.rows), true}});
+  }
+  add_links(table);
+  return table;
+}
+
+Table runs_table(const SiteData& data, bool ab) {
+  const std::vector<const char*> shown = {"regressed",    "wrong",    "missing",
+                                          "inconclusive", "improved", "pass"};
+  Table table{{"run", "label", "started", "device", "commit"}, {}};
+  table.columns.insert(table.columns.end(), shown.begin(), shown.end());
+  table.columns.emplace_back("blind");
+  for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
+    if (run->ab != ab || (ab && !run->judged()) || table.rows.size() == kShownRuns) continue;
+    const RunInfo& info = run->info;
+    std::vector<Table::Cell> row = {{std::to_string(info.id), true},
+                                    {info.label},
+                                    {minute_of(info.started)},
+                                    {info.device.name},
+                                    {commit_of(info)}};
+    const auto count = [&](int n) {
+      row.push_back({run->judged() ? std::to_string(n) : "", true});
+    };
+    for (const char* outcome : shown) {
+      const auto at = run->outcomes.find(outcome);
+      count(at == run->outcomes.end() ? 0 : at->second);
+    }
+    count(run->blind);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+void add_list(Page& page, const char* title, Table table) {
+  if (table.rows.empty()) return;
+  add_links(table);
+  page.sections.push_back({0, {Heading{title}, Rows{std::move(table)}}});
+}
+
+void add_newest(Page& page, Site& site, const SiteRun& run) {
+  page.sections.push_back({0, {Heading{run.info.device.name}, Paragraph{{title_of(run)}}}});
+  for (const std::string& report : reports_of("start"))
+    add_report(page, site, report, {run.info.id});
+  Table lines = sparklines(site.data, run);
+  if (lines.rows.empty()) return;
+  List operators;
+  const std::string id = std::to_string(run.info.id);
+  for (const auto& row : lines.rows) {
+    if (row[1].text != id) continue;
+    operators.items.push_back({linked(row[0].text, operator_page(row[0].text, run.info.id))});
+  }
+  page.sections.push_back({0,
+                           {Heading{"Operators on " + run.info.device.name}, std::move(operators),
+                            Chart{page_chart("operators"),
+                                  "Level of each operator, 100 % is its mean; lower is better",
+                                  std::move(lines),
+                                  {}}}});
+}
+
+}  // namespace
+
+Page start_page(Site& site) {
+  Page page;
+  for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
+  add_list(page, "Runs", runs_table(site.data, false));
+  add_list(page, "A/B", runs_table(site.data, true));
+  return page;
+}
+
+// The page of a run, or of an A/B by its head: verdicts, waivers, machine, coverage.
+
+namespace {
+
+Table waivers_table(const std::string& klass) {
+  Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
+  for (const Waiver& waiver : waivers_of_home()) {
+    if (waiver.klass != klass) continue;
+    table.rows.push_back(
+        {{waiver.id}, {day_text(waiver.expires)}, {waiver.owner}, {waiver.reason}, {waiver.issue}});
+  }
+  return table;
+}
+
+Table machine_table(Site& site, const SiteRun& run) {
+  const RunInfo& info = run.info;
+  const DeviceFacts& device = info.device;
+  Table table{{"what", "value"}, {}};
+  const auto add = [&](const char* what, const std::string& value) {
+    if (!value.empty()) table.rows.push_back({{what}, {value}});
+  };
+  add("device", device.name);
+  add("class", device.klass);
+  add("uuid", device.uuid);
+  add("driver", device.driver);
+  add("host", info.host);
+  add("commit", info.git_sha.empty() ? "unknown" : info.git_sha + (info.dirty ? " DIRTY" : ""));
+  add("build", info.build);
+  add("protocol", std::to_string(info.protocol));
+  add("timer", info.timer);
+  add("flush", info.flush);
+  add("rounds", std::to_string(info.rounds));
+  const std::string throttle = throttle_summary(site.store, info.id);
+  add("clocks throttled", throttle.empty() ? "not seen" : throttle);
+  add("started", info.started);
+  add("finished", info.finished);
+  return table;
+}
+
+bool all_passed(const SiteRun& run) {
+  return std::ranges::all_of(run.outcomes, [](const auto& outcome) {
+    return outcome.first == "pass" || outcome.first == "identical" || outcome.first == "improved";
+  });
+}
+
+/// Which reports a night shows. Of a year's nights nearly all passed: their verdicts, most of what a
+/// store has, are not read to find none.
+const char* list_of(const SiteRun& run, bool whole) {
+  if (!run.judged()) return "run";
+  if (whole) return "night";
+  return all_passed(run) ? "older-passed-night" : "older-night";
+}
+
+}  // namespace
+
+Page night_page_of(Site& site, const SiteRun& run, bool whole) {
+  Page page;
+  Line line = health_of(run);
+  line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
+                                   commit_of(run.info), minute_of(run.info.started))));
+  // An older night shows what was not well: the rest is the store's.
+  const bool open = run.judged() && !whole;
+  Paragraph health{{line}};
+  if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
+  page.sections.push_back({0, {std::move(health)}});
+  for (const std::string& report : reports_of(list_of(run, whole)))
+    add_report(page, site, report, {.run = run.info.id, .open = open});
+  Table waivers = waivers_table(run.info.device.klass);
+  if (!waivers.rows.empty())
+    page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
+  Section machine{0, {Heading{"Machine and program"}, Rows{machine_table(site, run)}}};
+  const std::string repeat = site.options.repeat ? site.options.repeat(run.info) : "";
+  if (!repeat.empty()) machine.blocks.push_back(Commands{{{"To repeat", repeat}}});
+  page.sections.push_back(std::move(machine));
+  return page;
+}
+
+// The page of a row: its history, and what the newest run saw of it.
+
+namespace {
+
+/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked for, often.
+double student_975(int df) {
+  static std::map<int, double> known;
+  const auto [at, fresh] = known.try_emplace(df, 0);
+  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
+  return at->second;
+}
+
+LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
+  if (!before || p.code == 0 || before->code == 0) return LevelChart::Code::unknown;
+  return p.code == before->code ? LevelChart::Code::same : LevelChart::Code::changed;
+}
+
+std::vector<LevelChart::Point> points_of(const Points& points) {
+  std::vector<LevelChart::Point> shown;
+  shown.reserve(points.size());
+  for (const SitePoint* p : points) {
+    const double reach = p->processes > 1
+                             ? p->sd_log / std::sqrt(p->processes) * student_975(p->processes - 1)
+                             : NAN;
+    shown.push_back({p->run, p->mean_log, static_cast<float>(reach), p->processes,
+                     code_of(*p, shown.empty() ? nullptr : points[shown.size() - 1])});
+  }
+  return shown;
+}
+
+LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
+                          const Points& points) {
+  const SiteRun& run = site.data.runs[points.back()->run];
+  const Limits limits = Limits::of(run.info.device.backend);
+  const auto base = row.bases.find(conditions);
+  return {
+      .file = page_chart("history"),
+      .title = fmt::format("History: {} on {}; lower is better",
+                           run.host() ? "ratio to the yardstick" : "span in us",
+                           run.host() ? run.info.device.klass : run.info.device.name),
+      .unit = run.host() ? "ratio" : "us",
+      .signals = {{"baseline", base == row.bases.end() ? "0" : fmt::format("{:.6g}", base->second)},
+                  {"margin", fmt::format("{:g}", limits.fail_at)}},
+      .runs = site.run_names,
+      .points = points_of(points),
+      .steps = {}};
+}
+
+void add_history(Page& page, const Site& site, size_t place) {
+  const SiteRow& row = site.data.rows[place];
+  bool left_out = false, older = false;
+  for (const auto& [conditions, points] : histories_of(site.data, row)) {
+    LevelChart chart = level_chart_of(site, row, conditions, points);
+    if (site.steps.searched.contains({place, conditions})) chart.steps = steps_of(points);
+    left_out = left_out || site.steps.left_out.contains({place, conditions});
+    older = older || points.size() > kSearched;
+    page.sections.push_back({0, {std::move(chart)}});
+  }
+  const auto note = [&](const std::string& text) {
+    page.sections.push_back({0, {Paragraph{{{plain(text)}}, /*small=*/true}}});
+  };
+  if (left_out) {
+    note(
+        "Steps were not looked for here: many histories may have some, and others more clearly; "
+        "the command below finds them.");
+  } else if (older) {
+    note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
+                     kSearched));
+  }
+}
+
+void add_reports(Page& page, Site& site, size_t place) {
+  for (auto& [shown, report] : site.row_reports)
+    add_table(page, shown, report.of(static_cast<int64_t>(place)));
+}
+
+}  // namespace
+
+void ask_about_rows(Site& site) {
+  std::vector<AskedRow> rows;
+  for (const SiteRow& row : site.data.rows) {
+    rows.push_back({site.data.runs[row.points.back().run].info.id, row.case_id, row.variant});
+  }
+  ask_about(site.store, rows);
+  site.first_results = first_results(site.store, rows.size());
+  for (const std::string& name : reports_of("case")) {
+    const ShownReport shown = shown_report(name);
+    site.row_reports.emplace_back(shown, RowReport(site.store, shown.sql));
+  }
+}
+
+Page row_page(Site& site, size_t place) {
+  const SiteRow& row = site.data.rows[place];
+  const SiteRun& run = site.data.runs[row.points.back().run];
+  const int64_t id = run.info.id;
+  Page page;
+  page.sections.push_back(
+      {0,
+       {Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
+                   {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
+                    plain(fmt::format(" on {}", run.info.device.name))}}}}});
+  add_history(page, site, place);
+  add_reports(page, site, place);
+  const std::string db = shell_word(site.options.db);
+  const int64_t result = site.first_results[place];
+  page.sections.push_back(
+      {0,
+       {Heading{"Commands"},
+        Commands{{{"To repeat", fmt::format("moegate repro {} --run --db {}", result, db)},
+                  {"History", fmt::format("moegate history --case {} --variant {} --last 0 --db {}",
+                                          shell_word("^" + row.key + "$"),
+                                          shell_word("^" + row.variant + "$"), db)}}}}});
+  return page;
+}
+
 namespace {
 
 /// Of each class, nights whose page has the rows that passed.

@@ -1,14 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages as files that a browser shows without a server and without a network.
+// This file writes pages as files that a browser opens: a folder, a verdict as one file, and the
+// chart beside a report.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "harness/base/table.h"
+#include "harness/report/gate_report.h"
 #include "harness/site/site.h"
 
 namespace moegate {
+
+// Charts are data: a Vega specification beside the report whose rows it draws. Adding one needs no
+// rebuild.
+
+/// Where a report's chart is: NAME.vg.json beside NAME.sql.
+std::filesystem::path chart_of(const std::filesystem::path& sql);
+bool has_chart(const std::filesystem::path& sql);
+
+/// The text of a chart: a Vega specification, whose data set "table" gets the rows. Throws
+/// Error(usage) naming the file for what is no JSON object.
+std::string read_chart(const std::filesystem::path& path);
+
+/// Vega with what it needs, as one script: Debian's libjs-vega, or the copy in an installed folder.
+/// Throws Error(environment) naming the package.
+std::string vega_script();
+
+/// Draws a chart of a table with node. Throws Error(environment) without node or Vega, Error(usage)
+/// naming the chart when it cannot be drawn.
+std::string chart_svg(const std::filesystem::path& chart, const std::string& title,
+                      const Table& table);
 
 /// Writes a site into a folder: index.html with the first page, data/*.js with the others, and
 /// vega.js. Pages of an earlier call stay until the index names the new ones; other files of data/ stay. Where Vega is not
@@ -18,5 +41,11 @@ void write_site(const std::filesystem::path& folder, const std::vector<SitePage>
 
 /// One page with everything that it needs, charts included.
 std::string single_html(const Page& page, const std::string& title);
+
+// A verdict as one file for a browser: the page of gate_report.h, with charts and every row.
+
+/// The sentence and what gate_page() says, then the sorted changes with their bounds, before
+/// against now, and all rows.
+std::string verdict_html(const GateReport& report);
 
 }  // namespace moegate

@@ -9,8 +9,8 @@
 #include "harness/base/environment.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
-#include "harness/site/chart_file.h"
-#include "harness/site/table_json.h"
+#include "harness/site/page_json.h"
+#include "harness/site/site_files.h"
 
 namespace moegate {
 namespace {

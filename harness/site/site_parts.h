@@ -12,7 +12,6 @@
 #include "harness/report/page.h"
 #include "harness/site/site.h"
 #include "harness/site/site_data.h"
-#include "harness/site/site_steps.h"
 #include "harness/store/query_report.h"
 
 namespace moegate {
