@@ -5,8 +5,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
-#include "harness/night/canaries.h"
-#include "harness/night/saboteurs.h"
+#include "harness/night/selftest.h"
 
 namespace moegate {
 namespace {

@@ -12,8 +12,8 @@
 #include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/exit.h"
-#include "harness/night/canaries.h"
 #include "harness/night/night_gate.h"
+#include "harness/night/selftest.h"
 
 namespace moegate {
 

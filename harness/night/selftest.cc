@@ -2,15 +2,204 @@
 #include "harness/night/selftest.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
-#include <cmath>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/base/hash.h"
 #include "harness/base/stats.h"
+#include "harness/base/subprocess.h"
+#include "harness/campaign/recording.h"
+#include "harness/campaign/runner.h"
 
 namespace moegate {
+namespace {
+
+bool is_saboteur(const VariantDescription& variant) {
+  return variant.expected.status != Status::ok;
+}
+
+/// The rows of operators that have saboteurs.
+Plan with_saboteurs(Plan plan) {
+  std::set<std::string> operators;
+  for (const VariantDescription& v : plan.hello.variants) {
+    if (is_saboteur(v)) operators.insert(v.op);
+  }
+  std::erase_if(plan.cases, [&](const PlannedCase& c) { return !operators.contains(c.spec.op); });
+  if (plan.cases.empty()) {
+    usage_error(
+        "selftest: none of the selected variants is a saboteur; they are in the program "
+        "moegate_saboteurs, and their suite is tests/saboteurs/saboteurs.suite");
+  }
+  return plan;
+}
+
+const VariantDescription& describe(const Hello& hello, const std::string& op,
+                                   const std::string& variant) {
+  return *std::ranges::find_if(
+      hello.variants, [&](const VariantDescription& v) { return v.op == op && v.name == variant; });
+}
+
+std::string exit_of(const Result& result) {
+  Tally tally;
+  tally.counts[result.status] = 1;
+  return std::to_string(static_cast<int>(tally.exit()));
+}
+
+}  // namespace
+
+bool TriedSaboteur::as_expected() const {
+  if (expected.status == Status::ok) return result.measured();
+  return result.status == expected.status && result.why.find(expected.why) != std::string::npos;
+}
+
+std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSource& source) {
+  const InterruptGuard guard;
+  Prepared prepared = prepare(options, source);
+  const Plan plan = with_saboteurs(std::move(prepared.plan));
+  std::vector<TriedSaboteur> all;
+  Progress progress(plan.rows().size());
+  for (const PlannedCase& c : plan.cases) {
+    for (const std::string& variant : c.variants) {
+      const VariantDescription& described = describe(plan.hello, c.spec.op, variant);
+      progress.step(c.spec.key() + " " + variant);
+      prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
+      CaseData data;
+      Result result =
+          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
+      if (result.status == Status::unsupported) continue;
+      all.push_back({.key = c.spec.key(),
+                     .variant = variant,
+                     .help = described.help,
+                     .expected = described.expected,
+                     .result = std::move(result)});
+    }
+  }
+  return all;
+}
+
+Table saboteur_table(const std::vector<TriedSaboteur>& all) {
+  Table table;
+  table.columns = {"Variant", "What it does", "Called", "Exit", "Because", ""};
+  for (const TriedSaboteur& s : all) {
+    const std::string verdict =
+        s.as_expected()
+            ? ""
+            : fmt::format("MISSED: should be {} '{}'", name_of(s.expected.status), s.expected.why);
+    table.rows.push_back({{s.variant},
+                          {s.help},
+                          {name_of(s.result.status)},
+                          {exit_of(s.result), true},
+                          {s.result.why},
+                          {verdict}});
+  }
+  return table;
+}
+
+namespace {
+
+// Far enough beyond what a case fails from that noise is no excuse.
+constexpr double kSlowCuda = 0.05, kSlowHost = 1.0;
+constexpr double kScale = 1.05;
+
+/// In an order in which any beginning has rows of many cases.
+std::vector<RowName> some_of_each(const Plan& plan) {
+  std::vector<RowName> rows = plan.rows();
+  const auto place = [](const RowName& row) {
+    const std::string text = row.second + " " + row.first;
+    return hash_bytes(text.data(), text.size());
+  };
+  std::ranges::stable_sort(rows, {}, place);
+  return rows;
+}
+
+void fly_slow(Store& store, const SelftestOptions& options, WorkerSource& source,
+              Canaries& canaries) {
+  canaries.host = options.backend == Backend::host;
+  canaries.slow_by = canaries.host ? kSlowHost : kSlowCuda;
+  AbOptions ab = self_against_self(options.run, {canaries.slow_by});
+  ab.plan = {0, 6, 0};  // all of them are suspects
+  ab.seconds_per_row = options.seconds_per_row;
+  PreparedAb prepared = prepare_ab(ab, source);
+  prepared.options.suspects = some_of_each(prepared.head.plan);
+  canaries.rows = prepared.options.suspects->size();
+  const Comparison result = measure_self(store, std::move(prepared), options);
+  canaries.slow = calibrate(result, {canaries.slow_by})[0];
+  store_calibration(store, result.head_run, {canaries.slow});
+  for (const auto& [id, j] : result.decided.judged) {
+    canaries.seeing += j.mde > 0 && j.mde <= canaries.slow_by;
+  }
+}
+
+void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
+  run.worker.task = Task::verify;
+  run.canary_scale = canaries.scale = kScale;
+  const Tally tally = check_suites(run, source);
+  if (tally.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
+  for (const auto& [status, n] : tally.counts) {
+    canaries.scaled_rows += status == Status::unsupported ? 0 : n;
+    canaries.wrong += status == Status::wrong ? n : 0;
+  }
+}
+
+/// Whether the gate saw it wherever the machine let it look.
+bool caught_slow(const Canaries& c) {
+  // A busy host is no fault of the gate's, and the report of the night says that it was busy.
+  if (c.host && c.seeing == 0) return true;
+  return c.seeing > 0 && 2 * c.slow.failed >= c.seeing;
+}
+
+}  // namespace
+
+AbOptions self_against_self(const RunOptions& run, const std::vector<double>& injected) {
+  AbOptions ab;
+  ab.run = run;
+  ab.base.label = "selftest base";
+  ab.head.label = "selftest head";
+  ab.trust_code = false;
+  if (injected.empty()) return ab;
+  ab.base.canary_slow_by = {0};  // the same kernels, without the delay
+  ab.head.canary_slow_by = injected;
+  return ab;
+}
+
+Comparison measure_self(Store& store, PreparedAb prepared, const SelftestOptions& options) {
+  Comparison result = run_ab(store, std::move(prepared), options.limits);
+  if (result.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
+  return result;
+}
+
+bool Canaries::caught() const {
+  return caught_slow(*this) && wrong == scaled_rows && scaled_rows > 0;
+}
+
+std::string Canaries::text() const {
+  std::string lines = fmt::format(
+      "canary {}: {} of {} rows caught, {} could be expected to see it\n"
+      "canary outputs x {:g}: {} of {} rows caught\n",
+      percent(slow_by), slow.failed, slow.judged, seeing, scale, wrong, scaled_rows);
+  if (static_cast<size_t>(slow.judged) < rows) {
+    lines += fmt::format("there was no time for {} of {} rows of the first\n",
+                         rows - static_cast<size_t>(slow.judged), rows);
+  }
+  if (!caught()) lines += "a canary was missed: this gate cannot be trusted here\n";
+  return lines;
+}
+
+Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource& source) {
+  Canaries canaries;
+  RunOptions scaled = options.run;
+  // Checking is quick; on a machine that is not, half of the time is the other one's.
+  if (scaled.deadline.is_set())
+    scaled.deadline = scaled.deadline.within(scaled.deadline.left() / 2);
+  fly_scaled(scaled, source, canaries);
+  fly_slow(store, options, source, canaries);
+  return canaries;
+}
+
 namespace {
 
 /// Squared normal deviate of "no difference".
@@ -30,11 +219,12 @@ double median_or_0(const std::vector<double>& values) {
   return values.empty() ? 0 : median(values);
 }
 
-struct Columns {
+struct SelftestColumns {
   std::vector<double> effects, sds, z2s, mdes;
 };
 
-void add(Calibration& c, Columns& columns, const Judgement& j, const Side& base, const Side& head) {
+void add(Calibration& c, SelftestColumns& columns, const Judgement& j, const Side& base,
+         const Side& head) {
   ++c.judged;
   c.failed += j.outcome == Outcome::regressed;
   c.inconclusive += j.outcome == Outcome::inconclusive;
@@ -51,7 +241,7 @@ void add(Calibration& c, Columns& columns, const Judgement& j, const Side& base,
 
 std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected) {
   std::vector<Calibration> all(injected.size());
-  std::vector<Columns> columns(injected.size());
+  std::vector<SelftestColumns> columns(injected.size());
   for (const auto& [id, j] : result.decided.judged) {
     const size_t slot = canary_slot({id.key, id.variant}, injected.size());
     add(all[slot], columns[slot], j, result.base.at(id), result.head.at(id));

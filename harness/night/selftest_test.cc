@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/night/saboteurs.h"
+#include "harness/night/selftest.h"
 
 #include <gtest/gtest.h>
 
