@@ -36,7 +36,7 @@ inline Result timed_row() {
   return result;
 }
 
-/// Of the default set (timing/counters.h). Stalls are per 900 k instructions.
+/// Of the default set (timing/profiler.h). Stalls are per 900 k instructions.
 inline Result counted_row() {
   Result result;
   const auto add = [&](const std::string& name, const char* unit, double value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a chip counts is known without one, where CUPTI is.
-#include "harness/timing/counters.h"
+#include "harness/timing/profiler.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #ifdef MOEGATE_HAS_CUDA
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
-#include "harness/timing/cuda/counter_plan.h"
+#include "harness/timing/cuda/cupti_counters.h"
 #endif
 
 namespace moegate {

@@ -4,8 +4,7 @@
 
 #ifdef MOEGATE_HAS_CUDA
 #include "harness/base/test_fixture.h"
-#include "harness/timing/cuda/counter_cupti.h"
-#include "harness/timing/cuda/pc_cupti.h"
+#include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {
 namespace {

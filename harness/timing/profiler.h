@@ -36,4 +36,11 @@ std::unique_ptr<Profiler> make_stall_profiler(Device& device, const Profiling& p
 /// Energy per launch and mean power, by NVML's counter. Throws Error(environment).
 std::unique_ptr<Profiler> make_energy_profiler(Device& device, const Profiling& profiling);
 
+// Which counters are read where nobody names any. CUPTI's names; a chip that lacks one refuses them.
+
+/// What tells a reviewer why a kernel takes its time: bytes, hit rates, pipes, instructions, local memory, bank
+/// conflicts, what warps wait for. Eight passes on GH100; throughputs of whole units, which alone take 4
+/// to 8 passes each, are left to their parts.
+const std::vector<std::string>& default_counters();
+
 }  // namespace moegate

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/kernel/subject.h"
@@ -53,5 +54,27 @@ std::unique_ptr<Timer> make_host_timer(Device& device);
 std::string prepare_cupti(int ordinal);
 std::unique_ptr<Timer> make_cupti_timer(Device& device);
 std::unique_ptr<Timer> make_event_timer(Device& device);
+
+// What all timers do alike, for the files that define one.
+
+/// A timer whose sessions are of type S, made of what open() is given and of the device.
+template <class S>
+class TimerOf final : public Timer {
+ public:
+  TimerOf(Device& device, std::string name, double tick_ns)
+      : device_(device), name_(std::move(name)), tick_ns_(tick_ns) {}
+
+  std::string name() const override { return name_; }
+  double tick_ns() const override { return tick_ns_; }
+  std::unique_ptr<Session> open(const Subject& subject, const Subject* yardstick,
+                                const Conditions& conditions) override {
+    return std::make_unique<S>(device_, subject, yardstick, conditions);
+  }
+
+ private:
+  Device& device_;
+  const std::string name_;
+  const double tick_ns_;
+};
 
 }  // namespace moegate

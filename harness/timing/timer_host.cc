@@ -18,7 +18,7 @@
 #include "harness/device/chill.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
-#include "harness/timing/timer_of.h"
+#include "harness/timing/timer.h"
 
 namespace moegate {
 namespace {

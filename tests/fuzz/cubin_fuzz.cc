@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/timing/elf_code.h"
+#include "harness/timing/elf_file.h"
 #include "harness/timing/gpu_code.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -9,7 +9,6 @@
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/kernel/cuda_check.h"
-#include "harness/timing/counters.h"
 #include "harness/timing/cuda/cupti_counters.h"
 #include "harness/timing/profiler.h"
 

@@ -14,7 +14,7 @@
 
 #include "harness/kernel/kernel.h"
 #include "harness/timing/cuda/cupti_lib.h"
-#include "harness/timing/elf_code.h"
+#include "harness/timing/elf_file.h"
 
 namespace moegate {
 namespace {

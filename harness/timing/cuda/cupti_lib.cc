@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/base/environment.h"
+#include "harness/base/error.h"
+
 namespace moegate {
 namespace {
 
@@ -45,6 +48,51 @@ std::string CuptiLib::failure(CUptiResult result, const std::string& what) const
   return fmt::format("{} fails with {}; {}", what,
                      name ? name : fmt::format("CUPTI error {}", static_cast<int>(result)),
                      remedy(result));
+}
+
+const CounterCupti& counter_cupti() {
+  static const CounterCupti* functions = new CounterCupti;
+  const std::string why = functions->why();
+  if (why.empty()) return *functions;
+  throw Error(Exit::environment, "counters cannot be read: " + why);
+}
+
+void require_counters(CUptiResult result, const char* what) {
+  if (result == CUPTI_SUCCESS) return;
+  throw Error(Exit::environment,
+              "counters cannot be read: " + counter_cupti().failure(result, what));
+}
+
+const PcCupti& pc_cupti() {
+  static const PcCupti* functions = new PcCupti;
+  const std::string why = functions->why();
+  if (why.empty()) return *functions;
+  throw Error(Exit::environment, "stalls cannot be sampled: " + why);
+}
+
+void require_pc(CUptiResult result, const std::string& what) {
+  if (result == CUPTI_SUCCESS) return;
+  throw Error(Exit::environment, "stalls cannot be sampled: " + pc_cupti().failure(result, what));
+}
+
+std::string other_profiler() {
+  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+    const std::string value = environment(variable);
+    if (!value.empty()) {
+      return fmt::format(
+          "{}={} says that another profiler owns CUPTI: unset it, or start without "
+          "the profiler (use --profile under one)",
+          variable, value);
+    }
+  }
+  const std::string preload = environment("LD_PRELOAD");
+  for (const char* tool : {"nsight", "nsys", "sanitizer", "Injection", "injection"}) {
+    if (preload.find(tool) != std::string::npos) {
+      return fmt::format("LD_PRELOAD={} names a profiler ({}): CUPTI serves one tool at a time",
+                         preload, tool);
+    }
+  }
+  return "";
 }
 
 }  // namespace moegate

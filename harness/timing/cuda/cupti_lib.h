@@ -6,8 +6,16 @@
 //   };
 #pragma once
 
+#include <cuda.h>
+#include <cupti.h>
+#include <cupti_pcsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
 #include <cupti_result.h>
+#include <cupti_target.h>
 
+#include <cstddef>
 #include <string>
 
 #include "harness/base/dynlib.h"
@@ -42,5 +50,76 @@ class CuptiLib {
 
 /// A member of CUPTI's name that is this function.
 #define MOEGATE_CUPTI_FUNCTION(name) decltype(&::name) name = bound<decltype(&::name)>(#name);
+
+// The functions of CUPTI that counting needs, opened at run time.
+
+struct CounterCupti : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiDeviceGetChipName)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerGetCounterAvailability)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostDeinitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetBaseMetrics)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetMetricProperties)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostConfigAddMetrics)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetConfigImageSize)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetConfigImage)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostGetNumOfPasses)
+  MOEGATE_CUPTI_FUNCTION(cuptiProfilerHostEvaluateToGpuValues)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerEnable)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerDisable)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerGetCounterDataSize)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerCounterDataImageInitialize)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerSetConfig)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerStart)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerStop)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerPushRange)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerPopRange)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerDecodeData)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerGetCounterDataInfo)
+  MOEGATE_CUPTI_FUNCTION(cuptiRangeProfilerCounterDataGetRangeInfo)
+};
+
+/// Throws Error(environment) where a function is missing.
+const CounterCupti& counter_cupti();
+
+/// Throws Error(environment) for a failure, with the remedy: "counters cannot be read: `what` fails with …".
+void require_counters(CUptiResult result, const char* what);
+
+/// The parameters of a call, zeroed but for their size.
+template <class Params>
+Params counter_params(size_t bytes) {
+  Params params{};
+  params.structSize = bytes;
+  return params;
+}
+#define MOEGATE_COUNTER_PARAMS(name, type) auto name = counter_params<type>(type##_STRUCT_SIZE)
+
+// The functions of CUPTI that sampling of the program counter needs, opened at run time.
+
+struct PcCupti : CuptiLib {
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingEnable)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingDisable)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingSetConfigurationAttribute)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetNumStallReasons)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetStallReasons)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingStart)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingStop)
+  MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingGetData)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetCubinCrc)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetSassToSourceCorrelation)
+};
+
+/// Throws Error(environment) where a function is missing.
+const PcCupti& pc_cupti();
+
+/// Throws Error(environment) for a failure, with the remedy: "stalls cannot be sampled: `what` fails …".
+void require_pc(CUptiResult result, const std::string& what);
+
+// CUPTI serves one tool at a time: signs of another one.
+
+/// Why CUPTI belongs to somebody else (a variable or a tool), read from the environment; empty: it
+/// does not, as far as that says.
+std::string other_profiler();
 
 }  // namespace moegate

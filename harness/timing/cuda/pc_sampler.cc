@@ -13,7 +13,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/driver_entry.h"
-#include "harness/timing/cuda/pc_cupti.h"
+#include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {
 namespace {

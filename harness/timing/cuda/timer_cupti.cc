@@ -16,9 +16,9 @@
 #include "harness/kernel/cuda_check.h"
 #include "harness/kernel/object_code.h"
 #include "harness/timing/cuda/cupti_code.h"
+#include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/cuda/cupti_log.h"
-#include "harness/timing/cuda/other_profiler.h"
-#include "harness/timing/timer_of.h"
+#include "harness/timing/timer.h"
 
 namespace moegate {
 namespace {

@@ -8,7 +8,7 @@
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/kernel/cuda_check.h"
 #include "harness/timing/activity.h"
-#include "harness/timing/timer_of.h"
+#include "harness/timing/timer.h"
 
 namespace moegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/timing/counters.h"
+#include "harness/timing/profiler.h"
 
 namespace moegate {
 

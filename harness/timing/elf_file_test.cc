@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cubins written by hand: what must change a kernel's hash, what must not, and broken files.
-#include "harness/timing/elf_code.h"
+#include "harness/timing/elf_file.h"
 
 #include <gtest/gtest.h>
 
