@@ -19,7 +19,7 @@
 #include "harness/baseline/find_baseline.h"
 #include "harness/baseline/waivers.h"
 #include "harness/judge/evidence.h"
-#include "harness/values/kernel_name.h"
+#include "harness/values/resources.h"
 
 namespace moegate {
 namespace {

@@ -13,8 +13,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/values/kernel_name.h"
-#include "harness/values/occupancy.h"
+#include "harness/values/resources.h"
 
 namespace moegate {
 namespace {

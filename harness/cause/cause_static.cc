@@ -8,8 +8,6 @@
 #include <map>
 
 #include "harness/cause/cause_parts.h"
-#include "harness/values/kernel_name.h"
-#include "harness/values/occupancy.h"
 #include "harness/values/resources.h"
 
 namespace moegate {

@@ -18,9 +18,8 @@
 #include "harness/plugin/plugin.h"
 #include "harness/store/row_profiles.h"
 #include "harness/timing/gpu_code.h"
-#include "harness/values/kernel_name.h"
-#include "harness/values/occupancy.h"
 #include "harness/values/provenance.h"
+#include "harness/values/resources.h"
 #include "harness/worker/worker.h"
 
 namespace moegate {

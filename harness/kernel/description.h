@@ -8,7 +8,6 @@
 
 #include "harness/values/case.h"
 #include "harness/values/device_facts.h"
-#include "harness/values/operator_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/base/rng.h"
-#include "harness/values/float_type.h"
+#include "harness/values/rounding.h"
 
 namespace moegate {
 

@@ -21,7 +21,7 @@
 #include "harness/kernel/tensor.h"
 #include "harness/values/accuracy.h"
 #include "harness/values/case.h"
-#include "harness/values/operator_facts.h"
+#include "harness/values/device_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {

@@ -18,7 +18,6 @@
 
 #include "harness/store/sqlite.h"
 #include "harness/values/result_fields.h"
-#include "harness/values/run_fields.h"
 
 namespace moegate {
 

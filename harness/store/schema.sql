@@ -170,7 +170,7 @@ CREATE TABLE result (
   tick_ns    REAL NOT NULL,
   samples    INTEGER NOT NULL,           -- valid ones
   invalid    INTEGER NOT NULL,
-  flags      INTEGER NOT NULL,           -- reasons of the invalid ones: bits of SampleFlag (values/sample.h)
+  flags      INTEGER NOT NULL,           -- reasons of the invalid ones: bits of SampleFlag (values/result.h)
   span_ns    REAL NOT NULL,              -- The 10 % trimmed mean of the valid samples.
   median_ns  REAL NOT NULL,
   low_ns     REAL NOT NULL,              -- The 95 % interval of the median.

@@ -15,7 +15,7 @@
 #include "harness/store/packed_spans.h"
 #include "harness/store/query_report.h"
 #include "harness/store/sql_statuses.h"
-#include "harness/values/occupancy.h"
+#include "harness/values/resources.h"
 #include "harness/values/roofline.h"
 #include "store_sql.h"  // made by the build from report_views.sql
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/values/sample.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 

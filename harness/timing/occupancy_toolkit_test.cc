@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks per SM as the CUDA toolkit's own header computes them, where the toolkit is there.
-#include "harness/values/occupancy.h"
+#include "harness/values/resources.h"
 
 #include <gtest/gtest.h>
 

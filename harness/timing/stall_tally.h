@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/values/sample.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 

@@ -10,7 +10,7 @@
 
 #include "harness/kernel/subject.h"
 #include "harness/values/conditions.h"
-#include "harness/values/sample.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 

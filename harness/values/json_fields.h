@@ -12,7 +12,6 @@
 
 #include "harness/values/fields.h"
 #include "harness/values/result_fields.h"
-#include "harness/values/run_fields.h"
 
 namespace moegate {
 

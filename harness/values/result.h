@@ -5,13 +5,81 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "harness/values/accuracy.h"
-#include "harness/values/sample.h"
 
 namespace moegate {
+
+// What a timer reports: one Sample per launch, and the kernels a launch consists of. Plain data.
+
+/// Reasons that make a sample invalid: it is kept, flagged and left out of the statistics.
+enum SampleFlag : uint32_t {
+  kBadTimestamp = 1u << 0,   // zero or reversed
+  kMissingRecord = 1u << 1,  // fewer records than launches, or records dropped
+  // 1u << 2, another set of kernels than the first sample's, comes of an older base of an A/B only.
+  kOverlapsFlush = 1u << 3,  // started before the flush ended
+  kSlowClock = 1u << 4,      // SM clock under 95 % of this case's running median
+  kPreempted = 1u << 5,      // host: the scheduler took a timed thread off its core
+  kForeignWork = 1u << 6,    // the GPU did work of this process that belongs to no sample
+};
+
+/// Which number of a Result is judged. Stated by what took the samples, stored, never inferred.
+enum class Judged {
+  none,         // nothing was timed
+  span,         // span_ns
+  ratio,        // `ratio`, to the operator's yardstick
+  is_yardstick  // none of its own: the others' ratios are to it
+};
+const char* name_of(Judged j);
+void parse_name(const std::string& name, Judged& j);  // throws std::invalid_argument
+
+struct Sample {
+  double span_ns = 0;  // last end minus first start, over every kernel and memory operation
+  double busy_ns = 0;  // union of the intervals
+  double sum_ns = 0;   // sum of the durations
+  double yard_ns = 0;  // the yardstick's time next to this sample; 0 when there is none
+  double cold_ns = 0;  // what the flush before it took; 0 where the timer does not see it
+  double sm_mhz = 0;   // measured by the flush kernel; 0 on the host
+  int kernels = 0;
+  uint32_t flags = 0;
+  size_t set = 0;        // which of the subject's problems
+  uint64_t outputs = 0;  // hash of what the launch wrote to its outputs; of one timer only
+};
+
+/// One kernel or memory operation of a launch, in order of start.
+struct KernelRow {
+  std::string name;         // demangled, or "memset", "memcpy"
+  std::string grid, block;  // "132x1x1"
+  std::string cluster;      // empty without one
+  int registers = 0;
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes
+  int64_t local_bytes = -1;  // of local memory of a thread: spills, arrays; -1: unknown
+  double ns = 0;             // trimmed mean duration
+  double gap_ns = 0;         // trimmed mean of (start - previous end); 0 for the first
+};
+
+/// One more number about a launch, for what has no field: a counter, a share of time.
+struct Metric {
+  std::string name;            // "core_wait"; unique per result and kernel
+  std::string unit;            // "share", "bytes", "1/s"
+  double value = 0;            // not finite: stored as unknown
+  int ordinal = kWholeLaunch;  // of the kernel it is about, from 0
+  static constexpr int kWholeLaunch = -1;
+};
+
+/// Where in a kernel's machine code warps waited, and for what: one instruction and one reason, as a
+/// sampling of the program counter saw it.
+struct StallRow {
+  int ordinal = 0;          // of the kernel, from 0
+  int64_t offset = 0;       // of the instruction, bytes from the kernel's start
+  std::string instruction;  // SASS; empty: unknown
+  std::string line;         // "file.cu:12"; empty: built without line information
+  std::string reason;       // "long_scoreboard", as the counters' names have it
+  int64_t samples = 0;
+};
 
 enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy };
 const char* name_of(Status s);

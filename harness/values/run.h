@@ -8,7 +8,6 @@
 #include <string>
 
 #include "harness/values/device_facts.h"
-#include "harness/values/operator_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {
@@ -27,7 +26,7 @@ constexpr const char* kGpuMetric = "gpu";
 constexpr const char* kSeveralDevices = "several:";
 
 /// Everything a run states about itself before the first sample. Each field is listed in
-/// run_fields.h, which is all that the store needs.
+/// result_fields.h, which is all that the store needs.
 struct RunInfo {
   int64_t id = 0;        // in its store
   std::string uuid;      // in every store; empty: the store makes one

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/values/sample.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 

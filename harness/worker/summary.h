@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "harness/values/result.h"
-#include "harness/values/sample.h"
 
 namespace moegate {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/kernel/kernel.h"
-#include "harness/values/sample.h"
+#include "harness/values/result.h"
 
 namespace moegate {
 
