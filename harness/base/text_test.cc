@@ -125,9 +125,9 @@ TEST(Pattern, NoneCrashesOrHangs) {
 
 TEST(Pattern, ExactlyMatchesATextAndNothingElse) {
   const std::string key = "op/a.b+c=(8)|[x]{2}^$\\*?,é";
-  EXPECT_TRUE(compile_pattern("--case", exactly(key)).found_in(key));
-  EXPECT_FALSE(compile_pattern("--case", exactly(key)).found_in(key + "0"));
-  EXPECT_FALSE(compile_pattern("--case", exactly("a.b")).found_in("aXb"));
+  EXPECT_TRUE(compile_pattern("--filter", exactly(key)).found_in(key));
+  EXPECT_FALSE(compile_pattern("--filter", exactly(key)).found_in(key + "0"));
+  EXPECT_FALSE(compile_pattern("--filter", exactly("a.b")).found_in("aXb"));
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ ResourceFile blessed_resources(const fs::path& baselines, const std::string& kla
   finish_blessings(baselines / "blessings.tsv");
   if (!is_file(path)) {
     throw Error(Exit::no_baseline,
-                fmt::format("{}: is not there; `moegate resources --bless --reason '...'` makes it",
+                fmt::format("{}: is not there; `moegate bless --resources --reason '...'` makes it",
                             path.string()));
   }
   check_recorded(path, klass, kResources, baselines / "blessings.tsv");

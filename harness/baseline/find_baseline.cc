@@ -171,7 +171,7 @@ std::string name_in_candidate(const RunInfo& run) {
 std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides, bool cut) {
   if (run.status != "complete" && !cut) return fmt::format("the run is {}", run.status);
   if (is_partial(run) && !cut) {
-    return "the run measured only a part of its suites (--filter, --kernel, --axis or --shard)";
+    return "the run measured only a part of its suites (--filter, --variant, --axis or --shard)";
   }
   for (const auto& [id, side] : sides) {
     if (id.suite == suite && !side.measured() && !side.never_quiet() &&

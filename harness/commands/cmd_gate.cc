@@ -8,9 +8,9 @@
 #include "harness/commands/flags.h"
 #include "harness/commands/judging_flags.h"
 #include "harness/commands/resources.h"
-#include "harness/judge/run_pair.h"
+#include "harness/judge/comparison.h"
 #include "harness/night/night_gate.h"
-#include "harness/store/two_runs.h"
+#include "harness/store/row_profiles.h"
 
 namespace moegate {
 namespace {

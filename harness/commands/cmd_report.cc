@@ -13,7 +13,6 @@
 #include "harness/report/explain.h"
 #include "harness/report/history.h"
 #include "harness/report/stall_report.h"
-#include "harness/site/chart_file.h"
 #include "harness/site/site_files.h"
 #include "harness/store/query_report.h"
 

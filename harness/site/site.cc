@@ -326,10 +326,11 @@ Page row_page(Site& site, size_t place) {
   page.sections.push_back(
       {0,
        {Heading{"Commands"},
-        Commands{{{"To repeat", fmt::format("moegate repro {} --run --db {}", result, db)},
-                  {"History", fmt::format("moegate history --case {} --variant {} --last 0 --db {}",
-                                          shell_word("^" + row.key + "$"),
-                                          shell_word("^" + row.variant + "$"), db)}}}}});
+        Commands{{{"To repeat", fmt::format("moegate run --like {} --db {}", result, db)},
+                  {"History",
+                   fmt::format("moegate report history --filter {} --variant {} --last 0 --db {}",
+                               shell_word("^" + row.key + "$"), shell_word("^" + row.variant + "$"),
+                               db)}}}}});
   return page;
 }
 

@@ -3,7 +3,7 @@
 // Whether a slow-down is seen is a question to a quiet machine, so no test here asks it.
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class AbTest : public ProgramTest {
@@ -124,4 +124,4 @@ TEST_F(AbTest, SelftestCatchesItsCanaries) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class BadInputTest : public ProgramTest {
@@ -119,4 +119,4 @@ TEST_F(BadInputTest, HelpIsForEveryCommand) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 #include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class BisectTest : public ProgramTest {
@@ -221,4 +221,4 @@ TEST_F(BisectTest, AnotherScriptCanBeGiven) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// The script for a shell: of the source tree, else of the installed folder.
@@ -201,4 +201,4 @@ TEST_F(CompletionTest, TheManPageIsGoodRoff) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

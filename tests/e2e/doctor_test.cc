@@ -2,7 +2,7 @@
 // moegate doctor on the host: what it lists, what it stores, which change it can see.
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using DoctorTest = ProgramTest;
@@ -34,4 +34,4 @@ TEST_F(DoctorTest, AGpuThatIsNotThereIsAnEnvironmentFault) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

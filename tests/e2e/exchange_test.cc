@@ -5,7 +5,7 @@
 
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class ExchangeTest : public ProgramTest {
@@ -97,4 +97,4 @@ TEST_F(ExchangeTest, WhatCannotBeExchangedIsNamed) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

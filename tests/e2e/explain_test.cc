@@ -4,7 +4,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class WhyRowsDifferTest : public ProgramTest {
@@ -104,4 +104,4 @@ TEST_F(WhyRowsDifferTest, AnAbOfAHostSaysNothingUnlessAsked) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

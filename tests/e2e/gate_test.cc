@@ -6,7 +6,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class GateProgramTest : public ProgramTest {
@@ -203,4 +203,4 @@ TEST_F(GateProgramTest, AMissingGpuIsAnEnvironmentFault) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class GpuTest : public ProgramTest {
@@ -220,4 +220,4 @@ TEST_F(GpuTest, EventsAreAStatedFallback) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/python_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class IdentityTest : public PythonTest {
@@ -147,4 +147,4 @@ TEST_F(IdentityTest, TheTreeStaysAsItWas) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -4,7 +4,7 @@
 
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class IsolationTest : public ProgramTest {
@@ -68,4 +68,4 @@ TEST_F(IsolationTest, TheJudgeMeasuresWithTheProgramBesideIt) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

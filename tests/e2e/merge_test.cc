@@ -5,7 +5,7 @@
 #include "harness/store/content_fixture.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class MergeProgramTest : public ProgramTest {
@@ -114,4 +114,4 @@ TEST_F(MergeProgramTest, WhatCannotBeMergedIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class NewTest : public ProgramTest {
@@ -150,4 +150,4 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

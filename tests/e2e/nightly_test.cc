@@ -3,7 +3,7 @@
 // whether a canary can be seen, so the exit code is compared with what was printed about it.
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class NightlyProgramTest : public ProgramTest {
@@ -57,4 +57,4 @@ TEST_F(NightlyProgramTest, WhatCannotBeMeasuredLeavesNoVerdict) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -4,7 +4,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class PrecisionProgramTest : public ProgramTest {
@@ -115,4 +115,4 @@ TEST_F(GpuPrecisionTest, WhatIsLostIsSeenOnOtherInputs) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace moegate {
+namespace moegate::test {
 
 struct Outcome {
   int exit = -1;
@@ -43,4 +43,4 @@ class ProgramTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -16,7 +16,7 @@
 #include "harness/base/error.h"
 #include "harness/store/sqlite.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// The path built in, or the one an installed folder names.
@@ -135,4 +135,4 @@ std::string ProgramTest::read(const std::string& name) const {
   return text.str();
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 #include "harness/base/test_fixture.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class PythonTest : public ProgramTest {
  protected:
@@ -87,4 +87,4 @@ def forgetful(p):
 )";
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

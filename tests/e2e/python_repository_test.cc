@@ -3,7 +3,7 @@
 // live in.
 #include "tests/e2e/python_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class PythonRepositoryTest : public PythonTest {
@@ -178,4 +178,4 @@ TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/python_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kVariants = R"(
@@ -232,4 +232,4 @@ TEST_F(PythonVariantsTest, AFileThatCannotBeTakenIsOneLine) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class ResourcesTest : public ProgramTest {
@@ -185,4 +185,4 @@ TEST_F(ResourcesInputTest, EveryMistakeIsNamed) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kQuick =
@@ -198,4 +198,4 @@ TEST_F(RobustTest, OneNightAtATime) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 // Two cases, few samples: enough for every path, quick enough for every build.
@@ -279,4 +279,4 @@ TEST_F(RunTest, ProfileLaunchesAndStoresNothing) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

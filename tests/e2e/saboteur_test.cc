@@ -2,7 +2,7 @@
 // Every variant that cheats or breaks is called what it is, by the program that it is linked into.
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kLittle =
@@ -31,4 +31,4 @@ TEST_F(SaboteurTest, TheToolThatShipsHasNone) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 // says what they share, or ask otherwise.
 #include "tests/e2e/python_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class SidesTest : public PythonTest {
@@ -232,4 +232,4 @@ TEST_F(SidesTest, WhatOneBuildInstallsForBothIsNamed) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

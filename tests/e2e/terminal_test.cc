@@ -8,7 +8,7 @@
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class TerminalTest : public ProgramTest {
@@ -242,4 +242,4 @@ TEST_F(TerminalTest, APlanForAGpuNeedsNone) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/kernel/tile_file.h"
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ TEST_F(TuneTest, ABadFileIsRefusedBeforeARunBegins) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

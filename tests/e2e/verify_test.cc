@@ -2,7 +2,7 @@
 // Verification end to end on the host: the correctness suite, and what its controls prove.
 #include "tests/e2e/program.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 // Under a sanitizer every third case of a suite is enough: unit tests run all kernels and checks there.
@@ -44,4 +44,4 @@ TEST_F(VerifyTest, ABlindToleranceFails) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test
