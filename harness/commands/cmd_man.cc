@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate man: the man page, which `cmake --install` puts where man finds it; with `tables` the tables of the guide.
+// moegate man: the man page, which `cmake --install` puts where man finds it; with `table` README.md's table of verbs and flags.
 #include <algorithm>
 #include <string_view>
 
@@ -11,9 +11,9 @@
 namespace moegate {
 
 int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands) {
-  const bool tables = args == std::vector<std::string>{"tables"};
-  if (!args.empty() && !tables) {
-    usage_error("moegate man: unexpected '{}'; use nothing, or tables", args[0]);
+  const bool table = args == std::vector<std::string>{"table"};
+  if (!args.empty() && !table) {
+    usage_error("moegate man: unexpected '{}'; use nothing, or table", args[0]);
   }
   std::vector<DescribedVerb> described;
   for (const Verb& verb : verbs()) {
@@ -21,8 +21,8 @@ int cmd_man(const std::vector<std::string>& args, std::span<const Command> comma
         commands, [&](const Command& c) { return std::string_view(c.name) == verb.name; });
     described.push_back({&verb, flags_of(*command)});
   }
-  fmt::print(
-      "{}", tables ? reference(described) : man_page(provenance().version, described, variables()));
+  fmt::print("{}",
+             table ? reference(described) : man_page(provenance().version, described, variables()));
   return 0;
 }
 

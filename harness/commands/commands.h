@@ -37,7 +37,7 @@ int cmd_selftest(const std::vector<std::string>& args);
 /// each, or the line ":files" for names of files. `words` are those of the command line behind the
 /// program, up to the cursor.
 int cmd_complete(const std::vector<std::string>& words, std::span<const Command> commands);
-/// For `cmake --install`: prints the man page. For the guide: `tables` of verbs and flags.
+/// For `cmake --install`: prints the man page. `man table`: README.md's table of verbs and flags.
 int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands);
 
 }  // namespace moegate

@@ -182,22 +182,22 @@ std::string man_page(const std::string& version, const std::vector<DescribedVerb
 }
 
 std::string reference(const std::vector<DescribedVerb>& verbs) {
-  std::string text = "| command | what it does |\n| --- | --- |\n";
-  std::map<std::string, std::string> of;  // verbs by flag
+  std::string text = "| command | what it does | flags of its own |\n| --- | --- | --- |\n";
+  std::map<std::string, std::string> shared;  // of the groups that belong to a run's options
   for (const DescribedVerb& described : verbs) {
-    text += fmt::format("| `{}` | {} |\n", described.verb->name, described.verb->about);
+    std::string own;
     for (const Flags::Group& group : described.flags.groups()) {
+      const bool of_run = group.title == kSelectionGroup || group.title == kMeasuringGroup;
+      if (of_run && shared.contains(group.title)) continue;
+      std::string& names = of_run ? shared[group.title] : own;
       for (const Flag& flag : group.flags) {
-        std::string& names = of[flag.text.name];
-        names += (names.empty() ? "" : " ") + std::string(described.verb->name);
+        names += fmt::format("{}`--{}`", names.empty() ? "" : " ", flag.text.name);
       }
     }
+    text += fmt::format("| `{}` | {} | {} |\n", described.verb->name, described.verb->about, own);
   }
-  text += "\n| flag | commands |\n| --- | --- |\n";
-  for (const auto& [name, names] : of) {
-    const FlagText& flag = flag_text(name);
-    text +=
-        fmt::format("| `--{}{}{}` | {} |\n", name, *flag.value != 0 ? " " : "", flag.value, names);
+  for (const auto& [title, names] : shared) {
+    text += fmt::format("| *several* | {} | {} |\n", title, names);
   }
   return text;
 }

@@ -27,7 +27,7 @@ const std::vector<std::pair<int, const char*>>& exit_causes();
 /// A text for roff: shown as it is, wherever it stands.
 std::string roff_escaped(const std::string& text);
 
-/// The verbs, and all flags with the verbs that have them, as two tables of markdown.
+/// README.md's table of verbs and flags, as markdown.
 std::string reference(const std::vector<DescribedVerb>& verbs);
 
 }  // namespace moegate

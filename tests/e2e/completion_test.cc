@@ -190,6 +190,17 @@ TEST_F(CompletionTest, TheManPageHasEveryCommandAndFlag) {
   EXPECT_EQ(moegate("man pages").exit, 2);
 }
 
+TEST_F(CompletionTest, TheReadmeHasTheTableOfVerbsAndFlags) {
+  const Outcome table = moegate("man table");
+  ASSERT_EQ(table.exit, 0) << table.err;
+  const auto path = std::filesystem::path(MOEGATE_SOURCE_DIR) / "README.md";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no sources";
+  const std::string readme = shell("cat '" + path.string() + "'").out;
+  EXPECT_NE(readme.find(table.out), std::string::npos)
+      << "put what `moegate man table` prints into README.md:\n"
+      << table.out;
+}
+
 TEST_F(CompletionTest, TheManPageIsGoodRoff) {
   if (shell("command -v groff").exit != 0) GTEST_SKIP() << "no groff on this machine";
   const Outcome shown = shell(program() + " man | groff -man -Tutf8 -Kutf8 -ww -P-cbou");
