@@ -53,15 +53,13 @@ bool parse_all(const Args& args, RunOptions& run) {
   JudgingOptions judging;
   std::optional<std::string> resume;
   std::string which;
-  boost::program_options::options_description all = selection_flags(run);
-  all.add(measuring_flags(run)).add(judging_flags(judging));
-  for (const Flag& flag :
-       {rounds_flag(run.rounds, ""), db_flag(run.db), run_flag(which), resume_flag(resume, "")}) {
-    all.add(flag);
-  }
+  Flags all("What to keep");
+  all.add(flag("rounds", run.rounds)).add(flag("resume", resume));
+  all.add(db_flag(run.db)).add(run_flag(which));
+  all.add(selection_flags(run)).add(measuring_flags(run)).add(judging_flags(judging));
   std::streambuf* const out = std::cout.rdbuf(nullptr);  // --help
   const bool run_it = accepted({Exit::usage, Exit::environment}, [&] {
-    if (!parse("moegate fuzz [options]", all, args)) throw Error(Exit::usage, "--help");
+    if (!parse("run", all, args)) throw Error(Exit::usage, "--help");
     check_measuring(run);
     within("--rounds", run.rounds, 1, kMostRounds);
     judging.limits.of(backend_of("host"));
