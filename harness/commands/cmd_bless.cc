@@ -7,7 +7,6 @@
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/bless.h"
-#include "harness/commands/author.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

@@ -6,7 +6,6 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/judging_flags.h"
 #include "harness/commands/resources.h"
 #include "harness/judge/comparison.h"
 #include "harness/night/night_gate.h"

@@ -17,7 +17,6 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/judging_flags.h"
 #include "harness/night/night.h"
 #include "harness/site/site.h"
 #include "harness/site/site_files.h"

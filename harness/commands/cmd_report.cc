@@ -9,7 +9,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/print_page.h"
+#include "harness/commands/publish.h"
 #include "harness/report/explain.h"
 #include "harness/report/history.h"
 #include "harness/report/stall_report.h"

@@ -14,8 +14,8 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
+#include "harness/commands/publish.h"
 #include "harness/commands/repeat_row.h"
-#include "harness/commands/run_table.h"
 #include "harness/store/gbench.h"
 
 namespace moegate {

@@ -4,7 +4,6 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/judging_flags.h"
 #include "harness/night/selftest.h"
 
 namespace moegate {

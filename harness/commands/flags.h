@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that several commands have and that need more than a field to be bound to.
+// The flags that several commands have and that need more than a field to be bound to, and those of
+// what judges.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,9 @@
 #include "harness/base/table.h"
 #include "harness/campaign/plan.h"
 #include "harness/commands/cli.h"
+#include "harness/commands/publish.h"
 #include "harness/commands/which_store.h"
+#include "harness/judge/gate.h"
 #include "harness/night/why.h"
 
 namespace moegate {
@@ -54,5 +57,26 @@ Flags measuring_flags(RunOptions& run);
 void require_suite(const RunOptions& run);
 /// Throws Error(usage) for limits that contradict each other.
 void check_measuring(const RunOptions& run);
+
+// The flags of what judges: what counts as slower, what fails, and where the verdict goes.
+
+/// --margin --fail-at: shares; empty for the backend's own.
+struct LimitOptions {
+  std::optional<double> margin, fail_at;
+
+  /// Throws Error(usage) for a case that would fail inside the margin.
+  Limits of(Backend backend) const;
+};
+Flags limit_flags(LimitOptions& limits);
+
+/// What gate and ab do with what was measured.
+struct JudgingOptions {
+  LimitOptions limits;
+  FailOn fail_on;
+  PublishOptions publish;
+};
+constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
+/// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default of --fail-on.
+Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
 
 }  // namespace moegate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The man page, as roff, from the tables of verbs, flags and variables.
+// The man page as roff, README's table of verbs and flags, and the variables of the environment
+// that the program reads.
 #pragma once
 
 #include <string>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "harness/commands/cli.h"
-#include "harness/commands/variables.h"
 
 namespace moegate {
 
@@ -29,5 +29,16 @@ std::string roff_escaped(const std::string& text);
 
 /// README.md's table of verbs and flags, as markdown.
 std::string reference(const std::vector<DescribedVerb>& verbs);
+
+// The variables of the environment that the program reads, as data: for the man page.
+
+/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed
+/// as they are.
+struct Variable {
+  std::string name, about;
+};
+
+/// In the order of the table in README.md, which also says where each is read.
+const std::vector<Variable>& variables();
 
 }  // namespace moegate

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gate, compare, ab and nightly do with a verdict.
+// What commands print: pages, the end of a run, and what gate, ab and nightly do with a verdict.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "harness/base/table.h"
+#include "harness/campaign/recording.h"
 #include "harness/night/night_gate.h"
 #include "harness/report/gate_report.h"
+#include "harness/report/page.h"
 
 namespace moegate {
 
@@ -37,5 +39,19 @@ GateReport report_of(Store& store, const std::string& db, Verdict verdict);
 /// last act, verdict.json. An output that cannot be written does not keep back the others; then
 /// throws why the first of them could not.
 void publish(Store& store, const GateReport& report, const PublishOptions& options);
+
+// A page on standard output.
+
+/// text and md; csv and json are tables alone.
+bool is_for_people(Format format);
+
+/// In a format for people: text as wide as the terminal, else markdown, whole.
+void print_page(const Page& page, Format format);
+
+// What `run` and `repro --run` end with: what was measured, and where to look further.
+
+/// Prints the rows of the report `summary`, forty at most with those first that are not ok, then one
+/// line of counts. Where the table cannot be made, standard error says why: the run is stored.
+void print_run(const std::string& db, const Tally& tally);
 
 }  // namespace moegate

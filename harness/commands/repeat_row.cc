@@ -10,7 +10,7 @@
 #include "harness/campaign/row_command.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/setting.h"
-#include "harness/commands/run_table.h"
+#include "harness/commands/publish.h"
 #include "harness/store/rows.h"
 #include "harness/values/provenance.h"
 

@@ -2,7 +2,11 @@
 #include "harness/commands/resources.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <memory>
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
@@ -12,7 +16,6 @@
 #include "harness/baseline/bless.h"
 #include "harness/baseline/find_baseline.h"
 #include "harness/campaign/program.h"
-#include "harness/commands/author.h"
 #include "harness/commands/flags.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
@@ -23,6 +26,18 @@
 #include "harness/worker/worker.h"
 
 namespace moegate {
+
+std::string author() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> git(popen("git config user.name 2>/dev/null", "r"),
+                                                  pclose);
+  std::array<char, 256> line{};
+  std::string name = git && fgets(line.data(), line.size(), git.get()) ? line.data() : "";
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  if (!name.empty()) return name;
+  const char* user = std::getenv("USER");
+  return user ? user : "unknown";
+}
+
 namespace {
 
 namespace fs = std::filesystem;

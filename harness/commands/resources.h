@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's kernels take of an SM: listed by `report`, checked by `gate`, made a baseline by `bless`.
+// What a program's kernels take of an SM: listed by `list`, checked by `gate`, made a baseline by
+// `bless`; and who blesses.
 #pragma once
 
 #include <filesystem>
@@ -40,5 +41,8 @@ int list_resources(const ResourcesCommand& command);
 int check_resources(const ResourcesCommand& command);
 /// Writes CLASS/resources.tsv and the ledger.
 int bless_resources_of(const ResourcesCommand& command);
+
+/// Whose blessing goes into the ledger: who git says one is, else who the system says.
+std::string author();
 
 }  // namespace moegate

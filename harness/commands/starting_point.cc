@@ -10,7 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/commands/op_sample.h"
+#include "harness/commands/templates.h"
 #include "harness/worker/worker.h"
 
 namespace moegate {

@@ -6,7 +6,6 @@
 
 #include "harness/commands/cli.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/judging_flags.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {
