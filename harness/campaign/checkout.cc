@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <map>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -15,11 +19,194 @@
 #include "harness/base/files.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
-#include "harness/campaign/checkout_files.h"
 #include "harness/campaign/git.h"
-#include "harness/campaign/own_home.h"
 
 namespace moegate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of a list, by path: what is said of it.
+std::map<std::string, std::string> by_path(const std::string& list) {
+  std::map<std::string, std::string> files;
+  std::istringstream lines(list);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t size = line.find(' ');
+    const size_t time = size == std::string::npos ? size : line.find(' ', size + 1);
+    if (time != std::string::npos) files[line.substr(time + 1)] = line.substr(0, time);
+  }
+  return files;
+}
+
+std::string line_of(const std::string& path, const std::string& said) {
+  return said + ' ' + path + '\n';
+}
+
+}  // namespace
+
+std::string list_files(const fs::path& folder) {
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  std::map<std::string, std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename();
+    if (name == ".git" || name == "__pycache__") {
+      at.disable_recursion_pending();
+      continue;
+    }
+    struct stat facts {};
+    if (lstat(at->path().c_str(), &facts) != 0 || S_ISDIR(facts.st_mode)) continue;
+    std::string path = at->path().lexically_relative(folder);
+    for (char& c : path) {
+      if (c == '\n') c = '?';
+    }
+    files[path] = fmt::format("{} {}", facts.st_size,
+                              facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec);
+  }
+  std::string list;
+  for (const auto& [path, said] : files) list += line_of(path, said);
+  return list;
+}
+
+std::string first_difference(const std::string& before, const std::string& now) {
+  if (before == now) return "";
+  const auto old = by_path(before), files = by_path(now);
+  for (const auto& [path, said] : files) {
+    const auto known = old.find(path);
+    if (known == old.end() || known->second != said) return path;
+  }
+  for (const auto& [path, said] : old) {
+    if (!files.contains(path)) return path;
+  }
+  return "";
+}
+
+std::string with_added(const std::string& before, const std::string& now) {
+  auto all = by_path(before);
+  for (const auto& [path, said] : by_path(now)) all.try_emplace(path, said);
+  std::string list;
+  for (const auto& [path, said] : all) list += line_of(path, said);
+  return list;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNameDigits = 12;
+
+/// Where what is compiled, tuned or installed is kept, below the own home.
+constexpr std::array<std::pair<const char*, const char*>, 17> kOwn = {{
+    {"HOME", ""},
+    {"TMPDIR", ".tmp"},
+    {"XDG_CACHE_HOME", ".cache"},
+    {"PYTHONUSERBASE", ".local"},
+    {"PYTHONPYCACHEPREFIX", ".cache/pycache"},
+    {"TRITON_HOME", ""},
+    {"TRITON_CACHE_DIR", ".triton/cache"},
+    {"TORCHINDUCTOR_CACHE_DIR", ".cache/torchinductor"},
+    {"TORCH_EXTENSIONS_DIR", ".cache/torch_extensions"},
+    {"CUDA_CACHE_PATH", ".nv/ComputeCache"},
+    {"NUMBA_CACHE_DIR", ".cache/numba"},
+    {"CUPY_CACHE_DIR", ".cupy/kernel_cache"},
+    {"DG_JIT_CACHE_DIR", ".deep_gemm"},
+    {"DG_CACHE_DIR", ".deep_gemm"},
+    {"FLASHINFER_WORKSPACE_BASE", ""},
+    {"TVM_FFI_CACHE_DIR", ".cache/tvm-ffi"},
+    {"VLLM_CACHE_ROOT", ".cache/vllm"},
+}};
+
+/// Of the user's home: caches, which are every side's own, and what has such parts.
+const std::set<std::string>& not_linked() {
+  static const std::set<std::string> names = {".cache", ".local",     ".triton", ".nv",
+                                              ".cupy",  ".deep_gemm", ".tvm",    ".aiter",
+                                              ".numba", ".keras"};
+  return names;
+}
+
+/// Files there that tools read their settings from. Others may be what a kernel has tuned.
+const std::set<std::string>& settings() {
+  static const std::set<std::string> names = {".gitconfig", ".git-credentials", ".netrc",
+                                              ".condarc",   ".pypirc",          ".npmrc"};
+  return names;
+}
+
+/// In a cache, what is kept by its content, or has no kernels: packages, compiled objects, models.
+constexpr std::array kSharedCaches = {"pip", "uv", "ccache", "huggingface", "bazel"};
+
+void link(const fs::path& from, const fs::path& to) {
+  std::error_code there;
+  if (fs::exists(from, there)) fs::create_symlink(from, to, there);
+}
+
+/// The entries of one folder, in another.
+void link_entries(const fs::path& from, const fs::path& to, const std::set<std::string>& without) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(from, ignored)) {
+    const std::string name = entry.path().filename();
+    if (without.contains(name)) continue;
+    if (entry.is_directory(ignored) || settings().contains(name)) link(entry.path(), to / name);
+  }
+}
+
+/// Packages that the user installed stay where they are and are found behind those of the checkout.
+void link_packages(const fs::path& from, const fs::path& to) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(from, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("python")) {
+      link(entry.path(), to / name);
+      continue;
+    }
+    const fs::path packages = entry.path() / "site-packages", own = to / name / "site-packages";
+    if (!fs::is_directory(packages, ignored)) continue;
+    fs::create_directories(own, ignored);
+    // Read in the order of their names: the checkout's own come first.
+    write_file_atomically(own / "zzz_of_the_user.pth",
+                          fmt::format("import site; site.addsitedir({})\n",
+                                      nlohmann::json(packages.string()).dump()));
+  }
+}
+
+fs::path users(const char* variable, const fs::path& otherwise) {
+  const std::string set = environment(variable);
+  return set.empty() ? otherwise : fs::path(set);
+}
+
+}  // namespace
+
+fs::path own_folder(const fs::path& checkout) {
+  return checkout.parent_path() / (checkout.filename().string().substr(0, kNameDigits) + ".own");
+}
+
+std::map<std::string, std::string> own_variables(const fs::path& checkout) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, below] : kOwn) {
+    const fs::path home = own_folder(checkout);
+    variables[name] = *below == 0 ? home : home / below;
+  }
+  return variables;
+}
+
+void make_own_home(const fs::path& checkout) {
+  const fs::path home = own_folder(checkout);
+  std::error_code error;
+  for (const auto& [name, below] : kOwn) {
+    if (!error) fs::create_directories(home / below, error);
+  }
+  if (!error) fs::create_directories(home / ".local" / "lib", error);
+  if (error) usage_error("{}: {}; set XDG_CACHE_HOME", home.string(), error.message());
+  const fs::path theirs = environment("HOME");
+  if (theirs.empty()) return;
+  link_entries(theirs, home, not_linked());
+  link_entries(theirs / ".local", home / ".local", {"lib", "state"});
+  const fs::path packages = users("PYTHONUSERBASE", theirs / ".local");
+  link_packages(packages / "lib", home / ".local" / "lib");
+  const fs::path cache = users("XDG_CACHE_HOME", theirs / ".cache");
+  for (const char* shared : kSharedCaches) link(cache / shared, home / ".cache" / shared);
+}
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commits of a repository as folders: checked out, built once and kept, each with a home and caches of
-// its own, so that two of them that are compared share nothing that a build or a kernel writes.
+// Checkouts of commits: where they are kept, what files a build adds to them, and the home of their
+// own that a program of them has.
 #pragma once
 
 #include <filesystem>
@@ -52,5 +52,32 @@ std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, cons
 /// Takes the files that were added to a checkout while it was measured for its own, as those that its
 /// build left: a kernel may compile there.
 void keep_added_files(const Checkout& checkout);
+
+// Whether the files of a folder are those that were left there, without reading them.
+
+/// The files below a folder, a line each: size, time of the last change in nanoseconds (which, unlike
+/// that of the content, nobody can set), and path. Without what git and Python keep for themselves.
+std::string list_files(const std::filesystem::path& folder);
+
+/// A path that only one of two lists has, or that changed between them; empty where they are the same.
+std::string first_difference(const std::string& before, const std::string& now);
+
+/// `before`, and the lines of `now` with paths that it does not have.
+std::string with_added(const std::string& before, const std::string& now);
+
+// A home folder of its own for each checkout: caches, temporary files and packages that are installed for
+// the user go there, and what else the user's home has is linked into it.
+
+/// The folder of a checkout's own home and temporary files: beside it, with a short name, because a
+/// socket's path has at most 107 characters.
+std::filesystem::path own_folder(const std::filesystem::path& checkout);
+
+/// The variables that have the processes of a checkout use it. Their lengths are those of any other
+/// checkout in the same folder: they lie on the stack, and its alignment shows in timings.
+std::map<std::string, std::string> own_variables(const std::filesystem::path& checkout);
+
+/// Makes it, or links what has come to the user's home since. Throws Error(usage) where it cannot be
+/// written.
+void make_own_home(const std::filesystem::path& checkout);
 
 }  // namespace moegate

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/checkout_files.h"
+#include "harness/campaign/checkout.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "harness/base/test_fixture.h"
-#include "harness/campaign/checkout.h"
 
 namespace moegate {
 namespace {

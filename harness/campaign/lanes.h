@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/campaign/dealer.h"
+#include "harness/campaign/devices.h"
 #include "harness/worker/worker.h"
 
 namespace moegate {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program files as artifacts: what their content is called, where they are kept and found.
+// The program of a run as an artifact: its hash, the copy that a later replay starts, and what is
+// kept of kernels from elsewhere.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/campaign/kept_kernels.h"
 #include "harness/values/run.h"
+#include "harness/worker/worker.h"
 
 namespace moegate {
 
@@ -20,7 +21,7 @@ std::string program_hash(const std::string& path);
 std::string program_hash(const std::string& path, const KernelFiles& kernels);
 
 /// Copies the program that measures (own_program()), the shared libraries that were installed with it
-/// and kernels from elsewhere (kept_kernels.h, with python/ of the tool) to FOLDER/<content hash>/, once;
+/// and kernels from elsewhere (program.h, with python/ of the tool) to FOLDER/<content hash>/, once;
 /// returns the path of the copy, which can be replayed later. Throws Error(usage) when the folder cannot
 /// be written.
 std::string keep_program(const std::string& folder, const KernelFiles& kernels = {});
@@ -55,5 +56,39 @@ std::string program_of(const BaselineHeader& baseline,
 
 /// Removes all but the `keep` programs that were kept last.
 void prune_programs(const std::filesystem::path& artifacts, size_t keep);
+
+// Kernels from elsewhere that are kept with the program that measured them, for replays: the files of their checkout
+// by their paths in it; what else they are made of by its content.
+
+/// As a run measured them.
+struct KernelFiles {
+  std::vector<std::string> given;  // --module
+  std::vector<LoadedFile>
+      imported;  // what they are made of once they are loaded; part of their program's name
+  std::vector<LoadedFile> loaded;  // what they are made of once all rows are measured
+};
+
+/// Copies the files of their checkouts that are no installed package into a folder, and describes the others there.
+/// Throws std::filesystem::filesystem_error and Error(usage).
+void keep_kernels(const KernelFiles& files, const std::filesystem::path& folder);
+
+/// What was kept in a folder; nothing where there is none. The files given are those of the folder.
+KernelFiles kept_kernels(const std::filesystem::path& folder);
+
+/// A file of a folder that is not what was kept there; empty: there is none.
+std::string changed_file(const std::filesystem::path& folder);
+
+/// A file that was imported from elsewhere and is not what it was; empty: there is none. Such kernels are no longer
+/// those that were measured.
+std::string lost_file(const std::filesystem::path& folder);
+
+/// To be told what a process of the kept kernels is made of once they are loaded. Returns a file that it lacks, or has
+/// another content; empty: it is what was measured. What it took from elsewhere is no longer taken for kept.
+/// It is asked once: see is_settled().
+std::string settle_kept(const std::filesystem::path& folder,
+                        const std::vector<LoadedFile>& imported);
+
+/// Whether settle_kept() has found what was measured.
+bool is_settled(const std::filesystem::path& folder);
 
 }  // namespace moegate

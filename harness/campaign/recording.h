@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "harness/base/notes.h"
-#include "harness/campaign/kept_kernels.h"
 #include "harness/campaign/lanes.h"
 #include "harness/campaign/plan.h"
+#include "harness/campaign/program.h"
 #include "harness/judge/evidence.h"
 #include "harness/store/store.h"
 

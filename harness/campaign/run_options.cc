@@ -1,17 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/run_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
-#include "harness/campaign/shard_flag.h"
+#include "harness/worker/nvtx.h"
 
 namespace moegate {
+namespace {
+
+constexpr int kMostShards = 1000000;
+constexpr size_t kIdDigits = 32;
+
+int array_number(const char* flag, const char* name, const Environment& environment) {
+  const std::string text = environment(name);
+  if (text.empty()) {
+    usage_error(
+        "{} slurm: {} is not set; submit it as a job array (sbatch --array=1-N), or write --shard "
+        "K/N",
+        flag, name);
+  }
+  const auto number = parse_number<int>(text);
+  if (!number || *number < 0) usage_error("{} slurm: {}='{}' is no number", flag, name, text);
+  return *number;
+}
+
+/// Slurm states the step of an array only where it has one.
+int array_step(const Environment& environment) {
+  constexpr const char* kStep = "SLURM_ARRAY_TASK_STEP";
+  if (environment(kStep).empty()) return 1;
+  return std::max(1, array_number("--shard", kStep, environment));
+}
+
+std::pair<int, int> shard_of_task(const Environment& environment) {
+  const auto number = [&](const char* name) { return array_number("--shard", name, environment); };
+  const int id = number("SLURM_ARRAY_TASK_ID"), first = number("SLURM_ARRAY_TASK_MIN"),
+            last = number("SLURM_ARRAY_TASK_MAX"), count = number("SLURM_ARRAY_TASK_COUNT");
+  const int step = array_step(environment);
+  const bool whole = first <= id && id <= last && (id - first) % step == 0 &&
+                     (last - first) / step + 1 == count && count <= kMostShards;
+  if (!whole) {
+    usage_error(
+        "--shard slurm: task {} of an array from {} to {} in steps of {} that has {} tasks: with "
+        "gaps it is not all shards; submit --array=1-N, or write --shard K/N",
+        id, first, last, step, count);
+  }
+  return {(id - first) / step, count};
+}
+
+}  // namespace
+
+std::pair<int, int> parse_shard(const std::string& text, const Environment& environment) {
+  if (text == "slurm") return shard_of_task(environment);
+  const size_t slash = text.find('/');
+  if (slash != std::string::npos) {
+    const auto k = parse_number<int>(text.substr(0, slash));
+    const auto n = parse_number<int>(text.substr(slash + 1));
+    if (k && n && 1 <= *k && *k <= *n && *n <= kMostShards) return {*k - 1, *n};
+  }
+  usage_error("--shard '{}' is neither K/N with 1 <= K <= N nor slurm", text);
+}
+
+std::string parse_campaign(const std::string& text, const Environment& environment) {
+  if (text == "slurm") {
+    const int job = array_number("--campaign", "SLURM_ARRAY_JOB_ID", environment);
+    return sha256("slurm " + environment("SLURM_CLUSTER_NAME") + " " + std::to_string(job))
+        .substr(0, kIdDigits);
+  }
+  std::string digits = text;
+  std::erase(digits, '-');
+  std::ranges::transform(digits, digits.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool hex = std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c); });
+  if (hex && digits.size() == kIdDigits) return digits;
+  usage_error(
+      "--campaign '{}' is neither a uuid (`uuidgen` makes one, the same for all shards) nor slurm",
+      text);
+}
+
 namespace {
 
 using R = RunOptions;
@@ -171,6 +248,109 @@ void RunOptions::from_json(const std::string& text) {
                                          "({}): the store is damaged; restore a copy",
                                          e.what()));
   }
+}
+
+namespace {
+
+/// Where the word that begins there ends: at a blank that no quotes hold.
+size_t end_of_word(const std::string& text, size_t at) {
+  bool quoted = false;
+  for (; at < text.size() && (quoted || text[at] != ' '); ++at)
+    quoted = quoted != (text[at] == '\'');
+  return at;
+}
+
+/// A command line with another value of a flag, or with the flag.
+std::string with_flag(std::string command, const std::string& flag, const std::string& value) {
+  const size_t at = command.find(" " + flag);
+  const size_t behind = at + 1 + flag.size();
+  const bool there =
+      at != std::string::npos && behind < command.size() && std::strchr(" =", command[behind]);
+  if (!there) return fmt::format("{} {} {}", command, flag, value);
+  command.replace(behind, end_of_word(command, behind + 1) - behind, " " + value);
+  return command;
+}
+
+/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a blank between.
+bool is_plain_command(const std::string& text) {
+  if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
+      !text.starts_with("ci/"))
+    return false;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return false;
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'') {
+      ++i;
+    } else if (!quoted && c != ' ' && shell_word(std::string(1, c)) != std::string(1, c)) {
+      return false;
+    }
+  }
+  return !quoted;
+}
+
+std::optional<RunOptions> options_of(const RunInfo& run) {
+  try {
+    RunOptions options;
+    options.from_json(run.options);
+    return options;
+  } catch (const Error&) {
+    return std::nullopt;  // of another program
+  }
+}
+
+}  // namespace
+
+std::string repeat_command(const RunInfo& run, const std::string& db) {
+  std::optional<RunOptions> options = options_of(run);
+  if (options && run.task == "measure" && !run.tags.contains("ab")) {
+    options->db = db;
+    return run_command(*options);
+  }
+  return is_plain_command(run.command) ? run.command : "";
+}
+
+std::string absent_shard_command(const RunInfo& run, int shard) {
+  if (is_plain_command(run.command)) return shard_command(run.command, shard, run.shards);
+  const std::string repeat = repeat_command(run, "FILE");
+  const std::string campaign = " --campaign " + shell_word(run.campaign);
+  return repeat.empty() ? "" : shard_command(repeat + campaign, shard, run.shards);
+}
+
+std::string shard_command(const std::string& typed, int shard, int shards) {
+  return with_flag(with_flag(typed, "--shard", fmt::format("{}/{}", shard, shards)), "--db",
+                   "FILE");
+}
+
+std::string run_command(const RunOptions& options) {
+  return fmt::format("moegate run{} --db {}", repeating_flags(options, ""), shell_word(options.db));
+}
+
+namespace {
+
+/// The rows alone: the profiler decides how they are launched.
+std::string profiled_command(const RunOptions& options) {
+  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
+}
+
+}  // namespace
+
+std::string nsys_command(const RunOptions& options, const std::string& report) {
+  return fmt::format(
+      "nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none --force-overwrite=true "
+      "--output={} {}",
+      shell_word(report), profiled_command(options));
+}
+
+std::string ncu_command(const RunOptions& options, Cache cache, const std::string& report) {
+  // The slash says that it is a range that is pushed and popped, as ours are.
+  return fmt::format(
+      "ncu --target-processes all --nvtx --nvtx-include {}/ --clock-control none "
+      "--cache-control {} --set full --import-source yes --force-overwrite --export {} {}",
+      kLaunchesRange, cache == Cache::warm ? "none" : "all", shell_word(report),
+      profiled_command(options));
 }
 
 }  // namespace moegate

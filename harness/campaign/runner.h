@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suite x variants -> verify -> measure -> store, with one program. ab.h does it with two.
+// A run from its plan to its last row; what it states about itself before the first, and how long
+// it will take.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
+#include "harness/campaign/lanes.h"
+#include "harness/campaign/plan.h"
+#include "harness/campaign/program.h"
 #include "harness/campaign/recording.h"
 #include "harness/judge/gate.h"
+#include "harness/values/run.h"
 
 namespace moegate {
 
@@ -28,5 +34,36 @@ using KnownOf = std::function<Expectation(const std::string& suite)>;
 /// 4. what is left of the identical ones.
 Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source,
                  const KnownOf& known = {});
+
+// What a run states about itself before its first row, and whether another one may be a part of it.
+
+/// `kernels`: of kernels from elsewhere, what they are made of once they are loaded.
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
+                 const KernelFiles& kernels);
+
+/// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on another device,
+/// by another timer or from another commit.
+void check_same_setting(const RunInfo& before, const RunInfo& now);
+
+/// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are code,
+/// and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to name them.
+void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
+                       const std::string& whose);
+
+// How long a run is going to take, said before its first case.
+
+struct TimePlan {
+  size_t rows = 0;
+  int rounds = 0;
+  size_t results = 0;       // still to be measured; without --resume rows x rounds
+  double seconds_each = 0;  // that earlier runs on this device took; 0: there are none
+  double budget_s = 0;      // Sampling::budget_s
+  double case_timeout_s = 0;
+  size_t devices = 1;  // that work at the same time
+};
+
+/// One line: the number of results, the likely time, where it comes from, and when a row that hangs
+/// is given up.
+std::string time_text(const TimePlan& plan);
 
 }  // namespace moegate

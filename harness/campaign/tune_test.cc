@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/tune.h"
+#include "harness/campaign/tuning.h"
 
 #include <gtest/gtest.h>
 

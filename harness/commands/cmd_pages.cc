@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate pages: a store as pages for a browser.
 #include "harness/base/text.h"
-#include "harness/campaign/row_command.h"
+#include "harness/campaign/run_options.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

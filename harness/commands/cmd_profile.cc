@@ -5,7 +5,7 @@
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
-#include "harness/campaign/row_command.h"
+#include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"

@@ -2,7 +2,6 @@
 // moegate tune: find the fastest tile configurations.
 #include "harness/base/notes.h"
 #include "harness/campaign/runner.h"
-#include "harness/campaign/setting.h"
 #include "harness/campaign/tuning.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"

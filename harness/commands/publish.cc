@@ -15,7 +15,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/table.h"
 #include "harness/base/text.h"
-#include "harness/campaign/row_command.h"
+#include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/which_store.h"
 #include "harness/kernel/controls.h"

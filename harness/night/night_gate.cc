@@ -10,8 +10,8 @@
 
 #include "harness/base/notes.h"
 #include "harness/baseline/creep.h"
-#include "harness/campaign/row_command.h"
-#include "harness/campaign/setting.h"
+#include "harness/campaign/run_options.h"
+#include "harness/campaign/runner.h"
 
 namespace moegate {
 namespace {
