@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/worker/launch_watch.h"
+#include "harness/worker/process_state.h"
 
 #include <gtest/gtest.h>
 

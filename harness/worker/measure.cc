@@ -8,8 +8,8 @@
 #include "harness/device/cannot_capture.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/object_code.h"
-#include "harness/worker/interference.h"
 #include "harness/worker/nvtx.h"
+#include "harness/worker/process_state.h"
 #include "harness/worker/summary.h"
 
 namespace moegate {

@@ -16,10 +16,8 @@
 #include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"
 #include "harness/values/result.h"
-#include "harness/worker/interference.h"
-#include "harness/worker/launch_watch.h"
 #include "harness/worker/process_state.h"
-#include "harness/worker/stopping.h"
+#include "harness/worker/summary.h"
 #include "harness/worker/whole.h"
 
 namespace moegate {

@@ -2,20 +2,24 @@
 #include "harness/worker/process_state.h"
 
 #include <fmt/format.h>
+#include <immintrin.h>
 #include <malloc.h>
 #include <omp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
+#include <algorithm>
 #include <cfenv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
+
+#if defined(__x86_64__)
+#endif
 
 namespace moegate {
 namespace {
@@ -154,6 +158,71 @@ void ProcessState::restore() const {
 size_t ProcessState::memory_growth() const {
   const size_t now = private_memory();
   return now > memory_bytes_ ? now - memory_bytes_ : 0;
+}
+
+Interference::Times Interference::read() {
+  Times times;
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    std::ifstream file(task.path() / "schedstat");
+    uint64_t run = 0, wait = 0;
+    if (file >> run >> wait) {
+      times.run_ns += run;
+      times.wait_ns += wait;
+    }
+  }
+  std::ifstream stat("/proc/stat");
+  std::string label;
+  stat >> label;
+  constexpr int kSteal = 7,
+                kColumns = 8;  // user nice system idle iowait irq softirq steal (proc(5))
+  for (int i = 0; i < kColumns; ++i) {
+    uint64_t ticks = 0;
+    stat >> ticks;
+    times.all_ticks += ticks;
+    if (i == kSteal) times.stolen = ticks;
+  }
+  return times;
+}
+
+double Interference::share() const {
+  const Times now = read();
+  const auto part = [](uint64_t some, uint64_t rest) {
+    const double all = static_cast<double>(some) + static_cast<double>(rest);
+    return all > 0 ? static_cast<double>(some) / all : 0;
+  };
+  const double waited = part(now.wait_ns - start_.wait_ns, now.run_ns - start_.run_ns);
+  const uint64_t stolen = now.stolen - start_.stolen;
+  return std::max(waited, part(stolen, now.all_ticks - start_.all_ticks - stolen));
+}
+
+void LaunchWatch::learn(const std::vector<Sample>& one, const std::vector<Sample>& other) {
+  std::map<size_t, std::set<uint64_t>> seen;
+  for (const auto* samples : {&one, &other}) {
+    for (const Sample& s : *samples) seen[s.set].insert(s.outputs);
+  }
+  for (const auto& [set, hashes] : seen) {
+    if (hashes.size() == 1) expected_[set] = *hashes.begin();
+  }
+}
+
+void LaunchWatch::add(const std::vector<Sample>& timed) {
+  for (const Sample& s : timed) {
+    compared_ += expected_.contains(s.set);
+    odd_ += is_odd(s);
+  }
+}
+
+bool LaunchWatch::is_odd(const Sample& sample) const {
+  const auto expected = expected_.find(sample.set);
+  return expected != expected_.end() && sample.outputs != expected->second;
+}
+
+std::string LaunchWatch::fault() const {
+  if (odd_ == 0) return {};
+  return fmt::format(
+      "in timed launches: {} of {} left other outputs than the launches that were verified", odd_,
+      compared_);
 }
 
 }  // namespace moegate

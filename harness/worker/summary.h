@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples come to, as a result. Pure.
+// When a variant has been sampled enough, and what its samples are summed up to: protocol 1's
+// stopping rule and its level. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/values/result.h"
 
 namespace moegate {
+
+// When a variant has been sampled enough: protocol 1's stopping rule, as a value. Pure.
+
+/// How many samples, and when to stop.
+struct Sampling {
+  int min_samples = 200;
+  int max_samples = 2000;
+  double precision = 0;   // stop when the 95 % interval of the judged quantity is within ± this
+                          // share; 0: 0.5 % on a GPU, 2 % on the host
+  double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
+};
+
+/// Samples come in batches. After each one: go on, or stop because they are precise enough or because
+/// their time or number is spent.
+class StoppingRule {
+ public:
+  StoppingRule(const Sampling& sampling, Backend backend);
+
+  /// Samples until the next look at the clock, where those so far took a mean of `sample_s` seconds each
+  /// (0: there are none): some 100, of quick launches as many as 12 ms hold, 400 at most. `random` in
+  /// [0, 1): a quarter more or less, so that no launch can know that it is the last before its outputs
+  /// are compared. At least `least`, else at most what `taken` ones leave of max_samples.
+  int next_batch(int taken, int least, double sample_s, double random) const;
+
+  /// Whether the time (seconds since the variant's beginning) or the number is spent.
+  bool is_spent(int taken, double seconds) const;
+  /// Whether so many may be summed up: min_samples of them; once all is spent, 50 have an interval
+  /// that can be trusted.
+  bool are_enough(int samples, bool spent) const;
+  /// Whether a summary's interval is narrow enough.
+  bool is_precise(const Result& summary) const;
+  /// Why a summary that is not is `noisy`, as a sentence.
+  std::string why_noisy(const Result& summary) const;
+
+ private:
+  int enough(bool spent) const;
+
+  Sampling sampling_;
+  double wanted_;  // half the width of the interval, as a share
+};
 
 /// In MHz; 0 where no sample knows its clock.
 double median_clock(const std::vector<Sample>& samples);

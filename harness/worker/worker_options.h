@@ -12,7 +12,7 @@
 #include "harness/timing/profiler.h"
 #include "harness/values/conditions.h"
 #include "harness/values/option.h"
-#include "harness/worker/stopping.h"
+#include "harness/worker/summary.h"
 
 namespace moegate {
 
