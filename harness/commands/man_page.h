@@ -11,6 +11,12 @@
 
 namespace moegate {
 
+/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed
+/// as they are.
+struct Variable {
+  std::string name, about;
+};
+
 struct DescribedVerb {
   const Verb* verb;
   Flags flags;
@@ -29,14 +35,6 @@ std::string roff_escaped(const std::string& text);
 
 /// README.md's table of verbs and flags, as markdown.
 std::string reference(const std::vector<DescribedVerb>& verbs);
-
-// The variables of the environment that the program reads, as data: for the man page.
-
-/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed
-/// as they are.
-struct Variable {
-  std::string name, about;
-};
 
 /// In the order of the table in README.md, which also says where each is read.
 const std::vector<Variable>& variables();
