@@ -12,8 +12,8 @@ namespace {
 std::optional<RunOptions> read_verify(const Args& args) {
   RunOptions run;
   bool controls = false;
-  Flags flags = selection_flags(run);
-  flags.add(flag("controls", controls));
+  Flags flags("What to check");
+  flags.add(flag("controls", controls)).add(selection_flags(run));
   if (!parse("verify", flags, args)) return std::nullopt;
   require_suite(run);
   run.worker.task = controls ? Task::controls : Task::verify;

@@ -17,8 +17,10 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"db", "PATH", K::file, "the store"},
     {"label", "L", K::text, "name of the run"},
     {"campaign", "UUID", K::text,
-     "what this is a --shard of: `moegate store merge` makes one run of all that name the same; "
-     "slurm: the job array. Once more in the same store it finishes what it began"},
+     "id of a campaign whose shards several machines measure; `moegate store merge` joins them "
+     "into "
+     "one run; slurm takes the job array's id. The same command in the same store finishes the "
+     "shard"},
     {"tag", "K=V", K::text, "stored with the run; may be repeated"},
     {"resume", "RUN", K::run,
      "finish an interrupted run: only what has no row yet; options come from the run"},
@@ -50,8 +52,8 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
      "this "
      "run that are not there yet"},
     {"replay-program", "PATH", K::file,
-     "the baseline's program: what the stored numbers leave open is measured again, side by side "
-     "with it, and only that decides"},
+     "program of the baseline. Rows that stored numbers leave open are measured again beside it, "
+     "and that result decides"},
     {"replay-budget", "T", K::time,
      "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
      "are named (default: as long as it takes)"},
@@ -75,10 +77,10 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"github", "", K::none, "annotate the GitHub Actions job and append the report to its summary"},
     {"reason", "TEXT", K::text, "why the baseline moves; goes into the ledger"},
     {"accept", "LIST", K::text,
-     "what a baseline is refused for otherwise, of dirty (a build with uncommitted changes), creep "
-     "(rows that are slower than their best by more than 3 %, host 20 %, or a suite by 1 %, host "
-     "10 %) and conditions (another GPU, timer, protocol or flush; rows of unchanged machine code "
-     "say what the anchors are worth now)"},
+     "bless although: dirty (uncommitted changes), creep (small losses add up: row 3 %, suite 1 %; "
+     "host 20 %, 10 %), conditions (another GPU, timer, protocol or flush; rows of unchanged "
+     "machine "
+     "code say what the anchors are worth now)"},
     // Two sides.
     {"base", "WHAT", K::text,
      "the side before: a commit, branch or tag; or program=PATH, module=FILE, label=L; may be "

@@ -326,7 +326,7 @@ Page explain_page(const Explained& explained) {
     page.sections.push_back(
         {0,
          {Paragraph{{{plain(fmt::format("Left out: {} rows without a result on one side or both; "
-                                        "`moegate compare` says what they come to.",
+                                        "`moegate gate --against` says what they come to.",
                                         explained.left_out))}}}}});
   }
   const size_t tables = std::min(kMostTables, explained.rows.size());

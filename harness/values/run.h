@@ -75,7 +75,7 @@ using EachLevel = std::function<void(const std::function<void(const Level&)>&)>;
 /// reads no other.
 constexpr const char* kEnqueueMetric = "enqueue";
 
-/// Whether `moegate merge` made it of the shards of a campaign.
+/// Whether `moegate store merge` made it of the shards of a campaign.
 inline bool is_merged(const RunInfo& run) {
   return run.shard == 0 && run.shards > 0;
 }
