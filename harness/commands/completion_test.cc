@@ -59,8 +59,8 @@ TEST(Completion, ThePlaceOfSeveralTakesAnyNumber) {
 
 TEST(Completion, EveryUsageAddsToAPlace) {
   const Verb verb{"put", "puts", {"merge OUT IN... [options]", "prune [options]"}, {}, {}};
-  EXPECT_EQ(asked_for(verb, {}, {""}).words, (WordList{"merge", "prune"}));
-  EXPECT_EQ(asked_for(verb, {}, {"merge", ""}).wanted, Wanted::files);
+  EXPECT_EQ(asked_for(verb, Flags(), {""}).words, (WordList{"merge", "prune"}));
+  EXPECT_EQ(asked_for(verb, Flags(), {"merge", ""}).wanted, Wanted::files);
 }
 
 TEST(Completion, OfAListTheLastPartIsCompleted) {

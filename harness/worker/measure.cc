@@ -74,145 +74,207 @@ void Bench::try_capture(const Variant& variant, Result& result) {
   can_be_captured([&] { device_.try_capture(variant, *sets_.front()); }, result);
 }
 
+/// One verified variant on one case. run() is protocol 1 behind its first stage, which verify() is.
+class Bench::Measurement {
+ public:
+  Measurement(Bench& bench, const Variant& variant, Timer& timer, const Conditions& conditions,
+              const Sampling& sampling, Result& result)
+      : bench_(bench),
+        variant_(variant),
+        timer_(timer),
+        conditions_(conditions),
+        budget_s_(sampling.budget_s),
+        rule_(sampling, bench.device_.facts().backend),
+        result_(result) {}
+
+  /// The stages in their order. One that finds a fault makes the result `wrong`; those that only a right variant can
+  /// have do nothing then.
+  void run() {
+    if (!open_session()) return;
+    warm_up_clock();
+    learn_outputs();
+    sample_until_precise();
+    explain_odd_outputs();
+    summarise_session();
+    doubt_the_machine();
+    compare_last_outputs();
+    inspect_process();
+    try_unseen_activations();
+    hash_code();
+    result_.wall_s = seconds_since(start_);
+  }
+
+ private:
+  bool is_wrong() const { return result_.status == Status::wrong; }
+
+  /// False where the launch cannot be captured, which the result says.
+  bool open_session() {
+    result_.timer = timer_.name();
+    result_.tick_ns = timer_.tick_ns();
+    timed_ = under(conditions_, bench_.subject(variant_, bench_.sets_));
+    paired_ = bench_.yardstick();
+    return can_be_captured(
+        [&] { session_ = timer_.open(timed_, paired_.variant ? &paired_ : nullptr, conditions_); },
+        result_);
+  }
+
+  void warm_up_clock() {
+    const Cost work = bench_.cost();
+    const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
+    warm_up(*session_, compute_bound ? 0.3 : 0, std::max(0.2 * budget_s_, compute_bound ? 0.6 : 0));
+  }
+
+  /// Launches that show which problems' outputs can be compared byte by byte.
+  void learn_outputs() {
+    const auto behind = [&](uint8_t byte) {
+      for (Problem* set : timed_.sets) set->poison(byte);
+      bench_.device_.synchronize();
+      return take(*session_, 2 * static_cast<int>(timed_.sets.size()));
+    };
+    const std::vector<Sample> one = behind(Tensor::kPoisonByte);
+    watch_.learn(one, behind(kOtherPoisonByte));
+  }
+
+  /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
+  void sample_until_precise() {
+    // Every problem is launched on in every batch: one that is not would still be poisoned after it.
+    const int least = 2 * static_cast<int>(timed_.sets.size());
+    double check_s = 0, sample_s = 0;
+    std::vector<Sample> samples;
+    for (;;) {
+      const auto taken = [&] { return static_cast<int>(samples.size()); };
+      const double random = std::uniform_real_distribution(0.0, 1.0)(bench_.random_);
+      const auto batch_began = Clock::now();
+      for (Problem* set : timed_.sets) set->poison();
+      bench_.device_.synchronize();
+      const auto batch = take(*session_, rule_.next_batch(taken(), least, sample_s, random));
+      sample_s = seconds_since(batch_began) / static_cast<double>(batch.size());
+      watch_.add(batch);
+      samples.insert(samples.end(), batch.begin(), batch.end());
+      const bool spent = rule_.is_spent(taken(), seconds_since(start_));
+      if (spent || rule_.are_enough(taken(), spent)) {
+        summarise(samples, result_);
+        if (rule_.are_enough(result_.samples, spent) && rule_.is_precise(result_)) return;
+      }
+      if (spent) {
+        result_.status = Status::noisy;
+        result_.why = rule_.why_noisy(result_);
+        return;
+      }
+      // Behind the last batch all problems are compared.
+      if (check_s <= kMostCheckShare * seconds_since(start_)) check_s += compare_one();
+      if (is_wrong()) return;
+    }
+  }
+
+  /// Compares the outputs of a random problem. Returns the seconds that took.
+  double compare_one() {
+    constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
+    const auto began = Clock::now();
+    const size_t last = timed_.sets.size() - 1;
+    bench_.check_again(std::uniform_int_distribution<size_t>(0, last)(bench_.random_), variant_,
+                       result_);
+    const double seconds = seconds_since(began);
+    if (!is_wrong()) take(*session_, kAwake);
+    return seconds;
+  }
+
+  /// Where timed launches were odd, such launches are waited for and compared with the truth: sums in any order are
+  /// right.
+  void explain_odd_outputs() {
+    if (is_wrong() || watch_.fault().empty()) return;
+    const std::string fault = odd_fault();
+    if (!fault.empty()) reject(fault, {}, result_);
+  }
+
+  std::string odd_fault() {
+    constexpr int kMostLaunches = 400, kEnough = 3;
+    int right = 0;
+    for (int i = 0; i < kMostLaunches && right < kEnough; ++i) {
+      session_->enqueue();
+      const Sample sample = session_->collect().back();
+      if (!watch_.is_odd(sample)) continue;
+      const Checked checked = timed_.sets[sample.set]->check_with(variant_.leeway);
+      const auto bad = std::ranges::find(checked.accuracy, false, &Accuracy::ok);
+      if (bad != checked.accuracy.end()) return watch_.fault() + ": " + bad->why;
+      ++right;
+    }
+    return right > 0 ? "" : watch_.fault() + ", and did not do so again";
+  }
+
+  /// Which code was timed, by which quantity it is judged, and against which yardstick.
+  void summarise_session() {
+    if (is_wrong()) return;
+    result_.judged = session_->judged();
+    result_.kernels = session_->kernels();
+    const auto add = [&](const char* name, const char* unit, double value) {
+      result_.metrics.push_back({.name = name, .unit = unit, .value = value});
+    };
+    if (session_->enqueue_ns() > 0) add("enqueue", "ns", session_->enqueue_ns());
+    if (paired_.variant) result_.yardstick = paired_.variant->name;
+    add("launches_compared", "launches", static_cast<double>(watch_.compared()));
+    add("problem_sets", "sets", static_cast<double>(timed_.sets.size()));
+  }
+
+  /// Lowers the status of a result whose samples or whose machine cannot be trusted.
+  void doubt_the_machine() {
+    if (is_wrong()) return;
+    const bool host = bench_.device_.facts().backend == Backend::host;
+    judge_samples(host, result_);
+    if (!host || !result_.measured()) return;
+    // A variant's few milliseconds may fall between two time slices of the other load; the whole
+    // process's life does not.
+    static const Interference since_first_case;
+    const double disturbed = std::max(interference_.share(), since_first_case.share());
+    result_.metrics.push_back({.name = "core_wait", .unit = "share", .value = disturbed});
+    if (disturbed <= kMaxInterference) return;
+    result_.status = Status::noisy;
+    result_.why = fmt::format(
+        "the machine was busy: threads had no core for {:.0f} % of their time", 100 * disturbed);
+  }
+
+  void compare_last_outputs() {
+    if (!is_wrong()) bench_.check_again(timed_, result_);
+  }
+
+  /// Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with the launches the
+  /// process tells least: threads that write too late may be there still, or not.
+  void inspect_process() {
+    constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
+    const std::string left = bench_.misdeed(variant_, before_, kOwn), done = session_->misdeed();
+    const std::string& fault = done.empty() ? left : done;
+    if (!fault.empty()) reject(fault, {}, result_);
+  }
+
+  void try_unseen_activations() {
+    if (result_.measured()) bench_.try_unseen(variant_, timer_, conditions_, result_);
+  }
+
+  /// At the end: a launch may load what it runs.
+  void hash_code() {
+    if (is_wrong()) return;
+    result_.code = session_->code();
+    if (paired_.variant) result_.yardstick_code = host_code(*paired_.variant);
+  }
+
+  Bench& bench_;
+  const Variant& variant_;
+  Timer& timer_;
+  const Conditions& conditions_;
+  const double budget_s_;
+  const Clock::time_point start_ = Clock::now();
+  const StoppingRule rule_;
+  const Interference interference_;
+  const ProcessState before_;
+  Result& result_;
+  Subject timed_, paired_;  // paired: without a variant on a GPU
+  std::unique_ptr<Session> session_;
+  LaunchWatch watch_;
+};
+
 void Bench::sample(const Variant& variant, Timer& timer, const Conditions& conditions,
                    const Sampling& sampling, Result& result) {
-  const auto start = Clock::now();
-  const StoppingRule rule(sampling, device_.facts().backend);
-  const Interference interference;
-  const ProcessState before;
-  result.timer = timer.name();
-  result.tick_ns = timer.tick_ns();
-  const Subject measured = under(conditions, subject(variant, sets_));
-  const Subject paired = yardstick();
-  std::unique_ptr<Session> session;
-  const auto open = [&] {
-    session = timer.open(measured, paired.variant ? &paired : nullptr, conditions);
-  };
-  if (!can_be_captured(open, result)) return;
-  const Cost work = cost();
-  const bool compute_bound = work.flops > kComputeBound * (work.read_bytes + work.write_bytes);
-  warm_up(*session, compute_bound ? 0.3 : 0,
-          std::max(0.2 * sampling.budget_s, compute_bound ? 0.6 : 0));
-  LaunchWatch watch = watch_launches(measured, *session);
-  sample_until_precise(measured, *session, rule, start, watch, result);
-  if (result.status != Status::wrong && !watch.fault().empty()) {
-    const std::string fault = odd_fault(measured, *session, watch);
-    if (!fault.empty()) reject(fault, {}, result);
-  }
-  if (result.status != Status::wrong) {
-    describe(*session, paired, result);
-    result.metrics.push_back({.name = "launches_compared",
-                              .unit = "launches",
-                              .value = static_cast<double>(watch.compared())});
-    result.metrics.push_back({.name = "problem_sets",
-                              .unit = "sets",
-                              .value = static_cast<double>(measured.sets.size())});
-    doubt(interference, result);
-    check_again(measured, result);
-  }
-  constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
-  // Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with the launches
-  // the process tells least: threads that write too late may be there still, or not.
-  const std::string left = misdeed(variant, before, kOwn), done = session->misdeed();
-  if (const std::string& fault = done.empty() ? left : done; !fault.empty()) {
-    reject(fault, {}, result);
-  }
-  if (result.measured()) try_unseen(variant, timer, conditions, result);
-  if (result.status != Status::wrong) {  // at the end: a launch may load what it runs
-    result.code = session->code();
-    if (paired.variant) result.yardstick_code = host_code(*paired.variant);
-  }
-  result.wall_s = seconds_since(start);
-}
-
-void Bench::describe(const Session& session, const Subject& paired, Result& result) {
-  result.judged = session.judged();
-  result.kernels = session.kernels();
-  if (session.enqueue_ns() > 0) {
-    result.metrics.push_back({.name = "enqueue", .unit = "ns", .value = session.enqueue_ns()});
-  }
-  if (!paired.variant) return;
-  result.yardstick = paired.variant->name;
-}
-
-LaunchWatch Bench::watch_launches(const Subject& subject, Session& session) {
-  const auto behind = [&](uint8_t byte) {
-    for (Problem* set : subject.sets) set->poison(byte);
-    device_.synchronize();
-    return take(session, 2 * static_cast<int>(subject.sets.size()));
-  };
-  LaunchWatch watch;
-  const std::vector<Sample> one = behind(Tensor::kPoisonByte);
-  watch.learn(one, behind(kOtherPoisonByte));
-  return watch;
-}
-
-std::string Bench::odd_fault(const Subject& subject, Session& session, const LaunchWatch& watch) {
-  constexpr int kMostLaunches = 400, kEnough = 3;
-  int right = 0;
-  for (int i = 0; i < kMostLaunches && right < kEnough; ++i) {
-    session.enqueue();
-    const Sample sample = session.collect().back();
-    if (!watch.is_odd(sample)) continue;
-    const Checked checked = subject.sets[sample.set]->check_with(subject.variant->leeway);
-    const auto bad = std::ranges::find(checked.accuracy, false, &Accuracy::ok);
-    if (bad != checked.accuracy.end()) return watch.fault() + ": " + bad->why;
-    ++right;
-  }
-  return right > 0 ? "" : watch.fault() + ", and did not do so again";
-}
-
-void Bench::sample_until_precise(const Subject& subject, Session& session, const StoppingRule& rule,
-                                 Clock::time_point start, LaunchWatch& watch, Result& result) {
-  constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
-  // Every problem is launched on in every batch: one that is not would still be poisoned after it.
-  const int least = 2 * static_cast<int>(subject.sets.size());
-  double check_s = 0, sample_s = 0;
-  std::vector<Sample> samples;
-  for (;;) {
-    const auto taken = [&] { return static_cast<int>(samples.size()); };
-    const double random = std::uniform_real_distribution(0.0, 1.0)(random_);
-    const auto batch_began = Clock::now();
-    for (Problem* set : subject.sets) set->poison();
-    device_.synchronize();
-    const auto batch = take(session, rule.next_batch(taken(), least, sample_s, random));
-    sample_s = seconds_since(batch_began) / static_cast<double>(batch.size());
-    watch.add(batch);
-    samples.insert(samples.end(), batch.begin(), batch.end());
-    const bool spent = rule.is_spent(taken(), seconds_since(start));
-    if (spent || rule.are_enough(taken(), spent)) {
-      summarise(samples, result);
-      if (rule.are_enough(result.samples, spent) && rule.is_precise(result)) return;
-    }
-    if (spent) {
-      result.status = Status::noisy;
-      result.why = rule.why_noisy(result);
-      return;
-    }
-    // Behind the last batch all problems are compared.
-    if (check_s > kMostCheckShare * seconds_since(start)) continue;
-    const auto check_began = Clock::now();
-    const size_t last = subject.sets.size() - 1;
-    check_again(std::uniform_int_distribution<size_t>(0, last)(random_), *subject.variant, result);
-    if (result.status == Status::wrong) return;
-    check_s += seconds_since(check_began);
-    take(session, kAwake);
-  }
-}
-
-void Bench::doubt(const Interference& interference, Result& result) const {
-  const bool host = device_.facts().backend == Backend::host;
-  judge_samples(host, result);
-  if (!host || !result.measured()) return;
-  // A variant's few milliseconds may fall between two time slices of the other load; the whole
-  // process's life does not.
-  static const Interference since_first_case;
-  const double disturbed = std::max(interference.share(), since_first_case.share());
-  result.metrics.push_back({.name = "core_wait", .unit = "share", .value = disturbed});
-  if (disturbed <= kMaxInterference) return;
-  result.status = Status::noisy;
-  result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
-                           100 * disturbed);
+  Measurement(*this, variant, timer, conditions, sampling, result).run();
 }
 
 void Bench::profile(const Variant& variant) {

@@ -83,6 +83,7 @@ class Bench {
 
  private:
   using Clock = std::chrono::steady_clock;
+  class Measurement;  // measure.cc: the stages of a measurement
 
   /// A variant, and what it left in every problem; behind them, on the unseen activations.
   struct Reference {
@@ -103,8 +104,6 @@ class Bench {
   Checked launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
   /// One problem's part of verify().
   void verify(const Variant& variant, Problem& problem, Result& result);
-  /// Which code was timed, by which quantity it is judged, and against which yardstick.
-  static void describe(const Session& session, const Subject& paired, Result& result);
   Subject yardstick();  // no variant on a GPU
   /// The problem of a set; behind the last one comes the first with the unseen activations.
   Problem& problem_of(size_t set) const { return *sets_[set % sets_.size()]; }
@@ -119,16 +118,6 @@ class Bench {
   /// is itself wrong is none from then on.
   std::string whole_fault(size_t set);
   void note_compared(const std::vector<Accuracy>& checked, Result& result) const;
-  /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
-  void sample_until_precise(const Subject& subject, Session& session, const StoppingRule& rule,
-                            Clock::time_point start, LaunchWatch& watch, Result& result);
-  /// Launches that show which problems' outputs can be compared byte by byte.
-  LaunchWatch watch_launches(const Subject& subject, Session& session);
-  /// What is wrong where timed launches were odd: such launches are waited for and compared with the
-  /// truth. Empty where they are right, as those of sums in any order.
-  std::string odd_fault(const Subject& subject, Session& session, const LaunchWatch& watch);
-  /// Lowers the status of a result whose samples or whose machine cannot be trusted.
-  void doubt(const Interference& interference, Result& result) const;
   /// Compares the outputs that timed launches left: of one problem, of all.
   void check_again(size_t set, const Variant& variant, Result& result);
   void check_again(const Subject& timed, Result& result);
