@@ -69,7 +69,7 @@ TEST_F(GateTest, ManySmallLossesAreRefusedUntilAccepted) {
   EXPECT_TRUE(says("topk_sort/tokens=8 fused: 10.35 is +3.5 % from its anchor 10,")) << out_;
   EXPECT_TRUE(says("--accept creep")) << out_;
   EXPECT_EQ(read_file(baseline()), before) << "a refusal changes nothing";
-  EXPECT_EQ(call(cmd_bless, {"--reason", "worth it", "--accept creep"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "worth it", "--accept", "creep"}), 0) << out_;
   EXPECT_EQ(read_file(baseline()).find("anchor="), std::string::npos) << read_file(baseline());
   EXPECT_NE(read_file(dir_ / "baselines" / "blessings.tsv").find("\taccept_regression\t"),
             std::string::npos);
@@ -105,7 +105,7 @@ TEST_F(GateTest, ARefusedSuiteLeavesTheOthersAlone) {
   add_suites(8000, 11000);
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2) << out_;
   EXPECT_EQ(read_file(first), before);
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept creep"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept", "creep"}), 0) << out_;
   EXPECT_TRUE(says("changed by B0003 (ratchet)")) << out_;
   EXPECT_TRUE(says("changed by B0004 (accept_regression)")) << out_;
 }
@@ -127,9 +127,9 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_EQ(call(cmd_bless, {"--reason", "x"}), 2);
   EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
   EXPECT_TRUE(says("--accept conditions")) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept conditions"}), 2);
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept", "conditions"}), 2);
   EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
-  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept conditions", "--accept creep"}), 0) << out_;
+  EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept", "conditions,creep"}), 0) << out_;
   EXPECT_NE(read_file(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(read_file(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
   EXPECT_EQ(gate(), 0) << out_;
@@ -153,7 +153,8 @@ TEST_F(GateTest, BlessRefuses) {
   add_run();
   refused({"--reason", "x"}, "uncommitted");
   EXPECT_EQ(
-      call(cmd_bless, {"--reason", "x", "--accept dirty", "--baselines", (dir_ / "b").string()}), 0)
+      call(cmd_bless, {"--reason", "x", "--accept", "dirty", "--baselines", (dir_ / "b").string()}),
+      0)
       << out_;
   EXPECT_EQ(read_file(dir_ / "b" / "nvidia-h200" / "nightly.tsv").find("commit"), std::string::npos)
       << "it is not that commit's";

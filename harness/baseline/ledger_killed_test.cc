@@ -91,7 +91,7 @@ TEST_F(BlessingsTest, BlessingsAtOnceHaveIdsOfTheirOwn) {
     if (child == 0) {
       ::freopen("/dev/null", "w", stdout);
       ::_exit(cmd_bless(
-          {"--db", db_, "--run", std::to_string(run), "--reason", "x", "--accept creep"}));
+          {"--db", db_, "--run", std::to_string(run), "--reason", "x", "--accept", "creep"}));
     }
     children.push_back(child);
   }

@@ -152,12 +152,12 @@ TEST(RowCommand, ARunStatesWhatShapesTheMeasurement) {
   options.worker.conditions.flush = Flush::write;
   options.worker.sampling = {
       .min_samples = 10, .max_samples = 20, .precision = 0.01, .budget_s = 0.25};
-  EXPECT_EQ(
-      run_command(options),
-      "moegate run --suite './my suite.suite' --axis tokens=1,8 --filter '^moe_sum/tokens=8$' "
-      "--variant '^it'\\''s$' --device cuda --timer auto --flush write --flush-factor 2 "
-      "--rounds 5 --min-samples 10 --max-samples 20 --precision 1 --budget 0.25s "
-      "--db results.sqlite");
+  EXPECT_EQ(run_command(options),
+            "moegate run --suite './my suite.suite' --filter '^moe_sum/tokens=8$' "
+            "--variant '^it'\\''s$' --axis tokens=1,8 --rounds 5 --device cuda --timer auto "
+            "--flush write "
+            "--flush-factor 2 --min-samples 10 --max-samples 20 --precision 1 --budget 0.25s "
+            "--db results.sqlite");
 }
 
 TEST(RowCommand, AShardIsRunLikeTheOthers) {
@@ -182,7 +182,8 @@ TEST(RowCommand, AStoreDoesNotSayWhatIsTyped) {
                               "moegate run --shard slurm --campaign c --db shard-1.sqlite"}) {
     run.command = command;
     const std::string text = repeat_command(run, "my files/r.db");
-    EXPECT_TRUE(text.starts_with("moegate run --suite 'smoke; evil' --device auto ")) << text;
+    EXPECT_TRUE(text.starts_with("moegate run --suite 'smoke; evil' --rounds 3 --device auto "))
+        << text;
     EXPECT_TRUE(text.ends_with(" --db 'my files/r.db'")) << text;
     EXPECT_EQ(text.find("--shard"), std::string::npos) << "a campaign is repeated as a whole";
   }

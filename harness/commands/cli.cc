@@ -111,6 +111,7 @@ void print_short_help(const Verb& verb, const Flags& flags) {
 }  // namespace
 
 std::string Flag::if_unset() const {
+  if (text.kind == ValueKind::none) return "";
   // Boost shows "VALUE (=default)".
   const std::string shown = option->semantic()->name();
   const size_t at = shown.find(" (=");
