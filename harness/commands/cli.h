@@ -94,6 +94,13 @@ inline Flag flag(const char* name, std::function<void(const std::string&)> read,
   return flag(name, value, about);
 }
 
+/// One of the table's choices; throws Error(usage) for another word.
+inline Flag choice_flag(const char* name, std::string& field, const char* if_unset = nullptr) {
+  return flag(
+      name, [name, &field](const std::string& text) { option::read(flag_text(name), text, field); },
+      if_unset);
+}
+
 /// An argument without a flag. The last one of a command takes the rest where it holds a vector.
 struct Argument {
   const char* name;  // in capitals, as the verb's usage has it

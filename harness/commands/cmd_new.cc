@@ -59,15 +59,8 @@ std::optional<StartOptions> read_new(const Args& args) {
   Flags flags;
   flags.add(flag("op", options.op,
                  "the operator that a variant is of, or a suite (default there: moe_sum)"));
-  flags.add(flag(
-      "language",
-      [&](const std::string& language) {
-        std::string known;
-        option::read(flag_text("language"), language, known);
-        options.python = known == "python";
-        options.cuda = known == "cuda";
-      },
-      "cpp"));
+  std::string language;
+  flags.add(choice_flag("language", language, "cpp"));
   flags.add(
       flag("out", options.dir,
            "where files go, made where it is missing (default: here; a project: NAME/). A "
@@ -81,6 +74,8 @@ std::optional<StartOptions> read_new(const Args& args) {
              {{"WHAT", po::value(&options.what)}, {"NAME", po::value(&options.name)}}, &given)) {
     return std::nullopt;
   }
+  options.python = language == "python";
+  options.cuda = language == "cuda";
   if (options.what != "operator" && options.what != "variant" && options.what != "suite") {
     usage_error("moegate new: cannot make '{}'; choose operator, variant or suite", options.what);
   }

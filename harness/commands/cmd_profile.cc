@@ -43,9 +43,7 @@ Flags profile_flags(ProfileCommand& command) {
     run.worker.profiling.metrics = metrics_of(text);
   }));
   flags.add(flag("per-kernel", run.worker.profiling.per_kernel));
-  flags.add(flag("under", [&](const std::string& tool) {
-    option::read(flag_text("under"), tool, command.under);
-  }));
+  flags.add(choice_flag("under", command.under));
   flags.add(label_flag(run.label)).add(new_db_flag(run.db)).add(format_flag(command.format));
   return flags;
 }

@@ -48,9 +48,7 @@ Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   flags.add(flag("dry-run", command.dry_run));
   flags.add(flag("profile", command.profile));
   Flags repeating("Or one stored row again");
-  repeating.add(flag("like", command.like)).add(flag("under", [&](const std::string& tool) {
-    option::read(flag_text("under"), tool, command.under);
-  }));
+  repeating.add(flag("like", command.like)).add(choice_flag("under", command.under));
   return flags.add(repeating);
 }
 

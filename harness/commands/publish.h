@@ -48,7 +48,7 @@ bool is_for_people(Format format);
 /// In a format for people: text as wide as the terminal, else markdown, whole.
 void print_page(const Page& page, Format format);
 
-// What `run` and `repro --run` end with: what was measured, and where to look further.
+// What `run` ends with: what was measured, and where to look further.
 
 /// Prints the rows of the report `summary`, forty at most with those first that are not ok, then one
 /// line of counts. Where the table cannot be made, standard error says why: the run is stored.
