@@ -291,4 +291,11 @@ const OpEntry& find_op(const std::string& name);
 /// the case as written.
 Case resolved(Case c, const DeviceFacts& device);
 
+/// A variant with the problems it is launched on in turn, so that nothing keyed on a pointer
+/// survives.
+struct Subject {
+  const Variant* variant;
+  std::vector<Problem*> sets;
+};
+
 }  // namespace moegate

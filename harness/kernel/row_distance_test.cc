@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/kernel/row_distance.h"
+#include "harness/kernel/device.h"
 
 #include <gtest/gtest.h>
 

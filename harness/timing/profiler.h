@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/kernel/subject.h"
+#include "harness/kernel/kernel.h"
 #include "harness/values/conditions.h"
 #include "harness/values/result.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/kernel/subject.h"
+#include "harness/kernel/kernel.h"
 #include "harness/values/conditions.h"
 #include "harness/values/result.h"
 

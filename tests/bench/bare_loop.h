@@ -2,7 +2,7 @@
 // The least that a cold sample can cost: flush and kernel, back to back.
 #pragma once
 
-#include "harness/kernel/subject.h"
+#include "harness/kernel/kernel.h"
 
 namespace moegate {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/device/scribble.h"
-#include "harness/kernel/subject.h"
+#include "harness/kernel/kernel.h"
 #include "harness/values/conditions.h"
 
 namespace moegate {
