@@ -34,4 +34,11 @@ bool means_host(const std::string& spec);
 /// Throws Error(usage) for another name, Error(environment) for a GPU that is not there.
 std::unique_ptr<Device> open_device(const std::string& spec);
 
+// What a build without CUDA says (no_cuda.cc).
+
+constexpr const char* kNoCuda = "this moegate was built without CUDA";
+
+/// Throws Error(environment): what was asked for, why it is not there, and the remedy.
+[[noreturn]] void refuse_cuda(const std::string& what);
+
 }  // namespace moegate

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/captured_launch.h"
 
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <type_traits>
 #include <vector>
 
 #include "harness/base/dynlib.h"
 #include "harness/device/cannot_capture.h"
-#include "harness/device/cuda/graph_nodes.h"
 #include "harness/kernel/cuda_check.h"
 
 namespace moegate {
@@ -127,6 +130,175 @@ std::vector<CapturedLaunch::Executable> CapturedLaunch::parts() const {
     parts.emplace_back(executable, cudaGraphExecDestroy);
   }
   return parts;
+}
+
+// What a captured launch gives the GPU beside machine code, as a hash.
+
+namespace {
+
+/// Adds up what a launch gives the GPU.
+class Given {
+ public:
+  explicit Given(const Problem& problem) : problem_(problem), tensors_(problem.tensors()) {}
+
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::has_unique_object_representations_v<T>);
+    hash_ = hash_bytes(&value, sizeof value, hash_);
+  }
+
+  /// An argument: its words may be pointers, wherever they stand in a struct.
+  void add_argument(const void* argument, size_t bytes) {
+    add(bytes);
+    size_t at = 0;
+    for (; at + sizeof(uintptr_t) <= bytes; at += sizeof(uintptr_t)) {
+      uintptr_t word = 0;
+      std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof word);
+      add_address(word);
+    }
+    hash_ = hash_bytes(static_cast<const std::byte*>(argument) + at, bytes - at, hash_);
+  }
+
+  void add_address(uintptr_t word) {
+    for (const Tensor* tensor : tensors_) {
+      const auto begin = reinterpret_cast<uintptr_t>(tensor->data());
+      // From the first byte of a guard to the one behind the other: ends are pointed to, too.
+      if (word + Tensor::kGuardBytes < begin ||
+          word > begin + tensor->bytes() + Tensor::kGuardBytes) {
+        continue;
+      }
+      hash_ = hash_bytes(tensor->name().data(), tensor->name().size(), hash_);
+      add(word - begin);
+      add(contents_of(*tensor));
+      return;
+    }
+    add(word);
+  }
+
+  std::string text() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  /// Outputs and the workspace hold poison, or what the launch before left.
+  uint64_t contents_of(const Tensor& tensor) {
+    if (tensor.role() == Role::output || tensor.role() == Role::workspace) return 0;
+    const auto [known, first] = contents_.try_emplace(&tensor);
+    if (first) known->second = problem_.device().hash(tensor.data(), tensor.bytes());
+    return known->second;
+  }
+
+  const Problem& problem_;
+  std::vector<Tensor*> tensors_;
+  std::map<const Tensor*, uint64_t> contents_;
+  uint64_t hash_ = 0;
+};
+
+/// Of those that the activity records do not show.
+void add_attributes(cudaGraphNode_t node, Given& given) {
+  for (const cudaLaunchAttributeID id :
+       {cudaLaunchAttributeAccessPolicyWindow, cudaLaunchAttributeCooperative,
+        cudaLaunchAttributePriority, cudaLaunchAttributeMemSyncDomain,
+        cudaLaunchAttributePreferredSharedMemoryCarveout}) {
+    cudaLaunchAttributeValue value;
+    std::memset(&value, 0, sizeof value);
+    if (cudaGraphKernelNodeGetAttribute(node, id, &value) != cudaSuccess) cudaGetLastError();
+    given.add_argument(&value, sizeof value);
+  }
+}
+
+/// Whether its arguments could be read.
+bool add_kernel(cudaGraphNode_t node, Given& given) {
+  const GraphDriver& d = graph_driver();
+  CUDA_KERNEL_NODE_PARAMS p{};
+  if (!d.complete() || d.node_params(node, &p) != CUDA_SUCCESS) return false;
+  for (const unsigned int extent : {p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY,
+                                    p.blockDimZ, p.sharedMemBytes}) {
+    given.add(extent);
+  }
+  add_attributes(node, given);
+  for (size_t i = 0;; ++i) {
+    size_t offset = 0, bytes = 0;
+    const CUresult status = p.func ? d.function_argument(p.func, i, &offset, &bytes)
+                                   : d.kernel_argument(p.kern, i, &offset, &bytes);
+    if (status == CUDA_ERROR_INVALID_VALUE) return true;  // there are no more
+    if (status != CUDA_SUCCESS || !p.kernelParams) return false;
+    given.add(offset);
+    given.add_argument(p.kernelParams[i], bytes);
+  }
+}
+
+void add_copy(cudaGraphNode_t node, Given& given) {
+  cudaMemcpy3DParms p{};
+  MOEGATE_CUDA_CHECK(cudaGraphMemcpyNodeGetParams(node, &p));
+  given.add_argument(&p, sizeof p);
+}
+
+void add_fill(cudaGraphNode_t node, Given& given) {
+  cudaMemsetParams p{};
+  MOEGATE_CUDA_CHECK(cudaGraphMemsetNodeGetParams(node, &p));
+  given.add_argument(&p, sizeof p);
+}
+
+/// Which node waits for which, and for what of it: programmatic dependent launch is here.
+void add_edges(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& nodes, Given& given) {
+  size_t count = 0;
+  MOEGATE_CUDA_CHECK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+  std::vector<cudaGraphNode_t> from(count), to(count);
+  std::vector<cudaGraphEdgeData> data(count);
+  MOEGATE_CUDA_CHECK(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count));
+  const auto place = [&](cudaGraphNode_t node) {
+    return std::ranges::find(nodes, node) - nodes.begin();
+  };
+  struct Edge {
+    ptrdiff_t from, to;
+    int from_port, to_port, type;
+    auto operator<=>(const Edge&) const = default;
+  };
+  std::vector<Edge> edges;
+  for (size_t i = 0; i < count; ++i) {
+    edges.push_back(
+        {place(from[i]), place(to[i]), data[i].from_port, data[i].to_port, data[i].type});
+  }
+  std::ranges::sort(edges);
+  for (const Edge& e : edges) {
+    given.add(e.from);
+    given.add(e.to);
+    for (const int part : {e.from_port, e.to_port, e.type}) given.add(part);
+  }
+}
+
+}  // namespace
+
+std::string CapturedLaunch::given() const {
+  Given given(problem_);
+  const std::vector<cudaGraphNode_t> nodes = nodes_of(graph());
+  for (cudaGraphNode_t node : nodes) {
+    const cudaGraphNodeType type = type_of(node);
+    given.add(static_cast<int>(type));
+    if (type == cudaGraphNodeTypeKernel && !add_kernel(node, given)) return "";
+    if (type == cudaGraphNodeTypeMemcpy) add_copy(node, given);
+    if (type == cudaGraphNodeTypeMemset) add_fill(node, given);
+  }
+  add_edges(graph(), nodes, given);
+  return given.text();
+}
+
+const GraphDriver& graph_driver() {
+  static const GraphDriver functions;
+  return functions;
+}
+
+std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  size_t count = 0;
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  return nodes;
+}
+
+cudaGraphNodeType type_of(cudaGraphNode_t node) {
+  cudaGraphNodeType type{};
+  MOEGATE_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+  return type;
 }
 
 }  // namespace moegate

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA devices in a build without CUDA: every entry says what is missing and what to do about it, so
 // that callers need no conditional compilation.
-#include "harness/device/no_cuda/no_cuda.h"
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/delay.h"

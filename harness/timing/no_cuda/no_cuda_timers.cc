@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers and probes of CUDA devices in a build without CUDA.
-#include "harness/device/no_cuda/no_cuda.h"
+#include "harness/device/open.h"
 #include "harness/timing/probe.h"
 #include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"
