@@ -11,7 +11,6 @@
 #include <fstream>
 
 #include "harness/base/test_fixture.h"
-#include "harness/plugin/open_watch.h"
 
 namespace moegate {
 namespace {

@@ -16,8 +16,6 @@
 #include "harness/kernel/object_code.h"
 #include "harness/kernel/sdk.h"
 #include "harness/plugin/loaded_files.h"
-#include "harness/plugin/open_watch.h"
-#include "harness/plugin/python.h"
 
 namespace moegate {
 namespace {

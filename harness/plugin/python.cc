@@ -1,24 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/plugin/python.h"
+#include "harness/plugin/plugin.h"
+
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <filesystem>
+#include <sstream>
+#include <string>
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
+#include "harness/base/subprocess.h"
 #include "harness/kernel/object_code.h"
-#include "harness/plugin/find_python.h"
 #include "harness/plugin/loaded_files.h"
-#include "harness/plugin/open_watch.h"
-#include "harness/plugin/python_calls.h"
 #include "harness/plugin/python_problem.h"
 
 namespace moegate {
 namespace {
 
 using nlohmann::json;
+
+// The C functions between a worker and the interpreter in it; python/moegate/_bridge.py has the same in
+// the same order. A text that is returned is JSON, valid until the next call, {"error": …} where it failed.
+
+/// Of Python: does `what` for the variant or operator `number`, with a problem and a JSON argument.
+/// Returns 0, or 1 where it raised; what it says goes through PythonCalls::answer.
+using PythonDispatch = int (*)(int64_t number, const char* what, int64_t problem, void* stream,
+                               const char* argument);
+
+/// Of the worker.
+struct PythonCalls {
+  void (*attach)(PythonDispatch dispatch);
+  void (*answer)(const char* text);
+  void (*add_operator)(const char* stated);
+  void (*add_variant)(const char* stated);
+  void (*add_source)(const char* file, const char* hash);
+  const char* (*describe)(int64_t problem);
+  /// Copies a whole tensor to (1) or from (0) the device.
+  const char* (*move)(int64_t problem, const char* tensor, void* host, int64_t bytes, int up);
+  /// {layout, shape, dtype}: packed weights, made where there are none; layout null: the workspace.
+  const char* (*packed)(int64_t problem, const char* asked);
+  /// Hands in the truth of an output.
+  const char* (*expect)(int64_t problem, const char* output, void* truth, int64_t elements);
+  void (*serve)();
+};
+
+/// Prints the interpreter's own path, and that of its library; the second as a name for the loader
+/// where no such file is known.
+constexpr const char* kWhereIsPython = R"(
+import os, sys, sysconfig
+get = sysconfig.get_config_var
+names = [get('INSTSONAME'), get('LDLIBRARY'), 'libpython%d.%d.so.1.0' % sys.version_info[:2]]
+names = [n for n in names if n and '.so' in n]
+folders = [get('LIBDIR'), get('LIBPL'), os.path.join(sys.base_prefix, 'lib')]
+folders += [os.path.join(f, get('MULTIARCH')) for f in folders if f and get('MULTIARCH')]
+files = [os.path.join(f, n) for f in folders if f for n in names]
+print(sys.executable)
+print(next((f for f in files if os.path.exists(f)), names[-1]))
+)";
+
+struct PythonPlace {
+  std::string program, library;  // paths
+};
+
+/// Throws Error(usage) where it cannot be run.
+PythonPlace find_python() {
+  const std::string named = environment("MOEGATE_PYTHON");
+  const std::string program = named.empty() ? "python3" : named;
+  Finished finished;
+  try {
+    finished = run_program({program, "-c", kWhereIsPython}, Output::capture);
+  } catch (const Error&) {
+    finished.exit = 1;
+  }
+  std::istringstream printed(finished.out);
+  PythonPlace place;
+  if (finished.exit != 0 || !std::getline(printed, place.program) ||
+      !std::getline(printed, place.library)) {
+    usage_error(
+        "--module: there is no Python to import a .py with: '{}' cannot be run; install "
+        "python3 or set MOEGATE_PYTHON",
+        program);
+  }
+  return place;
+}
+
+using PythonMain = int (*)(int argc, char** argv);
+
+/// Throws Error(usage) for one without a shared library, and for one older than Python 3.8.
+PythonMain open_python(const PythonPlace& place) {
+  // Global: modules of Python find its functions there.
+  void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library) {
+    usage_error(
+        "--module: {} is without its shared library ({}); install it (Debian: libpython3.x; "
+        "others: a build with --enable-shared), or set MOEGATE_PYTHON to another Python",
+        place.program, dlerror());
+  }
+  void* main = dlsym(library, "Py_BytesMain");
+  if (!main) usage_error("--module: {} is older than Python 3.8", place.library);
+  return reinterpret_cast<PythonMain>(main);
+}
 
 /// One interpreter per process, and its last word. No exception may pass through its frames, in either
 /// direction: they are C.

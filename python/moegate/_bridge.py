@@ -16,7 +16,7 @@ _DISPATCH = ctypes.CFUNCTYPE(ctypes.c_int, _SIZE, _TEXT, _SIZE, ctypes.c_void_p,
 
 
 class _Functions(ctypes.Structure):
-    """Of the worker, in the order of PythonCalls in python_calls.h."""
+    """Of the worker, in the order of PythonCalls in harness/plugin/python.cc."""
 
     _fields_ = [
         ("attach", ctypes.CFUNCTYPE(None, _DISPATCH)),
