@@ -9,13 +9,14 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/stats.h"
 #include "harness/store/packed_spans.h"
 #include "harness/store/query_report.h"
-#include "harness/store/sql_statuses.h"
 #include "harness/values/resources.h"
+#include "harness/values/result.h"
 #include "harness/values/roofline.h"
 #include "store_sql.h"  // made by the build from report_views.sql
 
@@ -199,6 +200,34 @@ void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) 
   answer(context, spans[static_cast<size_t>(at)]);
 }
 
+/// Which of kWorstFirst were seen; zeroed as Moments are.
+struct SeenStatuses {
+  bool seen[kWorstFirst.size()];
+};
+
+void statuses_step(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+  if (!text) return;
+  const auto at = std::ranges::find_if(
+      kWorstFirst, [&](Status s) { return std::string_view(text) == name_of(s); });
+  if (at == kWorstFirst.end()) return sqlite3_result_error(context, "statuses: no status", -1);
+  auto* all = static_cast<SeenStatuses*>(sqlite3_aggregate_context(context, sizeof(SeenStatuses)));
+  if (!all) return sqlite3_result_error_nomem(context);
+  all->seen[at - kWorstFirst.begin()] = true;
+}
+
+/// Each status once, the worst first, "wrong,noisy,ok"; NULL of no row.
+void statuses_final(sqlite3_context* context) {
+  const auto* all = static_cast<const SeenStatuses*>(sqlite3_aggregate_context(context, 0));
+  if (!all) return sqlite3_result_null(context);
+  std::string names;
+  for (size_t i = 0; i < kWorstFirst.size(); ++i) {
+    if (!all->seen[i]) continue;
+    names += (names.empty() ? "" : ",") + std::string(name_of(kWorstFirst[i]));
+  }
+  sqlite3_result_text(context, names.c_str(), -1, SQLITE_TRANSIENT);
+}
+
 using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
 struct Scalar {
   const char* name;
@@ -220,9 +249,12 @@ constexpr std::array kScalars = {
 };
 struct Aggregate {
   const char* name;
+  Function step;
   void (*final)(sqlite3_context*);
 };
-constexpr std::array kAggregates = {Aggregate{"sd", sd_final}, Aggregate{"reach95", reach95_final}};
+constexpr std::array kAggregates = {Aggregate{"sd", sd_step, sd_final},
+                                    Aggregate{"reach95", sd_step, reach95_final},
+                                    Aggregate{"statuses", statuses_step, statuses_final}};
 
 }  // namespace
 
@@ -236,10 +268,9 @@ void add_sql_functions(Database& db) {
   }
   for (const Aggregate& f : kAggregates) {
     failures += SQLITE_OK != sqlite3_create_function_v2(db.handle(), f.name, 1, kFlags, nullptr,
-                                                        nullptr, sd_step, f.final, nullptr);
+                                                        nullptr, f.step, f.final, nullptr);
   }
   if (failures > 0) db.fail("cannot add the functions of reports");
-  add_statuses_function(db);
   // Temporary views are the connection's own; the store stays as it is.
   const TempWrites writes(db);
   db.execute(kReportViews);
