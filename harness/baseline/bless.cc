@@ -14,7 +14,6 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/baseline/baseline.h"
-#include "harness/baseline/blessing.h"
 #include "harness/baseline/creep.h"
 #include "harness/baseline/find_baseline.h"
 #include "harness/baseline/waivers.h"

@@ -7,7 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
-#include "harness/baseline/blessing.h"
+#include "harness/baseline/baseline.h"
 
 namespace moegate {
 namespace {

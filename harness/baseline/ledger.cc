@@ -12,7 +12,6 @@
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/baseline.h"
-#include "harness/baseline/blessing.h"
 
 namespace moegate {
 namespace {
