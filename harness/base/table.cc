@@ -11,7 +11,6 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/table_text.h"
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/terminal.h"
+
 namespace moegate {
 
 /// What a cell says of its row, by its colour where there are colours.
@@ -38,7 +40,8 @@ Format parse_format(const std::string& name);
 /// For people: text where standard output is a terminal, else md, which scripts rely on.
 Format format_for_people();
 
-/// What is drawn as text fits standard output (table_text.h). md shows every cell as it is (escape.h); json is an array of objects.
+/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); json is an array of
+/// objects.
 std::string render(const Table& table, Format format);
 
 // A part of a table: some of its columns or rows, in another order.
@@ -62,5 +65,31 @@ void sort_rows(Table& table, size_t column, bool descending);
 /// At most `most` rows, in the table's order: those that `matters` says are kept before the others.
 Table most_important(const Table& table, size_t most,
                      const std::function<bool(const std::vector<Table::Cell>&)>& matters);
+
+// A table as text that fits a terminal (table_text.cc).
+
+/// The table in columns, a line per row. No line is longer than the screen is wide; a table that
+/// is wider is made to fit, by as few of these as do, in this order:
+/// - a table of one row: its cells below each other
+/// - columns that say the same in all rows are said once above it
+/// - parts that all keys of a column share become "…", and are said once above it
+/// - headings fold at their spaces
+/// - keys that are still long stand above their rows
+/// - a last column of text folds, or stands below its row
+/// - columns of numbers go from the right, but three, and a line names them
+/// - texts are cut in their middle, then more numbers go, then texts
+/// Pure: all that it knows of a terminal is `screen`.
+std::string render_text(const Table& table, const Screen& screen);
+
+// Keys of parts, "topk_sort/tokens=8,topk=2", without the parts that all of them share.
+
+struct FoldedKeys {
+  std::vector<std::string> keys;  // "…tokens=8…": each run of shared parts is one ellipsis
+  std::string shared;  // "topk_sort/tokens=…,topk=2": the first key without what differs
+};
+
+/// Nothing to fold (`shared` is empty) where fewer than two keys are given, one of them has no part
+/// NAME=VALUE, or they share no part.
+FoldedKeys fold_keys(const std::vector<std::string>& keys);
 
 }  // namespace moegate

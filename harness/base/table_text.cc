@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/base/table_text.h"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/base/table_text.h"
+#include "harness/base/table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/page_text.h"
+#include "harness/report/page.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "harness/base/escape.h"
 #include "harness/base/table.h"
-#include "harness/base/table_text.h"
 #include "harness/base/terminal.h"
 
 namespace moegate {
