@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "harness/values/fields_fixture.h"
-#include "harness/worker/value_json.h"
+#include "harness/worker/protocol.h"
 
 namespace moegate {
 namespace {
