@@ -12,7 +12,6 @@
 #include "harness/commands/publish.h"
 #include "harness/report/explain.h"
 #include "harness/report/history.h"
-#include "harness/report/stall_report.h"
 #include "harness/site/site_files.h"
 #include "harness/store/query_report.h"
 

@@ -20,8 +20,7 @@
 #include "harness/commands/which_store.h"
 #include "harness/kernel/controls.h"
 #include "harness/report/forges.h"
-#include "harness/report/page_markdown.h"
-#include "harness/report/page_text.h"
+#include "harness/report/page.h"
 #include "harness/site/site_files.h"
 #include "harness/store/query_report.h"
 

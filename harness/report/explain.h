@@ -3,6 +3,7 @@
 // of two stored runs, and how far apart these are in time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -67,10 +68,25 @@ struct Explained {
 
 /// Two runs that each measured one variant of a case are compared in it, whatever it is called: those of
 /// an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where the runs have
-/// no row in common that matches. Rows are judged as in explain.h.
+/// no row in common that matches. Rows are judged as by row_effects().
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.
 Page explain_page(const Explained& explained);
+
+// Where warps wait in two stored runs of Task::stalls, base beside head.
+
+/// A section of rank 1 for every case and variant that both sides hold: how much was sampled, and a table
+/// of the `most` instructions that changed most (align_stalls()), shares in percent of the launch's
+/// samples. Sides are what Store::levels_with_launches() gives; their processes are added up.
+std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
+                                    size_t most = 10);
+
+/// Whether both runs hold what stall_page() shows.
+bool are_of_stalls(const RunInfo& base, const RunInfo& head);
+
+/// The same of the rows of two such runs that a question is about, with a first sentence. Throws
+/// Error(usage) for a bad pattern and Error(coverage) where there is none in common.
+Page stall_page(Store& store, const ExplainQuery& query, size_t most = 10);
 
 }  // namespace moegate

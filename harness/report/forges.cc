@@ -11,7 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
-#include "harness/report/page_markdown.h"
+#include "harness/report/page.h"
 
 namespace moegate {
 namespace {

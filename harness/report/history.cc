@@ -14,7 +14,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/text.h"
 #include "harness/judge/gate.h"
-#include "harness/report/page_text.h"
+#include "harness/report/page.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report as values: what it says, in which order, and what goes first when space is short. Texts
-// are raw; page_markdown.h escapes them and fits the page to a size.
+// are raw; a renderer escapes them, and to_markdown() fits the page to a size.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/base/table.h"
+#include "harness/base/terminal.h"
 
 namespace moegate {
 
@@ -109,5 +110,29 @@ struct Page {
   std::vector<Section> sections;
   std::string elsewhere;  // where all of it can be read, "verdict.json"; empty: nowhere
 };
+
+// A page as text for a terminal.
+
+/// All of the page, folded sections too: a terminal scrolls. No line is longer than the screen is
+/// wide but those of commands, which are there to be pasted.
+std::string to_text(const Page& page, const Screen& screen);
+
+// A history where nothing can be drawn.
+
+/// "▁▁▂▇ 9.9 … 10.8 us, newest at the right", of the logarithms of levels. Without any: "nothing".
+std::string level_line(const std::vector<double>& logs, const std::string& unit);
+std::string level_line(const LevelChart& chart);
+
+// A page as markdown: page_markdown.cc is the one place of report/ that knows its syntax and the sizes it may have.
+
+/// Sizes in bytes that a forge takes: it refuses comments from 65,536 characters, and drops a
+/// step's summary from 1 MiB. A file may have any size.
+constexpr size_t kCommentBytes = 60'000;
+constexpr size_t kSummaryBytes = (size_t{1} << 20) - 1;
+constexpr size_t kAnyBytes = std::string::npos;
+
+/// At most `max_bytes`. What does not fit is left out by rank and counted in the text: rows from
+/// the end of a table first, then whole sections. Empty when not even the sections of rank 0 fit.
+std::string to_markdown(const Page& page, size_t max_bytes);
 
 }  // namespace moegate

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/page_markdown.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +7,7 @@
 #include <optional>
 
 #include "harness/base/escape.h"
-#include "harness/report/page_text.h"
+#include "harness/report/page.h"
 
 namespace moegate {
 namespace {

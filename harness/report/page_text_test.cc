@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/page_text.h"
+#include "harness/report/page.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "harness/judge/gate_fixture.h"
-#include "harness/report/page_markdown.h"
+#include "harness/report/page.h"
 
 namespace moegate {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/report/gate_report.h"
-#include "harness/report/page_markdown.h"
+#include "harness/report/page.h"
 #include "harness/store/store.h"
 
 namespace moegate {

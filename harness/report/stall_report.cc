@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/stall_report.h"
+#include "harness/report/explain.h"
 
 #include <fmt/format.h>
 

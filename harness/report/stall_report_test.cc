@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/stall_report.h"
+#include "harness/report/explain.h"
 
 #include <gtest/gtest.h>
 
 #include "harness/base/test_fixture.h"
-#include "harness/report/page_markdown.h"
+#include "harness/report/page.h"
 #include "harness/report/report_fixture.h"
 
 namespace moegate {

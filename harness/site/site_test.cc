@@ -12,7 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/rng.h"
 #include "harness/campaign/recording.h"
-#include "harness/report/page_markdown.h"
+#include "harness/report/page.h"
 #include "harness/site/site_data.h"
 #include "harness/site/site_files.h"
 #include "harness/store/report_fixture.h"
