@@ -16,7 +16,6 @@
 #include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/flag_table.h"
 #include "harness/commands/verbs.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/serve.h"

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "harness/campaign/run_options.h"
-#include "harness/commands/flag_table.h"
 #include "harness/commands/verbs.h"
 
 namespace moegate {

@@ -12,7 +12,7 @@
 #include "harness/campaign/suite.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/completion.h"
-#include "harness/commands/which_store.h"
+#include "harness/commands/flags.h"
 #include "harness/kernel/registry.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/store/query_report.h"

@@ -1,18 +1,279 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate new: a commented starting point of an operator, a variant or a suite, that builds and verifies.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/notes.h"
+#include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
-#include "harness/commands/starting_point.h"
+#include "harness/commands/templates.h"
+#include "harness/kernel/registry.h"
 #include "harness/plugin/plugin.h"
+#include "harness/worker/worker.h"
 
 namespace moegate {
 namespace {
+
+struct StartOptions {
+  std::string what;  // operator, variant, suite
+  std::string name;
+  std::string op;              // of a variant or suite
+  std::string dir;             // empty: the usual one
+  std::string suite = "tiny";  // has a case of the operator
+  std::vector<std::string> kernels;
+  bool python = false, cuda = false;
+
+  Backend backend() const { return cuda ? Backend::cuda : Backend::host; }
+};
+
+struct StartingPoint {
+  std::vector<NewFile> files;
+  std::vector<std::string> notes;  // what is left to the user
+  std::vector<std::string> next;   // commands
+};
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModule = "build/my_kernels.so";  // of a project, as its CMakeLists.txt says
+
+fs::path below(const fs::path& folder, const fs::path& name) {
+  return (folder / name).lexically_normal();
+}
+
+/// "row_norm" -> "RowNorm"
+std::string class_name(const std::string& name) {
+  std::string text;
+  bool starts = true;
+  for (const char c : name) {
+    if (c != '_') text += starts ? static_cast<char>(std::toupper(c)) : c;
+    starts = c == '_';
+  }
+  return text;
+}
+
+/// Files of kernels as arguments: those that were given, and the one that is made.
+std::string kernels_text(const StartOptions& options, const fs::path& made) {
+  std::string text;
+  for (const std::string& file : options.kernels) text += " --module " + shell_word(file);
+  return made.empty() ? text : text + " --module " + shell_word(made.string());
+}
+
+// --- projects of C++
+
+std::string build_line(const std::string& folder, const std::string& prefix) {
+  const std::string build = shell_word(below(folder, "build").string());
+  return fmt::format("cmake -S {} -B {} -DCMAKE_PREFIX_PATH={} && cmake --build {}",
+                     shell_word(folder), build, shell_word(prefix), build);
+}
+
+/// Builds the project in `folder`; before that installs moegate, where it runs from its build folder.
+std::vector<std::string> build_lines(const std::string& folder) {
+  const std::string prefix = home().string();
+  if (is_file(fs::path(prefix) / "lib/cmake/moegate/moegate-config.cmake")) {
+    return {build_line(folder, prefix)};
+  }
+  const fs::path build = fs::path(own_program()).parent_path();
+  if (!is_file(build / "cmake_install.cmake")) return {build_line(folder, "/path/to/moegate")};
+  const std::string sdk = (build / "sdk").string();
+  return {
+      fmt::format("cmake --install {} --prefix {}", shell_word(build.string()), shell_word(sdk)),
+      build_line(folder, sdk)};
+}
+
+/// Two commands, as typed in a folder from where the project lies at `folder`.
+using Lines = std::pair<std::string, std::string>;
+
+/// Adds to the sources in `folder` what else a project has; nothing, where one is there. `inside`: commands as typed
+/// in the project.
+void add_project(const fs::path& folder, const StartOptions& options, const Lines& inside,
+                 StartingPoint& start) {
+  if (is_file(folder / "CMakeLists.txt")) {
+    start.notes.push_back(
+        fmt::format("{} is left as it is; where it lists the sources of moegate_add_kernels(), add "
+                    "the new ones",
+                    below(folder, "CMakeLists.txt").string()));
+    return;
+  }
+  const Words words = {{"name", options.name},
+                       {"build", build_line(".", "/path/to/moegate")},
+                       {"verify", inside.first},
+                       {"then", inside.second}};
+  for (NewFile& file : files_of_template("project", folder, words)) start.files.push_back(file);
+}
+
+// --- operators
+
+/// Verifies it, and tries its negative controls.
+Lines operator_lines(const StartOptions& options, const fs::path& folder) {
+  const std::string file = options.python ? options.name + ".py" : kModule;
+  const std::string verify = fmt::format(
+      "moegate verify{} --suite {} --device host", kernels_text(options, below(folder, file)),
+      shell_word(below(folder, options.name + ".suite").string()));
+  return {verify, verify + " --controls"};
+}
+
+StartingPoint new_operator(const StartOptions& options, const Registry& registry) {
+  for (const OpEntry& op : registry.ops) {
+    if (op.name != options.name) continue;
+    usage_error("there is an operator '{}' already; choose another NAME", options.name);
+  }
+  const std::string folder = !options.dir.empty() ? options.dir
+                             : options.python     ? "."
+                                                  : options.name;
+  const Lines lines = operator_lines(options, folder);
+  const Words words = {{"name", options.name},
+                       {"class", class_name(options.name)},
+                       {"verify", lines.first},
+                       {"then", lines.second}};
+  StartingPoint start;
+  start.files =
+      files_of_template(options.python ? "operator-python" : "operator-cpp", folder, words);
+  if (options.python) {
+    start.next = {lines.first, lines.second};
+    return start;
+  }
+  add_project(folder, options, operator_lines(options, "."), start);
+  start.next = build_lines(folder);
+  start.next.push_back(lines.first);
+  return start;
+}
+
+// --- variants
+
+void refuse_taken(const StartOptions& options, const Registry& registry) {
+  for (const Variant& v : registry.variants) {
+    if (v.op != options.op || v.backend != options.backend() || v.name != options.name) continue;
+    usage_error("operator '{}' has a {} variant '{}' already; choose another NAME", options.op,
+                name_of(v.backend), v.name);
+  }
+}
+
+/// Verifies it, and measures it beside what it is compared with.
+Lines variant_lines(const StartOptions& options, const OpSample& sample, const fs::path& file) {
+  const bool named = options.suite != StartOptions().suite;
+  const auto line = [&](const char* command, const char* suite, const std::string& names) {
+    return fmt::format("moegate {}{} --suite {} --filter {} --variant {} --device {}", command,
+                       kernels_text(options, file), shell_word(named ? options.suite : suite),
+                       shell_word("^" + options.op + "/"), shell_word("^" + names + "$"),
+                       name_of(options.backend()));
+  };
+  std::string both = options.name;
+  if (!sample.op.before.empty()) {
+    both = fmt::format("({}|{})", sample.op.before.front().variant, options.name);
+  }
+  return {line("verify", "tiny", options.name),
+          line("run", options.cuda ? "nightly" : "smoke", both)};
+}
+
+Words words_of(const StartOptions& options, const OpSample& sample) {
+  return {{"name", options.name},      {"op", options.op},
+          {"op_help", sample.op.help}, {"parameters", sample.params_text()},
+          {"tensors", sample.tensors}, {"case", sample.example.key()},
+          {"space", sample.space},     {"class", sample.problem},
+          {"header", sample.header}};
+}
+
+/// The frame of a variant around the body that is the operator's own, else that of any.
+std::vector<NewFile> variant_files(const StartOptions& options, const fs::path& folder,
+                                   Words words) {
+  const std::string kind = options.python ? "python" : options.cuda ? "cuda" : "cpp";
+  const std::string ending = options.python ? ".py" : options.cuda ? ".cu" : ".cc";
+  const std::string bodies = "variant-" + kind + "/body/";
+  const std::string own = bodies + options.op + ending;
+  const std::string body = template_text(has_template(own) ? own : bodies + "any" + ending);
+  words["body"] = trimmed(filled_in(body, words));
+  return files_of_template("variant-" + kind, folder, words);
+}
+
+StartingPoint new_python_variant(const StartOptions& options, const OpSample& sample) {
+  const fs::path folder = options.dir.empty() ? "." : options.dir;
+  const Lines lines = variant_lines(options, sample, below(folder, options.name + ".py"));
+  Words words = words_of(options, sample);
+  words["verify"] = lines.first;
+  words["then"] = lines.second;
+  return {variant_files(options, folder, words), {}, {lines.first, lines.second}};
+}
+
+/// Into the operator's folder of the checkout that is the current folder.
+StartingPoint new_variant_of_checkout(const StartOptions& options, const OpSample& sample) {
+  const fs::path folder = fs::path(sample.header).parent_path();
+  StartingPoint start;
+  start.files = variant_files(options, folder, words_of(options, sample));
+  NewFile& file = start.files.front();
+  file.text = "// SPDX-License-Identifier: Apache-2.0\n" + file.text;
+  if (!options.cuda) file.path = folder / ("host_" + options.name + ".cc");
+  start.next = {"cmake --preset default && cmake --build --preset default --target moegate",
+                "build/" + variant_lines(options, sample, {}).first};
+  return start;
+}
+
+StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sample) {
+  const std::string& header = sample.header;
+  if (!is_file(home() / header) && !is_file(home() / "include/moegate" / header)) {
+    usage_error(
+        "operator '{}' is not of moegate, which has no {}; copy a variant beside it, or write one "
+        "with --language python",
+        options.op, header);
+  }
+  if (options.dir.empty() && is_file(header) && is_file("harness/kernel/kernel.h")) {
+    return new_variant_of_checkout(options, sample);
+  }
+  const std::string folder = options.dir.empty() ? options.name : options.dir;
+  StartingPoint start;
+  start.files = variant_files(options, folder, words_of(options, sample));
+  add_project(folder, options, variant_lines(options, sample, kModule), start);
+  start.next = build_lines(folder);
+  start.next.push_back(variant_lines(options, sample, below(folder, kModule)).first);
+  return start;
+}
+
+StartingPoint new_variant(const StartOptions& options, const Registry& registry) {
+  refuse_taken(options, registry);
+  const OpSample sample = sample_of(registry, options.op, options.suite, options.backend());
+  return options.python ? new_python_variant(options, sample) : new_cpp_variant(options, sample);
+}
+
+// --- suites
+
+StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
+  const OpSample sample = sample_of(registry, options.op, options.suite, Backend::host);
+  std::vector<std::string> common;
+  for (const Param& param : common_params()) {
+    common.push_back(fmt::format("{:6} = {:6}  {}", param.name, param.default_value, param.help));
+  }
+  Words words = words_of(options, sample);
+  words["common"] = fmt::format("{}", fmt::join(common, "\n"));
+  words["values"] = sample.suite_text(registry);
+  const fs::path folder = options.dir.empty() ? "." : options.dir;
+  // A suite is a path where it has an ending.
+  const std::string rest = fmt::format("{} --suite {} --device host", kernels_text(options, {}),
+                                       shell_word(below(folder, options.name + ".suite").string()));
+  return {files_of_template("suite", folder, words),
+          {},
+          {"moegate list cases" + rest, "moegate verify" + rest}};
+}
+
+/// Writes nothing yet. Throws Error(usage) for a name that the registry has already, an unknown operator, a suite
+/// without a case of it, and a C++ variant of an operator that is not of moegate.
+StartingPoint starting_point(const StartOptions& options, const Registry& registry) {
+  StartingPoint start = options.what == "operator"  ? new_operator(options, registry)
+                        : options.what == "variant" ? new_variant(options, registry)
+                                                    : new_suite(options, registry);
+  for (NewFile& file : start.files) file.path = file.path.lexically_normal();
+  return start;
+}
+
+// The command.
 
 /// Also the name of a namespace, a class and files.
 void check_name(const StartOptions& options) {

@@ -4,7 +4,7 @@
 #include "harness/base/notes.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
-#include "harness/commands/which_store.h"
+#include "harness/commands/flags.h"
 #include "harness/night/night_gate.h"
 #include "harness/store/merge.h"
 #include "harness/store/prune.h"

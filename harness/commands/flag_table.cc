@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/flag_table.h"
+#include "harness/commands/verbs.h"
 
 #include <algorithm>
 #include <array>

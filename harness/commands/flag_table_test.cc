@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/flag_table.h"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
 #include "harness/device/open.h"
@@ -238,6 +239,34 @@ Flags judging_flags(JudgingOptions& judging, const char* fail_on) {
   flags.add(flag("github", publish.github));
   flags.add(limit_flags(judging.limits));
   return flags;
+}
+
+namespace {
+
+constexpr const char* kNightsStore = "out/results.sqlite";
+
+bool exists(const char* path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+WhichStore new_store() {
+  const std::string set = environment("MOEGATE_DB");
+  if (!set.empty()) return {set, "MOEGATE_DB"};
+  return {kDefaultStore, ""};
+}
+
+WhichStore nearest_store() {
+  const WhichStore store = new_store();
+  const bool night = store.why.empty() && !exists(kDefaultStore) && exists(kNightsStore);
+  return night ? WhichStore{kNightsStore, "no results.sqlite here"} : store;
+}
+
+std::string announced(const WhichStore& store) {
+  if (!store.why.empty()) say("store: {} ({})\n", store.path, store.why);
+  return store.path;
 }
 
 }  // namespace moegate

@@ -11,7 +11,6 @@
 #include "harness/campaign/plan.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/publish.h"
-#include "harness/commands/which_store.h"
 #include "harness/judge/gate.h"
 #include "harness/night/why.h"
 
@@ -78,5 +77,24 @@ struct JudgingOptions {
 constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
 /// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default of --fail-on.
 Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
+
+// The store that is meant where no --db names one.
+
+inline constexpr const char* kDefaultStore = "results.sqlite";
+
+struct WhichStore {
+  std::string path;
+  std::string why;  // it is not kDefaultStore; empty where it is
+};
+
+/// For what reads a store: MOEGATE_DB, else results.sqlite of this folder, else out/results.sqlite,
+/// where `ci/nightly` and `ci/ab` keep theirs.
+WhichStore nearest_store();
+/// For what makes a store: MOEGATE_DB, else results.sqlite, so that a night's store gets no runs of
+/// anybody else.
+WhichStore new_store();
+
+/// Its path; says on standard error which it is and why, unless it is kDefaultStore.
+std::string announced(const WhichStore& store);
 
 }  // namespace moegate

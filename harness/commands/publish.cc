@@ -17,7 +17,7 @@
 #include "harness/base/text.h"
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
-#include "harness/commands/which_store.h"
+#include "harness/commands/flags.h"
 #include "harness/kernel/controls.h"
 #include "harness/report/forges.h"
 #include "harness/report/page.h"

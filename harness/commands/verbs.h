@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands as people see them: what each is for, how it is typed, two examples, its most used flags.
+// The commands and flags as people see them. Of a command: what it is for, how it is typed, two examples,
+// its most used flags.
 #pragma once
 
 #include <array>
@@ -7,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "harness/values/option.h"
 
 namespace moegate {
 
@@ -21,5 +24,22 @@ struct Verb {
 std::span<const Verb> verbs();
 /// Null where there is none of this name.
 const Verb* find_verb(std::string_view name);
+
+// Every flag of the program, each with one meaning. The flags of a run stand in the tables of its options
+// (campaign/run_options.h, worker/worker_options.h); all others stand in flag_table.cc. Also what earlier spellings
+// became.
+
+/// All flags, by name.
+const std::vector<FlagText>& all_flags();
+/// Throws Error(internal) for a flag that the table does not have.
+const FlagText& flag_text(std::string_view name);
+/// Null where the table has no such flag.
+const FlagText* find_flag(std::string_view name);
+
+/// What to type instead of a flag that is called otherwise now, as a sentence; empty for any other. `flag` has no
+/// dashes.
+std::string moved_flag(std::string_view command, std::string_view flag);
+/// The same of a command.
+std::string moved_command(std::string_view command);
 
 }  // namespace moegate
