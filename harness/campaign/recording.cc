@@ -14,14 +14,6 @@
 #include "harness/values/roofline.h"
 
 namespace moegate {
-namespace {
-
-bool is_failure(Status s) {
-  return s == Status::wrong || s == Status::crashed || s == Status::timeout ||
-         s == Status::bad_timer;
-}
-
-}  // namespace
 
 void unless_interrupted(const std::function<void()>& step) {
   try {
@@ -33,9 +25,9 @@ void unless_interrupted(const std::function<void()>& step) {
 
 Exit Tally::exit() const {
   if (interrupted) return Exit::interrupted;
-  const auto any = [&](Status s) { return counts.count(s) > 0; };
-  if (any(Status::wrong)) return Exit::accuracy;
-  const bool failed = any(Status::crashed) || any(Status::timeout) || any(Status::bad_timer);
+  if (counts.count(Status::wrong) > 0) return Exit::accuracy;
+  const bool failed =
+      std::ranges::any_of(counts, [](const auto& c) { return is_failure(c.first); });
   if (failed || lost > 0) return Exit::coverage;
   return Exit::ok;
 }

@@ -34,8 +34,8 @@ Table::Cell cell(const Statement& q, int i) {
 /// follows ("ok impossible"). Other texts are plain.
 Tone tone_of_status(const std::string& text) {
   const std::string status = text.substr(0, text.find_first_of(", "));
-  for (const Status bad : {Status::wrong, Status::crashed, Status::timeout, Status::bad_timer}) {
-    if (status == name_of(bad)) return Tone::bad;
+  for (const Status s : kWorstFirst) {
+    if (is_failure(s) && status == name_of(s)) return Tone::bad;
   }
   return status == name_of(Status::noisy) ? Tone::doubtful : Tone::plain;
 }

@@ -39,6 +39,10 @@ bool is_worse(Status a, Status b) {
   return std::ranges::find(kWorstFirst, a) < std::ranges::find(kWorstFirst, b);
 }
 
+bool is_failure(Status s) {
+  return is_worse(s, Status::unsupported);
+}
+
 const char* name_of(Judged j) {
   return kJudged.at(static_cast<size_t>(j));
 }

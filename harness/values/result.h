@@ -90,6 +90,8 @@ inline constexpr std::array kWorstFirst = {Status::wrong,     Status::crashed,  
                                            Status::bad_timer, Status::unsupported, Status::noisy,
                                            Status::ok};
 bool is_worse(Status a, Status b);
+/// Wrong, crashed, timeout or bad_timer.
+bool is_failure(Status s);
 
 /// What a result has to be: of an honest variant `ok`, of a saboteur what its author says.
 struct ExpectedResult {
