@@ -177,14 +177,14 @@ TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
 TEST(FusedMoeSteps, SortedBuffersHaveARowPerPlace) {
   const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({{"block", "128"}}));
   alignas(256) std::byte origin[1];
-  const Buffers b = sorted_buffers_at(shape, origin);
+  const Buffers b = buffers_at(shape, origin, RowOrder::sorted);
   const int64_t rows = shape.rows(), places = shape.align().capacity();
   ASSERT_GT(places, 8 * rows);
   expect_apart(
       {b.sorted_token_ids, b.expert_ids, b.padded_rows, b.places, b.q, b.scales, b.y, b.end},
       {places * 4, shape.align().blocks() * 4, 4, rows * 4, places * 128, places * 4,
        places * 256 * 2},
-      origin, sorted_buffer_bytes(shape));
+      origin, buffer_bytes(shape, RowOrder::sorted));
   EXPECT_EQ(b.h, nullptr);
 }
 

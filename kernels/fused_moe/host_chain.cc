@@ -26,9 +26,9 @@ void launch(FusedMoe& problem, const Launch&) {
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
   auto* widened = reinterpret_cast<float*>(buffers.end);
   moe_align::run_counting_sort(align(args, buffers), buffers.next);
-  moe_gemm::host::launch_gather({gate_up(args, buffers), best_isa(), widened});
+  moe_gemm::host::launch_panels({gate_up(args, buffers), best_isa(), widened});
   silu_mul_quant::run_fused(quantise(args, buffers));
-  moe_gemm::host::launch_gather({down(args, buffers), best_isa(), widened});
+  moe_gemm::host::launch_panels({down(args, buffers), best_isa(), widened});
   moe_sum::run_per_token(sum(args, buffers));
 }
 

@@ -25,7 +25,7 @@ void launch_activations(const SortedLayer& layer, const Launch& where) {
 }
 
 size_t sorted_workspace(const Case& c, const DeviceFacts&) {
-  return sorted_buffer_bytes(in_large_blocks(FusedMoeShape::of(c)));
+  return buffer_bytes(in_large_blocks(FusedMoeShape::of(c)), RowOrder::sorted);
 }
 
 std::string sorted_unsupported(const Case& c, const DeviceFacts&) {
@@ -49,7 +49,7 @@ std::string sorted_path(const Case& c, const DeviceFacts&) {
 SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
   FusedMoeArgs args = problem.args();
   args.shape = in_large_blocks(args.shape);
-  const SortedLayer layer{args, sorted_buffers_at(args.shape, problem.workspace())};
+  const SortedLayer layer{args, buffers_at(args.shape, problem.workspace(), RowOrder::sorted)};
   moe_align::launch_redundant_count(align(args, layer.buffers), where);
   launch_activations(layer, where);
   return layer;

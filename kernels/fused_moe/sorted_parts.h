@@ -9,7 +9,7 @@
 
 namespace moegate::fused_moe {
 
-/// A layer that is under way: its arguments in blocks of 128, and sorted_buffers_at() its workspace.
+/// A layer that is under way: its arguments in blocks of 128, and buffers_at() its workspace, in sorted order.
 struct SortedLayer {
   FusedMoeArgs args;
   Buffers buffers;

@@ -25,66 +25,38 @@ class Cut {
   size_t used_ = 0;
 };
 
-Buffers cut_aligned(const FusedMoeShape& shape, Cut& memory) {
+Buffers cut(const FusedMoeShape& shape, RowOrder order, Cut& memory) {
   const moe_align::MoeAlignShape aligned = shape.align();
+  int64_t rows = shape.rows();
   Buffers b{};
   b.sorted_token_ids = memory.take<int32_t>(aligned.capacity());
   b.expert_ids = memory.take<int32_t>(aligned.blocks());
   b.padded_rows = memory.take<int32_t>(1);
-  return b;
-}
-
-void cut_quantised(const FusedMoeShape& shape, int64_t rows, Cut& memory, Buffers& b) {
+  if (order == RowOrder::sorted) {
+    b.places = memory.take<int32_t>(rows);
+    rows = aligned.capacity();
+  } else {
+    b.next = memory.take<int32_t>(shape.experts);
+    b.h = memory.take<uint16_t>(rows * 2 * shape.inter);
+    b.act = memory.take<uint16_t>(rows * shape.inter);
+  }
   b.q = memory.take<uint8_t>(rows * shape.inter);
   b.scales = memory.take<float>(rows * (shape.inter / kMoeGroup));
-}
-
-void cut_rows(const FusedMoeShape& shape, int64_t rows, Cut& memory, Buffers& b) {
   b.y = memory.take<uint16_t>(rows * shape.hidden);
   b.end = memory.take<std::byte>(0);
-}
-
-Buffers cut(const FusedMoeShape& shape, Cut& memory) {
-  const int64_t rows = shape.rows();
-  Buffers b = cut_aligned(shape, memory);
-  b.next = memory.take<int32_t>(shape.experts);
-  b.h = memory.take<uint16_t>(rows * 2 * shape.inter);
-  b.act = memory.take<uint16_t>(rows * shape.inter);
-  cut_quantised(shape, rows, memory, b);
-  cut_rows(shape, rows, memory, b);
-  return b;
-}
-
-Buffers cut_sorted(const FusedMoeShape& shape, Cut& memory) {
-  Buffers b = cut_aligned(shape, memory);
-  const int64_t places = shape.align().capacity();
-  b.places = memory.take<int32_t>(shape.rows());
-  cut_quantised(shape, places, memory, b);
-  cut_rows(shape, places, memory, b);
   return b;
 }
 
 }  // namespace
 
-Buffers buffers_at(const FusedMoeShape& shape, void* workspace) {
+Buffers buffers_at(const FusedMoeShape& shape, void* workspace, RowOrder order) {
   Cut memory(workspace);
-  return cut(shape, memory);
+  return cut(shape, order, memory);
 }
 
-size_t buffer_bytes(const FusedMoeShape& shape) {
+size_t buffer_bytes(const FusedMoeShape& shape, RowOrder order) {
   Cut memory(nullptr);
-  cut(shape, memory);
-  return memory.used();
-}
-
-Buffers sorted_buffers_at(const FusedMoeShape& shape, void* workspace) {
-  Cut memory(workspace);
-  return cut_sorted(shape, memory);
-}
-
-size_t sorted_buffer_bytes(const FusedMoeShape& shape) {
-  Cut memory(nullptr);
-  cut_sorted(shape, memory);
+  cut(shape, order, memory);
   return memory.used();
 }
 

@@ -20,13 +20,11 @@ struct Buffers {
   uint16_t* y;                                           // [R, H]
   std::byte* end;
 };
-Buffers buffers_at(const FusedMoeShape& shape, void* workspace);
-size_t buffer_bytes(const FusedMoeShape& shape);
-
-/// The same for a chain whose middle is in sorted order (moe_gemm.h): q, scales and y have a row per
-/// place; h, act and next are not there.
-Buffers sorted_buffers_at(const FusedMoeShape& shape, void* workspace);
-size_t sorted_buffer_bytes(const FusedMoeShape& shape);
+using moe_gemm::RowOrder;
+/// Where the middle of a chain is in sorted order (moe_gemm.h), q, scales and y have a row per place; h,
+/// act and next are not there.
+Buffers buffers_at(const FusedMoeShape& shape, void* workspace, RowOrder order = RowOrder::tokens);
+size_t buffer_bytes(const FusedMoeShape& shape, RowOrder order = RowOrder::tokens);
 
 moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
 moe_gemm::MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);

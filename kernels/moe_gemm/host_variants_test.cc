@@ -58,7 +58,7 @@ TYPED_TEST(MoeGemmHost, EveryInstructionSetAgreesWithTheTruth) {
       TypeParam problem(*this->device_, ragged<TypeParam>(params));
       problem.reserve_workspace(host::widened_bytes(problem.shape));
       problem.poison();
-      host::launch_gather({problem.args(), *isa, problem.template workspace<float>()});
+      host::launch_panels({problem.args(), *isa, problem.template workspace<float>()});
       const Accuracy accuracy = problem.check().accuracy[0];
       EXPECT_TRUE(accuracy.ok) << isa->name << ": " << accuracy.why;
       EXPECT_EQ(problem.broken_guard(), "") << isa->name;

@@ -81,7 +81,7 @@ void launch_down(MoeDown& problem, const Launch&) {
     }
     args.weight_scales = scales.data();
   }
-  moe_gemm::host::launch_gather({args, moe_gemm::host::best_isa(), problem.workspace<float>()});
+  moe_gemm::host::launch_panels({args, moe_gemm::host::best_isa(), problem.workspace<float>()});
 }
 
 size_t workspace_of_down(const Case& c, const DeviceFacts&) {

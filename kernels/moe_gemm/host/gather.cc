@@ -12,7 +12,7 @@ namespace moegate::moe_gemm::host {
 namespace {
 
 void launch(const MoeGemmArgs& args, void* workspace, const Launch&) {
-  launch_gather({args, best_isa(), static_cast<float*>(workspace)});
+  launch_panels({args, best_isa(), static_cast<float*>(workspace)});
 }
 
 const HostKernel<launch, widened_bytes> kernel(

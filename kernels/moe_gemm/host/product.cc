@@ -71,13 +71,13 @@ void store(const MoeGemmArgs& args, const Panel& panel, const float* sums) {
   }
 }
 
-void launch_gather(const Operands& operands) {
+void launch_panels(const Operands& operands, Scaling scaling, void (*widen)(const Operands&)) {
 #pragma omp parallel
   {
-    widen_source_rows(operands);
+    widen(operands);
     for_panels(operands, [&](const Panel& panel) {
       float sums[kPanelRows * kPanelColumns];
-      operands.isa.multiply(panel, Scaling::per_column, sums);
+      operands.isa.multiply(panel, scaling, sums);
       store(operands.args, panel, sums);
     });
   }

@@ -31,16 +31,8 @@ void widen_sorted_rows(const Operands& operands) {
 }
 
 void launch(const MoeGemmArgs& args, void* workspace, const Launch&) {
-  const Operands operands = {args, best_isa(), static_cast<float*>(workspace), /*sorted=*/true};
-#pragma omp parallel
-  {
-    widen_sorted_rows(operands);
-    for_panels(operands, [&](const Panel& panel) {
-      float sums[kPanelRows * kPanelColumns];
-      operands.isa.multiply(panel, Scaling::per_tile, sums);
-      store(operands.args, panel, sums);
-    });
-  }
+  launch_panels({args, best_isa(), static_cast<float*>(workspace), /*sorted=*/true},
+                Scaling::per_tile, widen_sorted_rows);
 }
 
 const HostKernel<launch, widened_capacity> kernel(
