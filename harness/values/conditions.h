@@ -18,8 +18,6 @@ enum class Flush { read, write, none };
 constexpr const char* name_of(Flush f) {
   return f == Flush::read ? "read" : f == Flush::write ? "write" : "none";
 }
-/// Throws Error(usage) naming the choices.
-Flush parse_flush(const std::string& name);
 /// How the host launches (suite parameter `launch`); the host device knows only `stream`.
 enum class LaunchMode { stream, graph };
 
@@ -33,11 +31,17 @@ struct Conditions {
 };
 
 /// The conditions that a case asks for. Throw Error(usage).
-Cache cache_of(const Case& c);
-LaunchMode launch_of(const Case& c);
+inline Cache cache_of(const Case& c) {
+  return static_cast<Cache>(c.get_choice("cache", {"cold", "warm", "cold-weights"}));
+}
+inline LaunchMode launch_of(const Case& c) {
+  return static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
+}
 
 /// Makes the case one that a backend can run: the host has no launch modes, so there launch = graph becomes
 /// launch = stream.
-void adapt(Case& c, Backend backend);
+inline void adapt(Case& c, Backend backend) {
+  if (backend == Backend::host) c.params["launch"] = "stream";
+}
 
 }  // namespace moegate
