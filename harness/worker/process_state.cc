@@ -2,7 +2,6 @@
 #include "harness/worker/process_state.h"
 
 #include <fmt/format.h>
-#include <immintrin.h>
 #include <malloc.h>
 #include <omp.h>
 #include <sched.h>
@@ -19,6 +18,7 @@
 #include <string>
 
 #if defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 namespace moegate {
