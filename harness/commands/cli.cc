@@ -230,15 +230,6 @@ double parse_share(const std::string& flag, const std::string& text) {
   return *share;
 }
 
-void at_least(const char* flag, double value, double least) {
-  if (!(value >= least)) usage_error("{} {}; use at least {}", flag, value, least);
-}
-
-void within(const char* flag, double value, double least, double most) {
-  at_least(flag, value, least);
-  if (!(value <= most)) usage_error("{} {}; use at most {}", flag, value, most);
-}
-
 const std::string& plain_name(const std::string& flag, const std::string& text) {
   if (one_line(text) == text) return text;
   usage_error(

@@ -127,11 +127,6 @@ void refuse_flags(const std::set<std::string>& given, const std::vector<std::str
 /// "1%" -> 0.01. Throws Error(usage) naming the flag.
 double parse_share(const std::string& flag, const std::string& text);
 
-/// Throws Error(usage) naming the flag when its value is below `least`.
-void at_least(const char* flag, double value, double least);
-/// Throws Error(usage) naming the flag when its value is not within [least, most].
-void within(const char* flag, double value, double least, double most);
-
 /// The text of a name that a user gives. Throws Error(usage) naming the flag for control characters,
 /// line ends and bytes that are no UTF-8.
 const std::string& plain_name(const std::string& flag, const std::string& text);

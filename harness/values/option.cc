@@ -21,12 +21,20 @@ double parse_seconds(const std::string& flag, const std::string& text) {
   return seconds;
 }
 
+void at_least(const std::string& flag, double value, double least) {
+  if (!(value >= least)) usage_error("{} {}; use at least {}", flag, value, least);
+}
+
+void within(const std::string& flag, double value, double least, double most) {
+  at_least(flag, value, least);
+  if (!(value <= most)) usage_error("{} {}; use at most {}", flag, value, most);
+}
+
 namespace option {
 
 void check_range(const FlagText& flag, double value) {
   if (flag.least == 0 && flag.most == 0) return;
-  if (!(value >= flag.least)) usage_error("--{} {}; use at least {}", flag.name, value, flag.least);
-  if (!(value <= flag.most)) usage_error("--{} {}; use at most {}", flag.name, value, flag.most);
+  within("--" + std::string(flag.name), value, flag.least, flag.most);
 }
 
 double parse_real(const FlagText& flag, const std::string& text) {

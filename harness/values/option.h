@@ -65,6 +65,11 @@ struct Option {
 /// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming the flag.
 double parse_seconds(const std::string& flag, const std::string& text);
 
+/// Throws Error(usage) naming the flag when its value is below `least`.
+void at_least(const std::string& flag, double value, double least);
+/// Throws Error(usage) naming the flag when its value is not within [least, most].
+void within(const std::string& flag, double value, double least, double most);
+
 namespace option {
 
 template <auto First, auto... Rest>
