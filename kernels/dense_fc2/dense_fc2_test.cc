@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "kernels/dense_fc2/dense_fc2_testing.h"
 
@@ -199,13 +200,8 @@ TEST(DenseFc2, FactsSayWhatIsUseful) {
 }
 
 TEST(DenseFc2, ParametersThatDoNotFitAreNamed) {
-  const auto message = [](const Params& params) -> std::string {
-    try {
-      DenseFc2::validate(dense_fc2_case(params));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto message = [](const Params& params) {
+    return refusal_of([&] { DenseFc2::validate(dense_fc2_case(params)); });
   };
   using ::testing::IsSubstring;
   EXPECT_EQ(message({}), "accepted");

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "kernels/qmoe/qmoe_testing.h"
 
@@ -153,13 +154,8 @@ TYPED_TEST(QmoeProblem, EdgesAreInTheData) {
 }
 
 TYPED_TEST(QmoeProblem, ParametersThatDoNotFitAreNamed) {
-  const auto message = [](const std::map<std::string, std::string>& params) -> std::string {
-    try {
-      TypeParam::validate(qmoe_case<TypeParam>(params));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto message = [](const std::map<std::string, std::string>& params) {
+    return refusal_of([&] { TypeParam::validate(qmoe_case<TypeParam>(params)); });
   };
   using ::testing::IsSubstring;
   EXPECT_EQ(message({}), "accepted");

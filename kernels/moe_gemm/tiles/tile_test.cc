@@ -33,16 +33,10 @@ class TileTest : public testing::Test {
   }
   void expect_refused(const std::string& text, const std::vector<std::string>& parts) const {
     write(text);
-    try {
-      best({});
-      ADD_FAILURE() << "accepted " << text;
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
-      const std::string message = e.what();
-      EXPECT_NE(message.find(kShape), std::string::npos) << message;
-      for (const std::string& part : parts) {
-        EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
-      }
+    const std::string message = refusal_of([&] { best({}); });
+    EXPECT_NE(message.find(kShape), std::string::npos) << message;
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
     }
   }
 
