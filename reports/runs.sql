@@ -21,7 +21,10 @@ SELECT run_id AS run,
        timer,
        flush,
        rounds,
-       substr(git_sha, 1, 12) || iif(dirty, ' DIRTY', '') AS "commit",
+       -- Of the kernels' repository, where they are from elsewhere.
+       ifnull((SELECT substr(value, 1, 12) || iif(value LIKE '%-dirty', ' DIRTY', '') FROM tag
+               WHERE tag.run_id = run.run_id AND name = 'commit'),
+              substr(git_sha, 1, 12) || iif(dirty, ' DIRTY', '')) AS "commit",
        (SELECT count(*) FROM run_case WHERE run_case.run_id = run.run_id) AS cases,
        ifnull(results, 0) AS results,
        results - bad AS measured,

@@ -136,10 +136,13 @@ std::string on_device(const DeviceFacts& device) {
 
 Paragraph provenance(const GateReport& report) {
   const RunInfo& run = report.run;
+  const bool of_kernels = run.tags.contains(kCommitTag);
   Line line = {plain(fmt::format("{} of {}, {}, {} ({}), {}, commit {}", describe(run), report.db,
                                  run.started, run.device.name, uuids_of(run), run.device.driver,
-                                 run.git_sha.empty() ? "unknown" : run.git_sha))};
-  if (run.dirty) line.insert(line.end(), {plain(" "), bold("DIRTY")});
+                                 of_kernels            ? measured_commit(run)
+                                 : run.git_sha.empty() ? "unknown"
+                                                       : run.git_sha))};
+  if (run.dirty && !of_kernels) line.insert(line.end(), {plain(" "), bold("DIRTY")});
   line.push_back(plain(fmt::format(", {}, protocol {}, timer {}, flush {}, {} rounds", run.build,
                                    run.protocol, run.timer, run.flush, run.rounds)));
   if (run.status != "complete") line.insert(line.end(), {plain(", "), bold(run.status)});

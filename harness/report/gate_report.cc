@@ -57,6 +57,9 @@ Json case_json(const CaseVerdict& v) {
 }
 
 Json run_json(const RunInfo& run) {
+  Json kernels;  // null: the program's own
+  if (const auto repository = run.tags.find(kRepositoryTag); repository != run.tags.end())
+    kernels = {{"repository", repository->second}, {"commit", measured_commit(run)}};
   return {{"id", run.id},
           {"label", run.label},
           {"started", run.started},
@@ -72,7 +75,8 @@ Json run_json(const RunInfo& run) {
           {"timer", run.timer},
           {"flush", run.flush},
           {"rounds", run.rounds},
-          {"command", run.command}};
+          {"command", run.command},
+          {"kernels", kernels}};
 }
 
 }  // namespace

@@ -83,9 +83,7 @@ std::string day_text(std::chrono::sys_days day) {
 }
 
 std::string commit_of(const RunInfo& run) {
-  constexpr size_t kShort = 12;
-  if (run.git_sha.empty()) return "unknown";
-  return run.git_sha.substr(0, kShort) + (run.dirty ? "+dirty" : "");
+  return short_measured_commit(run);
 }
 
 std::vector<std::string> reports_of(const std::string& page) {

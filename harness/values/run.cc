@@ -18,6 +18,22 @@ bool is_partial(const RunInfo& run) {
   return options.is_object() && options.value("filtered", false);
 }
 
+std::string measured_commit(const RunInfo& run) {
+  const auto tag = run.tags.find(kCommitTag);
+  if (tag == run.tags.end()) return run.git_sha + (run.dirty ? "+dirty" : "");
+  constexpr std::string_view kDirty = "-dirty";
+  const std::string& commit = tag->second;
+  if (!commit.ends_with(kDirty)) return commit;
+  return commit.substr(0, commit.size() - kDirty.size()) + "+dirty";
+}
+
+std::string short_measured_commit(const RunInfo& run) {
+  constexpr size_t kShort = 12;
+  const std::string commit = measured_commit(run);
+  const size_t end = std::min(commit.find('+'), commit.size());
+  return commit.empty() ? "unknown" : commit.substr(0, std::min(end, kShort)) + commit.substr(end);
+}
+
 std::map<int, std::string> gpus_of(const RunInfo& run) {
   std::map<int, std::string> uuids;
   const auto tag = run.tags.find(kGpusTag);

@@ -83,6 +83,15 @@ inline bool is_merged(const RunInfo& run) {
 bool same_device(const std::string& a, const std::string& b);
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.
 bool is_partial(const RunInfo& run);
+/// Tags of a run of kernels from elsewhere: their repository, and what was checked out there ("…-dirty": with
+/// uncommitted changes).
+constexpr const char* kRepositoryTag = "repository";
+constexpr const char* kCommitTag = "commit";
+/// The commit of what was measured: of its kernels' repository, where they are from elsewhere, else of the program;
+/// "…+dirty": with uncommitted changes. Empty: unknown.
+std::string measured_commit(const RunInfo& run);
+/// Its start, as people are shown it; "unknown" where it is.
+std::string short_measured_commit(const RunInfo& run);
 /// Of kGpusTag: uuids by number; empty for a run on one device.
 std::map<int, std::string> gpus_of(const RunInfo& run);
 /// What kGpusTag says of them.
