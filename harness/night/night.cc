@@ -18,6 +18,17 @@
 namespace moegate {
 namespace {
 
+/// What is judged.
+std::vector<std::string> suites_of(const NightOptions& options) {
+  if (!options.suites.empty()) return options.suites;
+  return {options.backend == Backend::host ? "smoke" : "nightly"};
+}
+
+/// Kernels from elsewhere are tested by the suites that are judged; the tool's own have smaller ones for that.
+bool judges_own_kernels(const NightOptions& options) {
+  return options.kernels.empty();
+}
+
 /// The command that does the same again, by hand.
 std::string command_of(const RunOptions& run) {
   std::string command = "moegate run";
@@ -34,10 +45,9 @@ std::string command_of(const RunOptions& run) {
 std::string what_was_drawn(const NightOptions& options) {
   const RunOptions drawn = drawn_options(options);
   return fmt::format(
-      "Further rows of large outputs were compared with the truth, drawn by sample seed {}. Cases "
-      "of suite tiny were verified with another number of tokens, too: `moegate verify --suite "
-      "tiny --axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
-      options.sample_seed, drawn.axes.at("tokens")[0], options.sample_seed, options.device);
+      "Cases of suite tiny were verified with another number of tokens, too: `moegate verify "
+      "--suite tiny --axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
+      drawn.axes.at("tokens")[0], options.sample_seed, options.device);
 }
 
 /// How a phase ended; an Error is told and becomes its exit code.
@@ -83,11 +93,12 @@ std::string left_unchecked(const char* what, const Tally& tally) {
   size_t done = 0;
   for (const auto& [status, n] : tally.counts) done += static_cast<size_t>(n);
   const CaseId& one = *tally.left_out.begin();
-  return fmt::format("{} of suite tiny had no time for {} of {} rows, for example {} {}.", what,
+  return fmt::format("{} had no time for {} of {} rows, for example {} {}.", what,
                      tally.left_out.size(), tally.left_out.size() + done, one.key, one.variant);
 }
 
-/// The correctness suite. A tolerance that accepts outputs spoilt on purpose says nothing about the
+/// The correctness suite, or, of kernels from elsewhere, the suites that are judged: only those have cases of their
+/// operators. A tolerance that accepts outputs spoilt on purpose says nothing about the
 /// others.
 void verify(const NightOptions& options, const NightCalls& calls, const Hours& hours,
             WorkerSource& source, Night& night, std::string& klass) {
@@ -108,7 +119,12 @@ void verify(const NightOptions& options, const NightCalls& calls, const Hours& h
     return check(timed(verify_options(options, Task::verify), hours.until(kVerified)), source,
                  heard("Verification", calls.verified));
   });
-  if (night.exits.verify == Exit::ok && options.sample_seed != 0) {
+  if (options.sample_seed != 0) {
+    night.notes.push_back(fmt::format(
+        "Further rows of large outputs were compared with the truth, drawn by sample seed {}.",
+        options.sample_seed));
+  }
+  if (night.exits.verify == Exit::ok && options.sample_seed != 0 && judges_own_kernels(options)) {
     night.notes.push_back(what_was_drawn(options));
     // As many of them, in random order, as there is time for.
     night.exits.verify = exit_of(calls, [&] {
@@ -199,7 +215,7 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
 
 RunOptions verify_options(const NightOptions& options, Task task) {
   RunOptions run;
-  run.suites = {"tiny"};
+  run.suites = judges_own_kernels(options) ? std::vector<std::string>{"tiny"} : suites_of(options);
   run.worker.device = options.device;
   run.worker.kernels = options.kernels;
   run.worker.task = task;
@@ -218,8 +234,7 @@ RunOptions drawn_options(const NightOptions& options) {
 RunOptions run_options(const NightOptions& options, const std::string& now) {
   const bool host = options.backend == Backend::host;
   RunOptions run;
-  run.suites = options.suites;
-  if (run.suites.empty()) run.suites = {host ? "smoke" : "nightly"};
+  run.suites = suites_of(options);
   run.worker.device = options.device;
   run.worker.kernels = options.kernels;
   run.rounds = options.rounds > 0 ? options.rounds : host ? 3 : 5;
@@ -232,16 +247,23 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
 
 RunOptions canary_options(const NightOptions& options) {
   RunOptions run;
-  run.suites = {"smoke"};
-  run.filter = "tokens=16(,|$)";
-  run.axes["launch"] = {"graph"};
+  if (judges_own_kernels(options)) {
+    run.suites = {"smoke"};
+    run.filter = "tokens=16(,|$)";
+    run.axes["launch"] = {"graph"};
+  } else {
+    run.suites = suites_of(options);
+  }
   run.worker.device = options.device;
   run.worker.kernels = options.kernels;
   run.db = options.db();
   run.tags["selftest"] = "1";
-  run.command = fmt::format(
-      "moegate selftest canaries --suite smoke --filter '{}' --launch graph --device {} --db {}",
-      run.filter, options.device, shell_word(run.db));
+  run.command = "moegate selftest canaries";
+  for (const std::string& suite : run.suites) run.command += " --suite " + shell_word(suite);
+  for (const std::string& file : options.kernels) run.command += " --module " + shell_word(file);
+  if (judges_own_kernels(options))
+    run.command += fmt::format(" --filter '{}' --launch graph", run.filter);
+  run.command += fmt::format(" --device {} --db {}", options.device, shell_word(run.db));
   return run;
 }
 
