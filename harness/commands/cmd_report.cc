@@ -9,9 +9,12 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/commands/publish.h"
 #include "harness/report/explain.h"
 #include "harness/report/history.h"
+#include "harness/report/what_changed.h"
+#include "harness/site/site.h"
 #include "harness/site/site_files.h"
 #include "harness/store/query_report.h"
 
@@ -24,14 +27,18 @@ struct ReportCommand {
   std::string columns, sort;
   Format format = Format::md;
   std::optional<std::string> chart;
-  std::string against, klass;  // of the reports why and history
+  std::string against, klass;  // of the reports why, changes and history
+  std::string since;           // UTC day; empty: a week ago
   int last = 100;
 };
 
 void refuse_flags_of_others(const std::string& name, const std::set<std::string>& given) {
-  if (name != "why") refuse_flags(given, {"against"}, "is of `moegate report why`");
+  if (name != "why" && name != "changes")
+    refuse_flags(given, {"against"}, "is of `moegate report why` and `changes`");
+  if (name != "changes") refuse_flags(given, {"since"}, "is of `moegate report changes`");
   if (name != "history") refuse_flags(given, {"last", "class"}, "is of `moegate report history`");
-  if (name != "why" && name != "history") return;
+  if (name != "why" && name != "history" && name != "changes") return;
+  if (name == "changes") refuse_flags(given, {"filter", "variant"}, "has no meaning for `changes`");
   refuse_flags(given, {"columns", "sort", "chart"}, "is of the reports that are tables");
 }
 
@@ -45,7 +52,9 @@ std::optional<ReportCommand> read_report(const Args& args) {
   flags.add(flag("variant", command.variant, "only rows whose variant matches"));
   flags.add(flag("columns", command.columns)).add(flag("sort", command.sort));
   flags.add(flag("chart", output(command.chart))).add(format_flag(command.format));
-  flags.add(flag("against", command.against, "why: the run before"));
+  flags.add(flag("against", command.against, "why, changes: the run before"));
+  flags.add(flag("since", since_days(command.since), nullptr,
+                 "changes: from the last run before these days on, such as 7d (default: 7d)"));
   flags.add(flag("last", command.last)).add(flag("class", command.klass));
   std::set<std::string> given;
   if (!parse("report", flags, args, {{"NAME", po::value(&command.name)}}, &given)) {
@@ -107,6 +116,35 @@ int print_causes(const ReportCommand& command) {
   return 0;
 }
 
+/// What changed since a run, or in some days.
+int print_changes(const ReportCommand& command) {
+  constexpr int kWeek = 7;
+  Store store = Store::open(command.db, Store::Mode::read);
+  const int64_t head = store.find_run(command.run);
+  int64_t base = head;
+  if (!command.against.empty()) {
+    base = store.find_run(command.against);
+  } else {
+    const auto runs =
+        comparable_runs(store, head, command.since.empty() ? days_ago(kWeek) : command.since);
+    if (!runs.empty()) base = runs.front();
+  }
+  if (base == head) {
+    throw Error(Exit::coverage,
+                fmt::format("report changes: {} is the only run in {} that compares with itself; "
+                            "give --since DAYS or --against RUN",
+                            describe(store.run_info(head)), command.db));
+  }
+  const Limits limits = Limits::of(store.run_info(head).device.backend);
+  const WhatChanged changed = what_changed(store, base, head, limits);
+  if (is_for_people(command.format)) {
+    print_page(what_changed_page(changed, repository_address(find_project())), command.format);
+  } else {
+    fmt::print("{}", render(what_changed_table(changed), command.format));
+  }
+  return 0;
+}
+
 /// What --filter searches of a row.
 std::string case_of(const Table& table, const std::vector<Table::Cell>& row) {
   if (const auto column = find_column(table, "case")) return row[*column].text;
@@ -157,6 +195,7 @@ int cmd_report(const Args& args) {
   if (!command) return 0;
   if (command->name == "why") return print_causes(*command);
   if (command->name == "history") return print_history(*command);
+  if (command->name == "changes") return print_changes(*command);
   const auto sql = find_report(command->name);
   if (command->chart && !has_chart(sql)) {
     usage_error(

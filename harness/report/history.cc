@@ -133,7 +133,7 @@ StepPoint recorded(const RunInfo& run, const RunLevels& row, const Side& side) {
     if (level.result.sm_mhz > 0) clocks.push_back(level.result.sm_mhz);
   }
   return {.code = side.code,
-          .commit = run.git_sha + (run.dirty ? "+dirty" : ""),
+          .commit = measured_commit(run),
           .suite = row.levels.front().suite,
           .facts = row.facts == "{}" ? "" : row.facts,
           .sets = sets == run.tags.end() ? "" : sets->second,
@@ -163,7 +163,7 @@ void add_series(Store& store, const Name& name, const std::string& klass,
       series = {name.key,  name.variant, run.device.klass,   uuid, side.timer,
                 run.flush, run.protocol, run.device.backend, {},   {}};
     }
-    series.points.push_back({id, run.started, run.label, measured_on, run.git_sha, run.dirty,
+    series.points.push_back({id, run.started, run.label, measured_on, short_measured_commit(run),
                              side.level, side.code, recorded(run, found_levels, side)});
   }
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
@@ -178,35 +178,6 @@ void find_changes(HistorySeries& series, int last) {
   series.changes = change_points(logs);
 }
 
-/// A level as far as it tells what a step is about.
-struct RowStep {
-  double mean_log = 0;
-  Judged judged = Judged::none;
-  std::string code;
-};
-using RowSteps = std::unordered_map<std::string, RowStep>;  // by key and variant
-
-std::string row_name(const std::string& key, const std::string& variant) {
-  return key + '\n' + variant;
-}
-
-RowSteps read_steps(Store& store, int64_t run) {
-  std::unordered_map<int64_t, std::string> keys;
-  Statement cases(store.database(), "SELECT case_id, key FROM bench_case");
-  while (cases.step()) keys[cases.integer(0)] = cases.text(1);
-  RowSteps rows;
-  const bool any = read_row_levels(store, run, [&](const RowLevel& row) {
-    if (!row.comparable) return;
-    rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
-  });
-  if (any) return rows;
-  for (const auto& [id, side] : collect(store.each_level(run))) {
-    if (!side.comparable()) continue;
-    rows[row_name(id.key, id.variant)] = {side.level.mean_log, side.judged, side.code};
-  }
-  return rows;
-}
-
 /// What is known of the two runs that a step lies between; of others it is forgotten.
 class StepsOfRuns {
  public:
@@ -215,19 +186,19 @@ class StepsOfRuns {
     std::erase_if(rows_, [&](const auto& of) { return of.first != before && of.first != after; });
     for (const int64_t run : {before, after}) {
       const auto [rows, first] = rows_.try_emplace(run);
-      if (first) rows->second = read_steps(store_, run);
+      if (first) rows->second = read_run_rows(store_, run);
     }
   }
-  const RowSteps& of(int64_t run) const { return rows_.at(run); }
+  const RunRows& of(int64_t run) const { return rows_.at(run); }
 
  private:
   Store& store_;
-  std::map<int64_t, RowSteps> rows_;
+  std::map<int64_t, RunRows> rows_;
 };
 
 /// Logarithms of what rows of both runs changed by, but for one row and those whose code may have
 /// changed.
-std::vector<double> changes_of_unchanged(const RowSteps& before, const RowSteps& after,
+std::vector<double> changes_of_unchanged(const RunRows& before, const RunRows& after,
                                          const HistorySeries& but) {
   const std::string itself = row_name(but.key, but.variant);
   std::vector<double> changes;
@@ -273,6 +244,27 @@ std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
 
 }  // namespace
 
+std::string row_name(const std::string& key, const std::string& variant) {
+  return key + '\n' + variant;
+}
+
+RunRows read_run_rows(Store& store, int64_t run) {
+  std::unordered_map<int64_t, std::string> keys;
+  Statement cases(store.database(), "SELECT case_id, key FROM bench_case");
+  while (cases.step()) keys[cases.integer(0)] = cases.text(1);
+  RunRows rows;
+  const bool any = read_row_levels(store, run, [&](const RowLevel& row) {
+    if (!row.comparable) return;
+    rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
+  });
+  if (any) return rows;
+  for (const auto& [id, side] : collect(store.each_level(run))) {
+    if (!side.comparable()) continue;
+    rows[row_name(id.key, id.variant)] = {side.level.mean_log, side.judged, side.code};
+  }
+  return rows;
+}
+
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query) {
   std::map<int64_t, RunInfo> runs;
   std::vector<HistorySeries> all;
@@ -300,11 +292,6 @@ namespace {
 std::string short_uuid(const std::string& uuid) {
   constexpr size_t kShort = 12;  // "GPU-c869e42a"
   return uuid.substr(0, kShort);
-}
-
-std::string commit(const HistoryPoint& p) {
-  constexpr size_t kShort = 12;
-  return (p.git_sha.empty() ? "unknown" : p.git_sha.substr(0, kShort)) + (p.dirty ? "+dirty" : "");
 }
 
 std::string run_name(const HistoryPoint& p) {
@@ -337,7 +324,7 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, size_t i) {
   return {{p.started},
           {run_name(p)},
           {short_uuid(p.uuid)},
-          {commit(p)},
+          {p.commit},
           {fmt::format("{:.5g}", p.level.level()), true},
           {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
           {fmt::format("{}", p.level.n), true},
@@ -364,7 +351,7 @@ List changes(const HistorySeries& series) {
     const ClassifiedStep& step = series.steps[i];
     list.items.push_back({plain(fmt::format(
         "step of {} between {} (run {}) and {} (run {}), p = {:.2g}: {} ({})", size_of(c),
-        commit(before), before.run, commit(after), after.run, c.p, name_of(step.kind), step.why))});
+        before.commit, before.run, after.commit, after.run, c.p, name_of(step.kind), step.why))});
   }
   return list;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/base/stats.h"
@@ -28,9 +29,8 @@ struct HistoryPoint {
   int64_t run = 0;
   std::string started;  // UTC, ISO 8601
   std::string label;
-  std::string uuid;  // of the device
-  std::string git_sha;
-  bool dirty = false;
+  std::string uuid;         // of the device
+  std::string commit;       // measured_commit(), its start
   Evidence level;           // microseconds on a GPU, ratios to the yardstick on a host
   std::string code;         // hash of what was launched; empty: unknown
   StepPoint recorded = {};  // all that tells what a step is of
@@ -48,6 +48,17 @@ struct HistorySeries {
   std::vector<ChangePoint> changes;        // of the logarithm of the level
   std::vector<ClassifiedStep> steps = {};  // what each change is of
 };
+
+/// A row's level in a run, as far as it tells what a step is about.
+struct RunRow {
+  double mean_log = 0;
+  Judged judged = Judged::none;
+  std::string code;
+};
+/// By row_name(). Rows without a level that compares are left out.
+using RunRows = std::unordered_map<std::string, RunRow>;
+std::string row_name(const std::string& key, const std::string& variant);
+RunRows read_run_rows(Store& store, int64_t run);
 
 /// Every series of the store that matches, from its complete runs; runs of a self-test that built
 /// slow-downs in are left out. Yardsticks of a host have no level and no series. Throws

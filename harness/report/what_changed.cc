@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/what_changed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "harness/base/terminal.h"
+#include "harness/base/text.h"
+#include "harness/judge/comparison.h"
+#include "harness/report/history.h"
+#include "harness/store/row_profiles.h"
+#include "harness/store/rows.h"
+
+namespace moegate {
+namespace {
+
+/// Levels of the rows that changed, run by run.
+class Levels {
+ public:
+  Levels(Store& store, const std::vector<int64_t>& runs) : runs_(runs) {
+    for (const int64_t run : runs) rows_.push_back(read_run_rows(store, run));
+  }
+  /// One for each run; NaN where it has none of the row's kind.
+  std::vector<double> of(const CaseId& id) const {
+    std::vector<double> levels;
+    for (const RunRows& rows : rows_) {
+      const auto row = rows.find(row_name(id.key, id.variant));
+      levels.push_back(row == rows.end() ? std::numeric_limits<double>::quiet_NaN()
+                                         : row->second.mean_log);
+    }
+    return levels;
+  }
+  std::string code(const CaseId& id, size_t run) const {
+    const auto row = rows_[run].find(row_name(id.key, id.variant));
+    return row == rows_[run].end() ? "" : row->second.code;
+  }
+  size_t size() const { return runs_.size(); }
+
+ private:
+  std::vector<int64_t> runs_;
+  std::vector<RunRows> rows_;
+};
+
+/// The first run of the new level: the split of the series into two levels that leaves the least squares.
+size_t split_of(const std::vector<double>& levels) {
+  const auto squares = [&](size_t first, size_t last) {
+    double sum = 0, square = 0;
+    size_t n = 0;
+    for (size_t i = first; i < last; ++i) {
+      if (std::isnan(levels[i])) continue;
+      sum += levels[i];
+      square += levels[i] * levels[i];
+      ++n;
+    }
+    return n == 0 ? 0 : square - sum * sum / static_cast<double>(n);
+  };
+  size_t best = levels.size() - 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t at = 1; at < levels.size(); ++at) {
+    if (std::isnan(levels[at])) continue;
+    const double left = squares(0, at) + squares(at, levels.size());
+    if (left < least) {
+      least = left;
+      best = at;
+    }
+  }
+  return best;
+}
+
+std::optional<ChangeKind> kind_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::wrong:
+      return ChangeKind::wrong;
+    case Outcome::regressed:
+      return ChangeKind::slower;
+    case Outcome::improved:
+      return ChangeKind::faster;
+    case Outcome::missing:
+      return ChangeKind::lost;
+    case Outcome::fresh:
+      return ChangeKind::added;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The order in which people want to know: what is bad first.
+int rank(ChangeKind kind) {
+  constexpr std::array kOrder = {ChangeKind::wrong, ChangeKind::slower, ChangeKind::lost,
+                                 ChangeKind::faster, ChangeKind::added};
+  return static_cast<int>(std::ranges::find(kOrder, kind) - kOrder.begin());
+}
+
+std::string code_between(const std::string& before, const std::string& after) {
+  if (before.empty() || after.empty()) return "";
+  return before == after ? "same" : "changed";
+}
+
+std::string op_of(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
+void add_trend(ChangeGroup& group, const Levels& levels) {
+  std::vector<double> sums(levels.size(), 0);
+  std::vector<int> n(levels.size(), 0);
+  for (const ChangedRow& row : group.rows) {
+    const std::vector<double> of_row = levels.of(row.id);
+    const auto first = std::ranges::find_if_not(of_row, [](double l) { return std::isnan(l); });
+    for (size_t i = 0; i < of_row.size(); ++i) {
+      if (std::isnan(of_row[i])) continue;
+      sums[i] += of_row[i] - *first;
+      ++n[i];
+    }
+  }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    group.trend.push_back(n[i] == 0 ? std::numeric_limits<double>::quiet_NaN() : sums[i] / n[i]);
+  }
+}
+
+}  // namespace
+
+const char* name_of(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::wrong:
+      return "wrong";
+    case ChangeKind::slower:
+      return "slower";
+    case ChangeKind::faster:
+      return "faster";
+    case ChangeKind::lost:
+      return "lost";
+    case ChangeKind::added:
+      return "new";
+  }
+  return "";
+}
+
+std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since) {
+  // Of the same suites, because what a run of others lacks is not lost.
+  Statement q(
+      store.database(),
+      "WITH measured AS (SELECT run_id, started, (SELECT group_concat(suite, char(10)) FROM "
+      "(SELECT DISTINCT suite FROM run_case WHERE run_case.run_id = run.run_id ORDER BY 1)) "
+      "AS suites, class, timer, flush, protocol, CASE backend WHEN 'host' THEN class ELSE "
+      "device.uuid END AS machine FROM run JOIN device USING (device_id) WHERE "
+      "status = 'complete' AND task = 'measure' AND NOT EXISTS (SELECT 1 FROM tag WHERE "
+      "tag.run_id = run.run_id AND name IN ('ab', 'selftest'))) "
+      "SELECT m.run_id, m.started FROM measured m JOIN measured h ON h.run_id = ?1 WHERE "
+      "m.suites = h.suites AND m.class = h.class AND m.machine = h.machine AND m.timer = "
+      "h.timer AND m.flush = h.flush AND m.protocol = h.protocol AND (m.started, m.run_id) "
+      "<= (h.started, h.run_id) ORDER BY m.started, m.run_id");
+  q.bind(head);
+  std::vector<int64_t> runs;
+  while (q.step()) {
+    if (q.text(1) < since) runs.clear();  // only the last one before
+    runs.push_back(q.integer(0));
+  }
+  return runs;
+}
+
+WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits& limits) {
+  WhatChanged changed{.base = store.run_info(base), .head = store.run_info(head)};
+  check_comparable(header_of(changed.base, ""), header_of(changed.head, ""),
+                   describe(changed.base));
+  const auto read = [](Store& from, int64_t run) { return collect(from.each_level(run)); };
+  auto [before, sides] = of_two_runs(store, base, head, read);
+  const GateResult result =
+      judge_runs(changed.base, changed.head, std::move(before), sides, limits);
+
+  std::vector<int64_t> runs = comparable_runs(store, head, changed.base.started);
+  std::erase_if(runs, [&](int64_t run) { return run < base && run != base; });
+  if (std::ranges::find(runs, base) == runs.end()) runs.insert(runs.begin(), base);
+  changed.runs = runs.size();
+  const Levels levels(store, runs);
+  std::map<std::tuple<int, std::string, std::string, size_t>, ChangeGroup> groups;
+  for (const CaseVerdict& v : result.cases) {
+    ++changed.rows;
+    changed.inconclusive += v.outcome == Outcome::inconclusive;
+    const auto kind = kind_of(v.outcome);
+    if (!kind) continue;
+    const bool moved = *kind == ChangeKind::slower || *kind == ChangeKind::faster;
+    const size_t split = moved ? split_of(levels.of(v.id)) : runs.size() - 1;
+    const std::string op = op_of(v.id.key);
+    ChangeGroup& group = groups[{rank(*kind), op, v.id.variant, split}];
+    if (group.rows.empty()) {
+      group.kind = *kind;
+      group.op = op;
+      group.variant = v.id.variant;
+      group.before = store.run_info(runs[moved ? split - 1 : 0]);
+      group.after = store.run_info(runs[split]);
+      if (moved) group.code = code_between(levels.code(v.id, split - 1), levels.code(v.id, split));
+    }
+    group.rows.push_back({v.id, v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0, v.why});
+  }
+  for (auto& [key, group] : groups) {
+    double sum = 0;
+    for (const ChangedRow& row : group.rows) sum += std::log1p(row.change);
+    group.change = std::expm1(sum / static_cast<double>(group.rows.size()));
+    std::ranges::stable_sort(group.rows, std::greater(),
+                             [](const ChangedRow& row) { return std::abs(row.change); });
+    add_trend(group, levels);
+    changed.groups.push_back(std::move(group));
+  }
+  std::ranges::stable_sort(changed.groups, [](const ChangeGroup& a, const ChangeGroup& b) {
+    const auto by = [](const ChangeGroup& g) {
+      return std::pair(rank(g.kind), -std::abs(g.change) * static_cast<double>(g.rows.size()));
+    };
+    return by(a) < by(b);
+  });
+  return changed;
+}
+
+std::string web_address(const std::string& remote) {
+  std::string address = remote;
+  constexpr std::string_view kGit = ".git", kSsh = "ssh://";
+  if (address.starts_with(kSsh)) address = address.substr(kSsh.size());
+  const size_t at = address.find('@');
+  if (!address.starts_with("http") && at != std::string::npos) {
+    address = address.substr(at + 1);
+    if (const size_t colon = address.find(':'); colon != std::string::npos) address[colon] = '/';
+    address = "https://" + address;
+  }
+  if (address.ends_with(kGit)) address.resize(address.size() - kGit.size());
+  return address.starts_with("https://") || address.starts_with("http://") ? address : "";
+}
+
+// As a page and as a table.
+
+namespace {
+
+/// "3 slower"
+Line headline(const WhatChanged& changed) {
+  std::map<int, std::pair<const char*, size_t>> counts;
+  for (const ChangeGroup& g : changed.groups) {
+    auto& [name, n] = counts[rank(g.kind)];
+    name = name_of(g.kind);
+    n += g.rows.size();
+  }
+  std::string text;
+  for (const auto& [order, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count.second, count.first);
+  Line line = {bold(text.empty() ? "Nothing changed" : text)};
+  line.push_back(plain(
+      fmt::format(" of {} rows, {} inconclusive, from {} ({}, {}) to {} ({}, {})", changed.rows,
+                  changed.inconclusive, describe(changed.base), changed.base.started.substr(0, 10),
+                  short_measured_commit(changed.base), describe(changed.head),
+                  changed.head.started.substr(0, 10), short_measured_commit(changed.head))));
+  return line;
+}
+
+std::string commits_of(const ChangeGroup& group) {
+  const std::string before = short_measured_commit(group.before);
+  const std::string after = short_measured_commit(group.after);
+  return before == after ? after : before + ".." + after;
+}
+
+std::string without_dirty(const RunInfo& run) {
+  const std::string commit = measured_commit(run);
+  return commit.substr(0, commit.find('+'));
+}
+
+std::string link_of(const ChangeGroup& group, const std::string& address) {
+  const std::string before = without_dirty(group.before), after = without_dirty(group.after);
+  if (address.empty() || after.empty()) return "";
+  return before == after || before.empty()
+             ? fmt::format("{}/commit/{}", address, after)
+             : fmt::format("{}/compare/{}...{}", address, before, after);
+}
+
+std::string trend_of(const ChangeGroup& group) {
+  constexpr double kLeastSpan = 0.05;
+  return group.trend.size() < 2 ? "" : sparkline(group.trend, kLeastSpan);
+}
+
+std::string change_of(const ChangeGroup& group) {
+  const bool moved = group.kind == ChangeKind::slower || group.kind == ChangeKind::faster;
+  return moved ? percent(group.change) : "";
+}
+
+}  // namespace
+
+Page what_changed_page(const WhatChanged& changed, const std::string& address) {
+  Page page;
+  page.sections.push_back({0, {Paragraph{{headline(changed)}}}});
+  if (changed.groups.empty()) return page;
+  Table table{
+      {"what", "change", "rows", "operator", "variant", "since", "commits", "code", "trend"}, {}};
+  for (const ChangeGroup& g : changed.groups) {
+    table.rows.push_back({{name_of(g.kind)},
+                          {change_of(g), true},
+                          {std::to_string(g.rows.size()), true},
+                          {g.op},
+                          {g.variant},
+                          {g.after.started.substr(0, 10)},
+                          {commits_of(g)},
+                          {g.code},
+                          {trend_of(g)}});
+  }
+  page.sections.push_back({0, {Rows{std::move(table)}}});
+  for (const ChangeGroup& g : changed.groups) {
+    List list;
+    for (const ChangedRow& row : g.rows) {
+      const bool moved = row.change != 0;
+      list.items.push_back(
+          {code(row.id.key), plain(moved ? " " + percent(row.change) : ""), plain(": " + row.why)});
+    }
+    Line title = {bold(fmt::format("{} {}: {}{} ({})", g.op, g.variant, name_of(g.kind),
+                                   change_of(g).empty() ? "" : " " + change_of(g), commits_of(g)))};
+    if (const std::string link = link_of(g, address); !link.empty())
+      title.push_back(plain(" " + link));
+    page.sections.push_back({1, {Paragraph{{title}}, std::move(list)}, "rows of a change"});
+  }
+  return page;
+}
+
+Table what_changed_table(const WhatChanged& changed) {
+  Table table{{"what", "suite", "case", "variant", "change", "run_before", "run", "commit_before",
+               "commit", "code", "why"},
+              {}};
+  for (const ChangeGroup& g : changed.groups) {
+    for (const ChangedRow& row : g.rows) {
+      table.rows.push_back({{name_of(g.kind)},
+                            {row.id.suite},
+                            {row.id.key},
+                            {row.id.variant},
+                            {row.change == 0 ? "" : fmt::format("{:.4f}", row.change), true},
+                            {std::to_string(g.before.id), true},
+                            {std::to_string(g.after.id), true},
+                            {measured_commit(g.before)},
+                            {measured_commit(g.after)},
+                            {g.code},
+                            {row.why}});
+    }
+  }
+  return table;
+}
+
+}  // namespace moegate

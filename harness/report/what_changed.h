@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed between two runs of a store, by cause: rows of one variant that changed in the same run are one group.
+// A group says between which commits it changed, and how its level went. Report only: nothing here fails a gate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/base/table.h"
+#include "harness/judge/gate.h"
+#include "harness/report/page.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+
+enum class ChangeKind { wrong, slower, faster, lost, added };
+const char* name_of(ChangeKind kind);  // "wrong", "slower", "faster", "lost", "new"
+
+struct ChangedRow {
+  CaseId id;
+  double change = 0;  // head over base - 1; 0 where there is no level on both sides
+  std::string why;    // the verdict's sentence
+};
+
+/// Rows of one operator and variant that changed in the same way and in the same run; the worst first.
+struct ChangeGroup {
+  ChangeKind kind = ChangeKind::slower;
+  std::string op, variant;
+  std::vector<ChangedRow> rows;
+  double change = 0;  // their geometric mean
+  RunInfo before,
+      after;  // the two runs that the step lies between; of one that has no level base and head
+  std::string code;                // "changed", "same", "" where it is unknown
+  std::vector<double> trend = {};  // mean logarithm of the rows' levels, run by run; NaN: none
+};
+
+struct WhatChanged {
+  RunInfo base, head;
+  size_t rows = 0;                  // that were compared
+  size_t inconclusive = 0;          // of them
+  size_t runs = 0;                  // from base to head that compare
+  std::vector<ChangeGroup> groups;  // wrong, slower, lost first; then by size
+};
+
+/// The runs that compare with `head` (device class, timer, flush, protocol, suites), are whole, and began at `since` or
+/// later, with the last one before them; by start. `head` is the last one.
+std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since);
+
+/// What changed from `base` to `head`. Throws Error(usage) where the two do not compare.
+WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits& limits);
+
+/// `address`: of the repository on the web, for links to its commits; empty: none.
+Page what_changed_page(const WhatChanged& changed, const std::string& address);
+/// A row for each row that changed; for csv and json.
+Table what_changed_table(const WhatChanged& changed);
+
+/// "https://github.com/o/r" of git's "git@github.com:o/r.git"; empty for what is no address of the web.
+std::string web_address(const std::string& remote);
+
+}  // namespace moegate
