@@ -223,13 +223,6 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
   return parse_waivers(read_file(path), path.string());
 }
 
-std::vector<Waiver> waivers_of_home() {
-  const std::filesystem::path path = home() / "ci" / "waivers.ini";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  return read_waivers(path);
-}
-
 // What waivers do to a verdict; the other half of waivers.h.
 
 namespace {

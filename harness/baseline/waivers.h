@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waivers: failures that somebody owns, bounded in size and in time. A waived row is still run and
-// judged; beyond its waiver's bound it fails all the same. Read from ci/waivers.ini, one section
+// judged; beyond its waiver's bound it fails all the same. Read from an INI file, one section
 // each.
 #pragma once
 
@@ -37,8 +37,6 @@ std::chrono::sys_days today();
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name,
                                   std::chrono::sys_days day = today());
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
-/// Those of ci/waivers.ini in the tool's home; none where there is no such file.
-std::vector<Waiver> waivers_of_home();
 
 /// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong output never does.
 /// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, or of a full run more than 2 %,

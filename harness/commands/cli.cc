@@ -2,12 +2,14 @@
 #include "harness/commands/cli.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iostream>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/text.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/project.h"
 
 namespace moegate {
 namespace {
@@ -57,6 +59,40 @@ std::string why(const po::error& error, const std::string& verb, const Args& arg
   const auto arg = std::ranges::find_if(args, holds_placeholder);
   return arg == args.end() ? error.what() + meant_option(error, verb, flags)
                            : fmt::format("'{}' is not understood", *arg);
+}
+
+/// What the project's file says of flags that nobody typed.
+po::parsed_options flags_of_project(const Project& project, const std::string& verb,
+                                    const Flags& flags, const po::options_description& described) {
+  po::parsed_options parsed(&described);
+  for (const auto& [name, values] : project.flags_of(verb)) {
+    const Flag* flag = flags.find(name);
+    if (flag == nullptr) continue;
+    const bool alone = flag->text.kind == ValueKind::none;
+    if (alone && values[0] != "true" && values[0] != "false")
+      usage_error("{}: '{} = {}' is neither true nor false", project.file.string(), name,
+                  values[0]);
+    if (alone && values[0] == "false") continue;
+    parsed.options.emplace_back(name, alone ? std::vector<std::string>{} : values);
+  }
+  return parsed;
+}
+
+/// Reads the values. An error about one of the project's names its file.
+void read_values(po::variables_map& values, const Project& project,
+                 const po::parsed_options& of_project, const std::set<std::string>& given) {
+  try {
+    po::notify(values);
+  } catch (const Error& error) {
+    for (const po::option& option : of_project.options) {
+      const std::string flag = "--" + option.string_key;
+      const bool about_it = std::string_view(error.what()).starts_with(flag + " ");
+      if (about_it && !given.contains(option.string_key))
+        throw Error(error.code(), fmt::format("{}: {}", project.file.string(),
+                                              std::string_view(error.what()).substr(strlen("--"))));
+    }
+    throw;
+  }
 }
 
 /// While somebody asks for a command's flags instead of running it.
@@ -147,7 +183,8 @@ const Flag* Flags::find(std::string_view name) const {
 }
 
 bool parse(const std::string& name, const Flags& flags, const Args& args,
-           const std::vector<Argument>& places, std::set<std::string>* given) {
+           const std::vector<Argument>& places, std::set<std::string>* given,
+           const Project* project) {
   po::options_description hidden;
   po::positional_options_description order;
   for (const Argument& place : places) {
@@ -188,10 +225,16 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
       }
       return false;
     }
-    po::notify(values);
+    std::set<std::string> typed;
     for (const auto& [flag, value] : values) {
-      if (given && !value.defaulted()) given->insert(flag);
+      if (!value.defaulted()) typed.insert(flag);
     }
+    const Project found = project == nullptr ? find_project() : *project;
+    use_python(found);
+    const po::parsed_options more = flags_of_project(found, name, flags, all);
+    po::store(more, values);  // takes no value of what was typed
+    read_values(values, found, more, typed);
+    if (given) *given = typed;
   } catch (const po::error& e) {
     usage_error("moegate {}: {}; see --help", name, why(e, name, args, flags, places));
   }

@@ -19,6 +19,7 @@
 namespace moegate {
 
 using Args = std::vector<std::string>;
+struct Project;
 
 /// A flag of a command: its text is the table's, its value is bound to a field.
 struct Flag {
@@ -108,9 +109,10 @@ struct Argument {
 
 /// Parses the arguments of a verb into the fields that `flags` and `places` are bound to. Returns false after printing
 /// help for -h and --help. Throws Error(usage) naming the command and the flag. `given` gets the names of the flags
-/// that the user typed.
+/// that the user typed. What nobody typed is the project's, where that says it.
 bool parse(const std::string& verb, const Flags& flags, const Args& args,
-           const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr);
+           const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr,
+           const Project* project = nullptr);
 
 struct Command;
 /// The flags of a command, without printing anything.

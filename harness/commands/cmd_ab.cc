@@ -9,6 +9,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/night/ab.h"
 #include "harness/report/gate_report.h"
 
@@ -28,6 +29,8 @@ struct AbCommand {
 struct Commits {
   std::optional<std::string> repo;
   std::string base, head, build;
+  std::vector<std::string> base_modules;  // where the base's project names others than the head's
+  std::string program;                    // that a checkout builds, instead of modules
 };
 
 /// What --base and --head say: "program=PATH", "module=FILE", "label=L" or a commit.
@@ -86,6 +89,16 @@ std::string kernels_in(const Checkout& checkout, const std::filesystem::path& fi
               fmt::format("{} after --build '{}'; give the path where that puts it", what, build));
 }
 
+/// The program that a checkout's build left there. Throws as kernels_in() does.
+std::string program_in(const Checkout& checkout, const std::string& program, bool of_base) {
+  const std::filesystem::path path = checkout.folder / program;
+  if (is_file(path)) return path.string();
+  throw Error(
+      of_base ? Exit::usage : Exit::environment,
+      fmt::format("{}: {} has no program {} after its build; correct 'program' or 'build' in {}",
+                  kProjectFile, checkout.name, program, kProjectFile));
+}
+
 /// A suite of the repository: a file below its root, or by its name one of its folder suites/. Each
 /// commit has its own, which is the side's; one that neither has is read where it is. Throws
 /// Error(coverage) for one that the head has not any more.
@@ -117,19 +130,20 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   const std::string root = checkout_around(*commits.repo);
   if (root.empty()) usage_error("--repo {}: is in no git repository", *commits.repo);
   if (commits.base.empty()) usage_error("ab --repo: which commit is the base? give --base REF");
-  if (ab.run.worker.kernels.empty()) {
+  if (ab.run.worker.kernels.empty() && commits.program.empty()) {
     usage_error("ab --repo: which file of {} has the kernels? give --module FILE", root);
   }
-  std::vector<std::filesystem::path> kernels;
-  for (const std::string& file : ab.run.worker.kernels) {
-    kernels.push_back(kernels_in_repository(file, root));
-  }
+  const std::vector<std::string>& modules = ab.run.worker.kernels;
   auto checkouts =
       check_out(root, {"--base", commits.base}, {"--head", commits.head}, commits.build);
   const auto use = [&](AbSide& side, const Checkout& checkout, const std::string& name) {
-    for (const std::filesystem::path& file : kernels) {
-      side.kernels.push_back(kernels_in(checkout, file, commits.build, &side == &ab.base));
+    const bool of_base = &side == &ab.base;
+    for (const std::string& file :
+         of_base && !commits.base_modules.empty() ? commits.base_modules : modules) {
+      side.kernels.push_back(
+          kernels_in(checkout, kernels_in_repository(file, root), commits.build, of_base));
     }
+    if (!commits.program.empty()) side.program = program_in(checkout, commits.program, of_base);
     side.label = short_commit(checkout.commit);
     if (name != checkout.commit) {
       side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name, side.label);
@@ -188,7 +202,7 @@ Flags ab_flags(AbOptions& ab, TypedSides& typed, Commits& commits) {
       "equal is done; N new ones decide the rest; EXTRA are the one planned extension for "
       "what is then undecided (default: 4,12,24; one number is N)"));
   flags.add(flag("measure-identical", typed.measure_identical));
-  return flags.add(new_db_flag(ab.run.db));
+  return flags.add(new_db_flag(ab.run.db, kAbStore));
 }
 
 void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
@@ -211,36 +225,89 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
   if (!ab.head.program.empty()) ab.run.suites = suites_of(ab.head.program, ab.run.suites);
 }
 
-std::optional<AbCommand> read_ab(const Args& args) {
+/// What a commit of the project says of itself; nothing where it has no file.
+std::optional<Project> project_of(const Project& project, const char* flag,
+                                  const std::string& commit) {
+  const std::string root = checkout_around(project.root);
+  if (root.empty())
+    usage_error("{}: is in no git repository, so that it has no commits", project.root.string());
+  const Finished file =
+      git(project.root, {"show", commit_of(root, flag, commit) + ":./" + kProjectFile});
+  if (file.exit != 0) return std::nullopt;
+  return parse_project(file.out, project.file);
+}
+
+struct TypedAb {
   AbCommand command;
-  AbOptions& ab = command.ab;
-  TypedSides typed;
+  TypedSides sides;
   Commits commits;
+  std::set<std::string> given;  // flags
+};
+
+/// False after help was printed.
+bool parse_ab(const Args& args, const Project& project, TypedAb& all) {
+  AbOptions& ab = all.command.ab;
+  TypedSides& typed = all.sides;
+  Commits& commits = all.commits;
   ab.base.label = "base";
   ab.head.label = "head";
   Flags flags = ab_flags(ab, typed, commits);
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
-  flags.add(judging_flags(command.judging, kFailOnOfAb));
+  flags.add(judging_flags(all.command.judging, kFailOnOfAb));
   Flags why("Why");
-  flags.add(why.add(why_flag(command.why)));
+  flags.add(why.add(why_flag(all.command.why)));
   flags.replace(
       flag("variant", typed.variants,
            "only variants whose name matches; given twice: the first variant is the base, "
            "the second the head, of one program"));
   if (!parse("ab", flags, args,
-             {{"BASE", po::value(&typed.first)}, {"HEAD", po::value(&typed.second)}})) {
-    return std::nullopt;
+             {{"BASE", po::value(&typed.first)}, {"HEAD", po::value(&typed.second)}}, &all.given,
+             &project)) {
+    return false;
   }
   commits.base = typed.first;
   commits.head = typed.second;
   read_side("base", typed.base, ab.base, commits.base);
   read_side("head", typed.head, ab.head, commits.head);
+  return true;
+}
+
+/// An A/B of two commits of the project: each side has the kernels that its commit names, and the base's limits judge.
+TypedAb of_commits(const Args& args, const Project& project, const Commits& typed) {
+  forget_git_environment();
+  const auto base = project_of(project, "--base", typed.base);
+  Project head = project;
+  if (!typed.head.empty()) {
+    if (const auto of_head = project_of(project, "--head", typed.head)) head = *of_head;
+  }
+  TypedAb all;
+  parse_ab(args, base ? judged_by(*base, head) : head, all);
+  all.commits.repo = project.root;
+  if (base && base->values("module") != head.values("module"))
+    all.commits.base_modules = base->values("module");
+  const auto program = head.values("program");
+  if (!program.empty() && all.command.ab.run.worker.kernels.empty())
+    all.commits.program = program[0];
+  return all;
+}
+
+std::optional<AbCommand> read_ab(const Args& args) {
+  const Project project = find_project();
+  TypedAb all;
+  if (!parse_ab(args, project, all)) return std::nullopt;
+  if (project.is_there() && !all.commits.repo && !all.commits.base.empty())
+    all = of_commits(args, project, all.commits);
+  AbCommand& command = all.command;
+  AbOptions& ab = command.ab;
+  const TypedSides& typed = all.sides;
+  const Commits& commits = all.commits;
   if (commits.repo) {
     use_commits(commits, ab);
-  } else if (!commits.base.empty() || !commits.head.empty() || !commits.build.empty()) {
+  } else if (!commits.base.empty() || !commits.head.empty() || all.given.contains("build")) {
     usage_error(
-        "ab: a commit and --build are of another repository; give --repo DIR (commits of this one: "
-        "`ci/ab BASE [HEAD]`)");
+        "ab: a commit and --build are of which repository? give --repo DIR, or write its "
+        "moegate.ini (commits of "
+        "moegate itself: `ci/ab BASE [HEAD]`)");
   }
   check_ab(ab, typed.variants);
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.

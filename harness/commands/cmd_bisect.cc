@@ -13,6 +13,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 
 namespace moegate {
 namespace {
@@ -83,7 +84,7 @@ std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
 
 /// What the A/B of another repository's commits needs to be told; steps run in another folder.
 void add_repository(const BisectFlags& typed, BisectQuery& query) {
-  if (typed.kernels.empty()) {
+  if (typed.kernels.empty() && find_project().values("program").empty()) {
     usage_error("bisect --repo: which file of it has the kernels? give --module");
   }
   query.repo = checkout_around(*typed.repo);
@@ -106,6 +107,9 @@ std::optional<BisectQuery> read_bisect(const Args& args) {
   query.ab_flags = flags_of_ab(typed);
   query.good = required(typed.good, "base");
   query.bad = typed.bad;
+  const Project project = find_project();
+  const bool has_kernels = !project.values("module").empty() || !project.values("program").empty();
+  if (!typed.repo && typed.ab.empty() && has_kernels) typed.repo = project.root;
   if (!typed.ab.empty()) query.ab = {typed.ab};
   query.why =
       typed.why == WhyMode::all || (typed.why == WhyMode::automatic &&

@@ -10,6 +10,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/commands/resources.h"
 #include "harness/store/prune.h"
 #include "harness/store/store.h"
@@ -46,8 +47,8 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   Flags flags;
   flags.add(db_flag(command.db)).add(run_flag(command.run));
   flags.add(flag("reason", options.reason));
-  flags.add(
-      flag("baselines", baselines, "folder of baselines (default: baselines/ of the tool's home)"));
+  flags.add(flag("baselines", baselines,
+                 "folder of baselines (default: baselines/ of the project, or here)"));
   flags.add(flag("accept", [&](const std::string& list) { accept(list, options); }));
   Flags kernels("Or the resources of kernels");
   kernels.add(flag("resources", command.resources,
@@ -57,6 +58,7 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   flags.add(kernels);
   std::set<std::string> given;
   if (!parse("bless", flags, args, {}, &given)) return std::nullopt;
+  if (!baselines) baselines = find_project().baselines().string();
   if (command.resources) {
     refuse_flags(given, {"accept"}, "is of a run's baseline; leave it out beside --resources");
     command.of_kernels.take(given, command.db, command.run, baselines);
@@ -66,7 +68,7 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   refuse_flags(given, {"program", "class", "module"}, "goes with --resources");
   plain_name("--reason", options.reason);
   options.author = author();
-  options.baselines = baselines ? std::filesystem::path(*baselines) : home() / "baselines";
+  options.baselines = *baselines;
   return command;
 }
 

@@ -41,9 +41,10 @@ Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
   Flags flags("What to judge");
   flags.add(db_flag(command.db)).add(run_flag(command.run));
   flags.add(flag("against", command.against, "judge against this run, not against a baseline"));
-  flags.add(flag("baselines", baselines,
-                 "a baseline file, or a folder of them (default: baselines/<class> of the tool's "
-                 "home)"));
+  flags.add(
+      flag("baselines", baselines,
+           "a baseline file, or a folder of them (default: baselines/ of the project, or here; "
+           "for the tool's own kernels the tool's)"));
   flags.add(flag("candidate", candidate)).add(flag("replay-program", command.replay_program));
   flags.add(flag("replay-budget", [&](const std::string& text) {
     command.replay_budget_s = parse_seconds("--replay-budget", text);
@@ -113,9 +114,8 @@ std::optional<GateCommand> read_gate(const Args& args) {
     usage_error("--baselines {}: no such file or folder", *baselines);
   }
   check_replay_program(command.replay_program);
-  rules.baselines = {baselines ? fs::path(*baselines) : home() / "baselines",
-                     candidate.value_or("")};
-  rules.waivers = waivers ? read_waivers(*waivers) : waivers_of_home();
+  use_records(rules, baselines, waivers);
+  rules.baselines.candidates = candidate.value_or("");
   rules.limits = [limits = command.judging.limits](Backend backend) { return limits.of(backend); };
   rules.fail_on = command.judging.fail_on;
   return command;

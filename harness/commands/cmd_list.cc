@@ -21,6 +21,7 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
+#include "harness/commands/project.h"
 #include "harness/commands/resources.h"
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
@@ -38,11 +39,6 @@ Table list_suites_table() {
 }
 
 Table list_kernels_table(const RunOptions& options) {
-  if (!options.suites.empty() || !options.filter.empty() || !options.axes.empty()) {
-    usage_error(
-        "moegate list kernels: --suite, --filter and --axis choose cases; see `moegate list "
-        "cases`");
-  }
   const Pattern kernel = compile_pattern("--variant", options.kernel);
   Table table{{"operator", "variant", "device", "idea"}, {}};
   with_kernels(options.worker.kernels, [&](const Registry& registry) {
@@ -111,7 +107,7 @@ Table list_runs_table(const std::string& db) {
       "SELECT run_id, run.label, started, CASE WHEN shards IS NULL THEN status WHEN shard > 0 THEN "
       "status || ', shard ' || shard || ' of ' || shards ELSE status || ', ' || (SELECT count(*) "
       "FROM shard s WHERE s.run_id = run.run_id) || ' of ' || shards || ' shards' END AS status, "
-      "device.name, timer, rounds, git_sha, dirty, "
+      "device.name, timer, rounds, "
       "(SELECT ifnull(sum(results), 0) FROM process WHERE process.run_id = run.run_id) AS results, "
       "(SELECT sum(bytes) FROM process WHERE process.run_id = run.run_id) AS bytes FROM run JOIN "
       "device USING (device_id) "
@@ -121,7 +117,6 @@ Table list_runs_table(const std::string& db) {
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
       {}};
   while (rows.step()) {
-    const std::string commit = short_commit(run.text("git_sha"));
     table.rows.push_back({{run.text("run_id"), true},
                           {run.text("label")},
                           {run.text("started")},
@@ -129,7 +124,7 @@ Table list_runs_table(const std::string& db) {
                           {run.text("name")},
                           {run.text("timer")},
                           {run.text("rounds"), true},
-                          {commit + (run.integer("dirty") != 0 ? "+dirty" : "")},
+                          {short_measured_commit(store.run_info(run.integer("run_id")))},
                           {run.text("results"), true},
                           {megabytes(run.integer("bytes")), true}});
   }
@@ -153,9 +148,41 @@ Table list_reports_table() {
   return table;
 }
 
+/// What is in force here, and where it is said.
+Table project_table() {
+  const Project project = find_project();
+  const bool own_kernels = project.values("module").empty();
+  Table table{{"setting", "value", "from", "about"}, {}};
+  const auto add = [&](const std::string& name, const std::string& value, const std::string& from,
+                       const char* about) {
+    table.rows.push_back({{name}, {value}, {from}, {about}});
+  };
+  const auto if_unset = [&](std::string_view name) -> std::string {
+    if (name == "out") return project.out();
+    if (name == "baselines") return project.baselines_to_read(own_kernels);
+    if (name == "waivers") return project.waivers(own_kernels);
+    return "";
+  };
+  for (const ProjectKey& key : project_keys()) {
+    bool set = false;
+    for (const ProjectSetting& s : project.settings) {
+      if (s.key != key.name) continue;
+      set = true;
+      add(s.of_pull_request ? s.key + " (pull-request)" : s.key, s.value, project.file, key.about);
+    }
+    if (!set) add(key.name, if_unset(key.name), "default", key.about);
+  }
+  const WhichStore store = nearest_store();
+  add("store", store.path, store.why.empty() ? "default" : store.why, "where runs are kept");
+  if (!project.is_there()) say("no {} here or above: these are the defaults\n", kProjectFile);
+  return table;
+}
+
 /// Checks every waiver. One that expired is exit 24.
 int list_waivers(const std::optional<std::string>& file) {
-  const auto path = file ? std::filesystem::path(*file) : home() / "ci" / "waivers.ini";
+  const auto path = file ? std::filesystem::path(*file) : find_project().waivers(true);
+  if (path.empty())
+    usage_error("moegate list waivers: there is no waivers.ini; give --waivers FILE");
   const std::vector<Waiver> waivers = read_waivers(path);
   const auto day = today();
   bool expired = false;
@@ -189,12 +216,13 @@ Table table_of(const ListCommand& command) {
   if (what == "devices") return list_devices_table();
   if (what == "runs") return list_runs_table(command.store());
   if (what == "reports") return list_reports_table();
+  if (what == "project") return project_table();
   usage_error(
       "moegate list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
-      "resources or waivers",
+      "resources, waivers or project",
       what,
       did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "resources",
-                          "waivers"}));
+                          "waivers", "project"}));
 }
 
 }  // namespace
@@ -224,6 +252,8 @@ int cmd_list(const Args& args) {
     return list_resources(command.kernels);
   }
   refuse_flags(given, {"program", "class", "run", "baselines"}, "is of `moegate list resources`");
+  if (command.what == "kernels")
+    refuse_flags(given, {"suite", "filter", "axis"}, "chooses cases; see `moegate list cases`");
   fmt::print("{}", render(table_of(command), command.format));
   return 0;
 }

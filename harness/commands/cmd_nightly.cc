@@ -17,6 +17,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/night/night.h"
 #include "harness/site/site.h"
 #include "harness/site/site_files.h"
@@ -33,6 +34,7 @@ constexpr size_t kKeptPrograms = 30;  // a baseline's own is built again when it
 struct NightlyCommand {
   NightOptions night;
   PublishOptions publish;
+  std::string waivers;  // the file; empty: there is none
 };
 
 /// 20261122: every night draws something else, and who reads its report knows what.
@@ -45,8 +47,9 @@ uint64_t number_of(std::chrono::year_month_day day) {
 std::optional<NightlyCommand> read_nightly(const Args& args) {
   NightlyCommand command;
   NightOptions& night = command.night;
-  std::optional<std::string> out;
+  std::optional<std::string> out, baselines, waivers;
   std::optional<int> rounds;
+  LimitOptions limits;
   const auto budget = [&](const std::string& text) {
     night.budget_s = parse_seconds("--budget", text);
     at_least("--budget", night.budget_s, 1);
@@ -57,25 +60,32 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   flags.add(flag("suite", night.suites));
   flags.add(sample_seed_flag(night.sample_seed, "date"));
   flags.add(device_flag(night.device)).add(module_flag(night.kernels));
-  flags.add(flag("out", out, "folder of the results (default: out/ of the tool's home)"));
+  flags.add(flag("out", out, "folder of the results (default: out/ of the project, or here)"));
   flags.add(flag("rounds", rounds, "worker processes (default: 5 on a GPU, 3 on a host)"));
   flags.add(
       flag("budget", budget, nullptr,
            "wall time of all phases, such as 15min; what it left out is named (default: 10min "
            "on a host, 20min on a GPU)"));
+  flags.add(flag("baselines", baselines,
+                 "folder of baselines (default: baselines/ of the project, or here; for the tool's "
+                 "own kernels the tool's)"));
+  flags.add(flag("waivers", waivers));
   flags.add(flag("require-baseline", night.rules.require_baseline));
+  flags.add(fail_on_flag(night.rules.fail_on, kDefaultFailOn));
   flags.add(flag("github", command.publish.github));
-  flags.add(why_flag(night.rules.why));
+  flags.add(why_flag(night.rules.why)).add(limit_flags(limits));
   if (!parse("nightly", flags, args)) return std::nullopt;
   if (rounds) at_least("--rounds", *rounds, 1);
   night.rounds = rounds.value_or(0);
-  night.out = out.value_or((home() / "out").string());
+  night.out = out.value_or(find_project().out().string());
   night.backend = backend_of(night.device);
   if (night.device == "auto") night.device = night.backend == Backend::host ? "host" : "cuda:0";
   night.rules.fail_on.undecided = true;
-  night.rules.baselines = {home() / "baselines", night.out + "/candidate"};
-  night.rules.waivers = waivers_of_home();
-  night.rules.limits = [](Backend backend) { return LimitOptions().of(backend); };
+  night.rules.fail_on.undecided = true;
+  night.rules.kernels = night.kernels;
+  command.waivers = use_records(night.rules, baselines, waivers);
+  night.rules.baselines.candidates = night.out + "/candidate";
+  night.rules.limits = [limits](Backend backend) { return limits.of(backend); };
   command.publish.report = night.out + "/report.md";
   command.publish.junit = night.out + "/junit.xml";
   command.publish.verdict = night.out + "/verdict.json";
@@ -83,9 +93,7 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
 }
 
 void make_out(const NightlyCommand& command) {
-  std::error_code error;
-  fs::create_directories(command.night.out, error);
-  if (error) usage_error("--out {}: {}", command.night.out, error.message());
+  make_results_folder(command.night.out);
   check_output(*command.publish.verdict);
 }
 
@@ -154,8 +162,9 @@ void write_pages(const NightlyCommand& command) {
   try {
     const std::string db = command.night.db();
     Store store = Store::open(db, Store::Mode::read);
-    write_site(command.night.out + "/pages",
-               site_pages(store, {.db = db, .since = days_ago(kPagesDays)}));
+    write_site(
+        command.night.out + "/pages",
+        site_pages(store, {.db = db, .since = days_ago(kPagesDays), .waivers = command.waivers}));
   } catch (const std::exception& e) {
     say("moegate: no pages: {}\n", e.what());
   }

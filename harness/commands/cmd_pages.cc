@@ -5,32 +5,21 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/site/site.h"
 #include "harness/site/site_files.h"
 
 namespace moegate {
-namespace {
-
-/// "90d" -> 90. Throws Error(usage).
-int parse_days(const std::string& text) {
-  constexpr int kMostDays = 36500;
-  const auto days =
-      text.ends_with('d') ? parse_number<int>(text.substr(0, text.size() - 1)) : std::nullopt;
-  if (!days || *days < 1 || *days > kMostDays)
-    usage_error("--since '{}': give a number of days, such as 90d", text);
-  return *days;
-}
-
-}  // namespace
 
 int cmd_pages(const Args& args) {
   SiteOptions options;
   options.db = kDefaultStore;
-  std::string out = "site";
+  const Project project = find_project();
+  std::string out = project.is_there() ? (project.out() / "pages").string() : "site";
+  options.waivers = project.waivers(true);
   Flags flags;
   flags.add(flag("out", out, "folder of the pages; open its index.html"));
-  flags.add(
-      flag("since", [&](const std::string& text) { options.since = days_ago(parse_days(text)); }));
+  flags.add(flag("since", since_days(options.since)));
   flags.add(flag("report", options.reports));
   flags.add(db_flag(options.db));
   if (!parse("pages", flags, args)) return 0;

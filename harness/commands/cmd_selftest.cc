@@ -27,7 +27,7 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
       command.injected.push_back(parse_share("--by", part));
     }
   }));
-  flags.add(new_db_flag(run.db));
+  flags.add(new_db_flag(run.db, kAbStore));
   flags.add(selection_flags(run)).add(measuring_flags(run)).add(limit_flags(limits));
   std::set<std::string> given;
   if (!parse("selftest", flags, args, {{"WHAT", po::value(&command.what)}}, &given)) {

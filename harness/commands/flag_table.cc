@@ -58,7 +58,9 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
      "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
      "are named (default: as long as it takes)"},
     {"waivers", "FILE", K::file,
-     "failures that may pass for a while (default: ci/waivers.ini of the tool's home)"},
+     "failures that may pass for a while (default: waivers.ini of the project, or here; for the "
+     "tool's own kernels "
+     "else the tool's)"},
     {"require-baseline", "", K::none, "a suite without a blessed baseline fails (exit 22)"},
     {"resources", "", K::none, "registers, memory and blocks per SM of the kernels, not a run"},
     {"why", "W", K::choice,
@@ -103,7 +105,7 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"last", "N", K::number, "newest runs of each series; 0: all"},
     {"class", "CLASS", K::text, "one class of devices, for example nvidia-h200"},
     {"program", "PATH", K::file, "the program whose kernels to look at (default: this one)"},
-    {"since", "DAYS", K::text, "only runs of the last days, such as 90d (default: all)"},
+    {"since", "DAYS", K::text, "of the last days, such as 90d (default: all)"},
     {"report", "NAME", K::report,
      "a report more, by name or path, of the newest run of each device class; may be repeated"},
     {"leave-unfinished", "", K::none,

@@ -9,18 +9,27 @@
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/campaign/devices.h"
+#include "harness/commands/project.h"
 #include "harness/device/open.h"
+#include "harness/site/site.h"
 
 namespace moegate {
 namespace {
 
 /// The path that was typed, else the store that `choose` names.
-po::typed_value<std::string>* store_or(WhichStore (*choose)(), std::string& db) {
+po::typed_value<std::string>* store_or(std::function<WhichStore()> choose, std::string& db) {
   static const std::string kNotTyped(1, '\0');  // nobody can
-  const auto read = [&db, choose](const std::string& path) {
+  const auto read = [&db, choose = std::move(choose)](const std::string& path) {
     db = path == kNotTyped ? announced(choose()) : path;
   };
-  return po::value<std::string>()->notifier(read)->default_value(kNotTyped, choose().path);
+  return po::value<std::string>()->notifier(read)->default_value(kNotTyped, kDefaultStore);
+}
+
+WhichStore made_store(const char* file) {
+  const WhichStore store = new_store(file);
+  if (find_project().is_there())
+    make_results_folder(std::filesystem::path(store.path).parent_path());
+  return store;
 }
 
 bool is_all(const std::string& device) {
@@ -90,8 +99,9 @@ Flag db_flag(std::string& db, const char* about) {
   return flag("db", store_or(nearest_store, db), about);
 }
 
-Flag new_db_flag(std::string& db) {
-  return flag("db", store_or(new_store, db), "the store; made when missing");
+Flag new_db_flag(std::string& db, const char* file) {
+  return flag("db", store_or([file] { return made_store(file); }, db),
+              "the store, made when missing; in a project a file of its folder of results");
 }
 
 Flag run_flag(std::string& run) {
@@ -151,6 +161,17 @@ Flag module_flag(std::vector<std::string>& files, const char* about) {
 Backend backend_of(const std::string& device) {
   const bool host = means_host(devices_of(device)[0]) || cuda_devices(nullptr).empty();
   return host ? Backend::host : Backend::cuda;
+}
+
+std::function<void(const std::string&)> since_days(std::string& day) {
+  return [&day](const std::string& text) {
+    constexpr int kMostDays = 36500;
+    const auto days =
+        text.ends_with('d') ? parse_number<int>(text.substr(0, text.size() - 1)) : std::nullopt;
+    if (!days || *days < 1 || *days > kMostDays)
+      usage_error("--since '{}': give a number of days, such as 90d", text);
+    day = days_ago(*days);
+  };
 }
 
 Flag why_flag(WhyMode& mode, const char* about) {
@@ -223,11 +244,27 @@ Flags limit_flags(LimitOptions& limits) {
   return flags;
 }
 
+std::string use_records(GateRules& rules, const std::optional<std::string>& baselines,
+                        const std::optional<std::string>& waivers) {
+  const Project project = find_project();
+  const bool own_kernels = rules.kernels.empty();
+  rules.baselines.blessed =
+      baselines ? std::filesystem::path(*baselines) : project.baselines_to_read(own_kernels);
+  const std::filesystem::path file =
+      waivers ? std::filesystem::path(*waivers) : project.waivers(own_kernels);
+  if (!file.empty()) rules.waivers = read_waivers(file);
+  return file;
+}
+
+Flag fail_on_flag(FailOn& fail_on, const char* if_unset) {
+  return flag(
+      "fail-on", [&](const std::string& list) { fail_on = parse_fail_on(list); }, if_unset);
+}
+
 Flags judging_flags(JudgingOptions& judging, const char* fail_on) {
   PublishOptions& publish = judging.publish;
   Flags flags("How to judge");
-  flags.add(flag(
-      "fail-on", [&](const std::string& list) { judging.fail_on = parse_fail_on(list); }, fail_on));
+  flags.add(fail_on_flag(judging.fail_on, fail_on));
   flags.add(format_flag(publish.format));
   const auto add_outputs = [&](const std::vector<std::string>& paths) {
     for (const std::string& path : paths) add_output(publish, path);
@@ -239,34 +276,6 @@ Flags judging_flags(JudgingOptions& judging, const char* fail_on) {
   flags.add(flag("github", publish.github));
   flags.add(limit_flags(judging.limits));
   return flags;
-}
-
-namespace {
-
-constexpr const char* kNightsStore = "out/results.sqlite";
-
-bool exists(const char* path) {
-  std::error_code ignored;  // what cannot be looked at is not there
-  return std::filesystem::exists(path, ignored);
-}
-
-}  // namespace
-
-WhichStore new_store() {
-  const std::string set = environment("MOEGATE_DB");
-  if (!set.empty()) return {set, "MOEGATE_DB"};
-  return {kDefaultStore, ""};
-}
-
-WhichStore nearest_store() {
-  const WhichStore store = new_store();
-  const bool night = store.why.empty() && !exists(kDefaultStore) && exists(kNightsStore);
-  return night ? WhichStore{kNightsStore, "no results.sqlite here"} : store;
-}
-
-std::string announced(const WhichStore& store) {
-  if (!store.why.empty()) say("store: {} ({})\n", store.path, store.why);
-  return store.path;
 }
 
 }  // namespace moegate

@@ -10,9 +10,10 @@
 #include "harness/base/table.h"
 #include "harness/campaign/plan.h"
 #include "harness/commands/cli.h"
+#include "harness/commands/project.h"
 #include "harness/commands/publish.h"
 #include "harness/judge/gate.h"
-#include "harness/night/why.h"
+#include "harness/night/night_gate.h"
 
 namespace moegate {
 
@@ -21,8 +22,8 @@ std::function<void(const std::string&)> output(std::optional<std::string>& path)
 
 /// A store that is there. Default: the nearest one, named on standard error.
 Flag db_flag(std::string& db, const char* about = nullptr);
-/// A store that is made when it is missing.
-Flag new_db_flag(std::string& db);
+/// A store that is made when it is missing; `file`: what a project calls it.
+Flag new_db_flag(std::string& db, const char* file = kDefaultStore);
 /// Which stored run; default: latest.
 Flag run_flag(std::string& run);
 /// A run's name; default: none. Throws Error(usage) for what plain_name() refuses.
@@ -45,6 +46,8 @@ std::string module_path(const std::string& file);
 /// Of the devices that a --device names, without opening it: that pins this process, and with it the
 /// workers.
 Backend backend_of(const std::string& device);
+/// "90d": the UTC day that long ago.
+std::function<void(const std::string&)> since_days(std::string& day);
 /// Of which rows to ask why they differ; the default is MOEGATE_WHY's, else what the field is.
 Flag why_flag(WhyMode& mode, const char* about = nullptr);
 
@@ -68,6 +71,12 @@ struct LimitOptions {
 };
 Flags limit_flags(LimitOptions& limits);
 
+/// The baselines and waivers that rules.kernels are judged by, where no flag names them: the project's, and for the
+/// tool's own kernels else the tool's.
+/// Returns the file of waivers; empty: there is none.
+std::string use_records(GateRules& rules, const std::optional<std::string>& baselines,
+                        const std::optional<std::string>& waivers);
+
 /// What gate and ab do with what was measured.
 struct JudgingOptions {
   LimitOptions limits;
@@ -75,26 +84,8 @@ struct JudgingOptions {
   PublishOptions publish;
 };
 constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
+Flag fail_on_flag(FailOn& fail_on, const char* if_unset);
 /// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default of --fail-on.
 Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
-
-// The store that is meant where no --db names one.
-
-inline constexpr const char* kDefaultStore = "results.sqlite";
-
-struct WhichStore {
-  std::string path;
-  std::string why;  // it is not kDefaultStore; empty where it is
-};
-
-/// For what reads a store: MOEGATE_DB, else results.sqlite of this folder, else out/results.sqlite,
-/// where `ci/nightly` and `ci/ab` keep theirs.
-WhichStore nearest_store();
-/// For what makes a store: MOEGATE_DB, else results.sqlite, so that a night's store gets no runs of
-/// anybody else.
-WhichStore new_store();
-
-/// Its path; says on standard error which it is and why, unless it is kDefaultStore.
-std::string announced(const WhichStore& store);
 
 }  // namespace moegate

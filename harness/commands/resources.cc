@@ -191,7 +191,7 @@ int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const Re
 }  // namespace
 
 fs::path ResourcesCommand::folder() const {
-  return baselines ? fs::path(*baselines) : home() / "baselines";
+  return baselines ? fs::path(*baselines) : find_project().baselines_to_read(modules.empty());
 }
 
 fs::path ResourcesCommand::file() const {

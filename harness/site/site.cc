@@ -145,9 +145,10 @@ Page start_page(Site& site) {
 
 namespace {
 
-Table waivers_table(const std::string& klass) {
+Table waivers_table(const std::string& file, const std::string& klass) {
   Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
-  for (const Waiver& waiver : waivers_of_home()) {
+  if (file.empty()) return table;
+  for (const Waiver& waiver : read_waivers(file)) {
     if (waiver.klass != klass) continue;
     table.rows.push_back(
         {{waiver.id}, {day_text(waiver.expires)}, {waiver.owner}, {waiver.reason}, {waiver.issue}});
@@ -167,7 +168,11 @@ Table machine_table(Site& site, const SiteRun& run) {
   add("uuid", device.uuid);
   add("driver", device.driver);
   add("host", info.host);
-  add("commit", info.git_sha.empty() ? "unknown" : info.git_sha + (info.dirty ? " DIRTY" : ""));
+  const auto repository = info.tags.find(kRepositoryTag);
+  if (repository != info.tags.end())
+    add("kernels", fmt::format("{} at {}", repository->second, measured_commit(info)));
+  add("commit of moegate",
+      info.git_sha.empty() ? "unknown" : info.git_sha + (info.dirty ? " DIRTY" : ""));
   add("build", info.build);
   add("protocol", std::to_string(info.protocol));
   add("timer", info.timer);
@@ -208,7 +213,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   page.sections.push_back({0, {std::move(health)}});
   for (const std::string& report : reports_of(list_of(run, whole)))
     add_report(page, site, report, {.run = run.info.id, .open = open});
-  Table waivers = waivers_table(run.info.device.klass);
+  Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
   if (!waivers.rows.empty())
     page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
   Section machine{0, {Heading{"Machine and program"}, Rows{machine_table(site, run)}}};

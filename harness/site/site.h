@@ -16,6 +16,7 @@ struct SiteOptions {
   std::string db;                    // as commands to repeat name it
   std::string since;                 // UTC, ISO 8601: runs that began later; empty: all
   std::vector<std::string> reports;  // further reports, as find_report() takes them
+  std::string waivers;               // the file of waivers; empty: there is none
   std::function<std::string(const RunInfo&)>
       repeat;  // how to measure a run again; absent: nobody says
 };

@@ -8,9 +8,10 @@ set -euo pipefail
 stub "$folder/bin/moegate-judge"
 cp "$root/ci/nightly" "$root/ci/run-judge" "$folder/ci/"
 
+cd "$scratch"
 fresh
 expect "exit code of no arguments" 0 "$(code "$folder/ci/nightly")"
-expect "call without arguments" '<moegate-judge><nightly>' "$(cat "$scratch/calls")"
+expect "call without arguments" "<moegate-judge><nightly><--out><$scratch/out>" "$(cat "$scratch/calls")"
 
 fresh
 expect "exit code" 0 "$(code "$folder/ci/nightly" --suite a --suite './my suites/b.suite' --device cuda:1 \
@@ -57,8 +58,7 @@ done
 
 # From another folder, by a relative path; a suite's path stays the caller's.
 fresh
-cd "$scratch"
 expect "exit code from elsewhere" 0 "$(code "an installed folder/ci/nightly" --suite ./s.suite)"
-expect "call from elsewhere" '<moegate-judge><nightly><--suite><./s.suite>' "$(cat "$scratch/calls")"
+expect "call from elsewhere" "<moegate-judge><nightly><--out><$scratch/out><--suite><./s.suite>" "$(cat "$scratch/calls")"
 expect "the caller's folder" "$scratch" "$(cat "$scratch/place")"
 finish
