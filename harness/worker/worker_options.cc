@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "harness/worker/value_json.h"
+
 namespace moegate {
 
 const char* name_of(Task task) {
