@@ -100,7 +100,7 @@ std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
 /// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
 /// was blessed, which a line without hash never says. So of any file that
 /// is blessed: class and suite are those that its lines of the ledger name.
-void check_recorded(const std::filesystem::path& file, const std::string& klass,
+void check_recorded(const std::filesystem::path& path, const std::string& klass,
                     const std::string& suite, const std::filesystem::path& ledger);
 
 /// What a blessing does: record the first file or new rows only, start an epoch (other conditions),

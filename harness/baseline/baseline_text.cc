@@ -266,7 +266,7 @@ Baseline read_baseline(const fs::path& path) {
         place.fail("a tab and the values of '{}' belong here", key.first);
       ParsedRow parsed = parse_row(place, line, baseline.ratios());
       Baseline::Rows& rows = parsed.retired ? baseline.retired : baseline.rows;
-      rows.emplace_hint(rows.end(), std::move(key), std::move(parsed.row));
+      rows.emplace_hint(rows.end(), std::exchange(key, {}), std::move(parsed.row));
       pending = false;
     } else {
       key = parse_key(place, std::string(line));

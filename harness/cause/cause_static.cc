@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <span>
 
 #include "harness/cause/cause_parts.h"
 #include "harness/values/resources.h"
@@ -68,7 +69,7 @@ void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
 /// The first few, and how many more.
 std::string some_of(const Texts& texts) {
   constexpr size_t kSome = 3;
-  const Texts shown(texts.begin(), texts.begin() + std::min(kSome, texts.size()));
+  const std::span shown = std::span(texts).first(std::min(kSome, texts.size()));
   std::string text = fmt::format("{}", fmt::join(shown, ", "));
   if (texts.size() > kSome) text += fmt::format(" and {} more", texts.size() - kSome);
   return text;

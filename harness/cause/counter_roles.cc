@@ -29,6 +29,7 @@ constexpr double kFewBytes = 65536, kFewWritten = 131072, kFewSectors = 4096,
                  kFewInstructions = 1000, kFewAtomics = 100, kFewCycles = 500;
 constexpr double kHalfPoint = 0.5, kTenth = 0.1;
 
+// A table: NOLINTNEXTLINE(readability-function-size)
 const std::vector<RolePattern>& patterns() {
   static const std::vector<RolePattern> all = {
       {"dram__bytes_read.sum",

@@ -110,7 +110,7 @@ struct Argument {
 /// Parses the arguments of a verb into the fields that `flags` and `places` are bound to. Returns false after printing
 /// help for -h and --help. Throws Error(usage) naming the command and the flag. `given` gets the names of the flags
 /// that the user typed. What nobody typed is the project's, where that says it.
-bool parse(const std::string& verb, const Flags& flags, const Args& args,
+bool parse(const std::string& name, const Flags& flags, const Args& args,
            const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr,
            const Project* project = nullptr);
 

@@ -140,6 +140,23 @@ class BaseRows {
   std::optional<InOrder<Sides>> rows_;
 };
 
+/// What the head compares with, a suite each, and the rows of theirs that it has not.
+void find_absent(GateResult& result, const Sides& head,
+                 const std::map<std::string, Expectation>& expected, const Setting& setting) {
+  for (const auto& [suite, e] : expected) {
+    result.suites[suite] = {.against = e.against, .note = e.note, .other_device = e.other_device};
+    InOrder there(head);
+    for (const auto& [id, base] : e.sides) {
+      if (there.find_or_null(id) || !base.measured() || base.retired) continue;
+      if (setting.partial) {
+        ++result.not_run;
+      } else {
+        result.cases.push_back(absent(id, base, e.against));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool same_code(const Side& base, const Side& head) {
@@ -227,18 +244,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   fail_noisier(result, head, expected, setting);
   fail_slow_to_enqueue(result, head, expected);
   summarise_latency(result);
-  for (const auto& [suite, e] : expected) {
-    result.suites[suite] = {.against = e.against, .note = e.note, .other_device = e.other_device};
-    InOrder there(head);
-    for (const auto& [id, base] : e.sides) {
-      if (there.find_or_null(id) || !base.measured() || base.retired) continue;
-      if (setting.partial) {
-        ++result.not_run;
-      } else {
-        result.cases.push_back(absent(id, base, e.against));
-      }
-    }
-  }
+  find_absent(result, head, expected, setting);
   excuse_environment(head, result);
   leave_open(result, head, expected, replayed, setting.limits);
   fail_far_slower(result, head, expected, setting);

@@ -195,7 +195,7 @@ void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) 
   std::vector<float> spans = spans_of(values[0]);
   if (spans.empty()) return sqlite3_result_null(context);
   const double share = std::clamp(sqlite3_value_double(values[1]), 0.0, 1.0);
-  const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(spans.size() - 1) + 0.5);
+  const auto at = std::lround(share * static_cast<double>(spans.size() - 1));
   std::nth_element(spans.begin(), spans.begin() + at, spans.end());
   answer(context, spans[static_cast<size_t>(at)]);
 }

@@ -176,7 +176,7 @@ int64_t number_at(const std::string& head, size_t at) {
 /// that may write would roll back the journal of another program's database, and one that may not
 /// cannot read a store of ours whose writer died.
 void check_head(const std::string& path) {
-  constexpr std::string_view kMagic("SQLite format 3", 16);  // with its zero
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
   constexpr size_t kHead = 100;
   const std::string head = first_bytes(path, kHead);
   if (head.empty()) return;  // a new store

@@ -36,6 +36,7 @@ void parse_name(const std::string& name, Flush& flush) {
   flush = named(name, {Flush::read, Flush::write, Flush::none});
 }
 
+// A table: NOLINTNEXTLINE(readability-function-size)
 std::span<const Option<WorkerOptions>> worker_options() {
   using W = WorkerOptions;
   using C = Conditions;
