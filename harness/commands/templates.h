@@ -52,8 +52,8 @@ struct OpSample {
 
   /// Lines "tokens  T, 1 to 65536".
   std::string params_text() const;
-  /// Lines of a suite, "topk = 8  # k, 1 to 16", with the example's values; of tokens those of 1, 8 and 64 that the
-  /// operator takes.
+  /// Lines of a suite, "topk = 8  # k, 1 to 16", with the example's values; of tokens those of 1,
+  /// 8 and 64 that the operator takes.
   std::string suite_text(const Registry& registry) const;
 };
 

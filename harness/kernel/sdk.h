@@ -5,7 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "sdk_headers.h"  // generated: MOEGATE_SDK_HEADERS, a hash of all headers that a module may include
+// Generated: MOEGATE_SDK_HEADERS, a hash of all headers that a module may include.
+#include "sdk_headers.h"
 
 #define MOEGATE_SPELL(x) #x
 #define MOEGATE_TEXT_OF(x) MOEGATE_SPELL(x)

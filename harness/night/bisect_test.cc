@@ -17,7 +17,8 @@ TEST(Bisect, ExitCodesOfTheGateForGit) {
 
 TEST(Bisect, CausesOfAVerdict) {
   EXPECT_EQ(causes_in(R"({"cases": [
-      {"key": "op/tokens=8", "variant": "fused", "cause": {"kind": "work", "sentence": "more bytes"}},
+      {"key": "op/tokens=8", "variant": "fused",
+       "cause": {"kind": "work", "sentence": "more bytes"}},
       {"key": "op/tokens=8", "variant": "plain"},
       {"key": "op/tokens=9", "variant": "fused", "cause": {"sentence": "spills"}}]})"),
             "op/tokens=8 fused: more bytes\nop/tokens=9 fused: spills\n");

@@ -8,11 +8,11 @@
 // Measured on an H200, cold, in a graph, us, and percent of the sum of the steps' floors (report
 // `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit 8b0a37d, protocol 1, three
 // processes):
-//   tokens              R1 TP8: 1024       4096       8192    Qwen3-30B: 1024       4096       8192
-//   chain_tuned         423 (84 %)   762 (69 %)  1314 (64 %)      201 (74 %)   457 (55 %)   821 (60 %)
-//   chain_fused_sum     404 (88 %)   669 (78 %)  1127 (75 %)      196 (76 %)   435 (57 %)   779 (64 %)
-//   chain_sorted        418 (85 %)   738 (71 %)  1224 (69 %)      188 (80 %)   434 (57 %)   782 (64 %)
-//   chain_sorted_sum    406 (88 %)   675 (78 %)  1140 (74 %)      191 (78 %)   441 (57 %)   773 (64 %)
+//  tokens            R1 TP8: 1024       4096       8192    Qwen3-30B: 1024       4096       8192
+//  chain_tuned       423 (84 %)   762 (69 %)  1314 (64 %)      201 (74 %)   457 (55 %)   821 (60 %)
+//  chain_fused_sum   404 (88 %)   669 (78 %)  1127 (75 %)      196 (76 %)   435 (57 %)   779 (64 %)
+//  chain_sorted      418 (85 %)   738 (71 %)  1224 (69 %)      188 (80 %)   434 (57 %)   782 (64 %)
+//  chain_sorted_sum  406 (88 %)   675 (78 %)  1140 (74 %)      191 (78 %)   441 (57 %)   773 (64 %)
 // The levers, before prefill's copies had their addresses computed ahead, one process, another GPU,
 // us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one to token order instead 1405, 838
 // (with tiles 1342, 846); of that, plain launches instead of

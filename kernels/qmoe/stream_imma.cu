@@ -86,6 +86,7 @@ __device__ Share share_of(int all, float share) {
   return {before(blockIdx.x), blockIdx.x + 1 == gridDim.x ? all : before(blockIdx.x + 1)};
 }
 
+// Its stages share what they hold: NOLINTNEXTLINE(readability-function-size)
 template <class T, int Block, bool Swiglu, class C>
 __global__ void __launch_bounds__(C::kWarps * 32, 1)
     stream_kernel(const __grid_constant__ StreamArgs a) {

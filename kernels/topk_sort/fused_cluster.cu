@@ -48,6 +48,7 @@ size_t shared_bytes(const TopkSortShape& shape, int chunk) {
          size_t(chunk) * shape.topk * sizeof(Pair);
 }
 
+// Its stages share what they hold: NOLINTNEXTLINE(readability-function-size)
 template <int N, bool Grouped>
 __global__ void __launch_bounds__(kMaxThreads, 1)
     cluster_kernel(const __grid_constant__ TopkSortArgs args, int chunk) {

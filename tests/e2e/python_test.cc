@@ -126,7 +126,10 @@ class Picked(moegate.Operator):
 
     def tensors(self, case):
         ids = moegate.Input(
-            "ids", "int32", (case.tokens,), lambda case, random: random.integers(0, 1000, case.tokens)
+            "ids",
+            "int32",
+            (case.tokens,),
+            lambda case, random: random.integers(0, 1000, case.tokens),
         )
         return [ids, moegate.Output("out", "int32", (case.tokens,))]
 
