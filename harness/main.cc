@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate: the table of subcommands, the last try/catch, the exit codes. Linked with the kernels it is
-// `moegate`, without them `moegate-judge`.
+// moegate: the table of subcommands, the last try/catch, the exit codes. Linked with the kernels it
+// is `moegate`, without them `moegate-judge`.
 #include <fmt/format.h>
 #include <unistd.h>
 

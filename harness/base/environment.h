@@ -9,7 +9,8 @@
 
 namespace moegate {
 
-/// The value of an environment variable; empty where it is not set, which is the same to every reader here.
+/// The value of an environment variable; empty where it is not set, which is the same to every
+/// reader here.
 std::string environment(const char* name);
 
 // Where the tool's data lives: the folder that holds suites/, reports/ and baselines/.

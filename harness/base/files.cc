@@ -72,7 +72,8 @@ class File {
 };
 
 /// Whoever may write in a folder may lay a link there that leads to any file of ours. So a link
-/// counts that is our own, or of whom the folder belongs to; in a folder that only one writes in, any.
+/// counts that is our own, or of whom the folder belongs to; in a folder that only one writes
+/// in, any.
 void refuse_link_of_others(const fs::path& link) {
   const fs::path folder = link.has_parent_path() ? link.parent_path() : ".";
   struct stat laid {

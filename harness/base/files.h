@@ -12,19 +12,20 @@ namespace moegate {
 /// Whether a regular file, or a link to one, is there; what cannot be looked at is not.
 bool is_file(const std::filesystem::path& path);
 
-/// The content of a regular file. Throws Error(usage) naming the path for what is missing, cannot be
-/// read, is a folder, device or pipe, or is longer than `most` bytes.
+/// The content of a regular file. Throws Error(usage) naming the path for what is missing, cannot
+/// be read, is a folder, device or pipe, or is longer than `most` bytes.
 std::string read_file(const std::filesystem::path& path, size_t most = size_t{64} << 20);
 
-/// Throws Error(usage) for an output that could not be written now: its folder is missing, or one may
-/// not write there, or it is a folder itself. To be asked before what is to be written is computed.
+/// Throws Error(usage) for an output that could not be written now: its folder is missing, or
+/// one may not write there, or it is a folder itself. To be asked before what is to be written
+/// is computed.
 void check_output(const std::string& path);
 
 /// Makes `text` the content of `path`. A regular file, or the one that a link leads to, is replaced
-/// by a rename after the text is on the disk: a reader sees the old content or the new. What writers
-/// that were killed left beside it an hour ago or more is removed. Anything
-/// else (a device, a pipe) stays what it is and is written to. Throws Error(usage) naming the path
-/// for what cannot be written, and for a link that another user laid in a folder that many write in.
+/// by a rename after the text is on the disk: a reader sees the old content or the new. What
+/// writers that were killed left beside it an hour ago or more is removed. Anything else (a device,
+/// a pipe) stays what it is and is written to. Throws Error(usage) naming the path for what cannot
+/// be written, and for a link that another user laid in a folder that many write in.
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 
 /// The same for a path that a user typed for an output: "-" is standard output.
@@ -36,8 +37,9 @@ void append_to_file(const std::filesystem::path& path, const std::string& text);
 
 // Names of files in a folder: which texts may be one, and one that nobody guesses.
 
-/// Whether a text may name a file in a folder, and nothing elsewhere: no '/', no control characters, and it does
-/// not begin with '.' or '-'. What a store or a baseline says becomes a part of a path, or of a command, only so.
+/// Whether a text may name a file in a folder, and nothing elsewhere: no '/', no control
+/// characters, and it does not begin with '.' or '-'. What a store or a baseline says becomes a
+/// part of a path, or of a command, only so.
 bool is_file_name(std::string_view text);
 
 /// 16 hex digits for what is made beside a file: another user cannot lay a link there beforehand.
@@ -45,8 +47,9 @@ std::string random_name();
 
 // A lock that lasts as long as the process that holds it.
 
-/// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it is free. Of the kind that flock(1) takes in scripts; free as
-/// soon as every process that inherited it has ended.
+/// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it
+/// is free. Of the kind that flock(1) takes in scripts; free as soon as every process that
+/// inherited it has ended.
 class FileLock {
  public:
   enum class Wait { no, yes };

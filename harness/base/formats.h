@@ -45,8 +45,8 @@ IniFile parse_ini(const std::string& path, const std::string& text);
 /// Lists within lists of a text that is read: whoever walks a value may call itself so often.
 constexpr int kDeepestJson = 64;
 
-/// The value that a text is. `where` is what messages begin with: a path, or a path and a line. Throws Error(usage) for
-/// what is no JSON, and for what is nested deeper than kDeepestJson.
+/// The value that a text is. `where` is what messages begin with: a path, or a path and a line.
+/// Throws Error(usage) for what is no JSON, and for what is nested deeper than kDeepestJson.
 nlohmann::json parse_json(const std::string& where, std::string_view text);
 
 // Reads NumPy's .npy format (versions 1 to 3), as far as recorded expert ids need it: two

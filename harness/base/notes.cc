@@ -43,7 +43,8 @@ void say_text(const std::string& text) noexcept {
 void keep_standard_streams() noexcept {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Not to be written to, so that an output is not lost without a word.
+    // The lowest free number is this one. Not to be written to, so that an output is not lost
+    // without a word.
     const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", flags) < 0) return;
   }

@@ -12,8 +12,9 @@
 
 namespace moegate {
 
-/// Writes a text to standard error as it is. Where that cannot be written (closed, on a full disk, a terminal that is
-/// gone) it gives up for good: what is measured matters more than what is said about it.
+/// Writes a text to standard error as it is. Where that cannot be written (closed, on a full disk,
+/// a terminal that is gone) it gives up for good: what is measured matters more than what is said
+/// about it.
 void say_raw(const std::string& text) noexcept;
 
 /// Writes a formatted text, line end included, without control characters (escape.h: printable()).
@@ -27,8 +28,9 @@ void say(fmt::format_string<Args...> format, Args&&... args) noexcept {
   }
 }
 
-/// Puts something in the place of standard input, output and error where the program was started without them: else
-/// the first files it opened would take their numbers, and notes would be written into the store.
+/// Puts something in the place of standard input, output and error where the program was started
+/// without them: else the first files it opened would take their numbers, and notes would be
+/// written into the store.
 void keep_standard_streams() noexcept;
 
 // The progress line on stderr: cases done of total, the current one, time left. Rewrites one line
@@ -36,8 +38,8 @@ void keep_standard_streams() noexcept;
 
 /// "45 s", "3:20 min", "2:05 h".
 std::string duration_text(double seconds);
-/// "[3/10, 7 s left] ", in the fourth of ten steps. One that is begun again, as where its device is lost,
-/// counts once more: the last may be beyond `total`.
+/// "[3/10, 7 s left] ", in the fourth of ten steps. One that is begun again, as where its device is
+/// lost, counts once more: the last may be beyond `total`.
 std::string progress_head(size_t done, size_t total, double seconds);
 
 class Progress {

@@ -66,8 +66,8 @@ std::string render_markdown(const Table& table) {
   return out;
 }
 
-/// Whether a program that calculates would take the text for a formula: "=…", "@…", and "+…" or "-…" but for a
-/// number with a unit behind it.
+/// Whether a program that calculates would take the text for a formula: "=…", "@…", and "+…" or
+/// "-…" but for a number with a unit behind it.
 bool is_formula(const std::string& text) {
   if (text.size() < 2) return false;
   if (text[0] == '=' || text[0] == '@') return true;

@@ -30,7 +30,8 @@ struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
   /// By columns' names: the page of a site (site/site.h) that their cells lead to, such as
-  /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty leads nowhere.
+  /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty
+  /// leads nowhere.
   std::map<std::string, std::string> links = {};
 };
 
@@ -40,8 +41,8 @@ Format parse_format(const std::string& name);
 /// For people: text where standard output is a terminal, else md, which scripts rely on.
 Format format_for_people();
 
-/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); json is an array of
-/// objects.
+/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); json is an
+/// array of objects.
 std::string render(const Table& table, Format format);
 
 // A part of a table: some of its columns or rows, in another order.

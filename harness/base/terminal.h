@@ -23,15 +23,15 @@ bool is_terminal(int fd);
 /// A width from the variable COLUMNS (nullptr: not set) and from the terminal (0: not known). At
 /// least 20, so that there is something to lay out.
 size_t line_width(const char* columns, size_t terminal);
-/// NO_COLOR that is not empty forbids colours, CLICOLOR_FORCE that is neither empty nor 0 wants them
-/// anywhere; else only a terminal has them, unless TERM is dumb. nullptr: not set.
+/// NO_COLOR that is not empty forbids colours, CLICOLOR_FORCE that is neither empty nor 0 wants
+/// them anywhere; else only a terminal has them, unless TERM is dumb. nullptr: not set.
 bool allows_colour(const char* no_color, const char* force, const char* term, bool terminal);
 
 /// Characters, not bytes: µ and … must not shift a column.
 size_t display_width(std::string_view utf8);
 
-/// At most `characters` of a valid text, which is cut in its middle: both ends of a case's name tell
-/// it from its neighbours.
+/// At most `characters` of a valid text, which is cut in its middle: both ends of a case's name
+/// tell it from its neighbours.
 std::string shortened(const std::string& text, size_t characters);
 
 /// Lines of at most `width` characters, broken at spaces, and inside a word that is longer than a

@@ -91,7 +91,8 @@ class FileLimit {
 
 // What tests expect of an error.
 
-/// The message of the Error that `call` throws, which has to have this code; "accepted" where it throws none.
+/// The message of the Error that `call` throws, which has to have this code; "accepted" where it
+/// throws none.
 template <class Call>
 std::string refusal_of(const Call& call, Exit code = Exit::usage) {
   try {

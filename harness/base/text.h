@@ -62,8 +62,8 @@ struct NaturalLess {
 
 // What somebody who mistyped a name may have meant.
 
-/// How many bytes to insert, leave out, replace, or swap with their neighbour, to make one text of the
-/// other.
+/// How many bytes to insert, leave out, replace, or swap with their neighbour, to make one text of
+/// the other.
 size_t edit_distance(const std::string& a, const std::string& b);
 
 /// " (did you mean 'x'?)", of the known name that is closest, for a message behind the one that was
@@ -71,8 +71,8 @@ size_t edit_distance(const std::string& a, const std::string& b);
 /// to it.
 std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known);
 
-// Regular expressions that people typed: RE2's, whose time and memory grow with the text alone, so that no pattern and
-// no name hangs or crashes the program.
+// Regular expressions that people typed: RE2's, whose time and memory grow with the text alone, so
+// that no pattern and no name hangs or crashes the program.
 
 /// A compiled pattern; copies share it. One that is default-constructed is found nowhere.
 class Pattern {
@@ -88,8 +88,8 @@ class Pattern {
   std::shared_ptr<const re2::RE2> compiled_;
 };
 
-/// Throws Error(usage) naming `what` (a flag, a file's field) and the pattern when it is none, or is longer than
-/// 4096 bytes.
+/// Throws Error(usage) naming `what` (a flag, a file's field) and the pattern when it is none, or
+/// is longer than 4096 bytes.
 Pattern compile_pattern(const std::string& what, const std::string& pattern);
 
 /// The pattern that matches `text` and nothing else.

@@ -11,8 +11,9 @@
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
-// `time=<us>`, too; then `tail=<mean/level>`. Outputs of floats have `excess=<e> mis=<all>,<row>,<column>
-// rows=<rms>,<largest> cols=<rms>,<largest>` (values/rounding.h). `retired=1` marks a row that left, as it last was.
+// `time=<us>`, too; then `tail=<mean/level>`. Outputs of floats have `excess=<e>
+// mis=<all>,<row>,<column> rows=<rms>,<largest> cols=<rms>,<largest>` (values/rounding.h).
+// `retired=1` marks a row that left, as it last was.
 #pragma once
 
 #include <filesystem>
@@ -66,7 +67,8 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
 /// Throws Error(usage) naming file and line for anything that it does not know.
 Baseline read_baseline(const std::filesystem::path& path);
 std::string format_baseline(const Baseline& baseline);
-/// Replaces the file as a whole; returns its text. Throws Error(usage) when the folder is not writable.
+/// Replaces the file as a whole; returns its text. Throws Error(usage) when the folder is
+/// not writable.
 std::string write_baseline(const std::filesystem::path& path, const Baseline& baseline);
 
 struct BaselineChange {
@@ -88,7 +90,8 @@ std::string other_conditions(const BaselineHeader& before, const BaselineHeader&
 
 /// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or
 /// retire; `program` is the hash of the one that measured, empty for unknown; `sha256` is that of
-/// the file as blessed, empty in lines from before it was recorded. A line ends with a hash of all before it.
+/// the file as blessed, empty in lines from before it was recorded. A line ends with a hash of all
+/// before it.
 struct Blessing {
   std::string id, date, kind, author, klass, suite, run, git_sha, reason, program, sha256;
 };
@@ -114,11 +117,12 @@ std::string blessing_kind(const Baseline& before, const Baseline& now, const std
 std::string next_blessing(const std::filesystem::path& ledger);
 void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
 
-// How a file of a device class and its line in the ledger change together, or not at all: whatever kills
-// the process, or fills the disk, in whatever moment, and with other blessings at the same time.
+// How a file of a device class and its line in the ledger change together, or not at all:
+// whatever kills the process, or fills the disk, in whatever moment, and with other blessings at
+// the same time.
 
-/// While it lives, no other process blesses in the ledger's folder. What a blessing that was killed had
-/// stated in the ledger is then in place, and what it had not is removed. Throws Error(usage).
+/// While it lives, no other process blesses in the ledger's folder. What a blessing that was killed
+/// had stated in the ledger is then in place, and what it had not is removed. Throws Error(usage).
 class BlessingLock {
  public:
   explicit BlessingLock(const std::filesystem::path& ledger);
@@ -127,12 +131,13 @@ class BlessingLock {
   std::optional<FileLock> folder_, ledger_;
 };
 
-/// To be called before files that the ledger states are read: ends what was killed, if anything was.
+/// To be called before files that the ledger states are read: ends what was killed, if
+/// anything was.
 void finish_blessings(const std::filesystem::path& ledger);
 
 /// Makes `text` the content of `file`, and has the ledger say so: both, or neither where it throws
-/// Error(usage). After it was killed, the next blessing or gate makes it both or neither. The caller holds
-/// a BlessingLock.
+/// Error(usage). After it was killed, the next blessing or gate makes it both or neither. The
+/// caller holds a BlessingLock.
 void record_blessing(const std::filesystem::path& ledger, const std::filesystem::path& file,
                      const std::string& text, Blessing blessing);
 

@@ -29,8 +29,8 @@ struct BlessOptions {
 /// limits, naming them.
 std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options);
 
-// Makes what a program's kernels take the file of their device class: like a baseline, with a reason
-// and a line in the ledger.
+// Makes what a program's kernels take the file of their device class: like a baseline, with a
+// reason and a line in the ledger.
 
 /// What stands where a suite's name does: in the ledger, and in the file's name.
 constexpr const char* kResources = "resources";
@@ -45,8 +45,9 @@ struct ResourceBlessing {
   std::string git_sha, program;  // of the kernels; empty: unknown
 };
 
-/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. Throws Error(usage),
-/// and changes nothing, for an empty reason and a file that the ledger does not state.
+/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. Throws
+/// Error(usage), and changes nothing, for an empty reason and a file that the ledger does
+/// not state.
 std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
                             const std::filesystem::path& baselines,
                             const ResourceBlessing& blessing);

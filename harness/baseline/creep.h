@@ -37,10 +37,10 @@ void apply_creep(GateResult& result, const std::map<std::string, Expectation>& e
 /// for none. It compares the levels themselves, without bounds, because a blessing stores them so.
 std::string beyond_anchor(const Baseline& baseline, const CreepLimits& limits);
 
-/// Gives the rows of a new epoch, whose conditions differ, their anchors of before, and retired rows
-/// theirs. The scale is that of the rows that launch the same machine code on both sides, whose
-/// change is the conditions' alone: each row's own, else the median of theirs. Returns false, and
-/// changes nothing, where fewer than ten rows say so.
+/// Gives the rows of a new epoch, whose conditions differ, their anchors of before, and retired
+/// rows theirs. The scale is that of the rows that launch the same machine code on both sides,
+/// whose change is the conditions' alone: each row's own, else the median of theirs. Returns false,
+/// and changes nothing, where fewer than ten rows say so.
 bool carry_anchors(const Baseline& before, Baseline& now);
 
 /// Makes every row's level its anchor, which accepts what was lost until now.

@@ -13,7 +13,8 @@
 
 namespace moegate {
 
-/// FOLDER/CLASS/SUITE.tsv, where a suite's baseline is blessed and its candidate is recorded. Throws for a name that leads elsewhere.
+/// FOLDER/CLASS/SUITE.tsv, where a suite's baseline is blessed and its candidate is recorded.
+/// Throws for a name that leads elsewhere.
 std::filesystem::path baseline_path(const std::filesystem::path& folder, const std::string& klass,
                                     const std::string& suite);
 
@@ -52,14 +53,14 @@ struct CutRun {
   std::set<std::string> suites;  // of rows that it left out
 };
 
-/// Reads the baselines of the run's suites; a candidate takes the run's rows that it lacks. Throws Error
-/// when one does not compare, as expect_baseline() does.
+/// Reads the baselines of the run's suites; a candidate takes the run's rows that it lacks. Throws
+/// Error when one does not compare, as expect_baseline() does.
 Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
                         const CutRun& cut = {});
 
-/// What is known of a suite's rows before a run of it by `program` (a hash; empty: with kernels from
-/// elsewhere): of the blessed file, or of the candidate as earlier runs left it. Nothing is written. A
-/// file that cannot be read says nothing here; the gate will.
+/// What is known of a suite's rows before a run of it by `program` (a hash; empty: with kernels
+/// from elsewhere): of the blessed file, or of the candidate as earlier runs left it. Nothing is
+/// written. A file that cannot be read says nothing here; the gate will.
 Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
                        const std::string& suite, const std::string& program);
 
@@ -72,14 +73,14 @@ Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
 Expectation expect_baseline(const Baseline& baseline, const std::filesystem::path& path,
                             const RunInfo& run, const std::string& suite);
 
-/// The rows that earlier runs left in the candidate file at `path`, as read from it; of a file that is
-/// not there, none. This run's fit rows that the file lacks are written to it; a row that is there stays as it is. Each row names its run in
-/// `by`, so no run is judged against its own rows. Without rows of other runs there is nothing to
-/// compare with, and the note says what was recorded or why not. An incomplete run, a run with a
-/// failed result, and another GPU of the class add nothing. Of a run that only its time ended (`cut`)
-/// the rows of at least two processes are added, so that the candidate grows from night to night; what
-/// was begun without any is a file without rows, and a next such run is Expectation::stalled. Throws
-/// Error like expect_baseline().
+/// The rows that earlier runs left in the candidate file at `path`, as read from it; of a file that
+/// is not there, none. This run's fit rows that the file lacks are written to it; a row that is
+/// there stays as it is. Each row names its run in `by`, so no run is judged against its own rows.
+/// Without rows of other runs there is nothing to compare with, and the note says what was recorded
+/// or why not. An incomplete run, a run with a failed result, and another GPU of the class add
+/// nothing. Of a run that only its time ended (`cut`) the rows of at least two processes are added,
+/// so that the candidate grows from night to night; what was begun without any is a file without
+/// rows, and a next such run is Expectation::stalled. Throws Error like expect_baseline().
 Expectation expect_candidate(Baseline candidate, const std::filesystem::path& path,
                              const RunInfo& run, const std::string& suite, const Sides& sides,
                              bool cut = false);

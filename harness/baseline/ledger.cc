@@ -42,8 +42,8 @@ std::vector<std::string> fields_of(const std::string& line) {
 constexpr size_t kFields = 12, kFewestFields = 9;
 constexpr size_t kBefore = kFields - 1;  // the field with the hash of what stands before the line
 
-/// Older lines end before the program, before the file's hash, or before the hash of what stands before
-/// them; none is older than the one before it.
+/// Older lines end before the program, before the file's hash, or before the hash of what stands
+/// before them; none is older than the one before it.
 void check_fields(const std::string& place, size_t count, size_t fewest) {
   if (count >= fewest && count <= kFields) return;
   usage_error("{}: has {} fields, a line of the ledger has {}; restore it", place, count, kFields);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's kernels take of an SM, against what was blessed: without a GPU, so before anything
-// is measured. Both ways: what got better has to be blessed, too, or the next loss of it would pass.
+// What a program's kernels take of an SM, against what was blessed: without a GPU, so before
+// anything is measured. Both ways: what got better has to be blessed, too, or the next loss of it
+// would pass.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +15,17 @@
 
 namespace moegate {
 
-// The file of a device class that says what its kernels take of an SM: baselines/CLASS/resources.tsv.
-// Sorted text, a line per kernel and shape of its launches:
+// The file of a device class that says what its kernels take of an SM:
+// baselines/CLASS/resources.tsv. Sorted text, a line per kernel and shape of its launches:
 //
 //   #moegate-resources 1
 //   #class nvidia-h200  compiler 13.0.88
 //   #file kernel registers local_bytes static_shared threads dynamic_shared blocks_per_sm
 //   kernels/topk_sort/chain_sort.cu moegate::topk_sort::place_kernel(int) 32 0 0 1024 8320 2
 //
-// with a tab between fields. The shape is that of launches on a GPU, since no compiler knows it; "-" where no run launched the
-// kernel. Threads are then those that __launch_bounds__ allows, and the blocks are an upper bound.
+// with a tab between fields. The shape is that of launches on a GPU, since no compiler knows it;
+// "-" where no run launched the kernel. Threads are then those that __launch_bounds__ allows, and
+// the blocks are an upper bound.
 
 /// How a kernel is launched, as far as it counts here.
 struct LaunchShape {
@@ -54,9 +56,9 @@ std::string format_resources(const ResourceFile& file);
 /// Shapes by kernel (demangled): those of launches on a GPU.
 using LaunchShapes = std::map<std::string, std::vector<LaunchShape>>;
 
-/// A program's kernels in the shapes that `launched` has for them, else in those of `before`, else as
-/// __launch_bounds__ allows. Of shapes with as many threads and as many blocks per SM only the one
-/// with the most shared memory is kept. `before` may be empty.
+/// A program's kernels in the shapes that `launched` has for them, else in those of `before`, else
+/// as __launch_bounds__ allows. Of shapes with as many threads and as many blocks per SM only the
+/// one with the most shared memory is kept. `before` may be empty.
 std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,
                                    const LaunchShapes& launched, const ResourceFile& before,
                                    int arch);
@@ -70,8 +72,8 @@ struct ResourceChange {
 const char* name_of(ResourceChange::Kind kind);
 
 /// What changed from `before` to kernels of now, in the shapes of `before`. More local memory and
-/// fewer blocks per SM are worse, less and more are better. Registers and static shared memory count
-/// by the blocks that they cost.
+/// fewer blocks per SM are worse, less and more are better. Registers and static shared memory
+/// count by the blocks that they cost.
 std::vector<ResourceChange> changes_of(const ResourceFile& before,
                                        const std::vector<KernelResources>& kernels, int arch);
 
@@ -81,8 +83,8 @@ struct ResourceVerdict {
 };
 
 /// Worse is Exit::latency; else whatever else changed is Exit::coverage, since the file then lacks
-/// what the program has. Where another compiler made the program, what changed may be the compiler's:
-/// Exit::inconclusive. `path` and `kernels` are for the text.
+/// what the program has. Where another compiler made the program, what changed may be the
+/// compiler's: Exit::inconclusive. `path` and `kernels` are for the text.
 ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const ResourceFile& before,
                            const std::string& compiler, size_t kernels,
                            const std::filesystem::path& path);

@@ -43,8 +43,8 @@ struct Section {
   }
 };
 
-/// What the parser below would lose without a word: it cuts a line at any '#', joins sections of one
-/// name and fields given twice, and leaves out sections without fields.
+/// What the parser below would lose without a word: it cuts a line at any '#', joins sections of
+/// one name and fields given twice, and leaves out sections without fields.
 class LossCheck {
  public:
   explicit LossCheck(const std::string& name) : name_(name) {}
@@ -236,7 +236,8 @@ int waivable(size_t rows) {
   return std::max(1, static_cast<int>(kWaivedShare * static_cast<double>(rows)));
 }
 
-/// What is wrong with a case that a waiver could waive. One whose output is wrong has nothing of that kind.
+/// What is wrong with a case that a waiver could waive. One whose output is wrong has nothing of
+/// that kind.
 std::vector<Metric> failures_of(const CaseVerdict& v) {
   std::vector<Metric> failures;
   if (v.outcome == Outcome::wrong && !v.drift) return {};

@@ -38,10 +38,11 @@ std::vector<Waiver> parse_waivers(const std::string& text, const std::string& na
                                   std::chrono::sys_days day = today());
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 
-/// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong output never does.
-/// Problems (Exit::waiver): a waiver that expired or matches more than max_cases rows, or of a full run more than 2 %,
-/// which waives nothing, and more than 2 % of a suite's rows waived (one always may be). Notes:
-/// every waiver used, and, in a `full` run, every one that no failing row needed.
+/// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong
+/// output never does. Problems (Exit::waiver): a waiver that expired or matches more than max_cases
+/// rows, or of a full run more than 2 %, which waives nothing, and more than 2 % of a suite's rows
+/// waived (one always may be). Notes: every waiver used, and, in a `full` run, every one that no
+/// failing row needed.
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
                    std::chrono::sys_days day, bool full);
 

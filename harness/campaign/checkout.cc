@@ -212,8 +212,8 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-/// Files beside a checkout's folder that say how far it is: checked out whole; which build was run; and
-/// the files that it left.
+/// Files beside a checkout's folder that say how far it is: checked out whole; which build was run;
+/// and the files that it left.
 fs::path beside(const fs::path& folder, const char* what) {
   return folder.string() + what;
 }
@@ -293,8 +293,8 @@ void keep_newest(const std::string& root, const fs::path& cache) {
   }
 }
 
-/// The file that is not as the checkout's own build left it; empty where all are. Before there was a
-/// build none is.
+/// The file that is not as the checkout's own build left it; empty where all are. Before there was
+/// a build none is.
 std::string foreign_file(const fs::path& folder) {
   const fs::path files = beside(folder, kFiles);
   if (!is_file(files)) return "its files, which nobody listed";
@@ -342,7 +342,8 @@ bool is_below(const std::string& file, const fs::path& folder) {
   return file.starts_with(fs::weakly_canonical(folder).string() + "/");
 }
 
-/// Of the files of one side, one that is of the other, or of the repository though the side has its own.
+/// Of the files of one side, one that is of the other, or of the repository though the side has
+/// its own.
 std::string of_others(const Checkout& own, const Checkout& other, const Loads& loads) {
   for (const auto& [file, loaded] : loads) {
     if (is_below(file, other.folder) || is_below(file, own_folder(other.folder))) {

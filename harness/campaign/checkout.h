@@ -15,8 +15,8 @@ namespace moegate {
 /// By path: Recording::loaded().
 using Loads = std::map<std::string, LoadedFile>;
 
-/// Where checkouts of a repository are kept: in the user's cache ($XDG_CACHE_HOME, ~/.cache); made when
-/// missing. Throws Error(usage) where it cannot be.
+/// Where checkouts of a repository are kept: in the user's cache ($XDG_CACHE_HOME, ~/.cache); made
+/// when missing. Throws Error(usage) where it cannot be.
 std::filesystem::path cache_of_repository(const std::string& root);
 
 /// A commit, checked out in a folder of its own.
@@ -25,48 +25,51 @@ struct Checkout {
   std::filesystem::path folder;
   std::string name;                  // in messages: "--base 'main' (0123456789ab)"
   std::filesystem::path repository;  // that it is a commit of
-  /// Of the environment of what is built and run there: HOME, TMPDIR and the caches of compilers, below a
-  /// folder of this commit's, with what else the user's home has linked into that.
+  /// Of the environment of what is built and run there: HOME, TMPDIR and the caches of compilers,
+  /// below a folder of this commit's, with what else the user's home has linked into that.
   std::map<std::string, std::string> variables;
 };
 
-/// A flag, and the commit that it names; an empty name: the working tree, uncommitted changes and new
-/// files included.
+/// A flag, and the commit that it names; an empty name: the working tree, uncommitted changes and
+/// new files included.
 using NamedCommit = std::pair<const char*, std::string>;
 
-/// Checks two commits out and runs `build` (sh) in their folders, once: the newest twelve are kept in
-/// cache_of_repository(), in folders whose paths are equally long, because the length shows in timings.
-/// A folder whose files are not as its own build left them is made anew. Throws Error(usage) for a name
-/// that is no commit, and for a working tree whose submodules have uncommitted changes;
-/// Error(environment) where a commit does not build, with the last lines of its output told, or where
-/// each build changes the other's folder.
+/// Checks two commits out and runs `build` (sh) in their folders, once: the newest twelve are kept
+/// in cache_of_repository(), in folders whose paths are equally long, because the length shows in
+/// timings. A folder whose files are not as its own build left them is made anew. Throws
+/// Error(usage) for a name that is no commit, and for a working tree whose submodules have
+/// uncommitted changes; Error(environment) where a commit does not build, with the last lines of
+/// its output told, or where each build changes the other's folder.
 std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedCommit& base,
                                         const NamedCommit& head, const std::string& build);
 
-/// Of the files that both sides' processes loaded or read, one that is not what its side's commit says: of
-/// the other's checkout or home, of the repository's working tree where the side has one of its own, or
-/// one outside of both that a build wrote. In a sentence with its remedy; empty where there is none.
+/// Of the files that both sides' processes loaded or read, one that is not what its side's commit
+/// says: of the other's checkout or home, of the repository's working tree where the side has one
+/// of its own, or one outside of both that a build wrote. In a sentence with its remedy; empty
+/// where there is none.
 std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, const Loads& base,
                                 const Loads& head);
 
-/// Takes the files that were added to a checkout while it was measured for its own, as those that its
-/// build left: a kernel may compile there.
+/// Takes the files that were added to a checkout while it was measured for its own, as those that
+/// its build left: a kernel may compile there.
 void keep_added_files(const Checkout& checkout);
 
 // Whether the files of a folder are those that were left there, without reading them.
 
-/// The files below a folder, a line each: size, time of the last change in nanoseconds (which, unlike
-/// that of the content, nobody can set), and path. Without what git and Python keep for themselves.
+/// The files below a folder, a line each: size, time of the last change in nanoseconds
+/// (which, unlike that of the content, nobody can set), and path. Without what git and Python
+/// keep for themselves.
 std::string list_files(const std::filesystem::path& folder);
 
-/// A path that only one of two lists has, or that changed between them; empty where they are the same.
+/// A path that only one of two lists has, or that changed between them; empty where they are
+/// the same.
 std::string first_difference(const std::string& before, const std::string& now);
 
 /// `before`, and the lines of `now` with paths that it does not have.
 std::string with_added(const std::string& before, const std::string& now);
 
-// A home folder of its own for each checkout: caches, temporary files and packages that are installed for
-// the user go there, and what else the user's home has is linked into it.
+// A home folder of its own for each checkout: caches, temporary files and packages that are
+// installed for the user go there, and what else the user's home has is linked into it.
 
 /// The folder of a checkout's own home and temporary files: beside it, with a short name, because a
 /// socket's path has at most 107 characters.
@@ -76,8 +79,8 @@ std::filesystem::path own_folder(const std::filesystem::path& checkout);
 /// checkout in the same folder: they lie on the stack, and its alignment shows in timings.
 std::map<std::string, std::string> own_variables(const std::filesystem::path& checkout);
 
-/// Makes it, or links what has come to the user's home since. Throws Error(usage) where it cannot be
-/// written.
+/// Makes it, or links what has come to the user's home since. Throws Error(usage) where it cannot
+/// be written.
 void make_own_home(const std::filesystem::path& checkout);
 
 }  // namespace moegate

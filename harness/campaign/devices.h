@@ -24,8 +24,8 @@ std::string device_list(const std::vector<std::string>& devices);
 /// The number of "cuda:1", which devices_of() has read from a list.
 int gpu_number(const std::string& device);
 
-// Deals the cases of a round out to the devices of a run, which are its lanes. A case stays with the
-// lane that first measured it, so that all its variants, all its processes, and both sides of a
+// Deals the cases of a round out to the devices of a run, which are its lanes. A case stays with
+// the lane that first measured it, so that all its variants, all its processes, and both sides of a
 // comparison ran on one device. Pure: no threads, no clocks.
 
 class Dealer {
@@ -34,8 +34,8 @@ class Dealer {
 
   /// The cases of a round, in their order. What was left of the round before is forgotten.
   void begin(std::vector<PlannedCase> cases);
-  /// The next case of a lane: its own; then those whose home it is, which their keys decide, so that
-  /// most cases meet the same GPU night after night; then what other lanes have not come to.
+  /// The next case of a lane: its own; then those whose home it is, which their keys decide, so
+  /// that most cases meet the same GPU night after night; then what other lanes have not come to.
   std::optional<PlannedCase> next(size_t lane);
   /// Something of the case was measured on this lane, where it stays from now on.
   void settle(const std::string& key, size_t lane) { owners_[key] = lane; }

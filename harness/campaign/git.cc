@@ -16,13 +16,15 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-/// What runs leave in a checkout, as patterns of .gitignore: the default store, a night's folder, Python's
-/// compiled files. Untracked, these are no change of it.
+/// What runs leave in a checkout, as patterns of .gitignore: the default store, a night's folder,
+/// Python's compiled files. Untracked, these are no change of it.
 constexpr const char* kLeftByRuns[] = {"results.sqlite*", "/out/", "__pycache__/"};
 
-/// A commit of a repository names a commit of its submodule, and so cannot hold what is uncommitted there.
+/// A commit of a repository names a commit of its submodule, and so cannot hold what is
+/// uncommitted there.
 void refuse_dirty_submodules(const std::string& root) {
-  // "1 XY SCMU …" with C, M, U where its commit, tracked files, untracked files changed; the path comes last.
+  // "1 XY SCMU …" with C, M, U where its commit, tracked files, untracked files changed; the path
+  // comes last.
   std::istringstream lines(
       git_output(root, {"-c", "core.quotePath=false", "status", "--porcelain=v2",
                         "--ignore-submodules=none", "--no-renames"}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices of a run and the workers on them. Each device is a lane. With one device nothing here
-// makes a thread. With several, each lane has a thread that talks to its worker; only while it waits
-// for it do the others get their turn, so that what they share, the store above all, needs no other
-// care: there is one writer at a time.
+// makes a thread. With several, each lane has a thread that talks to its worker; only while it
+// waits for it do the others get their turn, so that what they share, the store above all, needs no
+// other care: there is one writer at a time.
 #pragma once
 
 #include <atomic>
@@ -123,8 +123,8 @@ class Lanes {
   /// Both sides of a comparison share a dealer. Throws Error(usage) as devices_of() does.
   Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr<Dealer> dealer = {});
 
-  /// Starts a worker on every device. Throws what one of them died of, and Error(usage, environment)
-  /// for devices that do not compare: another class, or another timer.
+  /// Starts a worker on every device. Throws what one of them died of, and Error(usage,
+  /// environment) for devices that do not compare: another class, or another timer.
   void open();
 
   size_t size() const { return seats_.size(); }

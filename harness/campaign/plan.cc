@@ -53,7 +53,8 @@ std::vector<CaseAnswer> ask(Worker& worker, const std::vector<CaseQuestion>& que
   return answers;
 }
 
-/// Whether a program's operator has all parameters of a case: then it need not be told which are at their defaults.
+/// Whether a program's operator has all parameters of a case: then it need not be told which are at
+/// their defaults.
 bool knows_all_params(const Hello& hello, const Case& c) {
   const auto op = std::ranges::find(hello.operators, c.op, &OpDescription::name);
   if (op == hello.operators.end()) return false;
@@ -63,8 +64,8 @@ bool knows_all_params(const Hello& hello, const Case& c) {
   });
 }
 
-/// Has the worker look at `count` cases, some at a time: both sides hold a message as a tree. `put` writes the i-th
-/// question over an earlier one, whose memory it takes.
+/// Has the worker look at `count` cases, some at a time: both sides hold a message as a tree. `put`
+/// writes the i-th question over an earlier one, whose memory it takes.
 template <class Put>
 void ask_about_all(Worker& worker, size_t count, const Put& put) {
   constexpr size_t kAtATime = 1000;
@@ -137,8 +138,8 @@ std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOpti
 
 namespace {
 
-/// A variant whose name is close to a pattern that is one; of any operator, because none matched. Nothing for a
-/// pattern that names a variant: the filter is to blame then.
+/// A variant whose name is close to a pattern that is one; of any operator, because none matched.
+/// Nothing for a pattern that names a variant: the filter is to blame then.
 std::string meant_variant(std::string pattern, const Hello& hello) {
   const Pattern kernel = compile_pattern("--variant", pattern);
   const auto named = [&](const VariantDescription& v) { return kernel.found_in(v.name); };

@@ -15,8 +15,8 @@
 
 namespace moegate {
 
-/// Version of what is measured and how (harness/README.md). Results of different protocols are never
-/// compared.
+/// Version of what is measured and how (harness/README.md). Results of different protocols are
+/// never compared.
 constexpr int kProtocol = 1;
 
 constexpr double kMostRounds = 1e6;
@@ -36,8 +36,8 @@ struct RunOptions {
   std::string kernel;
   /// This part, from 0, of so many parts of the cases. Default: all of them in one.
   int shard = 0, shards = 1;
-  /// Name in every store of what this is a shard of: 32 hex digits. Empty: it stands alone. Stored as
-  /// the run's campaign, not with its options.
+  /// Name in every store of what this is a shard of: 32 hex digits. Empty: it stands alone. Stored
+  /// as the run's campaign, not with its options.
   std::string campaign;
   /// Worker processes that measure every row: the unit of evidence.
   int rounds = 3;
@@ -53,8 +53,8 @@ struct RunOptions {
   std::map<std::string, std::string> tags;
   /// What the user typed, for the report; empty: unknown.
   std::string command;
-  /// Faults built into every launch (canary.h): slow-downs as shares, dealt out over the rows, and a
-  /// factor on every output. Default: none.
+  /// Faults built into every launch (canary.h): slow-downs as shares, dealt out over the rows, and
+  /// a factor on every output. Default: none.
   std::vector<double> canary_slow_by;
   double canary_scale = 1;
   /// Of the order of the cases in a round, and of the sides of an A/B: base_leads(). Default: 0; an
@@ -63,8 +63,8 @@ struct RunOptions {
   /// Until when it may go on; then what is at hand finishes. Default: for ever. Not stored: what it
   /// left out is not in the store.
   Deadline deadline;
-  /// Of a night: what one row may take of its time, seconds. A row that takes longer is a `timeout`, and
-  /// is not measured again. Default: no share. Not stored.
+  /// Of a night: what one row may take of its time, seconds. A row that takes longer is a
+  /// `timeout`, and is not measured again. Default: no share. Not stored.
   double row_share_s = 0;
 
   /// Seconds after which a row is stopped.
@@ -104,8 +104,9 @@ struct Plan {
   std::vector<RowName> rows() const;
 };
 
-/// The cases of the suites that filter and operators leave, with axes applied, as a backend can run them, equal keys
-/// once. Throws Error(usage) for what load_suite() refuses, and for a common parameter that has no such value.
+/// The cases of the suites that filter and operators leave, with axes applied, as a backend can run
+/// them, equal keys once. Throws Error(usage) for what load_suite() refuses, and for a common
+/// parameter that has no such value.
 std::vector<Case> load_cases(const RunOptions& options, const Hello& hello);
 /// Has the worker's operators look at the cases. Throws Error(usage) for the first that cannot be.
 void check_cases(const std::vector<Case>& cases, Worker& worker);
@@ -117,13 +118,15 @@ std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<C
 int shard_of(const Case& c, int shards);
 /// Those of --shard.
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options);
-/// Which of load_cases() and of a program's variants run: kernel and shard applied. Throws Error(coverage) when nothing is left, naming what matched nothing; but a campaign's
-/// shard may be empty.
+/// Which of load_cases() and of a program's variants run: kernel and shard applied. Throws
+/// Error(coverage) when nothing is left, naming what matched nothing; but a campaign's shard may
+/// be empty.
 Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello);
 /// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
 /// Throws Error(usage) for the first that cannot be there.
 void check_on_device(const Plan& plan, Worker& worker);
-/// All of these: what a program is to measure, each case looked at once. Throws Error(usage, coverage).
+/// All of these: what a program is to measure, each case looked at once. Throws
+/// Error(usage, coverage).
 Plan make_plan(const RunOptions& options, Worker& worker);
 /// The cases in another order every round, and their variants rotated, so that no case always
 /// follows the same neighbour. Both sides of an A/B get the same order.

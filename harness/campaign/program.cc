@@ -176,7 +176,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kList = "files.json";
-/// Files of a checkout are named by their paths below the folder that has this (root_of() in plugin/loaded_files.h).
+/// Files of a checkout are named by their paths below the folder that has this (root_of()
+/// in plugin/loaded_files.h).
 constexpr const char* kRootMark = ".git";
 
 /// A line of the list.
@@ -232,7 +233,8 @@ std::vector<std::string> roots_of(const KernelFiles& files) {
   return roots;
 }
 
-/// Its path among what is kept, "0/bench/kernels.py"; empty: it is of no checkout, or an installed package.
+/// Its path among what is kept, "0/bench/kernels.py"; empty: it is of no checkout, or an
+/// installed package.
 std::string kept_name(const std::string& path, const std::vector<std::string>& roots) {
   for (size_t i = 0; i < roots.size(); ++i) {
     if (!path.starts_with(roots[i])) continue;

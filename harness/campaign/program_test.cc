@@ -134,8 +134,8 @@ TEST_F(ProgramOfTest, TheNewestAreKept) {
 
 namespace fs = std::filesystem;
 
-/// A checkout with a file of kernels in a folder, a package beside that, one more by a link, a table that a launch
-/// reads; and a package that is installed elsewhere.
+/// A checkout with a file of kernels in a folder, a package beside that, one more by a link, a
+/// table that a launch reads; and a package that is installed elsewhere.
 class KeptKernelsTest : public testing::Test {
  protected:
   KeptKernelsTest() {

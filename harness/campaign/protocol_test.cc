@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the protocols, here and where they are described: one is not raised without the other.
+// The numbers of the protocols, here and where they are described: one is not raised without
+// the other.
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"

@@ -96,8 +96,8 @@ KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes) {
   return {options.kernels, lanes.seat(0).loaded(), {}};
 }
 
-/// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0: none,
-/// or none that can be finished here.
+/// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0:
+/// none, or none that can be finished here.
 int64_t Recording::begun_before(const RunInfo& now) {
   const int64_t run = now.shard == 0 ? 0 : store_.find_shard(now.campaign, now.shard);
   if (run == 0) return 0;
@@ -327,8 +327,9 @@ Result Recording::ask(const Row& row, CaseData& data) {
 }
 
 /// A process that dies while one row runs may die of another that ran there before (an alarm, a
-/// thread, memory that it spoilt). A row that crashes in some processes looks the same, so the crash is
-/// the row's own unless it is shown each time that alone the row lives and behind the other it dies.
+/// thread, memory that it spoilt). A row that crashes in some processes looks the same, so the
+/// crash is the row's own unless it is shown each time that alone the row lives and behind the
+/// other it dies.
 Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progress& progress) {
   constexpr int kTimes = 3;
   const Ran before = *at_[row.lane].before;
@@ -400,7 +401,8 @@ void Recording::one(const Row& row, Progress& progress) {
   tally_.seconds_per_row = seconds_ / ++rows_ / static_cast<double>(lanes_.dealer().left());
 }
 
-/// What a worker answers may be nothing that a store takes: a NaN, an output twice. It costs its row.
+/// What a worker answers may be nothing that a store takes: a NaN, an output twice. It costs
+/// its row.
 void Recording::store(const Row& row, const CaseData& data, Result& result) {
   const int64_t process = at_[row.lane].process;
   say_which_gpu(row.lane, result);

@@ -27,7 +27,8 @@ struct Failure {
   Status status;
 };
 
-/// What outputs of one name of a variant showed that their own rounding does not explain: the worst.
+/// What outputs of one name of a variant showed that their own rounding does not explain:
+/// the worst.
 struct Graded {
   BeyondRounding measured, allowed;
   bool stated = false;  // that anything is allowed: else only a baseline judges it
@@ -69,8 +70,8 @@ struct Prepared {
   KernelFiles kernels;  // from elsewhere, as they were loaded
 };
 
-/// Starts a worker on every device, plans with what it says, and says on stderr why its timer is not the one asked
-/// for. Throws Error(usage, coverage, environment, interrupted).
+/// Starts a worker on every device, plans with what it says, and says on stderr why its timer is
+/// not the one asked for. Throws Error(usage, coverage, environment, interrupted).
 Prepared prepare(const RunOptions& options, WorkerSource& source);
 /// Before anything is asked of the worker, so that it is the same whatever is measured.
 KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes);

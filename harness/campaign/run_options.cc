@@ -271,7 +271,8 @@ std::string with_flag(std::string command, const std::string& flag, const std::s
   return command;
 }
 
-/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a blank between.
+/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a
+/// blank between.
 bool is_plain_command(const std::string& text) {
   if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
       !text.starts_with("ci/"))

@@ -24,11 +24,11 @@ Tally check_suites(const RunOptions& options, WorkerSource& source);
 /// What is known of a suite's rows before they are measured.
 using KnownOf = std::function<Expectation(const std::string& suite)>;
 
-/// Measures (Task::measure) or has a profiler look, and stores. With `resume` > 0 continues that run,
-/// leaving out what has a row. With `known`, which a night gives, the rows are measured in an order in
-/// which what there is no time for matters least:
-/// 1. of every known row one process, and of rows that the program itself shows to be identical one of
-///    each variant only;
+/// Measures (Task::measure) or has a profiler look, and stores. With `resume` > 0 continues that
+/// run, leaving out what has a row. With `known`, which a night gives, the rows are measured in an
+/// order in which what there is no time for matters least:
+/// 1. of every known row one process, and of rows that the program itself shows to be identical one
+///    of each variant only;
 /// 2. all other processes of known rows that are not identical;
 /// 3. new rows, as many as there is time for all their processes;
 /// 4. what is left of the identical ones.
@@ -41,12 +41,13 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
 RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
                  const KernelFiles& kernels);
 
-/// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on another device,
-/// by another timer or from another commit.
+/// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on
+/// another device, by another timer or from another commit.
 void check_same_setting(const RunInfo& before, const RunInfo& now);
 
-/// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are code,
-/// and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to name them.
+/// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are
+/// code, and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to
+/// name them.
 void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
                        const std::string& whose);
 

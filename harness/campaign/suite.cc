@@ -75,7 +75,8 @@ class SectionCases {
     return names;
   }
 
-  /// Calls `add` with each case. After the sections before it had `before` cases; returns how many with its own.
+  /// Calls `add` with each case. After the sections before it had `before` cases; returns how many
+  /// with its own.
   size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
     apply(axes);
     check_complete();

@@ -23,15 +23,15 @@ struct TileText {
 /// The line of a file's comment that says which devices it is for.
 std::string about_class(const std::string& klass);
 
-/// Throws Error(usage), naming the file and the remedy, for what parse_tiles() refuses and for a file
-/// whose comment names another device class; one that names none is taken.
+/// Throws Error(usage), naming the file and the remedy, for what parse_tiles() refuses and for a
+/// file whose comment names another device class; one that names none is taken.
 TileText read_tile_text(const std::string& path, const std::string& text, const std::string& klass);
 
 struct MergedTiles {
   std::string text;
   size_t replaced = 0, added = 0, kept = 0;  // entries
-  /// Of the kept ones, those whose block is not that of what was tuned at their token count: a layer
-  /// has one for all its operators.
+  /// Of the kept ones, those whose block is not that of what was tuned at their token count: a
+  /// layer has one for all its operators.
   std::vector<TunedTile> apart;
 };
 

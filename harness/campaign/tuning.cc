@@ -158,7 +158,8 @@ std::set<std::string> tunable_ops() {
   return ops;
 }
 
-/// A pattern for names as `list cases` shows them, or without their prefix, as one for tile variants alone.
+/// A pattern for names as `list cases` shows them, or without their prefix, as one for tile
+/// variants alone.
 std::string of_tile_variants(std::string pattern) {
   const std::string prefix = kTilePrefix;
   for (const std::string& given : {"^" + prefix, prefix}) {

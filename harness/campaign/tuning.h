@@ -87,9 +87,9 @@ struct Tuned {
   std::vector<TileTask> missing;  // tasks that got no configuration
 };
 
-/// Measures and writes the files, keeping what they have for other operators and token counts. Throws
-/// Error(usage) for folders that cannot be made and, before anything is measured, for files that
-/// read_tile_text() refuses.
+/// Measures and writes the files, keeping what they have for other operators and token counts.
+/// Throws Error(usage) for folders that cannot be made and, before anything is measured, for files
+/// that read_tile_text() refuses.
 Tuned tune(const TuneOptions& options, WorkerSource& source);
 
 /// A task without a configuration is Exit::coverage.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a row became slower or faster: two profiles of it -> one sentence, with the numbers behind it. Pure
-// functions over stored values; knows no device.
+// Why a row became slower or faster: two profiles of it -> one sentence, with the numbers behind
+// it. Pure functions over stored values; knows no device.
 #pragma once
 
 #include <string>
@@ -38,12 +38,12 @@ struct Cause {
 
 /// Effects of less have no direction: what differs is named either way.
 constexpr double kEvenEffect = 0.005;
-/// A difference is a cause where it is at least this share of the effect: 1 % more bytes do not make
-/// a launch 20 % slower.
+/// A difference is a cause where it is at least this share of the effect: 1 % more bytes do not
+/// make a launch 20 % slower.
 constexpr double kShareOfEffect = 0.25;
 
-/// What is to be explained. It says which direction of a difference can be a cause, and how large one has to
-/// be.
+/// What is to be explained. It says which direction of a difference can be a cause, and how large
+/// one has to be.
 struct Effect {
   double share = 0;    // so much slower is the head; below 0: faster
   bool equal = false;  // the verdict takes the times for equal: whatever the share is, it is noise

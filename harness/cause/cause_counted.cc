@@ -54,8 +54,8 @@ const PairedCounter* first_of(const std::vector<PairedCounter>& counters, RoleKi
   return found == counters.end() ? nullptr : &*found;
 }
 
-/// Whether the kernels themselves took longer, as far as that is known: not the gaps between them, and
-/// not cycles that were longer.
+/// Whether the kernels themselves took longer, as far as that is known: not the gaps between them,
+/// and not cycles that were longer.
 bool kernels_took_longer(const CauseQuestion& q, const std::vector<PairedCounter>& counters) {
   if (q.even()) return false;
   if (const auto times = times_of(q)) {
@@ -157,8 +157,8 @@ void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counte
 using Shares = std::vector<std::pair<double, const PairedCounter*>>;
 
 /// The largest first; but before them what reaches memory, where it grew at least half as much, and
-/// instructions behind all that grew at least half as much: reading twice is twice the instructions, too,
-/// and not because of them slow.
+/// instructions behind all that grew at least half as much: reading twice is twice the
+/// instructions, too, and not because of them slow.
 void put_in_order(Shares& more) {
   double largest = 0;
   for (const auto& [share, c] : more) largest = std::max(largest, std::abs(share));

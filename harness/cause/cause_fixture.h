@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of one kernel that reads 16.8 MB, as a timer and a counter profiler see it on an H200, for tests
-// that plant a cause.
+// A row of one kernel that reads 16.8 MB, as a timer and a counter profiler see it on an H200, for
+// tests that plant a cause.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of explain(), each of which looks for one kind of cause. Used by cause.cc and its parts only.
+// The steps of explain(), each of which looks for one kind of cause. Used by cause.cc and its
+// parts only.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@ struct CauseQuestion {
   double effect = 0;  // share; 0 where the verdict takes the times for equal
 
   bool even() const;
-  /// Whether `worse`, a share by which the head should be slower, can be a part of the effect and is
-  /// at least `least`.
+  /// Whether `worse`, a share by which the head should be slower, can be a part of the effect and
+  /// is at least `least`.
   bool explains(double worse, double least) const;
   /// Whether something of which more is slower went the effect's way at all.
   bool same_way(double worse) const;
@@ -72,7 +73,8 @@ std::optional<Finding> find_clock(const CauseQuestion& q);
 
 /// "+12 %", "-0.4 %"
 std::string change_text(double base, double head);
-/// "16.8 -> 18.8 MB": two numbers in one unit; bytes, ns and percent are scaled to what people read.
+/// "16.8 -> 18.8 MB": two numbers in one unit; bytes, ns and percent are scaled to what
+/// people read.
 std::string both_text(double base, double head, const std::string& unit);
 
 }  // namespace moegate

@@ -52,8 +52,8 @@ std::string changed_text(const std::string& what, const std::string& base,
   return fmt::format("{} {} -> {}", what, shown(base), shown(head));
 }
 
-/// How two launches of one name differ in shape. Another instance of a template is named beside it, and
-/// says nothing alone.
+/// How two launches of one name differ in shape. Another instance of a template is named beside it,
+/// and says nothing alone.
 void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
   if (same_shape(base, head)) return;
   const KernelName before = kernel_name(base.name), after = kernel_name(head.name);
@@ -80,8 +80,8 @@ std::string in_kernel(const CauseQuestion& q, const KernelPair& pair) {
   return kernels_of(q.head)->size() > 1 ? " in " + pair.label : "";
 }
 
-/// More of it than before is spilled registers, or an array that is indexed at run time: both cost loads and
-/// stores, and no number tells one from the other.
+/// More of it than before is spilled registers, or an array that is indexed at run time: both cost
+/// loads and stores, and no number tells one from the other.
 void find_local_memory(const CauseQuestion& q, const KernelPair& pair, Finding& found,
                        Texts& texts) {
   const int64_t base = pair.base->local_bytes, head = pair.head->local_bytes;
@@ -96,8 +96,8 @@ int64_t shared_bytes(const KernelRow& kernel) {
   return kernel.static_shared + kernel.dynamic_shared;
 }
 
-/// What a block takes that decides how many fit: as many as of the base would, or nearer to that, were it
-/// alone as there. " (registers 128 -> 247/thread)"; empty where no one of them does.
+/// What a block takes that decides how many fit: as many as of the base would, or nearer to that,
+/// were it alone as there. " (registers 128 -> 247/thread)"; empty where no one of them does.
 std::string limited_by(const CauseQuestion& q, const KernelPair& pair, Finding& found) {
   Texts texts;
   const auto ask = [&](const char* what, const char* unit, const auto& take, int64_t before,

@@ -285,8 +285,8 @@ TEST_F(CauseTest, NumbersAreAllThatBothSidesState) {
   EXPECT_EQ(number("no.number"), "absent");
 }
 
-// Causes that were planted in a bf16 GEMM by mma.sync, with what was counted of it on an H200 (driver
-// 580.159, 2026-11-24, commit 8f95c61).
+// Causes that were planted in a bf16 GEMM by mma.sync, with what was counted of it on an H200
+// (driver 580.159, 2026-11-24, commit 8f95c61).
 
 class PlantedCauseTest : public testing::Test {
  protected:

@@ -17,12 +17,13 @@ struct RolePattern {
   CounterRole role;
 };
 
-// Bytes of an H200 repeat to 0.01 %, percentages and stalls to 1 %: each threshold is several times that.
-// A count has a floor, because small ones are the driver's as much as the kernel's: code, arguments and page
-// tables are up to 64 KiB, which take the memory 15 ns. One launch counted twice differed by up to 700
-// sectors written (H200, 2026-11-22, 18 rows), by 19 KB read and by 25 KB of output that left L2 while it
-// was counted (2026-11-23, 52 rows). Sectors are those that SMs ask for: what L2 counts in all is half as
-// much again, traffic between its halves. Tensor cycles are a product of numbers of two launches, each to 1 %.
+// Bytes of an H200 repeat to 0.01 %, percentages and stalls to 1 %: each threshold is several times
+// that. A count has a floor, because small ones are the driver's as much as the kernel's: code,
+// arguments and page tables are up to 64 KiB, which take the memory 15 ns. One launch counted twice
+// differed by up to 700 sectors written (H200, 2026-11-22, 18 rows), by 19 KB read and by 25 KB of
+// output that left L2 while it was counted (2026-11-23, 52 rows). Sectors are those that SMs ask
+// for: what L2 counts in all is half as much again, traffic between its halves. Tensor cycles are a
+// product of numbers of two launches, each to 1 %.
 constexpr double kBytes = 0.01, kCount = 0.02, kPercent = 0.03, kStall = 0.02, kTime = 0.01,
                  kTensor = 0.05;
 constexpr double kFewBytes = 65536, kFewWritten = 131072, kFewSectors = 4096,
@@ -157,8 +158,8 @@ void add_throughputs(const std::vector<Metric>& counters, std::vector<Metric>& d
       value("lts__t_sectors.sum.peak_sustained") * value("lts__cycles_elapsed.avg.per_second"));
 }
 
-/// Half of the products of a launch (bf16 by mma.sync) have no counter of their own; the time of the pipe
-/// that does them all has one, as a share.
+/// Half of the products of a launch (bf16 by mma.sync) have no counter of their own; the time of
+/// the pipe that does them all has one, as a share.
 void add_tensor_cycles(const std::vector<Metric>& counters, std::vector<Metric>& derived) {
   const double share =
       value_of(counters, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command does with its arguments: Boost.Program_options parses them, help is printed from the tables of
-// verbs and flags, and a bad flag becomes one clear line.
+// What every command does with its arguments: Boost.Program_options parses them, help is printed
+// from the tables of verbs and flags, and a bad flag becomes one clear line.
 #pragma once
 
 #include <boost/make_shared.hpp>
@@ -107,9 +107,10 @@ struct Argument {
   po::value_semantic* value;
 };
 
-/// Parses the arguments of a verb into the fields that `flags` and `places` are bound to. Returns false after printing
-/// help for -h and --help. Throws Error(usage) naming the command and the flag. `given` gets the names of the flags
-/// that the user typed. What nobody typed is the project's, where that says it.
+/// Parses the arguments of a verb into the fields that `flags` and `places` are bound to. Returns
+/// false after printing help for -h and --help. Throws Error(usage) naming the command and the
+/// flag. `given` gets the names of the flags that the user typed. What nobody typed is the
+/// project's, where that says it.
 bool parse(const std::string& name, const Flags& flags, const Args& args,
            const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr,
            const Project* project = nullptr);
@@ -129,8 +130,8 @@ void refuse_flags(const std::set<std::string>& given, const std::vector<std::str
 /// "1%" -> 0.01. Throws Error(usage) naming the flag.
 double parse_share(const std::string& flag, const std::string& text);
 
-/// The text of a name that a user gives. Throws Error(usage) naming the flag for control characters,
-/// line ends and bytes that are no UTF-8.
+/// The text of a name that a user gives. Throws Error(usage) naming the flag for control
+/// characters, line ends and bytes that are no UTF-8.
 const std::string& plain_name(const std::string& flag, const std::string& text);
 
 /// What the user typed, quoted for a shell: "moegate run --suite tiny".

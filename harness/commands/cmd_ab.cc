@@ -73,8 +73,8 @@ std::filesystem::path kernels_in_repository(const std::string& file, const std::
   return below;
 }
 
-/// A file of kernels in a checkout that is built. Throws Error where it is not there: usage for the base,
-/// for which a wrong path was given; environment for a head, as where that does not build.
+/// A file of kernels in a checkout that is built. Throws Error where it is not there: usage for the
+/// base, for which a wrong path was given; environment for a head, as where that does not build.
 std::string kernels_in(const Checkout& checkout, const std::filesystem::path& file,
                        const std::string& build, bool of_base) {
   const std::filesystem::path path = checkout.folder / file;
@@ -124,7 +124,8 @@ void use_suite(const std::string& suite, const std::string& root,
   of_base.push_back(base_has ? (base.folder / below).string() : now);
 }
 
-/// Checks both commits out, builds them, and gives each side the kernels, suites and caches of its own.
+/// Checks both commits out, builds them, and gives each side the kernels, suites and caches of
+/// its own.
 void use_commits(const Commits& commits, AbOptions& ab) {
   forget_git_environment();
   const std::string root = checkout_around(*commits.repo);
@@ -272,7 +273,8 @@ bool parse_ab(const Args& args, const Project& project, TypedAb& all) {
   return true;
 }
 
-/// An A/B of two commits of the project: each side has the kernels that its commit names, and the base's limits judge.
+/// An A/B of two commits of the project: each side has the kernels that its commit names, and the
+/// base's limits judge.
 TypedAb of_commits(const Args& args, const Project& project, const Commits& typed) {
   forget_git_environment();
   const auto base = project_of(project, "--base", typed.base);

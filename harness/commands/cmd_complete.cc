@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate complete: what could stand at the cursor of a command line. The scripts of the shells ask for it.
+// moegate complete: what could stand at the cursor of a command line. The scripts of the shells ask
+// for it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate gate: judge a run against the blessed baseline, or against another run; or the resources of kernels.
+// moegate gate: judge a run against the blessed baseline, or against another run; or the resources
+// of kernels.
 #include <unistd.h>
 
 #include "harness/base/environment.h"

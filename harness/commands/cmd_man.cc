@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate man: the man page, which `cmake --install` puts where man finds it; with `table` README.md's table of verbs and flags.
+// moegate man: the man page, which `cmake --install` puts where man finds it; with `table`
+// README.md's table of verbs and flags.
 #include <algorithm>
 #include <string_view>
 

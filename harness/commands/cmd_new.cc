@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate new: a commented starting point of an operator, a variant or a suite, that builds and verifies.
+// moegate new: a commented starting point of an operator, a variant or a suite, that builds
+// and verifies.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ std::string build_line(const std::string& folder, const std::string& prefix) {
                      shell_word(folder), build, shell_word(prefix), build);
 }
 
-/// Builds the project in `folder`; before that installs moegate, where it runs from its build folder.
+/// Builds the project in `folder`; before that installs moegate, where it runs from its
+/// build folder.
 std::vector<std::string> build_lines(const std::string& folder) {
   const std::string prefix = home().string();
   if (is_file(fs::path(prefix) / "lib/cmake/moegate/moegate-config.cmake")) {
@@ -93,8 +95,8 @@ std::vector<std::string> build_lines(const std::string& folder) {
 /// Two commands, as typed in a folder from where the project lies at `folder`.
 using Lines = std::pair<std::string, std::string>;
 
-/// Adds to the sources in `folder` what else a project has; nothing, where one is there. `inside`: commands as typed
-/// in the project.
+/// Adds to the sources in `folder` what else a project has; nothing, where one is there. `inside`:
+/// commands as typed in the project.
 void add_project(const fs::path& folder, const StartOptions& options, const Lines& inside,
                  StartingPoint& start) {
   if (is_file(folder / "CMakeLists.txt")) {
@@ -263,8 +265,8 @@ StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
           {"moegate list cases" + rest, "moegate verify" + rest}};
 }
 
-/// Writes nothing yet. Throws Error(usage) for a name that the registry has already, an unknown operator, a suite
-/// without a case of it, and a C++ variant of an operator that is not of moegate.
+/// Writes nothing yet. Throws Error(usage) for a name that the registry has already, an unknown
+/// operator, a suite without a case of it, and a C++ variant of an operator that is not of moegate.
 StartingPoint starting_point(const StartOptions& options, const Registry& registry) {
   StartingPoint start = options.what == "operator"  ? new_operator(options, registry)
                         : options.what == "variant" ? new_variant(options, registry)

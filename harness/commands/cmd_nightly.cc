@@ -112,8 +112,9 @@ void remove_verdict(const NightlyCommand& command) {
   if (error) usage_error("{}: {}", *command.publish.verdict, error.message());
 }
 
-/// Of the first device: its ceilings are the run's. In a process of its own, because opening a device pins the one that does. Returns its exit code, but
-/// 0 for a machine whose timer is not the default one: the rows of the night say so.
+/// Of the first device: its ceilings are the run's. In a process of its own, because opening a
+/// device pins the one that does. Returns its exit code, but 0 for a machine whose timer is not the
+/// default one: the rows of the night say so.
 int write_doctor(const NightOptions& night) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
   const Finished doctor =

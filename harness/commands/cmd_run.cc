@@ -25,7 +25,8 @@
 namespace moegate {
 namespace {
 
-// One stored row once more: same case, variant, seed and conditions; or how one of NVIDIA's profilers records it.
+// One stored row once more: same case, variant, seed and conditions; or how one of NVIDIA's
+// profilers records it.
 
 struct RepeatRow {
   int64_t row = 0;
@@ -100,8 +101,9 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
   return compute ? ncu_command(row.options, row.cache, report) : nsys_command(row.options, report);
 }
 
-/// Prints the command and runs it, which adds a run to the store that is never its latest. Returns the exit code.
-/// Throws Error(usage) for a row that the store does not have or this program cannot repeat.
+/// Prints the command and runs it, which adds a run to the store that is never its latest. Returns
+/// the exit code. Throws Error(usage) for a row that the store does not have or this program
+/// cannot repeat.
 int repeat_row(const RepeatRow& repeat) {
   Store store = Store::open(repeat.db, Store::Mode::read);
   Row row = find_row(store, repeat.row);

@@ -9,7 +9,8 @@
 
 namespace moegate {
 
-/// A line of main.cc's table. What people read of it is in verbs.h; a command that is not there is for programs.
+/// A line of main.cc's table. What people read of it is in verbs.h; a command that is not there is
+/// for programs.
 struct Command {
   const char* name;
   int (*run)(const std::vector<std::string>& args);

@@ -54,8 +54,8 @@ const Flag* flag_of(const Flags& flags, const std::string& word) {
   return word.starts_with("--") ? flags.find(word.substr(2)) : nullptr;
 }
 
-/// The places of a verb's usages, in order: {"suites|kernels"} of "suites|kernels [options]". A usage that begins with
-/// a plain word adds it to the first place.
+/// The places of a verb's usages, in order: {"suites|kernels"} of "suites|kernels [options]". A
+/// usage that begins with a plain word adds it to the first place.
 WordList places_of(const Verb& verb) {
   WordList places;
   for (const char* usage : verb.usages) {

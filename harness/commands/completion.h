@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What could stand at the cursor of a command line, by the tables of verbs and flags alone. What there is of it
-// (suites, runs) is looked up by cmd_complete.cc.
+// What could stand at the cursor of a command line, by the tables of verbs and flags alone. What
+// there is of it (suites, runs) is looked up by cmd_complete.cc.
 #pragma once
 
 #include <optional>
@@ -42,7 +42,8 @@ std::optional<std::string> value_of(const std::string& flag, const WordList& wor
 /// All values that a line gives a flag.
 WordList values_of(const std::string& flag, const WordList& words);
 
-/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three, and zipf:0.67.
+/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three,
+/// and zipf:0.67.
 struct Joined {
   WordList words;
   size_t cut =

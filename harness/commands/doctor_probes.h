@@ -12,11 +12,12 @@
 namespace moegate {
 
 /// Starts a worker for each kind of profiler, one after the other, and says whether it came up: the
-/// profilers of CUPTI share no process with its timer. Call it before this process opens the device.
+/// profilers of CUPTI share no process with its timer. Call it before this process opens
+/// the device.
 std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source);
 
-/// The smallest slow-down that the gate would fail with probability 0.9 if rounds were as quiet as the
-/// turns of the A/A.
+/// The smallest slow-down that the gate would fail with probability 0.9 if rounds were as quiet as
+/// the turns of the A/A.
 Probe visible_change(const Health& health, Backend backend);
 
 }  // namespace moegate

@@ -32,8 +32,9 @@ Flag label_flag(std::string& label);
 Flag format_flag(Format& format, const char* about = nullptr);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);
-/// One device, or several GPUs of this host: "all" and "cuda:all" become those that are visible, a list
-/// its shortest spelling. Throws Error(usage) as devices_of() does, Error(environment) for all of none.
+/// One device, or several GPUs of this host: "all" and "cuda:all" become those that are visible, a
+/// list its shortest spelling. Throws Error(usage) as devices_of() does, Error(environment) for all
+/// of none.
 Flag device_flag(std::string& device);
 /// Of a device that may be left out.
 std::function<void(const std::string&)> device_of(std::string& device);
@@ -41,17 +42,19 @@ std::function<void(const std::string&)> device_of(std::string& device);
 Flag one_device_flag(std::string& device);
 /// Files of kernels, by absolute paths where they are there.
 Flag module_flag(std::vector<std::string>& files, const char* about = nullptr);
-/// The absolute path of a file that is there; else as it was typed: it may be of another repository.
+/// The absolute path of a file that is there; else as it was typed: it may be of
+/// another repository.
 std::string module_path(const std::string& file);
-/// Of the devices that a --device names, without opening it: that pins this process, and with it the
-/// workers.
+/// Of the devices that a --device names, without opening it: that pins this process, and with it
+/// the workers.
 Backend backend_of(const std::string& device);
 /// "90d": the UTC day that long ago.
 std::function<void(const std::string&)> since_days(std::string& day);
 /// Of which rows to ask why they differ; the default is MOEGATE_WHY's, else what the field is.
 Flag why_flag(WhyMode& mode, const char* about = nullptr);
 
-/// Which cases, which variants, where: the options of this group. Throws Error(usage) for values that cannot be.
+/// Which cases, which variants, where: the options of this group. Throws Error(usage) for values
+/// that cannot be.
 Flags selection_flags(RunOptions& run);
 /// How to measure: the options of this group. Throws Error(usage) for values that cannot be.
 Flags measuring_flags(RunOptions& run);
@@ -71,8 +74,8 @@ struct LimitOptions {
 };
 Flags limit_flags(LimitOptions& limits);
 
-/// The baselines and waivers that rules.kernels are judged by, where no flag names them: the project's, and for the
-/// tool's own kernels else the tool's.
+/// The baselines and waivers that rules.kernels are judged by, where no flag names them: the
+/// project's, and for the tool's own kernels else the tool's.
 /// Returns the file of waivers; empty: there is none.
 std::string use_records(GateRules& rules, const std::optional<std::string>& baselines,
                         const std::optional<std::string>& waivers);
@@ -85,7 +88,8 @@ struct JudgingOptions {
 };
 constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
 Flag fail_on_flag(FailOn& fail_on, const char* if_unset);
-/// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default of --fail-on.
+/// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default
+/// of --fail-on.
 Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
 
 }  // namespace moegate

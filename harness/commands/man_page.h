@@ -11,8 +11,8 @@
 
 namespace moegate {
 
-/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are typed
-/// as they are.
+/// Several that are read together have one entry: "COLUMNS, NO_COLOR". Words in backquotes are
+/// typed as they are.
 struct Variable {
   std::string name, about;
 };
@@ -22,8 +22,9 @@ struct DescribedVerb {
   Flags flags;
 };
 
-/// A section for each verb. A group of flags that a verb above has too is not listed again, but named with that verb.
-/// Then the examples, the exit codes, the files and the variables of the environment.
+/// A section for each verb. A group of flags that a verb above has too is not listed again,
+/// but named with that verb. Then the examples, the exit codes, the files and the variables of
+/// the environment.
 std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs,
                      const std::vector<Variable>& variables);
 

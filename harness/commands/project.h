@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate.ini, the file in which a repository says once what to judge. A key is the name of a flag and means what the
-// flag means; a flag that is typed wins. Here too: where results, baselines and waivers lie, with and without the file.
+// moegate.ini, the file in which a repository says once what to judge. A key is the name of a flag
+// and means what the flag means; a flag that is typed wins. Here too: where results, baselines and
+// waivers lie, with and without the file.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +27,8 @@ struct Project {
   std::vector<ProjectSetting> settings;
 
   bool is_there() const { return !file.empty(); }
-  /// The values of a key; those of [pull-request] replace those of [project] for `ab`. Empty: not set.
+  /// The values of a key; those of [pull-request] replace those of [project] for `ab`. Empty:
+  /// not set.
   std::vector<std::string> values(std::string_view key, std::string_view verb = "") const;
   /// The settings that a verb takes for flags that nobody typed: flag and values.
   std::vector<std::pair<std::string, std::vector<std::string>>> flags_of(
@@ -38,28 +40,29 @@ struct Project {
   std::filesystem::path out() const;
   /// Folder of baselines that are written; default: baselines.
   std::filesystem::path baselines() const;
-  /// Where baselines are read from: baselines(), but the tool's own where that is no folder and the tool's own kernels
-  /// are judged.
+  /// Where baselines are read from: baselines(), but the tool's own where that is no folder and the
+  /// tool's own kernels are judged.
   std::filesystem::path baselines_to_read(bool own_kernels) const;
   /// The file of waivers; default: waivers.ini, but the tool's own as above. Empty: there is none.
   std::filesystem::path waivers(bool own_kernels) const;
 };
 
-/// The nearest moegate.ini of `folder` and those above. Throws Error(usage) for one that cannot be read.
+/// The nearest moegate.ini of `folder` and those above. Throws Error(usage) for one that cannot
+/// be read.
 Project find_project(const std::filesystem::path& folder = std::filesystem::current_path());
-/// Throws Error(usage) naming the file, the section and the key for what is unknown, empty, or given twice where one
-/// value is taken.
+/// Throws Error(usage) naming the file, the section and the key for what is unknown, empty, or
+/// given twice where one value is taken.
 Project parse_project(const std::string& text, const std::filesystem::path& file);
 
 /// Sets MOEGATE_PYTHON to the project's interpreter where nobody set it.
 void use_python(const Project& project);
 
-/// What judges a head that may say something else: the base's file, with the head's suites beside its own and the head's
-/// way to build. A pull request cannot drop a suite or loosen a limit.
+/// What judges a head that may say something else: the base's file, with the head's suites beside
+/// its own and the head's way to build. A pull request cannot drop a suite or loosen a limit.
 Project judged_by(const Project& base, const Project& head);
 
-/// Of the project's repository on the web, for links to its commits: the key `repository`, else git's remote "origin";
-/// empty: none.
+/// Of the project's repository on the web, for links to its commits: the key `repository`, else
+/// git's remote "origin"; empty: none.
 std::string repository_address(const Project& project);
 
 /// A key of the file, for `list project` and the template.
@@ -80,11 +83,11 @@ struct WhichStore {
   std::string why;  // it is not kDefaultStore; empty where it is
 };
 
-/// For what reads a store: MOEGATE_DB, else the project's, else results.sqlite of this folder, else out/results.sqlite,
-/// where a night keeps its store.
+/// For what reads a store: MOEGATE_DB, else the project's, else results.sqlite of this folder, else
+/// out/results.sqlite, where a night keeps its store.
 WhichStore nearest_store();
-/// For what makes a store: MOEGATE_DB, else this file in the project's folder of results, else results.sqlite, so that
-/// a night's store gets no runs of anybody else.
+/// For what makes a store: MOEGATE_DB, else this file in the project's folder of results, else
+/// results.sqlite, so that a night's store gets no runs of anybody else.
 WhichStore new_store(const char* file = kDefaultStore);
 
 /// Its path; says on standard error which it is and why, unless it is kDefaultStore.

@@ -24,8 +24,8 @@ struct PublishOptions {
 /// What was verified, or, of Task::controls, a table of how often each spoilt output was rejected.
 std::string summary_of_check(const Tally& tally, Task task);
 
-/// What outputs showed that their own rounding does not explain, beside what is allowed; a row for each
-/// output of a variant, the worst of its cases.
+/// What outputs showed that their own rounding does not explain, beside what is allowed; a row for
+/// each output of a variant, the worst of its cases.
 Table precision_table(const Tally& tally);
 
 /// For a verdict to be stored beside its run; a store that may only be read (a CI artifact) is
@@ -35,8 +35,8 @@ Store open_for_verdict(const std::string& path);
 /// The report of a stored run's verdict.
 GateReport report_of(Store& store, const std::string& db, Verdict verdict);
 
-/// Stores the verdict's rows, prints it, writes report, page, JUnit, GitHub's annotations and, as the
-/// last act, verdict.json. An output that cannot be written does not keep back the others; then
+/// Stores the verdict's rows, prints it, writes report, page, JUnit, GitHub's annotations and, as
+/// the last act, verdict.json. An output that cannot be written does not keep back the others; then
 /// throws why the first of them could not.
 void publish(Store& store, const GateReport& report, const PublishOptions& options);
 
@@ -50,8 +50,8 @@ void print_page(const Page& page, Format format);
 
 // What `run` ends with: what was measured, and where to look further.
 
-/// Prints the rows of the report `summary`, forty at most with those first that are not ok, then one
-/// line of counts. Where the table cannot be made, standard error says why: the run is stored.
+/// Prints the rows of the report `summary`, forty at most with those first that are not ok, then
+/// one line of counts. Where the table cannot be made, standard error says why: the run is stored.
 void print_run(const std::string& db, const Tally& tally);
 
 }  // namespace moegate

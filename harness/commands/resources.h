@@ -26,7 +26,8 @@ struct ResourcesCommand {
   std::filesystem::path folder() const;
   std::filesystem::path file() const;
   int arch() const;
-  /// What `given` says was typed of a store, of its runs (several: "3,4") and of a folder of baselines.
+  /// What `given` says was typed of a store, of its runs (several: "3,4") and of a folder
+  /// of baselines.
   void take(const std::set<std::string>& given, const std::string& store, const std::string& run,
             const std::optional<std::string>& typed);
 };
@@ -34,8 +35,8 @@ struct ResourcesCommand {
 Flag program_flag(ResourcesCommand& command);
 Flag class_flag(ResourcesCommand& command);
 
-/// Prints a row for each kernel. Each returns the exit code; throw Error(usage) for a class of devices that is not
-/// known.
+/// Prints a row for each kernel. Each returns the exit code; throw Error(usage) for a class of
+/// devices that is not known.
 int list_resources(const ResourcesCommand& command);
 /// Compares with CLASS/resources.tsv: what is worse is exit 10, what else changed 13.
 int check_resources(const ResourcesCommand& command);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands and flags as people see them. Of a command: what it is for, how it is typed, two examples,
-// its most used flags.
+// The commands and flags as people see them. Of a command: what it is for, how it is typed, two
+// examples, its most used flags.
 #pragma once
 
 #include <array>
@@ -25,9 +25,9 @@ std::span<const Verb> verbs();
 /// Null where there is none of this name.
 const Verb* find_verb(std::string_view name);
 
-// Every flag of the program, each with one meaning. The flags of a run stand in the tables of its options
-// (campaign/run_options.h, worker/worker_options.h); all others stand in flag_table.cc. Also what earlier spellings
-// became.
+// Every flag of the program, each with one meaning. The flags of a run stand in the tables of its
+// options (campaign/run_options.h, worker/worker_options.h); all others stand in flag_table.cc.
+// Also what earlier spellings became.
 
 /// All flags, by name.
 const std::vector<FlagText>& all_flags();
@@ -36,8 +36,8 @@ const FlagText& flag_text(std::string_view name);
 /// Null where the table has no such flag.
 const FlagText* find_flag(std::string_view name);
 
-/// What to type instead of a flag that is called otherwise now, as a sentence; empty for any other. `flag` has no
-/// dashes.
+/// What to type instead of a flag that is called otherwise now, as a sentence; empty for any other.
+/// `flag` has no dashes.
 std::string moved_flag(std::string_view command, std::string_view flag);
 /// The same of a command.
 std::string moved_command(std::string_view command);

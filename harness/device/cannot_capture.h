@@ -8,7 +8,8 @@
 
 namespace moegate {
 
-/// What in a launch the refusal of a driver, a framework or a library is about, and what to do instead.
+/// What in a launch the refusal of a driver, a framework or a library is about, and what to
+/// do instead.
 inline std::string capture_advice(const std::string& why) {
   const auto says = [&](const char* part) { return why.find(part) != std::string::npos; };
   if (says("unjoined") || says("StreamCaptureUnjoined")) {

@@ -22,8 +22,8 @@ class Chiller {
   std::vector<char> sweep_;
 };
 
-/// Has every thread take branches at random. A processor remembers how those went that a launch took on
-/// the same few inputs some times before; behind this it has forgotten.
+/// Has every thread take branches at random. A processor remembers how those went that a launch
+/// took on the same few inputs some times before; behind this it has forgotten.
 void forget_branches();
 
 /// Reads a byte of every cache line of a range.

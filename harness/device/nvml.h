@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks, temperature, power, throttle reasons, energy and processes of one GPU, from NVML opened at
-// run time. Everything is optional: what cannot be read is absent, and nothing here throws.
+// Clocks, temperature, power, throttle reasons, energy and processes of one GPU, from NVML opened
+// at run time. Everything is optional: what cannot be read is absent, and nothing here throws.
 #pragma once
 
 #include <optional>
@@ -36,8 +36,8 @@ class EnergyCounter {
   std::string why_none_;
 };
 
-/// How many processes have a context on the GPU with this UUID beside this one, which must have one.
-/// Absent: NVML does not say, or does not even know of this one.
+/// How many processes have a context on the GPU with this UUID beside this one, which must have
+/// one. Absent: NVML does not say, or does not even know of this one.
 std::optional<int> other_gpu_processes(const std::string& uuid);
 
 /// "580.159.03"; empty without NVML.

@@ -22,7 +22,8 @@ std::vector<DeviceFacts> cuda_devices(std::string* why_none);
 /// Throws Error(usage) for another name.
 int cuda_ordinal(const std::string& spec);
 
-/// Address on the PCI bus of the first NVIDIA GPU, whether or not a driver serves it; empty for none.
+/// Address on the PCI bus of the first NVIDIA GPU, whether or not a driver serves it; empty
+/// for none.
 std::string nvidia_gpu(const std::filesystem::path& bus);
 
 /// Whether a device name means the host on this machine: "host", and "auto" where there is no GPU.

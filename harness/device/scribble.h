@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spoils words all over the outputs and the workspace before every timed launch. A launch that leaves
-// work out, whatever it goes by (the second launch, a pointer seen before, an output that is right
-// already), leaves spoilt words in an output that is compared after timing.
+// Spoils words all over the outputs and the workspace before every timed launch. A launch that
+// leaves work out, whatever it goes by (the second launch, a pointer seen before, an output that is
+// right already), leaves spoilt words in an output that is compared after timing.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +55,8 @@ MOEGATE_HD inline size_t spoilt_place(const Scribble& what, size_t i) {
 /// Chooses at random, differently in every process, so that no launch knows where to look.
 class Scribbler {
  public:
-  /// A word in every row (the last dimension) or every 4 KiB of a tensor, whichever is less, and more
-  /// up to a total that is little beside what the flush moves: small ones are spoilt whole.
+  /// A word in every row (the last dimension) or every 4 KiB of a tensor, whichever is less, and
+  /// more up to a total that is little beside what the flush moves: small ones are spoilt whole.
   static constexpr size_t kMostApart = 4096 / sizeof(uint32_t), kUsualWords = size_t{1} << 14;
   /// A row of less than a cache line's sectors costs as much to spoil as to write.
   static constexpr size_t kLeastApart = 32;

@@ -14,7 +14,8 @@
 
 namespace moegate {
 
-// One stored run judged against another by their stored numbers: what compare asks, and explain. Pure.
+// One stored run judged against another by their stored numbers: what compare asks, and
+// explain. Pure.
 
 /// What the rows of an A/B are said to be held against: "run 3 'main' at abc123".
 std::string against_commit(const RunInfo& base);

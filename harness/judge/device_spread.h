@@ -29,10 +29,10 @@ struct DeviceSpread {
   std::string text() const;
 };
 
-/// Estimated by medians, so that what a change made slower does not count: from the rows of the same
-/// code, if they are twenty or more, else from all. Then the shift is held within `margin`, because a
-/// common change of more than what is looked for need not be the device's. Absent for fewer than
-/// twenty rows.
+/// Estimated by medians, so that what a change made slower does not count: from the rows of the
+/// same code, if they are twenty or more, else from all. Then the shift is held within `margin`,
+/// because a common change of more than what is looked for need not be the device's. Absent for
+/// fewer than twenty rows.
 std::optional<DeviceSpread> device_spread(std::span<const OnTwoDevices> rows, double margin);
 
 /// The same of two sides.

@@ -36,37 +36,38 @@ void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting);
 
 /// Fails rows whose ratio compares with no stored one, and which nobody replayed, where every quiet
-/// process took longer than the base's slowest by more than twice what a row must see at least, and its
-/// ratio to its own yardstick is off as far: no noise makes that. Absolute times of another day compare this far only, and less where the rows of
-/// unchanged code are slower today, too.
+/// process took longer than the base's slowest by more than twice what a row must see at least, and
+/// its ratio to its own yardstick is off as far: no noise makes that. Absolute times of another day
+/// compare this far only, and less where the rows of unchanged code are slower today, too.
 void fail_far_slower(GateResult& result, const Sides& head,
                      const std::map<std::string, Expectation>& expected, const Setting& setting);
 
 /// Fails rows whose launches the host takes twice as long to enqueue, and by 5 us more, than the
-/// base's: every process of the head's longer than every one of the base's, two at least a side. A span
-/// begins with the first kernel; what the host does before it is seen here only, so that rows of the
-/// same code are looked at, too. What half of all rows take longer is the machine's, not a row's;
+/// base's: every process of the head's longer than every one of the base's, two at least a side.
+/// A span begins with the first kernel; what the host does before it is seen here only, so that
+/// rows of the same code are looked at, too. What half of all rows take longer is the machine's,
+/// not a row's;
 /// a baseline of another device says nothing of this one's host.
 void fail_slow_to_enqueue(GateResult& result, const Sides& head,
                           const std::map<std::string, Expectation>& expected);
 
 // What a campaign had no time for. Pure.
 
-/// Says what becomes of the rows in replayed.left_out, lists them in result.left_out, and says how much
-/// more time would have decided them. The counts are not updated.
+/// Says what becomes of the rows in replayed.left_out, lists them in result.left_out, and says how
+/// much more time would have decided them. The counts are not updated.
 /// - Measured, but not replayed: open, neither shown slower nor shown equal; but slower where the
 ///   stored numbers say so by more than twice what a row must see at least.
-/// - Not measured, though the base has it: missing, because a night that looked at less than it should
-///   is no pass. Identical where is_known_by_program().
-/// - Not measured, and nobody has it: nothing where a candidate has just begun or has grown, because a
-///   later night will come to it; missing where the candidate is stalled.
+/// - Not measured, though the base has it: missing, because a night that looked at less than it
+///   should is no pass. Identical where is_known_by_program().
+/// - Not measured, and nobody has it: nothing where a candidate has just begun or has grown,
+///   because a later night will come to it; missing where the candidate is stalled.
 void leave_open(GateResult& result, const Sides& head,
                 const std::map<std::string, Expectation>& expected, const Replayed& replayed,
                 const Limits& limits);
 
-/// Whether a row that was not measured launches what its base did. The program is the same, and a row
-/// of the same variant was measured that launched what its own base did, under the same hash as this
-/// row's base. A hash that differs from case to case, as on a GPU, therefore shows nothing.
+/// Whether a row that was not measured launches what its base did. The program is the same, and a
+/// row of the same variant was measured that launched what its own base did, under the same hash as
+/// this row's base. A hash that differs from case to case, as on a GPU, therefore shows nothing.
 bool is_known_by_program(const CaseId& id, const Sides& head, const Expectation& expected);
 
 }  // namespace moegate

@@ -222,8 +222,8 @@ TEST(Doubts, AMachineThatEnqueuesMoreSlowlyFailsNoRow) {
   EXPECT_EQ(w.judged().outcome, Outcome::regressed);
 }
 
-/// A host's row whose yardstick is another, which stored ratios cannot judge; the base's slowest process
-/// took 10 us.
+/// A host's row whose yardstick is another, which stored ratios cannot judge; the base's slowest
+/// process took 10 us.
 struct HostWorld : World {
   explicit HostWorld(double us) {
     setting = {Limits::host(), /*host=*/true};

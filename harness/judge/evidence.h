@@ -64,8 +64,8 @@ class ByRound {
   std::vector<value_type> values_;
 };
 
-/// Finds keys in a map. Where they are asked for in the map's order, or nearly, each is a step or two
-/// from the one before; else it is found as the map finds it. The map may not change meanwhile.
+/// Finds keys in a map. Where they are asked for in the map's order, or nearly, each is a step or
+/// two from the one before; else it is found as the map finds it. The map may not change meanwhile.
 template <class Map>
 class InOrder {
  public:
@@ -138,10 +138,11 @@ struct Side {
   std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
   double anchor = 0;  // the level that creep is counted from; 0: none
   double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
-  /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host. Of
-  /// a baseline's row every process has that of the slowest.
+  /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host.
+  /// Of a baseline's row every process has that of the slowest.
   ByRound enqueues;
-  /// Of a baseline's row whose level is a ratio: what its slowest process took, microseconds; 0: unknown.
+  /// Of a baseline's row whose level is a ratio: what its slowest process took, microseconds;
+  /// 0: unknown.
   double slowest_us = 0;
   /// Of a baseline: the row left it, and what is known is its last level.
   bool retired = false;

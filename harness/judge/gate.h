@@ -41,7 +41,8 @@ struct Replayed {
   /// In what the operators' questions differ (look.h); these rows have no judgement.
   std::map<CaseId, std::string, CaseIdLess> other_questions = {};
 
-  /// Nothing was measured again, and nothing happened: the numbers at hand stand as they were judged.
+  /// Nothing was measured again, and nothing happened: the numbers at hand stand as they
+  /// were judged.
   bool nothing() const {
     return judged.empty() && identical.empty() && notes.empty() && left_out.empty() &&
            unable.empty() && worse.empty() && compared.empty() && other_questions.empty();
@@ -117,8 +118,8 @@ struct GateResult {
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
 };
 
-/// Adds what was found of a row: its outcome follows, and `why` becomes its reason, what was found before
-/// included where it still says something. Nothing else gives a row an outcome.
+/// Adds what was found of a row: its outcome follows, and `why` becomes its reason, what was found
+/// before included where it still says something. Nothing else gives a row an outcome.
 void find(CaseVerdict& v, Rule rule, std::string why);
 
 /// What its latency came to; inconclusive where there was no time to replay it.
@@ -140,8 +141,8 @@ void count_outcomes(GateResult& result);
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
 
-/// Rows whose latency the numbers at hand do not settle, as places in the result's cases: everything
-/// judged but not shown equal, and what only compares by time. These are worth a replay.
+/// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
+/// everything judged but not shown equal, and what only compares by time. These are worth a replay.
 std::vector<size_t> suspects(const GateResult& result);
 
 /// Whether both sides are known to have launched the same machine code in the same way.

@@ -12,12 +12,12 @@
 
 namespace moegate {
 
-// Whether both sides' operators asked the same of their variants. Where they did not, neither times nor
-// errors compare. Pure.
+// Whether both sides' operators asked the same of their variants. Where they did not, neither times
+// nor errors compare. Pure.
 
-/// In what the questions of two sides of a row differ, in words ("inputs, cost"), over the seeds that
-/// both have; empty where in nothing, or it is not known: of an older program, of a baseline file, of
-/// inputs that differ from process to process of one side.
+/// In what the questions of two sides of a row differ, in words ("inputs, cost"), over the seeds
+/// that both have; empty where in nothing, or it is not known: of an older program, of a baseline
+/// file, of inputs that differ from process to process of one side.
 std::string other_question(const Side& base, const Side& head);
 
 /// A sentence for each operator and difference of these rows, for GateResult::changed.
@@ -64,8 +64,8 @@ CaseVerdict look_at(const CaseId& id, const Look& look);
 /// Whether the row's latency is a question; that of a row with worse outputs is one too.
 bool is_judged(const Look& look);
 
-/// Rows whose outputs are others than the base's, and no worse: more precise, or changed in their last
-/// bits.
+/// Rows whose outputs are others than the base's, and no worse: more precise, or changed in their
+/// last bits.
 class OtherOutputs {
  public:
   void add(const CaseId& id, const Look& look);

@@ -15,18 +15,21 @@ namespace moegate {
 // Whether outputs lost precision, by what their own rounding does not explain (values/rounding.h).
 // These statistics are the kernel's, not the seed's, so that other inputs and other GPUs compare.
 
-/// Why head is less precise than base, in one sentence which says what structure the error has; empty:
-/// it is not, or one of them is not graded. Less precise is, of the statistics of BeyondRounding:
+/// Why head is less precise than base, in one sentence which says what structure the error
+/// has; empty: it is not, or one of them is not graded. Less precise is, of the statistics
+/// of BeyondRounding:
 ///
 /// | statistic | above | and times the base's |
 /// | --- | --- | --- |
 /// | excess | 0.1, of few elements excess_of_few() | 1.25 |
 /// | misrounded | 0.5 % | 1.5 |
 /// | of the worst row, column | 3 % | 1.5 |
-/// | scales of rows, columns | 1e-4 (and 5 % of the base's error beyond rounding, the largest 25 %) | 2 |
+/// | scales of rows, columns | 1e-4 (and 5 % of the base's error beyond rounding, the largest 25 %)
+/// | 2 |
 ///
-/// Below the first nothing matters, nor below what chance may add (Tolerance::by_chance); the second is larger where few elements are graded. Over seeds the statistics scatter by less than the second
-/// (precision_test.cc, over the operators' host variants). NaN is worse than anything.
+/// Below the first nothing matters, nor below what chance may add (Tolerance::by_chance); the
+/// second is larger where few elements are graded. Over seeds the statistics scatter by less than
+/// the second (precision_test.cc, over the operators' host variants). NaN is worse than anything.
 std::string less_precise(const BeyondRounding& base, const BeyondRounding& head);
 
 /// "excess error 0.9 -> 0.02": what became better by as much; empty: nothing, or not known.
@@ -53,8 +56,8 @@ bool outputs_differ(const Side& base, const Side& head);
 ///   the seeds that both sides have
 /// - the scale bias, over those seeds, moved further from 0 by more than 2e-3, or by more
 ///   than 5e-4 where the base's is below 1e-4
-/// - without common seeds (a baseline file states one error): the error grew by more than 2 bits and
-///   by more than 1e-6
+/// - without common seeds (a baseline file states one error): the error grew by more than 2 bits
+///   and by more than 1e-6
 /// NaN is worse than anything.
 ///
 /// A run knows no ceilings, so what is too small to matter is absolute: errors below 1e-6 on both
@@ -65,8 +68,9 @@ std::string worse_output(const Side& base, const Side& head);
 /// How head's outputs became more precise, in a few words; empty: they did not.
 std::string better_output(const Side& base, const Side& head);
 
-/// Of sides without common seeds, one of which knows no precision: why the same inputs should be compared, in one sentence. The error
-/// grew by more than half a bit, which other inputs can do, too. Empty where it did not.
+/// Of sides without common seeds, one of which knows no precision: why the same inputs should be
+/// compared, in one sentence. The error grew by more than half a bit, which other inputs can do,
+/// too. Empty where it did not.
 std::string maybe_worse_output(const Side& base, const Side& head);
 
 }  // namespace moegate

@@ -11,8 +11,8 @@
 namespace moegate {
 namespace {
 
-// What gets into a kernel's precision by accident, on a product with a weight per row and a scale per
-// group of K: each must be seen against other inputs, and no honest kernel may be.
+// What gets into a kernel's precision by accident, on a product with a weight per row and a scale
+// per group of K: each must be seen against other inputs, and no honest kernel may be.
 
 constexpr int kGroups = 4, kDepth = 32, kExperts = 8;
 
@@ -186,7 +186,8 @@ TEST(LessPrecise, NoHonestKernelIsLessPreciseOnOtherInputs) {
 }
 
 /// A kernel with a background of its own is held to that.
-// Seen on an H200: int4 GEMVs of one token with sums in fp16, whose few elements were graded or not.
+// Seen on an H200: int4 GEMVs of one token with sums in fp16, whose few elements were graded
+// or not.
 TEST(LessPrecise, FewElementsAreComparedByWhatTheyShow) {
   const BeyondRounding base{.graded = 800, .excess = 1.5, .beyond = 3e-4, .digits = 11};
   BeyondRounding head{.graded = 1283, .excess = 1.8, .beyond = 4e-4, .digits = 11};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be found of a row, and what it comes to. Of all that is found of a row the first of this list
-// decides: its order is the policy, and rules.cc is the only place where a row gets its outcome. Pure.
+// What may be found of a row, and what it comes to. Of all that is found of a row the first of this
+// list decides: its order is the policy, and rules.cc is the only place where a row gets its
+// outcome. Pure.
 #pragma once
 
 #include <bitset>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step in a row's history is of: its code, the benchmark, the machine, or nothing that is known.
-// Pure.
+// What a step in a row's history is of: its code, the benchmark, the machine, or nothing that is
+// known. Pure.
 #pragma once
 
 #include <string>
@@ -36,8 +36,9 @@ struct ClassifiedStep {
   std::string why;  // a clause
 };
 
-/// In this order: what was compared changed; rows of unchanged code moved alike (half as far at least, in
-/// the median of three or more); the row's code changed; device, driver or clock changed; nothing did.
+/// In this order: what was compared changed; rows of unchanged code moved alike (half as far at
+/// least, in the median of three or more); the row's code changed; device, driver or clock changed;
+/// nothing did.
 ClassifiedStep classify_step(const StepQuestion& question);
 
 }  // namespace moegate

@@ -14,8 +14,8 @@
 
 namespace moegate {
 
-/// Quantiles of distributions, each computed once: the rows of a family ask for the same few, and one
-/// takes as long as reading a result.
+/// Quantiles of distributions, each computed once: the rows of a family ask for the same few, and
+/// one takes as long as reading a result.
 class Quantiles {
  public:
   /// Student's t with `df` degrees of freedom that is exceeded with probability `p`.
@@ -89,8 +89,9 @@ struct Limits {
 };
 
 /// Two devices of one model differ; added to the standard error when the sides come from different
-/// ones and too few rows show by how much (device_spread.h). Same-model GPUs spread by some percent (Sinha et al., SC 2022); over the 308 rows of the
-/// nightly suite, two pairs of H200s differed with sd 0.7 and 1.0 %, at most 4.2 %.
+/// ones and too few rows show by how much (device_spread.h). Same-model GPUs spread by some percent
+/// (Sinha et al., SC 2022); over the 308 rows of the nightly suite, two pairs of H200s differed
+/// with sd 0.7 and 1.0 %, at most 4.2 %.
 constexpr double kBetweenDevicesSd = 0.02;
 
 /// One row with both sides; n > 0 on both.
@@ -138,7 +139,8 @@ struct PairedQuestion {
 /// fewer than two rounds is inconclusive.
 std::vector<Judgement> judge_pairs(std::span<const PairedQuestion> family, const Limits& limits);
 
-/// What is said of a row's tail, which never makes it better: regressed, or inconclusive where it passed.
+/// What is said of a row's tail, which never makes it better: regressed, or inconclusive where
+/// it passed.
 void worsen(Judgement& level, Outcome tail, const std::string& why);
 
 /// "+2.3 %"

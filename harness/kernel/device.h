@@ -28,8 +28,8 @@ MOEGATE_HD inline uint64_t word_at(const void* data, size_t bytes, uint64_t i) {
   return word;
 }
 
-/// Two outputs of one shape, on a device. Row r begins at element places[r] * width, or at r * width
-/// where there are no places; these are on the host.
+/// Two outputs of one shape, on a device. Row r begins at element places[r] * width, or at r *
+/// width where there are no places; these are on the host.
 struct RowPairs {
   const void *out, *reference;
   const int32_t *out_places, *reference_places;
@@ -95,8 +95,8 @@ class Device {
   virtual void fill(void* to, uint8_t byte, size_t bytes) = 0;
   /// Writes units [0, units) of a random tensor, where it is.
   virtual void fill_random(void* to, size_t units, const RandomFill& what) = 0;
-  /// Tells whether two looks at a tensor saw the same, at the speed of its memory. Not hash_bytes()'s;
-  /// the same on every device.
+  /// Tells whether two looks at a tensor saw the same, at the speed of its memory. Not
+  /// hash_bytes()'s; the same on every device.
   virtual uint64_t hash(const void* data, size_t bytes) = 0;
   /// Compares two outputs row by row where they are: a RowDistance for every row.
   virtual std::vector<RowDistance> row_distances(const RowPairs& pairs) = 0;

@@ -81,23 +81,24 @@ class Problem {
   /// The outputs that check() looks at in a sample only. The harness compares all their rows with
   /// those of another variant. Empty: check() compares every output whole.
   virtual std::vector<SampledOutput> sampled_outputs() const { return {}; }
-  /// Compares these rows of them, ascending, with the truth, from edge to edge: an Accuracy for each
-  /// of them, under the limits of an element and of a row. Keeps the truth of the rows asked last.
+  /// Compares these rows of them, ascending, with the truth, from edge to edge: an Accuracy for
+  /// each of them, under the limits of an element and of a row. Keeps the truth of the rows
+  /// asked last.
   virtual std::vector<Accuracy> check_rows(const std::vector<int64_t>&) { return {}; }
   /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
   /// them.
   virtual Corruptions corruptions() = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
-  /// Outputs lie as the operator defines them. A variant that lays them out otherwise says so where it
-  /// asks for its arguments; before one that asks for none, as in Python, this is called.
+  /// Outputs lie as the operator defines them. A variant that lays them out otherwise says so where
+  /// it asks for its arguments; before one that asks for none, as in Python, this is called.
   virtual void reset_layout() {}
 
   /// Fills every output and the workspace with NaN, or another byte, so that what a variant leaves
   /// unwritten shows.
   void poison(uint8_t byte = Tensor::kPoisonByte);
-  /// Puts other values of the same distribution into the activations, the same for the same `change`;
-  /// 0 puts back the first ones. Returns whether it could: activations that neither
+  /// Puts other values of the same distribution into the activations, the same for the same
+  /// `change`; 0 puts back the first ones. Returns whether it could: activations that neither
   /// Tensor::fill_random() nor redraw() makes stay as they are. What check() says is about those
   /// whose truth was found.
   bool replace_activations(uint64_t change);
@@ -113,8 +114,8 @@ class Problem {
     return workspace_ ? workspace_->data<T>() : nullptr;
   }
   /// Weights laid out for a kernel, `bytes` long: made and filled by `pack` when a variant's
-  /// prepare() first asks for `layout`, then shared by all that name it. Throws Error(internal) in a
-  /// launch, whose memory this would be from then on.
+  /// prepare() first asks for `layout`, then shared by all that name it. Throws Error(internal) in
+  /// a launch, whose memory this would be from then on.
   Tensor& packed(const std::string& layout, size_t bytes, const std::function<void(Tensor&)>& pack);
   /// One that exists; throws Error(internal) where nobody made it.
   Tensor& packed(const std::string& layout);
@@ -229,8 +230,8 @@ struct KernelSpec {
   /// Factor on the operator's ceilings, for an idea that costs accuracy (a narrower accumulator);
   /// the variant's header says what was measured. At most kMostTolerance.
   double tolerance = 1;
-  /// What it rounds in between, where the operator's own variants do not: the error that this adds to
-  /// an element, relative and rms. allowed_beyond() says what follows.
+  /// What it rounds in between, where the operator's own variants do not: the error that this adds
+  /// to an element, relative and rms. allowed_beyond() says what follows.
   double between = 0;
   /// Of a saboteur (tests/saboteurs): what the harness must make of it.
   ExpectedResult expected = {};

@@ -29,9 +29,9 @@ bool register_objects(std::initializer_list<ObjectCode> objects);
 /// All that were added.
 std::span<const ObjectCode> known_objects();
 
-/// What is added from now on is of kernels from elsewhere, whose files the build of this program knows
-/// nothing of. `code` hashes all that they are made of, up to the moment at which it is asked; empty
-/// where it cannot tell.
+/// What is added from now on is of kernels from elsewhere, whose files the build of this program
+/// knows nothing of. `code` hashes all that they are made of, up to the moment at which it is
+/// asked; empty where it cannot tell.
 void others_follow(std::function<std::string()> code);
 
 /// Hash, 16 hex digits, of every object at or below the folders of `files`: a helper in another
@@ -40,8 +40,8 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 
 /// code_of_files() over the .cc objects that decide a host variant's ratio: those of the variant,
 /// its operator and its yardstick. Empty: unknown. Where one of them is from elsewhere, what tells
-/// its code (others_follow()) counts, too: all that it loaded and read. Of this program's kernels it
-/// does not cover functions of the harness and of shared libraries.
+/// its code (others_follow()) counts, too: all that it loaded and read. Of this program's kernels
+/// it does not cover functions of the harness and of shared libraries.
 std::string host_code(const Variant& variant,
                       std::span<const ObjectCode> objects = known_objects());
 
@@ -52,8 +52,8 @@ std::string host_code(const Variant& variant,
 /// - the host half of every .cu of their folders, because variants launch each other's kernels
 /// - every .cc that defines no host variant. Changing a host variant must not force the GPU
 ///   variants to be re-measured, so host code that CUDA variants need stands in files of its own.
-/// Strings count, so a kernel's name counts. Empty: unknown. What is from elsewhere counts as it does
-/// in host_code().
+/// Strings count, so a kernel's name counts. Empty: unknown. What is from elsewhere counts as it
+/// does in host_code().
 std::string launch_code(const Variant& variant,
                         std::span<const ObjectCode> objects = known_objects());
 

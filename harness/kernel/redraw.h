@@ -21,10 +21,10 @@ inline uint64_t seed_of(const Case& c) {
   return static_cast<uint64_t>(c.get_int("seed", 0, std::numeric_limits<int64_t>::max()));
 }
 
-/// Rows [rows, width] that a seed determines, and others of the same distribution. Few rows are drawn
-/// anew for every change. Many are drawn once more, from another seed, and rotated by the change:
-/// drawing a large routing takes longer than launching on it. So are those that no seed changes, as of
-/// a recorded routing: one row of them has no others.
+/// Rows [rows, width] that a seed determines, and others of the same distribution. Few rows are
+/// drawn anew for every change. Many are drawn once more, from another seed, and rotated by the
+/// change: drawing a large routing takes longer than launching on it. So are those that no seed
+/// changes, as of a recorded routing: one row of them has no others.
 template <class T>
 class DrawnRows {
  public:
@@ -58,8 +58,8 @@ class DrawnRows {
 template <class T>
 class ByChange {
  public:
-  /// `at_hand` belongs to the change of the last call, at first 0; becomes what belongs to `change`,
-  /// empty where that was never found.
+  /// `at_hand` belongs to the change of the last call, at first 0; becomes what belongs to
+  /// `change`, empty where that was never found.
   void turn(uint64_t change, T& at_hand) {
     if (change == change_) return;
     if (!at_hand.empty()) kept_.insert_or_assign(change_, std::move(at_hand));

@@ -116,8 +116,8 @@ const std::vector<Variant>& all_variants() {
 
 namespace {
 
-/// What variants are compared with where the operator does not say: the yardstick, else its first variant,
-/// so that no operator's table of speed-ups is empty.
+/// What variants are compared with where the operator does not say: the yardstick, else its first
+/// variant, so that no operator's table of speed-ups is empty.
 std::vector<Before> usual_before(const Registry& registry, const OpEntry& op, Backend backend) {
   if (backend == Backend::host && !op.yardstick.empty()) return {{op.yardstick}};
   for (const Variant& v : registry.variants) {

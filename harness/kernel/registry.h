@@ -26,8 +26,8 @@ const Variant& find_variant(const std::string& op, Backend backend, const std::s
                             const Registry& registry);
 Case resolved(Case c, const DeviceFacts& device, const Registry& registry);
 
-/// The operators without their code, as a backend knows them, sorted by name. One that states no before
-/// has its yardstick, else its first variant, for one.
+/// The operators without their code, as a backend knows them, sorted by name. One that states no
+/// before has its yardstick, else its first variant, for one.
 std::vector<OpDescription> describe_operators(const Registry& registry, Backend backend);
 /// The variants for a backend without their code, sorted by operator and name.
 std::vector<VariantDescription> describe_variants(const Registry& registry, Backend backend);

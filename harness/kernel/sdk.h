@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program and a module of kernels have to agree on before any code of the module runs. Both are
-// compiled with this header; cmake/moegate_kernels.cmake puts the text into every module.
+// What a program and a module of kernels have to agree on before any code of the module runs. Both
+// are compiled with this header; cmake/moegate_kernels.cmake puts the text into every module.
 #pragma once
 
 #include <fmt/core.h>

@@ -20,8 +20,8 @@ enum class Role { activation, weight, output, workspace };
 class Tensor {
  public:
   static constexpr size_t kGuardBytes = 256;
-  /// Round outputs and the workspace. Inputs have poison round them: an element read beyond their end
-  /// is NaN, or an index that there is not.
+  /// Round outputs and the workspace. Inputs have poison round them: an element read beyond their
+  /// end is NaN, or an index that there is not.
   static constexpr uint8_t kGuardByte = 0xa5;
   /// All ones: NaN in every floating type, -1 in the integers, so an element nobody wrote shows.
   static constexpr uint8_t kPoisonByte = 0xff;

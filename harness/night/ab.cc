@@ -116,8 +116,8 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
 
 namespace {
 
-/// The same machine code that differs by so many times what fails a row is measured all the same: one
-/// round differs by less by chance.
+/// The same machine code that differs by so many times what fails a row is measured all the same:
+/// one round differs by less by chance.
 constexpr double kOff = 2;
 
 /// Says which rows are measured next, and judges.
@@ -166,8 +166,8 @@ std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {
   return rows;
 }
 
-/// Leaves out suspects that were not measured in two rounds: the time may have been up before a round
-/// was over.
+/// Leaves out suspects that were not measured in two rounds: the time may have been up before a
+/// round was over.
 void AbSession::leave_out_unmeasured(Batch& batch) {
   std::erase_if(batch.ids, [&](const CaseId& id) {
     const bool measured =
@@ -248,9 +248,9 @@ std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds
   return found;
 }
 
-/// The suspects that came with the options, the most suspicious first, in batches: as many as there is
-/// time for, then as many of the others as what these left over is enough for. A round shows which of
-/// them launch the same code, and costs a twelfth of what decides the others.
+/// The suspects that came with the options, the most suspicious first, in batches: as many as there
+/// is time for, then as many of the others as what these left over is enough for. A round shows
+/// which of them launch the same code, and costs a twelfth of what decides the others.
 std::vector<AbSession::Batch> AbSession::measure_given() {
   const int rounds = options_.plan.rounds;
   std::vector<RowName> waiting = *options_.suspects;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both runs of an A/B, which take turns round by round, and what they say so far. Decides nothing but
-// which rounds are measured again (replay_rule.h).
+// Both runs of an A/B, which take turns round by round, and what they say so far. Decides nothing
+// but which rounds are measured again (replay_rule.h).
 #pragma once
 
 #include <set>

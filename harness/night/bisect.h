@@ -29,16 +29,16 @@ constexpr int kBisectGiveUp = 128;  // git bisect run stops
 /// be tested (it does not build, crashes, or is inconclusive), 128 give up.
 int bisect_code(int exit);
 
-/// "case variant: sentence", a line for each row of a verdict.json that states its cause; empty where none
-/// does, or the text is no verdict.
+/// "case variant: sentence", a line for each row of a verdict.json that states its cause; empty
+/// where none does, or the text is no verdict.
 std::string causes_in(const std::string& verdict);
 
-/// Bisects in a worktree of its own in the user's cache; the user's checkout, index and branches are
-/// not touched, and the worktree is removed on every way out. `step`: a command that is run in the
-/// worktree with the commit checked out and exits as bisect_code says; the number of words of the A/B's
-/// command, these, the good commit and the flags are appended. Throws Error(usage) when there is no
-/// repository, script or such commits, or the bad commit shows no regression; Error(inconclusive) when
-/// the A/B cannot tell; Error(interrupted) after Ctrl-C.
+/// Bisects in a worktree of its own in the user's cache; the user's checkout, index and branches
+/// are not touched, and the worktree is removed on every way out. `step`: a command that is run in
+/// the worktree with the commit checked out and exits as bisect_code says; the number of words of
+/// the A/B's command, these, the good commit and the flags are appended. Throws Error(usage) when
+/// there is no repository, script or such commits, or the bad commit shows no regression;
+/// Error(inconclusive) when the A/B cannot tell; Error(interrupted) after Ctrl-C.
 Culprit bisect(const BisectQuery& query, const std::vector<std::string>& step);
 
 }  // namespace moegate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a head removed, renamed, loosened or edited beside its kernels, so that it is judged less, or
-// otherwise, than its base would be. Read from the two programs and from the folders that hold
+// What a head removed, renamed, loosened or edited beside its kernels, so that it is judged less,
+// or otherwise, than its base would be. Read from the two programs and from the folders that hold
 // their suites and records.
 #pragma once
 

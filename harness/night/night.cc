@@ -24,7 +24,8 @@ std::vector<std::string> suites_of(const NightOptions& options) {
   return {options.backend == Backend::host ? "smoke" : "nightly"};
 }
 
-/// Kernels from elsewhere are tested by the suites that are judged; the tool's own have smaller ones for that.
+/// Kernels from elsewhere are tested by the suites that are judged; the tool's own have smaller
+/// ones for that.
 bool judges_own_kernels(const NightOptions& options) {
   return options.kernels.empty();
 }
@@ -97,9 +98,9 @@ std::string left_unchecked(const char* what, const Tally& tally) {
                      tally.left_out.size(), tally.left_out.size() + done, one.key, one.variant);
 }
 
-/// The correctness suite, or, of kernels from elsewhere, the suites that are judged: only those have cases of their
-/// operators. A tolerance that accepts outputs spoilt on purpose says nothing about the
-/// others.
+/// The correctness suite, or, of kernels from elsewhere, the suites that are judged: only those
+/// have cases of their operators. A tolerance that accepts outputs spoilt on purpose says nothing
+/// about the others.
 void verify(const NightOptions& options, const NightCalls& calls, const Hours& hours,
             WorkerSource& source, Night& night, std::string& klass) {
   const auto heard = [&](const char* what, const auto& tell) {
@@ -138,8 +139,8 @@ void verify(const NightOptions& options, const NightCalls& calls, const Hours& h
   });
 }
 
-/// What baselines and candidates say of the suites before they are measured. Kernels from elsewhere may
-/// read what is no part of a program, so that it shows nothing of them.
+/// What baselines and candidates say of the suites before they are measured. Kernels from elsewhere
+/// may read what is no part of a program, so that it shows nothing of them.
 KnownOf known_of(const NightOptions& options, const std::string& klass) {
   const std::string program = options.kernels.empty() ? program_hash(own_program(), {}) : "";
   return [places = options.rules.baselines, klass, program](const std::string& suite) {

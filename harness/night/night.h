@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The night: verify, measure, let the canaries fly; then its gate (night_gate.h). The functions stand
-// in night.cc in that order, and night() calls them in it. Each phase has a share of the night's
-// time, and what it does not use is the next one's. Publishing is the caller's.
+// The night: verify, measure, let the canaries fly; then its gate (night_gate.h). The functions
+// stand in night.cc in that order, and night() calls them in it. Each phase has a share of the
+// night's time, and what it does not use is the next one's. Publishing is the caller's.
 #pragma once
 
 #include <functional>

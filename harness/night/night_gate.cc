@@ -126,7 +126,8 @@ Screened screen(const GateInput& input) {
     const double most = side->second.disturbed ? 2 * limits.blind_at : limits.fail_at;
     if (v.base > 0 && v.head > v.base * (1 + most)) found.push_back(i);
   }
-  // What is changed comes before what is not, and of equally improbable rows the one that is off most.
+  // What is changed comes before what is not, and of equally improbable rows the one that is
+  // off most.
   const auto suspicion = [&](size_t i) {
     const CaseVerdict& v = cases[i];
     const bool same = v.outcome == Outcome::identical;

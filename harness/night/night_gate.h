@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate on a stored run: find the baselines and their programs, screen the stored numbers, replay
-// the suspects, conclude. The functions stand here and in night_gate.cc in that order, and gate()
-// calls them in it. A suspect is a case whose latency the stored numbers do not settle.
+// The gate on a stored run: find the baselines and their programs, screen the stored numbers,
+// replay the suspects, conclude. The functions stand here and in night_gate.cc in that order, and
+// gate() calls them in it. A suspect is a case whose latency the stored numbers do not settle.
 #pragma once
 
 #include <functional>
@@ -66,8 +66,8 @@ struct Verdict {
 /// The shards that a merged run lacks, and how to run them.
 std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run);
 
-/// Find: the run's rows and the baselines that its suites meet. Where time.left_out is known, the run
-/// was to measure the whole of its suites. Throws Error when one does not compare.
+/// Find: the run's rows and the baselines that its suites meet. Where time.left_out is known, the
+/// run was to measure the whole of its suites. Throws Error when one does not compare.
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules,
                      const GateTime& time = {});
 
@@ -77,21 +77,21 @@ struct Screened {
   std::vector<CaseId> suspects;  // the most suspicious first
 };
 
-/// Screen: judges by the stored numbers. Cases of the same machine code that are slower by what would
-/// fail are among the suspects: what the code reads, or the libraries that it calls, need not be
-/// the same.
+/// Screen: judges by the stored numbers. Cases of the same machine code that are slower by what
+/// would fail are among the suspects: what the code reads, or the libraries that it calls, need not
+/// be the same.
 Screened screen(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program
 /// together, as many as there is time for. The error rate is that of one family: it is shared out
-/// over the programs. `compared` gets what it takes to ask why they differ. Throws Error(usage) where
-/// another program than this one measured the run, Error(interrupted).
+/// over the programs. `compared` gets what it takes to ask why they differ. Throws Error(usage)
+/// where another program than this one measured the run, Error(interrupted).
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,
                 const ProgramOf& program_of, const GateRules& rules, const GateTime& time,
                 WorkerSource& source, std::vector<Compared>& compared);
 
-/// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code. Where
-/// nothing was replayed, that of the screen stands.
+/// Conclude: every case's outcome after the replay, creep and waivers, and the gate's exit code.
+/// Where nothing was replayed, that of the screen stands.
 Verdict conclude(const GateInput& input, GateResult screened, const Replayed& replayed,
                  const GateRules& rules);
 

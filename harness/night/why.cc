@@ -80,8 +80,8 @@ std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
   return rows;
 }
 
-/// So many rows of both sides there is time for: a process takes some seconds to start, and a row some
-/// forty passes.
+/// So many rows of both sides there is time for: a process takes some seconds to start, and a row
+/// some forty passes.
 size_t rows_in_time(size_t rows, double seconds) {
   constexpr double kStart = 5, kRow = 3;
   if (std::isinf(seconds)) return rows;

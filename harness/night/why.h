@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a judged row became slower or faster: has the programs of both sides count what the GPU did in it,
-// and gives the row its cause. It changes no outcome, and what it cannot do is a note of the verdict.
+// Why a judged row became slower or faster: has the programs of both sides count what the GPU did
+// in it, and gives the row its cause. It changes no outcome, and what it cannot do is a note of
+// the verdict.
 #pragma once
 
 #include <optional>
@@ -46,10 +47,11 @@ constexpr size_t kMostCauses = 10;
 /// Seconds that WhyMode::automatic takes at most, of what `deadline` leaves.
 constexpr double kWhySeconds = 120;
 
-/// Sets CaseVerdict::cause of the rows that were compared and that `mode` asks about. On a GPU the rows
-/// are counted by one process of the base and then one of the head, the worst first, as many as there is
-/// time for; these runs are stored (kWhyTag). Where nothing can be counted a note says why, and causes
-/// come from what was measured. A note also tells of rows that nothing compared. Throws Error(store).
+/// Sets CaseVerdict::cause of the rows that were compared and that `mode` asks about. On a GPU the
+/// rows are counted by one process of the base and then one of the head, the worst first, as many
+/// as there is time for; these runs are stored (kWhyTag). Where nothing can be counted a note says
+/// why, and causes come from what was measured. A note also tells of rows that nothing compared.
+/// Throws Error(store).
 void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode, Backend backend,
                 const Deadline& deadline, GateResult& result, WorkerSource& source);
 

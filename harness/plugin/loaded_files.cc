@@ -75,8 +75,8 @@ bool is_systems(const std::string& path) {
   return is_below(path, "/usr/") && !is_below(path, "/usr/local/");
 }
 
-/// What compilers of kernels keep for themselves: of code that is hashed where it runs. Choices that
-/// Triton's autotuner made are none of it.
+/// What compilers of kernels keep for themselves: of code that is hashed where it runs. Choices
+/// that Triton's autotuner made are none of it.
 bool is_compilers(const std::string& path) {
   if (path.find("/.nv/ComputeCache/") != path.npos) return true;
   const std::string named = environment("TRITON_CACHE_DIR");
@@ -199,8 +199,8 @@ std::string hash_of(const std::vector<LoadedFile>& files) {
   return fmt::format("{:016x}", hash);
 }
 
-// Anything may open a file: a signal handler, a child between fork and exec, a library that is being
-// loaded. So a note is a node of a list that only grows, and no lock is taken.
+// Anything may open a file: a signal handler, a child between fork and exec, a library that is
+// being loaded. So a note is a node of a list that only grows, and no lock is taken.
 
 namespace {
 
@@ -318,7 +318,8 @@ std::vector<std::string> opened_files() {
   return files;
 }
 
-// By their names for the linker: the C library's headers may have other ideas of what they are called here.
+// By their names for the linker: the C library's headers may have other ideas of what they are
+// called here.
 extern "C" {
 
 int watched_open(const char* path, int flags, ...) __asm__("open");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels from elsewhere are made of: every file that this process loaded or read and that is no part
-// of the system, of the interpreter or of the tool, by its content. Where two processes agree on all of
-// them, they run the same code of the host.
+// What kernels from elsewhere are made of: every file that this process loaded or read and that is
+// no part of the system, of the interpreter or of the tool, by its content. Where two processes
+// agree on all of them, they run the same code of the host.
 #pragma once
 
 #include <functional>
@@ -34,16 +34,16 @@ std::vector<LoadedFile> loaded_files();
 /// Names and hashes of all of them as one hash, 16 hex digits; empty where one is gone.
 std::string hash_of(const std::vector<LoadedFile>& files);
 
-// Which files this process opened for reading. The program defines open(), openat() and fopen() itself, so
-// that calls of every library of the process pass through here, an interpreter's among them. Not seen are
-// calls of the kernel without the C library, and child processes.
+// Which files this process opened for reading. The program defines open(), openat() and fopen()
+// itself, so that calls of every library of the process pass through here, an interpreter's among
+// them. Not seen are calls of the kernel without the C library, and child processes.
 
 /// From now on opened files are noted, or not; at first they are not.
 void watch_opens(bool on);
 
-/// Every file that was opened for reading while that was watched, once, by an absolute path in which
-/// links stand as they were used. Not one that this process had made or emptied before it read it:
-/// its content is nobody else's.
+/// Every file that was opened for reading while that was watched, once, by an absolute path in
+/// which links stand as they were used. Not one that this process had made or emptied before it
+/// read it: its content is nobody else's.
 std::vector<std::string> opened_files();
 
 }  // namespace moegate

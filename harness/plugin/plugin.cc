@@ -35,8 +35,8 @@ std::string stamp_in(const std::string& file) {
   _exit(ignored < 0 ? 2 : 1);
 }
 
-/// Loads the module in a child process, because nothing can be caught that is thrown while the loader
-/// runs. Why it cannot be loaded; empty when it can.
+/// Loads the module in a child process, because nothing can be caught that is thrown while the
+/// loader runs. Why it cannot be loaded; empty when it can.
 std::string trial(const std::string& file) {
   int ends[2];
   if (pipe(ends) != 0) return "";

@@ -10,20 +10,21 @@
 
 namespace moegate {
 
-/// What is wrong with a module's stamp (kernel/sdk.h), as seen by this program: which fact differs, and
-/// what to build again with what. Empty when they agree. Pure; exposed for tests.
+/// What is wrong with a module's stamp (kernel/sdk.h), as seen by this program: which fact differs,
+/// and what to build again with what. Empty when they agree. Pure; exposed for tests.
 std::string stamp_fault(const std::string& theirs, const std::string& ours);
 
-/// Opens files of kernels in this process, for good, and calls `then` with what the program has now:
-/// its own operators and variants, and theirs. None: its own. Throws what `then` throws, and Error(usage)
-/// naming the file that is no module of kernels, that was built for another program, that cannot be
-/// imported, or whose kernels do not fit with the others.
+/// Opens files of kernels in this process, for good, and calls `then` with what the program has
+/// now: its own operators and variants, and theirs. None: its own. Throws what `then` throws, and
+/// Error(usage) naming the file that is no module of kernels, that was built for another program,
+/// that cannot be imported, or whose kernels do not fit with the others.
 void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then);
 
-// Kernels in Python. The interpreter runs in the worker's process, so that its launches share stream,
-// graphs and memory with all others; its library is opened at run time. python/moegate is the other
-// end. Nothing of Python's C interface is used but its main(): all calls go through ctypes.
+// Kernels in Python. The interpreter runs in the worker's process, so that its launches share
+// stream, graphs and memory with all others; its library is opened at run time. python/moegate
+// is the other end. Nothing of Python's C interface is used but its main(): all calls go
+// through ctypes.
 
 /// Runs the interpreter that MOEGATE_PYTHON names (default: python3) in this process, registers the
 /// kernels of these files, calls `then`, and ends the interpreter. Throws what `then` throws, and

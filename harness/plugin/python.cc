@@ -23,8 +23,9 @@ namespace {
 
 using nlohmann::json;
 
-// The C functions between a worker and the interpreter in it; python/moegate/_bridge.py has the same in
-// the same order. A text that is returned is JSON, valid until the next call, {"error": …} where it failed.
+// The C functions between a worker and the interpreter in it; python/moegate/_bridge.py has the
+// same in the same order. A text that is returned is JSON, valid until the next call, {"error": …}
+// where it failed.
 
 /// Of Python: does `what` for the variant or operator `number`, with a problem and a JSON argument.
 /// Returns 0, or 1 where it raised; what it says goes through PythonCalls::answer.
@@ -105,8 +106,8 @@ PythonMain open_python(const PythonPlace& place) {
   return reinterpret_cast<PythonMain>(main);
 }
 
-/// One interpreter per process, and its last word. No exception may pass through its frames, in either
-/// direction: they are C.
+/// One interpreter per process, and its last word. No exception may pass through its frames, in
+/// either direction: they are C.
 struct Interpreter {
   PythonDispatch dispatch = nullptr;
   std::string said;      // by answer()
@@ -314,8 +315,8 @@ std::vector<std::string> loaded_modules() {
   return said.at("files");
 }
 
-/// The worker's end in Python: of this program's folder (one that was kept for replays has no other home),
-/// else of the tool's home.
+/// The worker's end in Python: of this program's folder (one that was kept for replays has no other
+/// home), else of the tool's home.
 std::filesystem::path worker_script() {
   const std::filesystem::path script = "python/moegate_worker.py";
   const auto beside =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems as Python sees them, by number; and the Problem of an operator that is written in Python.
+// Problems as Python sees them, by number; and the Problem of an operator that is written
+// in Python.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace moegate {
 
-/// Asks Python: PythonDispatch with its answer, null where there is none. Throws Error(internal) with
-/// the last line of its traceback; the whole of it goes to stderr.
+/// Asks Python: PythonDispatch with its answer, null where there is none. Throws Error(internal)
+/// with the last line of its traceback; the whole of it goes to stderr.
 nlohmann::json ask_python(int64_t number, const char* what, int64_t problem, void* stream,
                           const nlohmann::json& argument);
 
@@ -30,7 +31,8 @@ DType dtype_of(const std::string& name);
 
 class PythonProblem : public Problem {
  public:
-  /// `op`: the operator's number. Its tensors are drawn, or filled by Python, which hands in the truth.
+  /// `op`: the operator's number. Its tensors are drawn, or filled by Python, which hands in
+  /// the truth.
   PythonProblem(Device& device, const Case& c, int64_t op);
 
   void expect(const std::string& output, std::vector<double> truth);

@@ -32,20 +32,22 @@ std::vector<CausedRow> caused_rows(const GateResult& result);
 void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows);
 /// A row's name, what else was found, and the numbers of both sides.
 std::vector<Block> numbers_of_row(const CausedRow& row);
-/// A folded table of the numbers of both sides for each row that has some, what else was found above it.
+/// A folded table of the numbers of both sides for each row that has some, what else was found
+/// above it.
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows);
 /// A line for each number of each row, the sentence repeated; a row without numbers has one line.
 Table cause_table(const std::vector<CausedRow>& rows);
 
-// How the rows of one stored run differ from another's in time, and which of them do not: what was judged of
-// the two, or would be.
+// How the rows of one stored run differ from another's in time, and which of them do not: what was
+// judged of the two, or would be.
 
 using Effects = std::map<CaseId, Effect, CaseIdLess>;
 
-/// Of rows that both sides have, and no others, under the same names. As the store has them from a verdict of
-/// these two runs (ab's, whose rounds are paired, before compare's); else as compare would judge them, where
-/// equal is what no replay would look at again: so that no row depends on which others are asked about. A row
-/// whose latency is not judged has the effect of its levels, 0 where a side has none.
+/// Of rows that both sides have, and no others, under the same names. As the store has them from a
+/// verdict of these two runs (ab's, whose rounds are paired, before compare's); else as compare
+/// would judge them, where equal is what no replay would look at again: so that no row depends on
+/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0
+/// where a side has none.
 Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_run, Sides base,
                     Sides head);
 
@@ -61,14 +63,14 @@ struct Explained {
   RunInfo base, head;
   std::vector<CausedRow> rows;  // of both runs; the slowest first
   size_t left_out = 0;          // that are of both, too, and unsupported or failed in one of them
-  /// Commands that would count what a side lacks; empty where both were counted in every row that is not
-  /// judged equal, and on a host, which is not counted.
+  /// Commands that would count what a side lacks; empty where both were counted in every row that
+  /// is not judged equal, and on a host, which is not counted.
   Commands to_count;
 };
 
-/// Two runs that each measured one variant of a case are compared in it, whatever it is called: those of
-/// an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where the runs have
-/// no row in common that matches. Rows are judged as by row_effects().
+/// Two runs that each measured one variant of a case are compared in it, whatever it is called:
+/// those of an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where
+/// the runs have no row in common that matches. Rows are judged as by row_effects().
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.
@@ -76,9 +78,10 @@ Page explain_page(const Explained& explained);
 
 // Where warps wait in two stored runs of Task::stalls, base beside head.
 
-/// A section of rank 1 for every case and variant that both sides hold: how much was sampled, and a table
-/// of the `most` instructions that changed most (align_stalls()), shares in percent of the launch's
-/// samples. Sides are what Store::levels_with_launches() gives; their processes are added up.
+/// A section of rank 1 for every case and variant that both sides hold: how much was sampled, and
+/// a table of the `most` instructions that changed most (align_stalls()), shares in percent of
+/// the launch's samples. Sides are what Store::levels_with_launches() gives; their processes are
+/// added up.
 std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
                                     size_t most = 10);
 

@@ -48,7 +48,8 @@ class ExplainTest : public GateTest {
     head_ = measured(0.2);
     counted(24e6);
   }
-  /// Two runs of two programs whose fused differs by so much, and in a counter that explains nothing.
+  /// Two runs of two programs whose fused differs by so much, and in a counter that
+  /// explains nothing.
   void two_runs_apart_by(double slower) {
     info_.program = "old";
     base_ = measured(0);

@@ -65,8 +65,8 @@ RunRows read_run_rows(Store& store, int64_t run);
 /// Error(usage) for a bad pattern and Error(coverage) when nothing matches, saying what there is.
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
 
-/// A heading, a table and the changes with the two commits they lie between and what they are of, for
-/// each series.
+/// A heading, a table and the changes with the two commits they lie between and what they are of,
+/// for each series.
 Page history_page(const std::vector<HistorySeries>& all);
 /// One row per point, with the columns that tell the series apart in front; for csv and json.
 Table history_table(const std::vector<HistorySeries>& all);

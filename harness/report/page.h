@@ -73,8 +73,9 @@ struct Chart {
   std::vector<std::pair<std::string, std::string>> signals;  // of the file, with their values
 };
 
-/// The level of one row over many runs: a chart that is kept in numbers, for a year of ten thousand rows
-/// has 10^7 of its points. Where it is drawn, it gets its table, too (reports/pages/unpack.js).
+/// The level of one row over many runs: a chart that is kept in numbers, for a year
+/// of ten thousand rows has 10^7 of its points. Where it is drawn, it gets its table,
+/// too (reports/pages/unpack.js).
 struct LevelChart {
   struct Run {
     std::string id, started, commit;
@@ -101,8 +102,8 @@ using Block = std::variant<Heading, Paragraph, List, Rows, Commands, Chart, Leve
 struct Section {
   int rank = 0;  // the highest goes first, the later first among equals; 0 always stays
   std::vector<Block> blocks;
-  /// Title under which it is out of sight until asked for, in words of the program's own: names from
-  /// elsewhere belong into the blocks. Empty: in sight.
+  /// Title under which it is out of sight until asked for, in words of the program's own: names
+  /// from elsewhere belong into the blocks. Empty: in sight.
   std::string folded = {};
 };
 
@@ -123,7 +124,8 @@ std::string to_text(const Page& page, const Screen& screen);
 std::string level_line(const std::vector<double>& logs, const std::string& unit);
 std::string level_line(const LevelChart& chart);
 
-// A page as markdown: page_markdown.cc is the one place of report/ that knows its syntax and the sizes it may have.
+// A page as markdown: page_markdown.cc is the one place of report/ that knows its syntax and the
+// sizes it may have.
 
 /// Sizes in bytes that a forge takes: it refuses comments from 65,536 characters, and drops a
 /// step's summary from 1 MiB. A file may have any size.

@@ -56,7 +56,8 @@ inline size_t count(const std::string& text, const std::string& what) {
 
 // A stored run that sampled where warps wait, made up.
 
-/// Adds a run to a store: one row whose barrier and load were sampled so often, of 100 samples in a process.
+/// Adds a run to a store: one row whose barrier and load were sampled so often, of 100 samples in
+/// a process.
 inline int64_t add_stalled_run(const std::string& db, int64_t barrier, int64_t load,
                                const std::string& task = "stalls",
                                const std::string& variant = "fused", int processes = 1) {

@@ -45,7 +45,8 @@ class Levels {
   std::vector<RunRows> rows_;
 };
 
-/// The first run of the new level: the split of the series into two levels that leaves the least squares.
+/// The first run of the new level: the split of the series into two levels that leaves the
+/// least squares.
 size_t split_of(const std::vector<double>& levels) {
   const auto squares = [&](size_t first, size_t last) {
     double sum = 0, square = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed between two runs of a store, by cause: rows of one variant that changed in the same run are one group.
-// A group says between which commits it changed, and how its level went. Report only: nothing here fails a gate.
+// What changed between two runs of a store, by cause: rows of one variant that changed in the same
+// run are one group. A group says between which commits it changed, and how its level went. Report
+// only: nothing here fails a gate.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct ChangedRow {
   std::string why;    // the verdict's sentence
 };
 
-/// Rows of one operator and variant that changed in the same way and in the same run; the worst first.
+/// Rows of one operator and variant that changed in the same way and in the same run; the
+/// worst first.
 struct ChangeGroup {
   ChangeKind kind = ChangeKind::slower;
   std::string op, variant;
@@ -43,8 +45,8 @@ struct WhatChanged {
   std::vector<ChangeGroup> groups;  // wrong, slower, lost first; then by size
 };
 
-/// The runs that compare with `head` (device class, timer, flush, protocol, suites), are whole, and began at `since` or
-/// later, with the last one before them; by start. `head` is the last one.
+/// The runs that compare with `head` (device class, timer, flush, protocol, suites), are whole, and
+/// began at `since` or later, with the last one before them; by start. `head` is the last one.
 std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since);
 
 /// What changed from `base` to `head`. Throws Error(usage) where the two do not compare.
@@ -55,7 +57,8 @@ Page what_changed_page(const WhatChanged& changed, const std::string& address);
 /// A row for each row that changed; for csv and json.
 Table what_changed_table(const WhatChanged& changed);
 
-/// "https://github.com/o/r" of git's "git@github.com:o/r.git"; empty for what is no address of the web.
+/// "https://github.com/o/r" of git's "git@github.com:o/r.git"; empty for what is no address of
+/// the web.
 std::string web_address(const std::string& remote);
 
 }  // namespace moegate

@@ -60,10 +60,10 @@ class SharedArrays {
   std::unordered_map<const void*, size_t> of_owner_;
 };
 
-/// Appends {"columns": [names], "links": {column: page}, "n": rows, "cells": [[a column's], ...]}. A column
-/// that has one cell, of a table with more rows, says the same in all of them. A cell is a number, a
-/// text, or an object where it has more: t its text, n whether it is a number, b whether it is bold, m
-/// its mark. An array may be a number: see SharedArrays.
+/// Appends {"columns": [names], "links": {column: page}, "n": rows, "cells": [[a column's], ...]}.
+/// A column that has one cell, of a table with more rows, says the same in all of them. A cell is a
+/// number, a text, or an object where it has more: t its text, n whether it is a number, b whether
+/// it is bold, m its mark. An array may be a number: see SharedArrays.
 void append_table(std::string& out, const Table& table, SharedArrays& shared);
 
 /// That with what is shared: {"shared": [...], "table": {...}}.

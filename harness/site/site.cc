@@ -191,8 +191,8 @@ bool all_passed(const SiteRun& run) {
   });
 }
 
-/// Which reports a night shows. Of a year's nights nearly all passed: their verdicts, most of what a
-/// store has, are not read to find none.
+/// Which reports a night shows. Of a year's nights nearly all passed: their verdicts, most of what
+/// a store has, are not read to find none.
 const char* list_of(const SiteRun& run, bool whole) {
   if (!run.judged()) return "run";
   if (whole) return "night";
@@ -227,7 +227,8 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
 
 namespace {
 
-/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked for, often.
+/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
+/// for, often.
 double student_975(int df) {
   static std::map<int, double> known;
   const auto [at, fresh] = known.try_emplace(df, 0);

@@ -38,7 +38,8 @@ bool is_row_page(const std::string& id);
 uint32_t file_hash(const std::string& id);
 
 /// Every page of the store's complete runs: the start first, rows last and by file_hash(). They
-/// read the store when they are made, and may not outlive it; rows are made fastest in their order. Throws Error(coverage) when no run is complete.
+/// read the store when they are made, and may not outlive it; rows are made fastest in their order.
+/// Throws Error(coverage) when no run is complete.
 std::vector<SitePage> site_pages(Store& store, const SiteOptions& options);
 
 }  // namespace moegate

@@ -251,8 +251,8 @@ std::vector<fs::path> files_of_sites(const fs::path& folder) {
 
 using Pages = std::span<const SitePage>;
 
-/// What a site's index names its files by: a file is named by its content, too, so that those of the
-/// site before stay as they are until the new index is there.
+/// What a site's index names its files by: a file is named by its content, too, so that those of
+/// the site before stay as they are until the new index is there.
 class DataFiles {
  public:
   explicit DataFiles(fs::path folder) : folder_(std::move(folder)) {

@@ -12,8 +12,8 @@
 
 namespace moegate {
 
-/// Every row of every table, sorted, a line each. A number that another store need not have is replaced by the name of
-/// what it is the number of.
+/// Every row of every table, sorted, a line each. A number that another store need not have is
+/// replaced by the name of what it is the number of.
 inline std::string content_of(Database& db) {
   const std::map<std::string, std::string> names = {
       {"device_id", "SELECT device_id, uuid || ' ' || class || ' ' || driver FROM device"},

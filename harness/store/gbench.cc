@@ -79,7 +79,8 @@ void add_aggregates(const std::vector<Run>& repetitions, std::vector<Run>& runs)
   add("cv", stddev(real) / mean(real), stddev(cpu) / mean(cpu), benchmark::kPercentage);
 }
 
-/// The library states how it was built itself, and Debian's says debug; what is measured is what the run's program is.
+/// The library states how it was built itself, and Debian's says debug; what is measured is what
+/// the run's program is.
 std::string with_build_type(std::string json, const RunInfo& run) {
   constexpr std::string_view kName = "\"library_build_type\": \"";
   const size_t name = json.find(kName);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Google Benchmark's JSON, written by its own reporter from stored rows, so that its compare.py
-// reads a moegate run: one entry per case and variant, one repetition per round, and the aggregates of the
-// repetitions. The context says what was measured on which device; the label of a repetition, how.
+// reads a moegate run: one entry per case and variant, one repetition per round, and the aggregates
+// of the repetitions. The context says what was measured on which device; the label of a
+// repetition, how.
 #pragma once
 
 #include <cstdint>

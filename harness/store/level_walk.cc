@@ -23,8 +23,8 @@ namespace {
 constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kChecksum = 3, kVerifiedChecksum = 4,
               kEnqueue = 5, kVariant = 6;
 
-/// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs as much
-/// as one for what is.
+/// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs
+/// as much as one for what is.
 std::string enqueue_sql(Database& db) {
   Statement q(db, "SELECT metric_id FROM metric_name WHERE name = ?1");
   q.bind(kEnqueueMetric);

@@ -28,14 +28,14 @@ using CaseRange = std::pair<int64_t, int64_t>;
 inline constexpr auto kUnjudged = std::to_array<std::string_view>(
     {"path", "invalid", "slow", "busy_ns", "sum_ns", "sm_mhz", "wall_s"});
 
-/// The results of a run, row by row: by number of the case, then variant, then round. It goes along the
-/// index of every process side by side, so that nothing is sorted and one result is held at a time,
-/// of a run that has 10^5 or more.
+/// The results of a run, row by row: by number of the case, then variant, then round. It goes along
+/// the index of every process side by side, so that nothing is sorted and one result is held at a
+/// time, of a run that has 10^5 or more.
 class ResultWalk {
  public:
   /// Those of cases in `ranges`, which ascend and outlive the walk; nothing of the others is read.
-  /// `for_verdict`: without kUnjudged, and with kEnqueueMetric. The walk sees one state of the store only
-  /// within a Transaction.
+  /// `for_verdict`: without kUnjudged, and with kEnqueueMetric. The walk sees one state of the
+  /// store only within a Transaction.
   ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool for_verdict);
   /// To the first result, then to the next. False: there is none.
   bool next();
@@ -46,8 +46,9 @@ class ResultWalk {
   int64_t checksum() const;           // of its numbers, as it was stored
   int64_t verified_checksum() const;  // of its accuracy and seeds
   int round() const { return now_->round; }
-  /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in `result`; of
-  /// the metrics, none or the one that a verdict reads. Throws Error(store) for values that no run stores.
+  /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in
+  /// `result`; of the metrics, none or the one that a verdict reads. Throws Error(store) for values
+  /// that no run stores.
   void read(Result& result) const;
 
  private:
@@ -95,17 +96,17 @@ struct WalkedLevel {
   size_t place;  // of its case among the run's, by key
 };
 
-/// Calls `add` with the results of the cases that a run set out to measure, row by row in the order of the
-/// cases' numbers. Throws Error(store) for values that no run stores.
+/// Calls `add` with the results of the cases that a run set out to measure, row by row in the order
+/// of the cases' numbers. Throws Error(store) for values that no run stores.
 void walk_levels(Database& db, const LevelChoice& choice,
                  const std::function<void(const WalkedLevel&)>& add);
 
-/// Throws Error(store) for a text that becomes a part of a path, of a baseline's or a kept program's, and is
-/// no name of a file.
+/// Throws Error(store) for a text that becomes a part of a path, of a baseline's or a kept
+/// program's, and is no name of a file.
 void check_file_name(const Database& db, const char* what, const std::string& text);
 
-// What complete runs say of their rows, in one line each. Whoever asks about many nights reads these
-// lines and not the results, of which a year has 10^8.
+// What complete runs say of their rows, in one line each. Whoever asks about many nights reads
+// these lines and not the results, of which a year has 10^8.
 
 struct RowLevel {
   int64_t case_id = 0;  // read, in its store
@@ -122,8 +123,9 @@ struct RowLevel {
 /// Replaces those of a run. Cases that the store does not know are left out. Throws Error(store).
 void write_row_levels(Store& store, int64_t run, const std::vector<RowLevel>& rows);
 
-/// Calls `add` with those of a run, ordered by case and variant. False: it has none, as a run that was
-/// interrupted, merged, or measured on several GPUs; its results are what there is. Throws Error(store).
+/// Calls `add` with those of a run, ordered by case and variant. False: it has none, as a run
+/// that was interrupted, merged, or measured on several GPUs; its results are what there is.
+/// Throws Error(store).
 bool read_row_levels(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add);
 
 }  // namespace moegate

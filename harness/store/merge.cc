@@ -139,8 +139,8 @@ void Merge::sum_up() {
   drop_unused_devices(out_);
 }
 
-/// While it lives, numbers of other tables are not looked up for each row that is written: RunRows knows them. What it
-/// does not know is asked at the end.
+/// While it lives, numbers of other tables are not looked up for each row that is written: RunRows
+/// knows them. What it does not know is asked at the end.
 class Unchecked {
  public:
   explicit Unchecked(Database& db) : db_(db) { db_.execute("PRAGMA foreign_keys = 0"); }
@@ -156,8 +156,8 @@ class Unchecked {
   Database& db_;
 };
 
-/// While a store without a result is filled, it does without the index over all nights, in which each row is a page of
-/// its own.
+/// While a store without a result is filled, it does without the index over all nights, in which
+/// each row is a page of its own.
 class LateIndex {
  public:
   explicit LateIndex(Database& db) : db_(db) {

@@ -39,7 +39,8 @@ std::string select_from(const TableShape& table) {
   return fmt::format("SELECT {} FROM {}", fmt::join(table.columns, ", "), table.name);
 }
 
-/// INSERT, or the greater of two rows. NULL is put in the place of a text, so that any two rows compare.
+/// INSERT, or the greater of two rows. NULL is put in the place of a text, so that any two
+/// rows compare.
 std::string insert_greater(const TableShape& table) {
   std::vector<std::string> sets, ours, theirs;
   for (const std::string& column : table.columns) {
@@ -314,7 +315,8 @@ void RunRows::take_newer_case(int64_t from, int64_t to) {
   const auto now = said(in_.db(), from), before = said(out_, to);
   if (now == before) return;
   const auto newest = [](Database& db, int64_t id) {
-    // By the index of each process's results: that of a case's is not there while a new store is filled.
+    // By the index of each process's results: that of a case's is not there while a new store
+    // is filled.
     Statement q(db,
                 "SELECT max(started) FROM process p WHERE EXISTS (SELECT 1 FROM result r WHERE "
                 "r.process_id = p.process_id AND r.case_id = ?1)");

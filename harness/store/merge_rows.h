@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one store copied into another, whatever their table: a column called run_id, process_id, result_id,
-// case_id or device_id is a row's number in its own store, and everything else is the same everywhere.
+// Rows of one store copied into another, whatever their table: a column called run_id, process_id,
+// result_id, case_id or device_id is a row's number in its own store, and everything else is the
+// same everywhere.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,11 @@ NumberOf number_in(const Numbers& numbers);
 /// Copies rows of one table, some after others. Its statements are prepared once.
 class RowCopy {
  public:
-  /// What becomes of a row whose key is there: an error, or the greater of the two stays, column by column, so that what
-  /// is left does not depend on which came first.
+  /// What becomes of a row whose key is there: an error, or the greater of the two stays, column by
+  /// column, so that what is left does not depend on which came first.
   enum class Twice { refused, greater };
-  /// Rows that `where` selects. `own`: the column that the other store numbers anew, or "". `numbers` outlives it.
+  /// Rows that `where` selects. `own`: the column that the other store numbers anew, or "".
+  /// `numbers` outlives it.
   RowCopy(Database& in, Database& out, const TableShape& table, const NumberOfByColumn& numbers,
           const std::string& where, Twice twice, const std::string& own = "");
 
@@ -62,8 +64,8 @@ class RowCopy {
     return *this;
   }
   bool step() { return rows_.step(); }
-  /// Copies the row that was stepped to; one of which a number is not known is left out, which is false. `number` is put
-  /// into `own`; without it that is the next one.
+  /// Copies the row that was stepped to; one of which a number is not known is left out, which is
+  /// false. `number` is put into `own`; without it that is the next one.
   bool put(std::optional<int64_t> number = std::nullopt);
   void put_all() {
     while (step()) put();
@@ -82,7 +84,8 @@ class RowCopy {
   Statement rows_, insert_;
 };
 
-/// Inserts the row whose `own` is `number`, with other values in some columns, and returns its number there.
+/// Inserts the row whose `own` is `number`, with other values in some columns, and returns its
+/// number there.
 int64_t copy_row(Database& in, Database& out, const TableShape& table, const std::string& own,
                  int64_t number, const NumberOfByColumn& numbers,
                  const std::map<std::string, std::string>& instead);
@@ -121,8 +124,8 @@ class KeptRows {
 class RunRows {
  public:
   RunRows(Source& in, Database& out, const TableShapes& shapes);
-  /// Devices with their ceilings, and tables of which no run has a part. A device that stands for several becomes any of
-  /// them: it is made anew of those.
+  /// Devices with their ceilings, and tables of which no run has a part. A device that stands for
+  /// several becomes any of them: it is made anew of those.
   void copy_first();
   const NumberOfByColumn& numbers() const { return numbers_; }
   void copy(int64_t from, int64_t to);

@@ -36,26 +36,30 @@ struct Shard {
 /// What a run is made of: itself, where it is a shard, or those that were merged.
 std::vector<Shard> shards_of(Source& in, const RunInfo& run);
 
-/// In the order of their first runs, so that these are numbered alike whatever was typed first. A store without a run, as
-/// a shard leaves that died at birth, is left out with a note. Throws Error(usage) where one of them is `out`.
+/// In the order of their first runs, so that these are numbered alike whatever was typed first. A
+/// store without a run, as a shard leaves that died at birth, is left out with a note. Throws
+/// Error(usage) where one of them is `out`.
 Sources open_sources(const std::vector<std::string>& paths, const std::string& out,
                      std::vector<std::string>& notes);
 
-/// Leaves in each source the runs that are merged, and adds a note for each other one. Throws Error(usage) for a run that
-/// has not ended or is of another protocol, Error(coverage) where nothing is left.
+/// Leaves in each source the runs that are merged, and adds a note for each other one. Throws
+/// Error(usage) for a run that has not ended or is of another protocol, Error(coverage) where
+/// nothing is left.
 void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
                  std::vector<std::string>& notes);
 
 // The one run that the shards of a campaign become.
 
-/// The options of a shard as those of all shards together. Throws Error(store) for what no run has stored.
+/// The options of a shard as those of all shards together. Throws Error(store) for what no run
+/// has stored.
 std::string options_of_all(Store& store, const std::string& options);
 
-/// Throws Error(usage) naming both where a shard, or a merged run, was not measured under the conditions of the campaign's
-/// run. `who` is what a message calls it.
+/// Throws Error(usage) naming both where a shard, or a merged run, was not measured under the
+/// conditions of the campaign's run. `who` is what a message calls it.
 void check_same_campaign(const RunInfo& campaign, const RunInfo& part, const std::string& who);
 
-/// Has the campaign's run state what its shards do: their devices, tags and times, and whether any is absent.
+/// Has the campaign's run state what its shards do: their devices, tags and times, and whether any
+/// is absent.
 void sum_up_shards(Store& store, int64_t run);
 
 /// Devices that stand for several and that no run is on any more.

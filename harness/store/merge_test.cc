@@ -302,7 +302,8 @@ TEST_F(MergeTest, TheNewestMeasurementSaysWhatACaseIs) {
 
 // Merges beside other processes that use the same stores, and stores that hold nothing.
 
-/// While it lives, `see` is called before each statement of every connection that is opened meanwhile.
+/// While it lives, `see` is called before each statement of every connection that is
+/// opened meanwhile.
 class Watch {
  public:
   using See = std::function<void(const std::string& file, const std::string& sql)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Old runs without what fills most of a store. No command reads the samples of a run that it did not
-// just measure; they are there for people who ask why a row was judged as it was.
+// Old runs without what fills most of a store. No command reads the samples of a run that it did
+// not just measure; they are there for people who ask why a row was judged as it was.
 #pragma once
 
 #include <cstdint>

@@ -34,11 +34,12 @@ struct ReportArgs {
 /// store's fault.
 Table run_report(Store& store, const std::filesystem::path& sql, const ReportArgs& about);
 
-/// What its first line says it shows ("-- title: ..."); empty where it does not. Throws Error(usage).
+/// What its first line says it shows ("-- title: ..."); empty where it does not.
+/// Throws Error(usage).
 std::string title_of_report(const std::filesystem::path& sql);
 
-/// The task of the runs that it is about ("-- task: counters" on a line of its own, before the SELECT);
-/// "measure" where it names none. Throws Error(usage).
+/// The task of the runs that it is about ("-- task: counters" on a line of its own, before the
+/// SELECT); "measure" where it names none. Throws Error(usage).
 std::string task_of_report(const std::filesystem::path& sql);
 
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
@@ -58,8 +59,8 @@ std::vector<std::string> columns_of_report(const Statement& q, const std::filesy
 /// NULL is an empty cell.
 void add_row_of_report(const Statement& q, Table& table);
 
-// Reports about many rows (case and variant) at once: each is read one time, row after row. Asking a
-// report about ten thousand rows, one by one, costs minutes.
+// Reports about many rows (case and variant) at once: each is read one time, row after row. Asking
+// a report about ten thousand rows, one by one, costs minutes.
 
 /// A row, and the run in which it is asked about.
 struct AskedRow {

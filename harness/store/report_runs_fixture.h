@@ -87,8 +87,9 @@ class StoredRuns : public ::testing::Test {
     }
   }
 
-  /// Counters of cold launches that must read 16 MB, of one of two kernels, too: `cold` reads them, `warm`
-  /// half of them, `leaves_out` has no more than that from L2 either, `twice` more than L2 holds.
+  /// Counters of cold launches that must read 16 MB, of one of two kernels, too: `cold` reads
+  /// them, `warm` half of them, `leaves_out` has no more than that from L2 either, `twice` more
+  /// than L2 holds.
   void add_counter_run() {
     Store store = Store::open(db_, Store::Mode::write);
     RunInfo counted = info(Backend::cuda);

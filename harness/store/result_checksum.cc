@@ -22,7 +22,8 @@ uint64_t hash_of(std::string_view text) {
   return hash_bytes(text.data(), text.size());
 }
 
-/// Of what the store gives back for it: -0.0 comes back as 0.0, and every number that is not finite as NaN.
+/// Of what the store gives back for it: -0.0 comes back as 0.0, and every number that is not finite
+/// as NaN.
 template <class V>
 uint64_t hash_of_value(const V& value) {
   if constexpr (std::is_same_v<V, std::string>) {

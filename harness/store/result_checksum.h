@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells whether the numbers of a result are those that its run stored. A flipped bit in one of them is a number
-// like any other, which SQLite cannot see. No key: whoever forges a row can make its checksums, too.
+// What tells whether the numbers of a result are those that its run stored. A flipped bit in one of
+// them is a number like any other, which SQLite cannot see. No key: whoever forges a row can make
+// its checksums, too.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,15 @@ inline constexpr int64_t kNoChecksum = 0;
 /// A hash of the key of a case. A result whose case is another one is damaged, too.
 uint64_t hash_of_key(std::string_view key);
 
-/// Over what a verdict reads of a result's own columns (all but kUnjudged) and its case. A field that has its default
-/// adds nothing, so that the checksums of today stay true when a later schema adds one.
+/// Over what a verdict reads of a result's own columns (all but kUnjudged) and its case. A field
+/// that has its default adds nothing, so that the checksums of today stay true when a later schema
+/// adds one.
 int64_t checksum_of_numbers(const Result& result, uint64_t key);
 /// Over its accuracy and seeds.
 int64_t checksum_of_verified(const Result& result);
 
-/// Throws Error(store) that names run and row where a checksum is known and is another than `is`. `what`: its numbers.
+/// Throws Error(store) that names run and row where a checksum is known and is another than `is`.
+/// `what`: its numbers.
 void check_sum(const Database& db, int64_t run, int64_t row, std::string_view variant,
                const char* what, int64_t stored, int64_t is);
 
@@ -35,8 +38,8 @@ class Verifications {
   explicit Verifications(Database& db)
       : outputs_(db, "verified_output", "verification_id", "output"),
         seeds_(db, "verified_seed", "verification_id", "seed") {}
-  /// Gives a result what its verification found; always the same one, which keeps it until the next. Returns its
-  /// checksum.
+  /// Gives a result what its verification found; always the same one, which keeps it until the
+  /// next. Returns its checksum.
   int64_t give(Result& result, int64_t id);
 
  private:

@@ -22,11 +22,11 @@ constexpr const char* kWhyTag = "why_of";
 /// By case key and variant.
 using RowProfiles = std::map<std::pair<std::string, std::string>, RowProfile>;
 
-/// Every row of a run, or of its cases that `cases` chooses: of others no result is read. What is measured
-/// is typical() of its processes, without stalls and what verifying found. What a profiler saw is that of the
-/// newest run with a result for the row: of those tagged for this run, else of the complete ones of the same
-/// program and device class. `also` is called with the run's levels on the way, so that it is read once.
-/// Throws Error(store) for values that no run stores.
+/// Every row of a run, or of its cases that `cases` chooses: of others no result is read. What is
+/// measured is typical() of its processes, without stalls and what verifying found. What a profiler
+/// saw is that of the newest run with a result for the row: of those tagged for this run, else of
+/// the complete ones of the same program and device class. `also` is called with the run's levels
+/// on the way, so that it is read once. Throws Error(store) for values that no run stores.
 RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases = {},
                               const std::function<void(const Level&)>& also = {});
 
@@ -40,8 +40,8 @@ struct StoredLaunch {
 /// Every shape in which a run launched a kernel, once; without memory operations.
 std::vector<StoredLaunch> launches_of(Store& store, int64_t run);
 
-/// What `read(store, run)` makes of two runs of a store, which are read at the same time: the first by a
-/// connection of its own, so that `read` may change nothing else. Throws what `read` throws.
+/// What `read(store, run)` makes of two runs of a store, which are read at the same time: the first
+/// by a connection of its own, so that `read` may change nothing else. Throws what `read` throws.
 template <class Read>
 auto of_two_runs(Store& store, int64_t first, int64_t second, const Read& read) {
   auto before = std::async(std::launch::async, [&path = store.database().path(), first, &read] {

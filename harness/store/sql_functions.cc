@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports share: statistics that SQLite lacks, the roofline and the wording of speed-ups, beside
-// the views of report_views.sql. reports/README.md lists them.
+// What reports share: statistics that SQLite lacks, the roofline and the wording of speed-ups,
+// beside the views of report_views.sql. reports/README.md lists them.
 #include <algorithm>
 #include <array>
 #include <boost/math/distributions/students_t.hpp>
@@ -179,8 +179,8 @@ std::vector<float> spans_of(sqlite3_value* value) {
   return spans;
 }
 
-/// A bound of the 95 % interval of the trimmed mean of spans: the upper one of side 1, else the lower.
-/// NULL for fewer than two.
+/// A bound of the 95 % interval of the trimmed mean of spans: the upper one of side 1, else the
+/// lower. NULL for fewer than two.
 void span_bound(sqlite3_context* context, int count, sqlite3_value** values) {
   if (any_null(count, values)) return sqlite3_result_null(context);
   const std::vector<float> spans = spans_of(values[0]);

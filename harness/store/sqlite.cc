@@ -247,7 +247,8 @@ Database::Database(const std::string& path, int flags)
   sqlite3* raw = nullptr;
   // Some libraries take names that start so for URIs, whose parameters mean much.
   const std::string name = path.starts_with("file:") ? "./" + path : path;
-  // One thread at a time uses a connection (lanes take turns): no lock for each column that is read.
+  // One thread at a time uses a connection (lanes take turns): no lock for each column that
+  // is read.
   const int rc = sqlite3_open_v2(name.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   db_.reset(raw);  // also after a failure: SQLite keeps the message there
   if (rc != SQLITE_OK) fail("cannot open the store");
@@ -293,8 +294,8 @@ void Database::damaged(const std::string& what) const {
   throw Error(Exit::store, fmt::format("{}: is damaged: {}; restore a copy", path_, what));
 }
 
-// What holds of a connection for a while: a transaction, a time limit, leave to write what is its own. And the first
-// bytes of a file, which need one.
+// What holds of a connection for a while: a transaction, a time limit, leave to write what is its
+// own. And the first bytes of a file, which need one.
 
 TimeLimit::TimeLimit(Database& db, double seconds)
     : db_(db),

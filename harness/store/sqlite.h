@@ -48,8 +48,8 @@ class Statement {
   void bind_at(int i, const Arg& arg) {
     bind_one(i, arg);
   }
-  /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another store's. It is not
-  /// copied: this statement runs before that one steps on.
+  /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another
+  /// store's. It is not copied: this statement runs before that one steps on.
   void bind_from(int i, const Statement& row, int column);
   void bind_null(int i);
   /// Resets and forgets what is bound.

@@ -27,7 +27,8 @@ inline constexpr const char* kRepeatTag = "repeat";
 inline constexpr const char* kOfItsOwn =
     "run_id NOT IN (SELECT run_id FROM tag WHERE name IN ('ab', 'repeat'))";
 
-/// Whether a file is one that a writer made and died before it was a store. Throws Error(store) as Store::open() does.
+/// Whether a file is one that a writer made and died before it was a store. Throws Error(store) as
+/// Store::open() does.
 bool is_empty_store(const std::string& path);
 
 /// Statistics for the planner, from at most 400 entries of each index: quick in every store.
@@ -64,23 +65,23 @@ class Store {
   /// By key, the number of the GPU that measured a case, in a run on several.
   std::map<std::string, int> gpus_of_cases(int64_t run);
 
-  /// "latest" (the newest finished run of this task, but no side of an A/B and no repeat of a row), a
-  /// number, or a label (its newest run). Throws Error(usage) naming what there is.
+  /// "latest" (the newest finished run of this task, but no side of an A/B and no repeat of a row),
+  /// a number, or a label (its newest run). Throws Error(usage) naming what there is.
   int64_t find_run(const std::string& which, const std::string& task = "measure");
-  /// The same for --resume, whose latest is the newest run that is not complete. Throws Error(usage)
-  /// for a complete run and for a side of an A/B, which cannot be resumed.
+  /// The same for --resume, whose latest is the newest run that is not complete. Throws
+  /// Error(usage) for a complete run and for a side of an A/B, which cannot be resumed.
   int64_t find_resumable(const std::string& which);
   /// The run that is this shard of a campaign: a complete one, else the newest; 0: none.
   int64_t find_shard(const std::string& campaign, int shard);
-  /// Shards, from 1, that a run which was merged lacks: they did not run, did not end, or were not merged.
-  /// None of any other run.
+  /// Shards, from 1, that a run which was merged lacks: they did not run, did not end, or were not
+  /// merged. None of any other run.
   std::vector<int> absent_shards(const RunInfo& run);
   RunInfo run_info(int64_t run);
   /// Throws Error(store) where SQLite finds damage in what verdicts read. Reads all of it, which
   /// takes seconds per GiB; a store of more than `most` bytes is left unread.
   void check_intact(int64_t most = std::numeric_limits<int64_t>::max());
-  /// Throws Error(store) that names the first result of a run which is not what was stored, by its checksums
-  /// (result_checksum.h); so do levels() and each_level() for what they read.
+  /// Throws Error(store) that names the first result of a run which is not what was stored, by its
+  /// checksums (result_checksum.h); so do levels() and each_level() for what they read.
   void check_results(int64_t run);
   /// Every result of a run, ordered by key, variant, round, but for its launches
   /// (kernels, stalls) and samples, which no verdict reads. Throws
@@ -88,12 +89,13 @@ class Store {
   std::vector<Level> levels(int64_t run);
   /// The same with the launches.
   std::vector<Level> levels_with_launches(int64_t run);
-  /// For collect(): the same results one after another, rows in the order of their cases' numbers; of fields
-  /// and metrics only what a verdict reads. The store has to outlive it.
+  /// For collect(): the same results one after another, rows in the order of their cases' numbers;
+  /// of fields and metrics only what a verdict reads. The store has to outlive it.
   EachLevel each_level(int64_t run);
 
-  /// Seconds of one device that a result took in the quickest of the device's five newest complete runs that
-  /// had this budget for a row (Sampling::budget_s), of those with twenty results or more; 0 where there is none.
+  /// Seconds of one device that a result took in the quickest of the device's five newest complete
+  /// runs that had this budget for a row (Sampling::budget_s), of those with twenty results or
+  /// more; 0 where there is none.
   double seconds_per_result(const DeviceFacts& device, double budget_s);
 
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
@@ -111,13 +113,14 @@ class Store {
 
 // The right to write into a run.
 
-/// Held by one process at a time, and free again as soon as that process ends, however it ends: a lock of the kernel on
-/// a byte of the file STORE.lock, which is left beside the store. Runs of one store have a byte each.
+/// Held by one process at a time, and free again as soon as that process ends, however it ends: a
+/// lock of the kernel on a byte of the file STORE.lock, which is left beside the store. Runs of one
+/// store have a byte each.
 class RunLock {
  public:
   RunLock() = default;  // of no run
-  /// Throws Error(usage) naming the run while another process, or another lock of this one, holds it. Throws
-  /// Error(store) where the file cannot be made.
+  /// Throws Error(usage) naming the run while another process, or another lock of this one, holds
+  /// it. Throws Error(store) where the file cannot be made.
   RunLock(const std::string& db, int64_t run);
   ~RunLock();
   RunLock(RunLock&& other) noexcept;

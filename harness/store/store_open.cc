@@ -24,7 +24,8 @@
 namespace moegate {
 namespace {
 
-// As schema.sql sets them. A program before 0.2.0 made stores of several versions under the other id.
+// As schema.sql sets them. A program before 0.2.0 made stores of several versions under the
+// other id.
 constexpr int64_t kApplicationId = 0x4D6F4547, kEarlierId = 0x4D6F4550;
 constexpr int64_t kVersion = 1;
 
@@ -101,7 +102,8 @@ std::string essence_of(std::string_view sql) {
 
 using Schema = std::map<std::pair<std::string, std::string>, std::string>;
 
-/// What a database holds by type and name, with its text as far as that says something. Statistics are SQLite's own.
+/// What a database holds by type and name, with its text as far as that says something. Statistics
+/// are SQLite's own.
 Schema schema_of(Database& db) {
   Statement q(db,
               "SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema "
@@ -123,8 +125,8 @@ const Schema& schema_of_stores() {
   return schema;
 }
 
-/// Throws for what schema.sql does not make: a trigger or a view that somebody planted would run with whatever we write
-/// and read.
+/// Throws for what schema.sql does not make: a trigger or a view that somebody planted would run
+/// with whatever we write and read.
 void check_schema(Database& db) {
   const Schema &expected = schema_of_stores(), is = schema_of(db);
   const auto refuse = [&](const auto& what, const char* how) {
@@ -143,7 +145,8 @@ void check_schema(Database& db) {
   }
 }
 
-/// Makes an empty database a store, in one exclusive transaction: another process may do the same to the file.
+/// Makes an empty database a store, in one exclusive transaction: another process may do the same
+/// to the file.
 void make_store(Database& db) {
   db.execute("BEGIN EXCLUSIVE");
   try {
@@ -213,7 +216,8 @@ void check_file(const std::string& path, Store::Mode mode) {
   check_head(path);
 }
 
-/// A result may have cost minutes: its writer waits for readers, which hold a store while they read.
+/// A result may have cost minutes: its writer waits for readers, which hold a store while
+/// they read.
 void wait_patiently(Database& db) {
   constexpr double kNote = 2, kEnough = 600, kShort = 10;  // seconds
   db.wait_while([path = db.path(), said = false, enough = kEnough](double seconds) mutable {

@@ -100,8 +100,8 @@ void insert_parts(Database& db, int64_t result, const Result& r) {
   }
 }
 
-/// Changes status, reason or suspicion of results of a case and variant. What is damaged stays so: its checksum is
-/// not made anew.
+/// Changes status, reason or suspicion of results of a case and variant. What is damaged stays so:
+/// its checksum is not made anew.
 void change_results(Database& db, const char* of, int64_t id, const std::string& key,
                     const std::string& variant, const std::function<void(Result&)>& change) {
   Transaction transaction(db);

@@ -2,10 +2,10 @@
 // From readings of a GPU's energy counter to the energy of a launch. Pure; knows neither CUDA nor
 // NVML.
 //
-// The counter moves in steps, some dozens of milliseconds apart, and a launch takes microseconds. So
-// launches go on back to back for more than a second, power is the slope between two steps of the
-// counter, and energy is power times the time of a launch. A cold launch has its flush before it; as
-// many flushes alone are measured as well and subtracted.
+// The counter moves in steps, some dozens of milliseconds apart, and a launch takes microseconds.
+// So launches go on back to back for more than a second, power is the slope between two steps of
+// the counter, and energy is power times the time of a launch. A cold launch has its flush before
+// it; as many flushes alone are measured as well and subtracted.
 #pragma once
 
 #include <optional>
@@ -53,9 +53,9 @@ struct EnergyPair {
   std::optional<EnergyBatch> flushes;  // absent: launches had nothing before them
 };
 
-/// Why the batches do not say what a launch takes; empty where they do. An idle GPU's power is booked
-/// as the launch's: one of them may take at most 1.2 times as long as back to back. No mean power may be
-/// above the board's limit, whose watts are absent where it is unknown.
+/// Why the batches do not say what a launch takes; empty where they do. An idle GPU's power is
+/// booked as the launch's: one of them may take at most 1.2 times as long as back to back. No mean
+/// power may be above the board's limit, whose watts are absent where it is unknown.
 std::string energy_fault(std::span<const EnergyPair> pairs, std::optional<double> limit_watts);
 
 /// Whether an instrument is true that says this of some work, and of twice that work; why not, or

@@ -83,7 +83,8 @@ TEST(Energy, WithoutFlushNothingIs) {
   EXPECT_EQ(metrics.size(), 7u);
 }
 
-/// A copy of 16 MiB on an H200: 43.5 us and 25.4 mJ with its flush, 30.7 us and 19.63 mJ for the flush.
+/// A copy of 16 MiB on an H200: 43.5 us and 25.4 mJ with its flush, 30.7 us and 19.63 mJ for
+/// the flush.
 std::vector<EnergyPair> copies() {
   EnergyPair pair{batch(23'000, 23'000 * 43.5e-6, 584), batch(32'600, 32'600 * 30.7e-6, 639)};
   return {pair, pair};

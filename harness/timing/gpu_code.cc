@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's section .nv_fatbin holds a container per compiled file: a header, then entries, each a
-// header and a payload, which is machine code (a cubin) or PTX. The headers' layout is as nvcc 13.0
-// writes it; nvcc compresses PTX, and cubins only when it is told to.
+// A program's section .nv_fatbin holds a container per compiled file: a header, then entries, each
+// a header and a payload, which is machine code (a cubin) or PTX. The headers' layout is as nvcc
+// 13.0 writes it; nvcc compresses PTX, and cubins only when it is told to.
 #include "harness/timing/gpu_code.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@
 
 namespace moegate {
 
-// What a cubin states of its kernels stands in its sections .nv.info (of all) and .nv.info.KERNEL: a
-// row of attributes, each with a form, a number, and a value of two bytes or of a given length. Their
-// names are those that cuobjdump -elf prints, after EIATTR_.
+// What a cubin states of its kernels stands in its sections .nv.info (of all) and .nv.info.KERNEL:
+// a row of attributes, each with a form, a number, and a value of two bytes or of a given length.
+// Their names are those that cuobjdump -elf prints, after EIATTR_.
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels inside a program or a module of kernels, read from its file: nothing of it is run, and
-// no GPU and no tool of CUDA is needed.
+// The kernels inside a program or a module of kernels, read from its file: nothing of it is run,
+// and no GPU and no tool of CUDA is needed.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct GpuCode {
 /// cubin.
 GpuCode read_cubin(std::span<const uint8_t> cubin);
 
-/// The kernels that a program (an ELF file's bytes) has for a compute capability (90). Where it says
-/// which files its kernels libraries are made of, only theirs; else all, of file `name`. Throws
-/// Error(usage) naming `name` for what is no program, is compressed or damaged, and Error(environment)
-/// where there is no machine code for the capability.
+/// The kernels that a program (an ELF file's bytes) has for a compute capability (90). Where it
+/// says which files its kernels libraries are made of, only theirs; else all, of file `name`.
+/// Throws Error(usage) naming `name` for what is no program, is compressed or damaged, and
+/// Error(environment) where there is no machine code for the capability.
 GpuCode read_gpu_code(const std::string& program, const std::string& name, int arch);
 
 /// The same of a file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with GPU code, written by hand: what is read of a kernel, whose file it is said to be of,
-// and files that hold nothing or are broken.
+// Programs with GPU code, written by hand: what is read of a kernel, whose file it is said to be
+// of, and files that hold nothing or are broken.
 #include "harness/timing/gpu_code.h"
 
 #include <gtest/gtest.h>

@@ -143,9 +143,9 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
        .ok = proven});
 }
 
-/// Fastest piece in bytes per second: the machine may be shared, a ceiling is what was possible. On a
-/// busy one that is never a whole sweep, which takes longer than a thread keeps its processor, but a
-/// slice of it, as a launch is.
+/// Fastest piece in bytes per second: the machine may be shared, a ceiling is what was possible. On
+/// a busy one that is never a whole sweep, which takes longer than a thread keeps its processor,
+/// but a slice of it, as a launch is.
 template <class Work>
 double best_rate(int64_t words, int64_t bytes_per_word, const Work& work) {
   const auto start = Clock::now();
@@ -293,8 +293,8 @@ RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& 
 }
 
 Quiet quiet_of(Backend backend) {
-  // Of a GPU: an H200 shows 1.0001, 5 % and none. Of a host: threads share cores, and the gate's margin
-  // is ten times as wide.
+  // Of a GPU: an H200 shows 1.0001, 5 % and none. Of a host: threads share cores, and the gate's
+  // margin is ten times as wide.
   if (backend == Backend::cuda) return {.ratio = 0.01, .spread = 0.2, .invalid = 0.05};
   return {.ratio = 0.10, .spread = 1.0, .invalid = 0.5};
 }

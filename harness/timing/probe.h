@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `moegate doctor` finds out about a device: facts, the timer's health, a proof that cold is
-// cold, noise, measured ceilings. Plain data out; what is missing is a row with ok = false, never an
-// error.
+// cold, noise, measured ceilings. Plain data out; what is missing is a row with ok = false, never
+// an error.
 #pragma once
 
 #include <map>

@@ -6,8 +6,8 @@
 namespace moegate {
 namespace {
 
-/// Ten turns of twenty samples of 5000 ns; b's are `ratio` times shorter, a's every second turn off by
-/// `wobble`.
+/// Ten turns of twenty samples of 5000 ns; b's are `ratio` times shorter, a's every second turn off
+/// by `wobble`.
 Turns turns_of(double ratio, double wobble, int invalid = 0) {
   Turns turns;
   turns.invalid = invalid;

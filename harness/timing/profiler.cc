@@ -21,8 +21,8 @@ const std::vector<std::string>& default_counters() {
         "smsp__inst_executed_op_local_ld.sum",
         "smsp__inst_executed_op_local_st.sum",
         "l1tex__data_bank_conflicts_pipe_lsu.sum",
-        // Rates, over the cycles in which an SM had a warp: a range also holds the idle time around the
-        // launch, so that nothing per elapsed cycle means anything.
+        // Rates, over the cycles in which an SM had a warp: a range also holds the idle time around
+        // the launch, so that nothing per elapsed cycle means anything.
         "lts__t_sector_hit_rate.pct",
         "l1tex__t_sector_hit_rate.pct",
         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",

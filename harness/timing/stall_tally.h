@@ -25,8 +25,8 @@ struct PcSample {
 };
 
 /// "smsp__pcsamp_warps_issue_stalled_long_scoreboard" -> "long_scoreboard"; a warp that issued is
-/// "selected". Nothing for the twin that ends in "_not_issued": it counts a part of the same samples
-/// once more, those in whose cycle no warp of the scheduler issued.
+/// "selected". Nothing for the twin that ends in "_not_issued": it counts a part of the same
+/// samples once more, those in whose cycle no warp of the scheduler issued.
 std::optional<std::string> stall_reason(const std::string& name);
 
 /// What samples say of one operation of a launch, and where the text of its instructions is.
@@ -52,7 +52,8 @@ class StallTally {
   /// `operations`: names of what a launch consists of, in order: demangled kernels, "memset",
   /// "memcpy"; empty: unknown. A kernel that a launch runs twice has its samples at the first.
   /// Functions that are not among them follow, the hottest first, but for those of which `around`
-  /// says, by the mangled name, that they run around a launch. At most `most_rows` rows of a kernel.
+  /// says, by the mangled name, that they run around a launch. At most `most_rows` rows of
+  /// a kernel.
   StallTable table(const std::vector<std::string>& operations,
                    const std::function<bool(const std::string&)>& around, size_t most_rows) const;
 

@@ -25,8 +25,8 @@ class Session {
   /// The launch's kernels, over every valid sample collected so far; empty when the timer sees
   /// none.
   virtual std::vector<KernelRow> kernels() const { return {}; }
-  /// What the launches did, as a sentence that blames the variant, that makes their times worthless;
-  /// empty when nothing.
+  /// What the launches did, as a sentence that blames the variant, that makes their times
+  /// worthless; empty when nothing.
   virtual std::string misdeed() const { return {}; }
   /// What the host took to enqueue a launch, median; 0 where nothing is enqueued, or a graph is.
   virtual double enqueue_ns() const { return 0; }

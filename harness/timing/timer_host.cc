@@ -110,8 +110,8 @@ class HostSession : public Session {
   }
 
  private:
-  /// The program's clock may be the variant's own function; the processor's is not. Between launches
-  /// both tell how they run against each other.
+  /// The program's clock may be the variant's own function; the processor's is not. Between
+  /// launches both tell how they run against each other.
   std::string stopped_clock() const {
     TwoClocks all;
     all.add(opened_, Moment());

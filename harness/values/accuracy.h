@@ -60,8 +60,8 @@ struct SeedError {
 /// Of seeds, the mean.
 BeyondRounding mean_rounding(std::span<const SeedError> seeds);
 
-/// Hashes of an operator's tensors (names, roles, types, shapes), of its limits, and of its cost, in
-/// one number.
+/// Hashes of an operator's tensors (names, roles, types, shapes), of its limits, and of its cost,
+/// in one number.
 uint64_t pack_terms(uint64_t tensors, uint64_t limits, uint64_t cost);
 /// In what two seeds' questions differ, in words; empty: in nothing, or one of them is not known.
 std::string other_question(const SeedError& base, const SeedError& head);
@@ -91,13 +91,14 @@ struct Tolerance {
   double rel_l2 = 0;  // whole tensor
   double row = 0;     // worst row
   double scale = 0;   // |scale - 1|
-  /// What a kernel may round in between, beside the output itself: allowed_beyond() says what follows.
-  /// 0: it rounds once. kNotStated: the limits above are all.
+  /// What a kernel may round in between, beside the output itself: allowed_beyond() says what
+  /// follows. 0: it rounds once. kNotStated: the limits above are all.
   double between = kNotStated;
   static constexpr double kNotStated = -1;
-  /// What chance may add to a row, relative and rms, where values are quantised in between: one next to
-  /// a tie falls to the other side of it in another order of sums, which a whole row shows. What is less
-  /// is no loss of precision against a baseline. A variant with a factor has other values next to ties.
+  /// What chance may add to a row, relative and rms, where values are quantised in between: one
+  /// next to a tie falls to the other side of it in another order of sums, which a whole row shows.
+  /// What is less is no loss of precision against a baseline. A variant with a factor has other
+  /// values next to ties.
   double by_chance = 0;
 
   /// Roundings that do not depend on each other add up as the root of their squares. A variant that

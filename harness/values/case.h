@@ -26,8 +26,8 @@ struct Param {
 ///   seed   = seed of every input
 const std::vector<Param>& common_params();
 
-/// Values by the names of parameters, which copies share: 10^5 cases of a section have the same defaults. A value is
-/// replaced as a whole.
+/// Values by the names of parameters, which copies share: 10^5 cases of a section have the same
+/// defaults. A value is replaced as a whole.
 class SharedParams {
  public:
   using Map = std::map<std::string, std::string>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value described once: the list of its fields, from which the wire's JSON and the store's INSERT
-// and SELECT follow. The lists are in result_fields.h and result_fields.h; to add a field is one line
-// there and a column in the newest schema.
+// and SELECT follow. The lists are in result_fields.h and result_fields.h; to add a field is one
+// line there and a column in the newest schema.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An option of a run: one row says how its flag is typed, how it is stored, and which member holds it. The command
-// line, the stored JSON, the worker's wire, the command that repeats a row, help, completion and the man page read it.
+// An option of a run: one row says how its flag is typed, how it is stored, and which member holds
+// it. The command line, the stored JSON, the worker's wire, the command that repeats a row, help,
+// completion and the man page read it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -62,7 +63,8 @@ struct Option {
   void (*set)(Options&, const nlohmann::json&);  // throws std::exception
 };
 
-/// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming the flag.
+/// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming
+/// the flag.
 double parse_seconds(const std::string& flag, const std::string& text);
 
 /// Throws Error(usage) naming the flag when its value is below `least`.

@@ -19,7 +19,8 @@ KernelName kernel_name(const std::string& demangled) {
   std::string text = demangled;
   // Compilers and drivers do not agree on how an unnamed namespace is written.
   for (const char* part : {"(anonymous namespace)::", "<unnamed>::", "moegate::"}) drop(text, part);
-  // The kernel begins after the last "::" or blank outside of brackets, and ends where the arguments begin.
+  // The kernel begins after the last "::" or blank outside of brackets, and ends where the
+  // arguments begin.
   size_t begin = 0, end = text.size();
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -10,7 +10,8 @@
 
 namespace moegate {
 
-/// What the local memory of a thread is taken by. The compiler states how much of it there is, not which.
+/// What the local memory of a thread is taken by. The compiler states how much of it there is,
+/// not which.
 constexpr const char* kInLocalMemory = "spills, indexed arrays or calls";
 
 struct KernelResources {
@@ -38,10 +39,10 @@ struct KernelName {
 /// namespaces from the kernel itself only; what it returns and its parameters go.
 KernelName kernel_name(const std::string& demangled);
 
-// How many blocks of a kernel an SM holds at once, from what a block takes and what an SM has. Pure.
-// Limits and the units of allocation are those of NVIDIA's CUDA C++ Programming Guide, table "Technical
-// Specifications per Compute Capability", and of the toolkit's cuda_occupancy.h; a test compares with
-// the latter.
+// How many blocks of a kernel an SM holds at once, from what a block takes and what an SM has.
+// Pure. Limits and the units of allocation are those of NVIDIA's CUDA C++ Programming Guide, table
+// "Technical Specifications per Compute Capability", and of the toolkit's cuda_occupancy.h; a test
+// compares with the latter.
 
 /// What one SM has, and in which units it gives it away.
 struct SmLimits {

@@ -70,8 +70,8 @@ struct Metric {
   static constexpr int kWholeLaunch = -1;
 };
 
-/// Where in a kernel's machine code warps waited, and for what: one instruction and one reason, as a
-/// sampling of the program counter saw it.
+/// Where in a kernel's machine code warps waited, and for what: one instruction and one reason, as
+/// a sampling of the program counter saw it.
 struct StallRow {
   int ordinal = 0;          // of the kernel, from 0
   int64_t offset = 0;       // of the instruction, bytes from the kernel's start
@@ -139,8 +139,8 @@ struct Result {
   double wall_s = 0;             // what this variant cost in all
 
   bool measured() const { return status == Status::ok || status == Status::noisy; }
-  /// A host that had no processor of its own in one launch: nothing was timed, and that says nothing
-  /// about the variant.
+  /// A host that had no processor of its own in one launch: nothing was timed, and that says
+  /// nothing about the variant.
   bool never_quiet() const {
     return status == Status::bad_timer && samples == 0 && flags == kPreempted;
   }

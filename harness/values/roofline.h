@@ -36,9 +36,9 @@ bool is_impossible(double cold_ns, const Cost& cost, const std::map<std::string,
 /// large enough (1 MiB read) for reading it from memory to show.
 bool looks_warm(double cold_ns, double warm_ns, const Cost& cost, int64_t cache_bytes);
 
-/// Whether a cold launch read less from DRAM than it must, by the counter that its result has: less than
-/// 97 % of the compulsory bytes. False without the counter, and under 1 MiB, where code and page tables
-/// are as much as what is missing.
+/// Whether a cold launch read less from DRAM than it must, by the counter that its result has: less
+/// than 97 % of the compulsory bytes. False without the counter, and under 1 MiB, where code and
+/// page tables are as much as what is missing.
 bool came_from_cache(const Result& result, const Cost& cost);
 
 }  // namespace moegate

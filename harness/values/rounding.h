@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an output's error its own rounding does not explain. A kernel that sums in fp32 and rounds
-// once writes r(t), the truth rounded to the output's type, in all but a few elements of ten thousand:
-// compared with r(t) instead of t, everything else stands out. Pure functions.
+// What of an output's error its own rounding does not explain. A kernel that sums in fp32 and
+// rounds once writes r(t), the truth rounded to the output's type, in all but a few elements of ten
+// thousand: compared with r(t) instead of t, everything else stands out. Pure functions.
 #pragma once
 
 #include <bit>
@@ -31,8 +31,8 @@ struct FloatType {
 inline constexpr FloatType kFp32{24, -126, 0x1.fffffep127}, kFp16{11, -14, 65504},
     kBf16{8, -126, 0x1.fep127}, kE4m3{4, -6, 448};
 
-/// The nearest value, ties to even; the largest for what is beyond. Rounds once, where double to float
-/// to the type would round twice.
+/// The nearest value, ties to even; the largest for what is beyond. Rounds once, where double to
+/// float to the type would round twice.
 class RoundTo {
  public:
   explicit RoundTo(const FloatType& type)
@@ -58,17 +58,17 @@ class RoundTo {
 
 /// Output y [rows, columns], truth t, d = y - r(t). Of seeds or processes: the mean.
 ///
-/// One element can be off by an ulp by chance, so that few of them show nothing: a share is at least
-/// of kFewInRow elements of a row or column, kFewInAll of an output, and an excess has to be more than
-/// excess_of_few(). Of a scale s = <d, t> / <t, t> counts what its standard error e =
-/// sqrt(sum d^2 t^2) / <t, t> does not explain: of one row max(0, |s| - 4 e), of n rows
-/// sqrt(mean s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
+/// One element can be off by an ulp by chance, so that few of them show nothing: a share is at
+/// least of kFewInRow elements of a row or column, kFewInAll of an output, and an excess has to be
+/// more than excess_of_few(). Of a scale s = <d, t> / <t, t> counts what its standard error e =
+/// sqrt(sum d^2 t^2) / <t, t> does not explain: of one row max(0, |s| - 4 e), of n rows sqrt(mean
+/// s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
 ///
 /// fp32 has no rounding of its own that matters: shares are 0, and the excess is in units of
 /// kUnitOfFp32 of ||t||, a tenth of which is what other orders of summation make.
 struct BeyondRounding {
-  /// Elements, those that carry the output: at most 3 (sum t^2)^2 / sum t^4, which is all of normal ones.
-  /// 0: integers, or an older program.
+  /// Elements, those that carry the output: at most 3 (sum t^2)^2 / sum t^4, which is all of normal
+  /// ones. 0: integers, or an older program.
   int64_t graded = 0;
   double misrounded = 0;                             // share of elements with d != 0
   double row_misrounded = 0, column_misrounded = 0;  // of the worst row, column
@@ -77,7 +77,8 @@ struct BeyondRounding {
   double common_scale = 0;  // <d, t> / <t, t>
   double row_scale = 0, row_scale_most = 0;        // of rows: rms, largest
   double column_scale = 0, column_scale_most = 0;  // of columns
-  /// Digits of the output's type, and what the operator says that chance may add (Tolerance::by_chance).
+  /// Digits of the output's type, and what the operator says that chance may add
+  /// (Tolerance::by_chance).
   int digits = 0;
   double by_chance = 0;
   int64_t at_row = -1, at_column = -1;  // with the most of ||d||; of several seeds: the first's
@@ -90,9 +91,9 @@ void take_worst(BeyondRounding& all, const BeyondRounding& one);
 /// The mean of those that are graded.
 BeyondRounding mean_of(std::span<const BeyondRounding> all);
 
-/// What is allowed of a kernel that rounds once, and in between as it states: `between` is the error
-/// that these roundings add to an element, relative and rms (h in bf16: 2^-8 x 0.43). With u =
-/// 2^-digits of the output's type, whose rounding makes an error of 0.43 u rms:
+/// What is allowed of a kernel that rounds once, and in between as it states: `between` is the
+/// error that these roundings add to an element, relative and rms (h in bf16: 2^-8 x 0.43). With u
+/// = 2^-digits of the output's type, whose rounding makes an error of 0.43 u rms:
 /// - misrounded: 1 % + between / u; a row, a column: 5 % + 2 between / u. A shift by s crosses a
 ///   rounding boundary with probability s / ulp, and |t| / ulp is 0.72 / 2u on average.
 /// - excess, with b = between / 0.43 u: 0.3, or 1.2 sqrt(b^2 + min(2.8 b, 2)) if that is more. What
@@ -100,8 +101,8 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all);
 ///   a large shift has the own rounding twice, in the output and in r(t).
 /// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
 BeyondRounding allowed_beyond(int digits, double between);
-/// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements, 0.1
-/// of 16,000.
+/// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements,
+/// 0.1 of 16,000.
 double excess_of_few(int64_t graded);
 /// By what share the excess of so many elements scatters: four standard errors of a mean square of
 /// normal ones.

@@ -24,12 +24,12 @@ struct RowProfile {
 std::optional<size_t> middle_process(std::span<const Result> processes);
 
 /// What the processes of a row have in common: their middle_process(), with the medians of
-/// times, gaps and clock over all that were timed and launched as many kernels. Nothing where none was
-/// measured.
+/// times, gaps and clock over all that were timed and launched as many kernels. Nothing where none
+/// was measured.
 std::optional<Result> typical(std::span<const Result> processes);
 
-/// The same, but that timed kernels whose local memory is unknown have that of the counted ones, which the
-/// driver states, where both are the same in the same order.
+/// The same, but that timed kernels whose local memory is unknown have that of the counted ones,
+/// which the driver states, where both are the same in the same order.
 RowProfile with_local_memory(RowProfile profile);
 
 }  // namespace moegate

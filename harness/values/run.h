@@ -12,8 +12,8 @@
 
 namespace moegate {
 
-/// Tag of a run that launched on fewer problem sets than usual (--sets): its rows compare with those of
-/// such runs only.
+/// Tag of a run that launched on fewer problem sets than usual (--sets): its rows compare with
+/// those of such runs only.
 constexpr const char* kSetsTag = "sets";
 
 /// Tag of a run whose cases were dealt out to several GPUs, each with a worker at the same time:
@@ -21,8 +21,8 @@ constexpr const char* kSetsTag = "sets";
 constexpr const char* kGpusTag = "gpus";
 constexpr const char* kGpuMetric = "gpu";
 
-/// What the uuid of a device begins with that stands for several of one class, on which the shards of a campaign were
-/// measured: "several:GPU-1,GPU-2".
+/// What the uuid of a device begins with that stands for several of one class, on which the shards
+/// of a campaign were measured: "several:GPU-1,GPU-2".
 constexpr const char* kSeveralDevices = "several:";
 
 /// Everything a run states about itself before the first sample. Each field is listed in
@@ -71,24 +71,25 @@ struct BaselineHeader {
 /// Calls what it is given with levels, one after another, each of which lasts until the next.
 using EachLevel = std::function<void(const std::function<void(const Level&)>&)>;
 
-/// What a timer says that enqueuing a launch took the host, in nanoseconds. Of a result's metrics a verdict
-/// reads no other.
+/// What a timer says that enqueuing a launch took the host, in nanoseconds. Of a result's metrics a
+/// verdict reads no other.
 constexpr const char* kEnqueueMetric = "enqueue";
 
 /// Whether `moegate store merge` made it of the shards of a campaign.
 inline bool is_merged(const RunInfo& run) {
   return run.shard == 0 && run.shards > 0;
 }
-/// Whether two runs, by the uuids of their devices, are known to have measured a row on the same one.
+/// Whether two runs, by the uuids of their devices, are known to have measured a row on the
+/// same one.
 bool same_device(const std::string& a, const std::string& b);
 /// Whether less than the whole of its suites was run, so that an absent case means nothing.
 bool is_partial(const RunInfo& run);
-/// Tags of a run of kernels from elsewhere: their repository, and what was checked out there ("…-dirty": with
-/// uncommitted changes).
+/// Tags of a run of kernels from elsewhere: their repository, and what was checked out there
+/// ("…-dirty": with uncommitted changes).
 constexpr const char* kRepositoryTag = "repository";
 constexpr const char* kCommitTag = "commit";
-/// The commit of what was measured: of its kernels' repository, where they are from elsewhere, else of the program;
-/// "…+dirty": with uncommitted changes. Empty: unknown.
+/// The commit of what was measured: of its kernels' repository, where they are from elsewhere, else
+/// of the program; "…+dirty": with uncommitted changes. Empty: unknown.
 std::string measured_commit(const RunInfo& run);
 /// Its start, as people are shown it; "unknown" where it is.
 std::string short_measured_commit(const RunInfo& run);

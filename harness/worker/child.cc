@@ -28,8 +28,8 @@ constexpr int kBuryTries = 500, kBuryMicroseconds = 10000;  // then it is killed
 constexpr size_t kLongestLine = 65536;  // bytes; then it goes on without its end
 constexpr int kNoProgram = 127;         // exit code of a child that could not become the program
 
-/// Lanes start and bury workers from threads of their own. Held from the look at the children to the
-/// new worker's entry, and while the children that are nobody's are ended.
+/// Lanes start and bury workers from threads of their own. Held from the look at the children to
+/// the new worker's entry, and while the children that are nobody's are ended.
 std::mutex& family() {
   static std::mutex mutex;
   return mutex;
@@ -73,8 +73,8 @@ void detach_from_terminal(int words) {
   _exit(kNoProgram);
 }
 
-/// This process's environment with some variables of another value. Made before the fork, after which
-/// nothing may be allocated.
+/// This process's environment with some variables of another value. Made before the fork, after
+/// which nothing may be allocated.
 class Variables {
  public:
   explicit Variables(const std::map<std::string, std::string>& others) {

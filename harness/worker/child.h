@@ -13,12 +13,12 @@
 
 namespace moegate {
 
-/// What a worker prints, passed on to standard error as text: a kernel's words are no commands to a terminal
-/// or to the machinery that reads a CI job's log.
+/// What a worker prints, passed on to standard error as text: a kernel's words are no commands to a
+/// terminal or to the machinery that reads a CI job's log.
 class PassedOn {
  public:
-  /// Reads `fd`, which becomes its own, line by line until nobody can write any more. Throws Error(environment)
-  /// where there is no pipe to be had.
+  /// Reads `fd`, which becomes its own, line by line until nobody can write any more. Throws
+  /// Error(environment) where there is no pipe to be had.
   explicit PassedOn(int fd);
   /// Passes on what is there; whoever still holds the other end writes in vain.
   ~PassedOn();
@@ -39,9 +39,9 @@ class PassedOn {
 
 class Child {
  public:
-  /// Starts `moegate worker` of a program, bound to these CPUs, none: to all, with these variables in
-  /// place of this process's. Throws Error(environment) where there are no pipes or no processes to be
-  /// had.
+  /// Starts `moegate worker` of a program, bound to these CPUs, none: to all, with these variables
+  /// in place of this process's. Throws Error(environment) where there are no pipes or no processes
+  /// to be had.
   Child(const std::string& program, const std::vector<int>& cpus,
         const std::map<std::string, std::string>& variables = {});
   /// Ends it.

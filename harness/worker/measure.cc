@@ -87,8 +87,8 @@ class Bench::Measurement {
         rule_(sampling, bench.device_.facts().backend),
         result_(result) {}
 
-  /// The stages in their order. One that finds a fault makes the result `wrong`; those that only a right variant can
-  /// have do nothing then.
+  /// The stages in their order. One that finds a fault makes the result `wrong`; those that only a
+  /// right variant can have do nothing then.
   void run() {
     if (!open_session()) return;
     warm_up_clock();
@@ -137,7 +137,8 @@ class Bench::Measurement {
 
   /// Samples until the judged quantity is known well enough, or the limits are reached (noisy).
   void sample_until_precise() {
-    // Every problem is launched on in every batch: one that is not would still be poisoned after it.
+    // Every problem is launched on in every batch: one that is not would still be poisoned
+    // after it.
     const int least = 2 * static_cast<int>(timed_.sets.size());
     double check_s = 0, sample_s = 0;
     std::vector<Sample> samples;
@@ -179,8 +180,8 @@ class Bench::Measurement {
     return seconds;
   }
 
-  /// Where timed launches were odd, such launches are waited for and compared with the truth: sums in any order are
-  /// right.
+  /// Where timed launches were odd, such launches are waited for and compared with the truth: sums
+  /// in any order are right.
   void explain_odd_outputs() {
     if (is_wrong() || watch_.fault().empty()) return;
     const std::string fault = odd_fault();
@@ -237,8 +238,8 @@ class Bench::Measurement {
     if (!is_wrong()) bench_.check_again(timed_, result_);
   }
 
-  /// Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with the launches the
-  /// process tells least: threads that write too late may be there still, or not.
+  /// Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with
+  /// the launches the process tells least: threads that write too late may be there still, or not.
   void inspect_process() {
     constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
     const std::string left = bench_.misdeed(variant_, before_, kOwn), done = session_->misdeed();

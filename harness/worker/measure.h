@@ -30,8 +30,8 @@ struct Draw {
   bool another_set = false;
 };
 
-/// Metric: share of the activations, in bytes, that had other values in a launch that was compared with
-/// the truth of these. 0: the operator has no others, or does not know their truth.
+/// Metric: share of the activations, in bytes, that had other values in a launch that was compared
+/// with the truth of these. 0: the operator has no others, or does not know their truth.
 constexpr const char* kUnseenMetric = "unseen_activations";
 
 /// Seed of a case's n-th problem set, counted from 0.
@@ -62,23 +62,24 @@ class Bench {
   /// Samples a verified variant's latency into `result`. Outputs and workspace are poisoned before
   /// every batch of timed launches and words of them before each launch; what each launch
   /// wrote is hashed, a random problem is compared after some batches, all are after the last. Then
-  /// come activations that the variant never saw. What does not hold makes the result `wrong`, without
-  /// a latency.
+  /// come activations that the variant never saw. What does not hold makes the result `wrong`,
+  /// without a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
                const Sampling& sampling, Result& result) {
     guarded(result, [&] { sample(variant, timer, conditions, sampling, result); });
   }
-  /// Captures a verified variant's launch once, where the device has graphs: what cannot be captured is
-  /// `unsupported`, and one that leaves the graph empty `wrong`.
+  /// Captures a verified variant's launch once, where the device has graphs: what cannot be
+  /// captured is `unsupported`, and one that leaves the graph empty `wrong`.
   void try_capture(const Variant& variant, Result& result);
   /// Launches the variant a few times inside an NVTX range named "key variant", itself inside
   /// kLaunchesRange (nvtx.h), for a profiler to see.
   void profile(const Variant& variant);
-  /// Has a profiler look at a verified variant's launches. A launch that it cannot look at makes the
-  /// result `unsupported`.
+  /// Has a profiler look at a verified variant's launches. A launch that it cannot look at makes
+  /// the result `unsupported`.
   void profile(const Variant& variant, Profiler& profiler, const Conditions& conditions,
                Result& result);
-  /// Whether a variant changed what the next one would be measured with: the case is built anew then.
+  /// Whether a variant changed what the next one would be measured with: the case is built
+  /// anew then.
   bool spoilt() const { return spoilt_; }
 
  private:
@@ -95,11 +96,11 @@ class Bench {
   Result verify_all(const Variant& variant);
   void sample(const Variant& variant, Timer& timer, const Conditions& conditions,
               const Sampling& sampling, Result& result);
-  /// What the operator asks in a set, for comparing programs; after its outputs were checked. Nothing
-  /// where the device chose a part of the case (block = tuned): that is an answer.
+  /// What the operator asks in a set, for comparing programs; after its outputs were checked.
+  /// Nothing where the device chose a part of the case (block = tuned): that is an answer.
   void describe_question(size_t set, SeedError& of) const;
-  /// The variant with problems that have what it needs: workspace and packed weights. prepare() sees
-  /// other activations than the launches, so that it cannot know their outputs.
+  /// The variant with problems that have what it needs: workspace and packed weights. prepare()
+  /// sees other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
   Checked launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
   /// One problem's part of verify().
@@ -108,8 +109,8 @@ class Bench {
   /// The problem of a set; behind the last one comes the first with the unseen activations.
   Problem& problem_of(size_t set) const { return *sets_[set % sets_.size()]; }
   std::vector<int64_t> drawn_rows_of(size_t set) const;
-  /// What the outputs that check() samples are compared whole with; none where it samples nothing or
-  /// no other variant runs the case.
+  /// What the outputs that check() samples are compared whole with; none where it samples nothing
+  /// or no other variant runs the case.
   const Reference* reference_for(const Variant& variant);
   /// Before a variant runs, so that their memory is not taken for its own.
   void make_row_truths();
@@ -140,8 +141,8 @@ class Bench {
   std::string kept_fault(const Variant& variant, Session& session);
   /// Draws what prepare() and the unseen activations need, whose memory is not the variant's.
   void draw_others(const Variant& variant);
-  /// What a launch asked for and may not have; empty: nothing. guarded() runs what launches: who was
-  /// refused something is wrong, and did not crash.
+  /// What a launch asked for and may not have; empty: nothing. guarded() runs what launches: who
+  /// was refused something is wrong, and did not crash.
   std::string refused() const;
   void guarded(Result& result, const std::function<void()>& work);
   void remember_inputs();

@@ -15,7 +15,8 @@ namespace {
 constexpr int kPairs = 6;          // of launches on new activations and on the same once more
 constexpr size_t kLeastSpans = 4;  // valid ones of either kind, to say anything
 constexpr int kLeastSightings = 4, kMostSightings = 8;  // of the same ones before the last launch
-// Honest rows were seen to keep 2.1 MB; an interpreter keeps what it imports, compiles and collects later.
+// Honest rows were seen to keep 2.1 MB; an interpreter keeps what it imports, compiles and
+// collects later.
 constexpr size_t kMemoryAllowed = size_t{4} << 20, kInterpreterAllowed = size_t{32} << 20;
 
 Sample one_sample(Session& session) {
@@ -52,8 +53,8 @@ bool Bench::Pairs::first_are_slower(double factor) const {
                                too_few() ? kByMuch : factor);
 }
 
-/// Before either launch a host has the variant's code in its caches, and knows of no branch how it goes:
-/// else the first one is slower by a quarter for what is not the variant's doing.
+/// Before either launch a host has the variant's code in its caches, and knows of no branch how it
+/// goes: else the first one is slower by a quarter for what is not the variant's doing.
 void Bench::meet_others(const Variant& variant) {
   if (device_.facts().backend != Backend::host) return;
   constexpr int kLaunches = 3;
@@ -61,8 +62,8 @@ void Bench::meet_others(const Variant& variant) {
   forget_branches();
 }
 
-/// Spans of the first launch on activations that nobody saw, and of one some launches later: who keeps
-/// what it has seen a few times does not yet do so the second time.
+/// Spans of the first launch on activations that nobody saw, and of one some launches later: who
+/// keeps what it has seen a few times does not yet do so the second time.
 void Bench::add_pair(const Variant& variant, Session& session, Pairs& all) {
   Problem& problem = *sets_[0];
   problem.replace_activations(random_() | 1);

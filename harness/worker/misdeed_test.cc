@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a variant that cheats leaves behind for the next one. That each kind of cheat is caught is what
-// the saboteurs show (tests/saboteurs).
+// What a variant that cheats leaves behind for the next one. That each kind of cheat is caught is
+// what the saboteurs show (tests/saboteurs).
 #include <gtest/gtest.h>
 #include <omp.h>
 #include <sys/mman.h>
@@ -127,7 +127,8 @@ TEST_F(MisdeedTest, ThreadsTakenFromTheOthers) {
 }
 
 TEST_F(MisdeedTest, RowsThatLookRightAreSpoiltToo) {
-  // 4 MiB of output, of which rows of 4 KiB are left as they are unless their first or last word is spoilt.
+  // 4 MiB of output, of which rows of 4 KiB are left as they are unless their first or last word
+  // is spoilt.
   constexpr int kTokens = 1024, kHidden = 2048;
   Bench bench(*device_,
               check::case_of("moe_sum", {{"tokens", "1024"}, {"topk", "1"}, {"hidden", "2048"}}));

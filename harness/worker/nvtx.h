@@ -11,8 +11,8 @@
 
 namespace moegate {
 
-/// The range around all launches under --profile: a filter for it needs no quoting, as one for a case's
-/// name would.
+/// The range around all launches under --profile: a filter for it needs no quoting, as one for a
+/// case's name would.
 constexpr const char* kLaunchesRange = "moegate";
 
 class NvtxRange {

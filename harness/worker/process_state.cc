@@ -52,8 +52,9 @@ int thread_count() {
   return count;
 }
 
-/// What the kernel counts as written by this process alone (proc(5), smaps_rollup), once the heap has
-/// given back what is free. Not pages of files that it only read: code that runs for the first time.
+/// What the kernel counts as written by this process alone (proc(5), smaps_rollup), once the heap
+/// has given back what is free. Not pages of files that it only read: code that runs for the
+/// first time.
 size_t private_memory() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
   return 0;

@@ -73,14 +73,15 @@ class Interference {
 
 class LaunchWatch {
  public:
-  /// Launches on each problem behind outputs filled with one byte, and with another. Where all wrote
-  /// the same, every later launch has to. Where not (sums in any order), only the comparisons with
-  /// the truth tell.
+  /// Launches on each problem behind outputs filled with one byte, and with another. Where all
+  /// wrote the same, every later launch has to. Where not (sums in any order), only the comparisons
+  /// with the truth tell.
   void learn(const std::vector<Sample>& one, const std::vector<Sample>& other);
   void add(const std::vector<Sample>& timed);
   /// Whether a launch wrote something else than those that were learnt.
   bool is_odd(const Sample& sample) const;
-  /// How many launches were odd, as a reason; empty when none. Sums in any order may vary as seldom.
+  /// How many launches were odd, as a reason; empty when none. Sums in any order may vary
+  /// as seldom.
   std::string fault() const;
   /// Timed launches that could be compared.
   int compared() const { return compared_; }

@@ -26,7 +26,8 @@ void from_json(const nlohmann::json& json, Check& check) {
 
 namespace {
 
-/// The values of b's parameters that are not a's, where nothing else differs; null where something does.
+/// The values of b's parameters that are not a's, where nothing else differs; null where
+/// something does.
 nlohmann::json other_values(const CaseQuestion& a, const CaseQuestion& b) {
   const Case &before = a.spec, &now = b.spec;
   if (a.resolve != b.resolve || a.variants != b.variants || before.op != now.op ||

@@ -32,8 +32,8 @@ namespace moegate {
 /// that ignores unknown fields would misunderstand.
 constexpr int kWire = 2;
 
-/// The child's ends of the pipes. It reads nothing from 0, and both 1 and 2 are the runner's stderr,
-/// so that a kernel may print.
+/// The child's ends of the pipes. It reads nothing from 0, and both 1 and 2 are the runner's
+/// stderr, so that a kernel may print.
 constexpr int kRequests = 3, kReplies = 4;
 /// Exit code of a worker whose kernel closed one of them.
 constexpr int kLostPipe = 126;
@@ -196,8 +196,8 @@ static_assert(count_fields(kFields<Fault>) == count_members<Fault>());
 /// The kind of a message; empty where it has none.
 std::string kind_of(const nlohmann::json& message);
 
-/// `check` for a worker that has feature::kLike: a question that differs from the one before it in values of parameters
-/// only is {"params": those}. Cases of a suite follow each other so.
+/// `check` for a worker that has feature::kLike: a question that differs from the one before it in
+/// values of parameters only is {"params": those}. Cases of a suite follow each other so.
 nlohmann::json check_message(const std::vector<CaseQuestion>& questions);
 
 /// The message as it travels.

@@ -21,16 +21,17 @@ struct Sampling {
   double budget_s = 0.5;  // wall clock for one variant of one case, warm-up included
 };
 
-/// Samples come in batches. After each one: go on, or stop because they are precise enough or because
-/// their time or number is spent.
+/// Samples come in batches. After each one: go on, or stop because they are precise enough or
+/// because their time or number is spent.
 class StoppingRule {
  public:
   StoppingRule(const Sampling& sampling, Backend backend);
 
-  /// Samples until the next look at the clock, where those so far took a mean of `sample_s` seconds each
-  /// (0: there are none): some 100, of quick launches as many as 12 ms hold, 400 at most. `random` in
-  /// [0, 1): a quarter more or less, so that no launch can know that it is the last before its outputs
-  /// are compared. At least `least`, else at most what `taken` ones leave of max_samples.
+  /// Samples until the next look at the clock, where those so far took a mean of `sample_s`
+  /// seconds each (0: there are none): some 100, of quick launches as many as 12 ms hold, 400 at
+  /// most. `random` in [0, 1): a quarter more or less, so that no launch can know that it is the
+  /// last before its outputs are compared. At least `least`, else at most what `taken` ones leave
+  /// of max_samples.
   int next_batch(int taken, int least, double sample_s, double random) const;
 
   /// Whether the time (seconds since the variant's beginning) or the number is spent.

@@ -11,7 +11,8 @@
 
 namespace moegate {
 
-/// A copy of what one variant left in the sampled outputs of one problem, out of reach of the others.
+/// A copy of what one variant left in the sampled outputs of one problem, out of reach of
+/// the others.
 struct KeptOutputs {
   struct Output {
     std::unique_ptr<Tensor> copy;
@@ -34,8 +35,9 @@ struct WholeComparison {
 };
 constexpr size_t kWorst = 4;
 
-/// Two outputs that are within their tolerances of the truth are no further apart than both together,
-/// in an element and in a row: `allowed` is relative to `reference`'s output, whose own it is.
+/// Two outputs that are within their tolerances of the truth are no further apart than both
+/// together, in an element and in a row: `allowed` is relative to `reference`'s output, whose own
+/// it is.
 Tolerance allowed_apart(const Tolerance& out, const Tolerance& reference);
 /// Compares the outputs that a problem holds with those kept; one per sampled output.
 std::vector<WholeComparison> compare_whole(const Problem& problem, const KeptOutputs& reference);
@@ -43,9 +45,9 @@ std::vector<WholeComparison> compare_whole(const Problem& problem, const KeptOut
 void judge_rows(const std::vector<RowDistance>& rows, int64_t width, const Tolerance& allowed,
                 WholeComparison& comparison);
 
-/// Candidates for a reference of `variant` in a case, the best first: other variants that run it; of
-/// another file and room before its own; what the operator names as before or yardstick first, then
-/// narrow tolerances.
+/// Candidates for a reference of `variant` in a case, the best first: other variants that run it;
+/// of another file and room before its own; what the operator names as before or yardstick first,
+/// then narrow tolerances.
 std::vector<const Variant*> references_for(const Variant& variant, const OpEntry& op,
                                            const std::vector<Variant>& variants, const Case& c,
                                            const DeviceFacts& device);

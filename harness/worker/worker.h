@@ -81,15 +81,15 @@ class Worker {
 
   /// Runs one variant. Returns a result in every event but one: what the worker measured, or
   /// `crashed` with how it died, or `timeout`; in the last two the worker is gone. `data` is set
-  /// when it got that far. Throws Error(interrupted) two seconds after a signal to this program that
-  /// InterruptGuard has noted, when there is no answer by then; the worker is gone.
+  /// when it got that far. Throws Error(interrupted) two seconds after a signal to this program
+  /// that InterruptGuard has noted, when there is no answer by then; the worker is gone.
   virtual Result run(const Request& request, double timeout_s, CaseData& data) = 0;
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.
   virtual std::string throttle() = 0;
 
-  /// What its kernels from elsewhere are made of: every file that the process loaded or read up to now
-  /// (plugin/loaded_files.h); none without such kernels, and of a worker that does not tell.
+  /// What its kernels from elsewhere are made of: every file that the process loaded or read up to
+  /// now (plugin/loaded_files.h); none without such kernels, and of a worker that does not tell.
   virtual std::vector<LoadedFile> loaded() { return {}; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker is told once: its options, and the table that spells them on the command line, in the store and on
-// the wire.
+// What a worker is told once: its options, and the table that spells them on the command line, in
+// the store and on the wire.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ inline constexpr const char* kMeasuringGroup = "How to measure";
 /// One row for each option of a worker: all that people can set and all that the worker is told.
 std::span<const Option<WorkerOptions>> worker_options();
 
-/// The options as the `start` message has them (PROTOCOL.md). What the message does not name keeps its default.
+/// The options as the `start` message has them (PROTOCOL.md). What the message does not name keeps
+/// its default.
 void to_json(nlohmann::json& json, const WorkerOptions& options);
 void from_json(const nlohmann::json& json, WorkerOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What outputs' own rounding does not explain, of the real operators on the host: no honest variant may
-// look less precise on other seeds, and a slip in one operand must.
+// What outputs' own rounding does not explain, of the real operators on the host: no honest variant
+// may look less precise on other seeds, and a slip in one operand must.
 #include "harness/judge/ratchet.h"
 
 #include "harness/kernel/dtype.h"

@@ -12,9 +12,9 @@
 
 namespace moegate::check {
 
-/// What an fp8 product on tensor cores rounds in between (Tolerance::between): they align and cut what
-/// they add, so that sums have some 14 bits. Measured on an H200, sums taken out every 128 of K:
-/// 6.7 % of elements are not the truth rounded to bf16, which is a shift of 2.6e-4.
+/// What an fp8 product on tensor cores rounds in between (Tolerance::between): they align and cut
+/// what they add, so that sums have some 14 bits. Measured on an H200, sums taken out every 128 of
+/// K: 6.7 % of elements are not the truth rounded to bf16, which is a shift of 2.6e-4.
 constexpr double kFp8TensorCores = 3.5e-4;
 
 /// All of `rows` where there are at most `most`; else at most that many: the first, the last and
@@ -110,8 +110,8 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
-/// Rows of a bf16 output [any, width] compared with their truth, for Problem::check_rows(). A row is
-/// where `places` says; empty: where its number says.
+/// Rows of a bf16 output [any, width] compared with their truth, for Problem::check_rows(). A row
+/// is where `places` says; empty: where its number says.
 inline Accuracy compare_bf16_rows(Device& device, const Tensor& output, int64_t width,
                                   const std::vector<int64_t>& rows,
                                   const std::vector<int32_t>& places,

@@ -10,10 +10,10 @@ __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// In one lane of a warp that calls it together, always the same one. The compiler sees that it is one:
-/// what takes uniform registers, as copies and barriers do, else goes through a loop over lanes, some 80
-/// cycles each, also where `threadIdx.x == 0` leaves but one. Who keeps the answer asks before any other
-/// condition: of one kept from behind a branch the compiler forgets it.
+/// In one lane of a warp that calls it together, always the same one. The compiler sees that it is
+/// one: what takes uniform registers, as copies and barriers do, else goes through a loop over
+/// lanes, some 80 cycles each, also where `threadIdx.x == 0` leaves but one. Who keeps the answer
+/// asks before any other condition: of one kept from behind a branch the compiler forgets it.
 __device__ inline bool elected() {
   uint32_t one;
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}\n"

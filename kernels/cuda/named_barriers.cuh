@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The named barriers of a block, of which the hardware has 16, and who uses which: one list, so that
-// two ideas in one kernel cannot meet at the same barrier unawares. A new user gets new numbers here.
+// The named barriers of a block, of which the hardware has 16, and who uses which: one list, so
+// that two ideas in one kernel cannot meet at the same barrier unawares. A new user gets new
+// numbers here.
 #pragma once
 
 namespace moegate::cuda {

@@ -15,8 +15,8 @@ namespace moegate::cuda {
 __device__ inline uint32_t operand(uint32_t address) {
   return 1u << 16 | (address & 0x3ffff) >> 4;
 }
-/// The same in all lanes of a warp, and seen to be: products with operands derived from it need no moves
-/// to uniform registers in between.
+/// The same in all lanes of a warp, and seen to be: products with operands derived from it need no
+/// moves to uniform registers in between.
 __device__ inline uint32_t uniform(uint32_t value) {
   return __shfl_sync(~0u, value, 0);
 }
@@ -52,8 +52,8 @@ __device__ inline void leave_registers() {
 }
 
 /// acc (+)= a[64, K] * b[Tokens, K]^T, where K is 32 bytes: 32 of e4m3, 16 of bf16; `add` false:
-/// starts anew. Of warp w (of 4) and lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of every
-/// four) and 8 more (2, 3), columns 8 * j + 2 * (l % 4) and the next of element 4 * j.
+/// starts anew. Of warp w (of 4) and lane l a thread has rows 16 * w + l / 4 (elements 0, 1 of
+/// every four) and 8 more (2, 3), columns 8 * j + 2 * (l % 4) and the next of element 4 * j.
 template <int Tokens, DType kDtype = DType::e4m3>
 __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add);
 
@@ -121,8 +121,8 @@ MOEGATE_MULTIPLY(256, 128, 128, 129, 130, 131)
 #undef MOEGATE_SUMS_16
 #undef MOEGATE_SUMS_8
 
-/// acc (+)= a[64, K] * b[Tokens, K]^T, where K is the 128 bytes of a stage's rows (of e4m3 a group of
-/// scale factors), under way until wait_products().
+/// acc (+)= a[64, K] * b[Tokens, K]^T, where K is the 128 bytes of a stage's rows (of e4m3 a group
+/// of scale factors), under way until wait_products().
 template <int Tokens, DType kDtype = DType::e4m3>
 __device__ void start_group(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool add = false) {
   begin_products();

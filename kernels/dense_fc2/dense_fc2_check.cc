@@ -23,8 +23,8 @@ void DenseFc2::reject_nonzero_rows(Accuracy& a, const std::vector<uint16_t>& bit
   }
 }
 
-/// Sums of an expert's whole K stay in the tensor cores: measured on an H200, 9.5 % of elements are not
-/// the truth rounded, where sums taken out every 128 of K leave 6.5 %.
+/// Sums of an expert's whole K stay in the tensor cores: measured on an H200, 9.5 % of elements are
+/// not the truth rounded, where sums taken out every 128 of K leave 6.5 %.
 Tolerance DenseFc2::own_ceilings() const {
   Tolerance tolerance = kTolerance;
   if (device().facts().backend == Backend::cuda) tolerance.between = 2 * check::kFp8TensorCores;

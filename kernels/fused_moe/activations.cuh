@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activation and its quantisation as what becomes of gate-up's sums (moe_gemm/prefill): a tile's
-// first product is 128 gates, its second the ups of the same columns, so that a group of 128 with
-// one scale factor is in the registers of four lanes. Rounded where the chain of both steps rounds;
-// the codes are those of silu_mul_quant's `fused`, bit by bit.
+// The activation and its quantisation as what becomes of gate-up's sums (moe_gemm/prefill): a
+// tile's first product is 128 gates, its second the ups of the same columns, so that a group of 128
+// with one scale factor is in the registers of four lanes. Rounded where the chain of both steps
+// rounds; the codes are those of silu_mul_quant's `fused`, bit by bit.
 #pragma once
 
 #include "kernels/cuda/tensor_map.cuh"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer with moe_sum in the down product: every routed row is added to its token's row of the
 // output by bf16 atomics (fp8/token_sums.h). Saves writing and reading [R, H], which for many
-// tokens is most of what the second half of a layer moves; costs zeroing [T, H], and the sum is rounded once
-// per row, in an order that changes from launch to launch. On an H200 against chain_tuned: R1 TP8
-// 1.05x at 1024 tokens, nothing at 32, 0.95x at one (reports/gallery/nvidia-h200-fp8-moe.md).
+// tokens is most of what the second half of a layer moves; costs zeroing [T, H], and
+// the sum is rounded once per row, in an order that changes from launch to launch. On
+// an H200 against chain_tuned: R1 TP8 1.05x at 1024 tokens, nothing at 32, 0.95x at
+// one (reports/gallery/nvidia-h200-fp8-moe.md).
 #include "kernels/fused_moe/best_parts.h"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_gemm/fp8/token_sums.h"

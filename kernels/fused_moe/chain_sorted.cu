@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layer for many rows per expert, in sorted order between align and sum: redundant_count, gate-up
-// by prefill with activation and quantisation in it (activations.cuh), down by prefill with tiles of
-// rows in and out by the copy engine, and a sum that finds a token's rows by their places. Four
-// launches, each of which is set up while the one before ends. h is never in memory, which for R rows
-// saves 8 * R * I bytes.
+// The layer for many rows per expert, in sorted order between align and sum: redundant_count,
+// gate-up by prefill with activation and quantisation in it (activations.cuh), down by prefill with
+// tiles of rows in and out by the copy engine, and a sum that finds a token's rows by their places.
+// Four launches, each of which is set up while the one before ends. h is never in memory, which for
+// R rows saves 8 * R * I bytes.
 //
 // Measured on an H200, cold, in a graph, us, and percent of the sum of the steps' floors (report
 // `layer`, reports/gallery/nvidia-h200-prefill.md; 2026-11-23, commit 8b0a37d, protocol 1, three
@@ -16,9 +16,9 @@
 // The levers, before prefill's copies had their addresses computed ahead, one process, another GPU,
 // us at 8192 tokens (R1 TP8, Qwen3-30B): rows of down one by one to token order instead 1405, 838
 // (with tiles 1342, 846); of that, plain launches instead of
-// dependent ones 1415, 839, and at 1024 tokens 422 instead of 421, 194.0 instead of 193.7. So dependent
-// launches gain 0.2 to 0.7 %. The rest is gate-up: 519 of 1224 us, 1.7 times its floor, and of
-// Qwen3-30B 460 of 782, 1.8 times.
+// dependent ones 1415, 839, and at 1024 tokens 422 instead of 421, 194.0 instead of 193.7. So
+// dependent launches gain 0.2 to 0.7 %. The rest is gate-up: 519 of 1224 us, 1.7 times its floor,
+// and of Qwen3-30B 460 of 782, 1.8 times.
 #include "kernels/fused_moe/sorted_parts.h"
 #include "kernels/moe_sum/launches.h"
 

@@ -3,9 +3,10 @@
 // first: what all rows add to in 256 columns is 4 MB at 8192 tokens and stays in L2, where the rows
 // themselves, k times as many, would pass through memory twice.
 //
-// Figures beside chain_sorted's. At 8192 tokens of R1 TP8 a draw with chain_fused_sum (1140, 1127 us),
-// whose rows are gathered and whose activation is a launch of its own; why it is no more than that was
-// not taken apart. Zeroing the output takes 26 us there, before align, which could run beside it.
+// Figures beside chain_sorted's. At 8192 tokens of R1 TP8 a draw with chain_fused_sum (1140, 1127
+// us), whose rows are gathered and whose activation is a launch of its own; why it is no more than
+// that was not taken apart. Zeroing the output takes 26 us there, before align, which could run
+// beside it.
 #include "kernels/fused_moe/sorted_parts.h"
 #include "kernels/moe_gemm/gather/zero_output.h"
 

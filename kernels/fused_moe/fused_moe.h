@@ -78,9 +78,9 @@ class FusedMoe : public Problem {
   // anew: a row off by some 1e-2, an element by 0.07. A code alone does a tenth of that.
   static constexpr Tolerance kTolerance{
       .rtol = 2e-2, .atol = 0.12, .rel_l2 = 1e-2, .row = 4e-2, .scale = 5e-3, .between = 0};
-  /// That over the root of a row's activations, k * I, is what such a group adds to its row: 128 of them
-  /// are rounded to 2^-4 of their value at most, another way. Measured: 1e-2 at k * I = 512, and half as
-  /// much again between seeds in chains on an H200.
+  /// That over the root of a row's activations, k * I, is what such a group adds to its row: 128 of
+  /// them are rounded to 2^-4 of their value at most, another way. Measured: 1e-2 at k * I = 512,
+  /// and half as much again between seeds in chains on an H200.
   static constexpr double kGroupAnew = 0.35;
   /// The tolerance that a variant states whose sums have fewer bits than fp32, or which rounds
   /// between silu and its quantisation: some codes and scale factors are then others. Simulated on
@@ -88,8 +88,8 @@ class FusedMoe : public Problem {
   /// 3.3e-2, an element by 0.2; activations rounded to bf16: 1.2e-2, 3.5e-2, 0.3, scale 1.5e-2.
   /// Measured on an H200 at six layers of DeepSeek-R1 and Qwen3-30B: 1.3e-2, of one token 1.6e-2.
   static constexpr double kOtherCodes = 4;
-  /// What other codes add to an element, rms: measured on an H200 1.35e-2 with the activation in bf16,
-  /// 8.9e-3 without.
+  /// What other codes add to an element, rms: measured on an H200 1.35e-2 with the activation in
+  /// bf16, 8.9e-3 without.
   static constexpr double kCodesRounded = 0.02, kSumsRounded = 0.0125;
   /// The same where the activation is not rounded to bf16. Measured there: 8e-3, of one token
   /// 1.2e-2; with sums of tokens in bf16 9e-3.

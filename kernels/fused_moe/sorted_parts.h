@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the chains for many rows per expert share, whose middle is in sorted order (moe_gemm.h); only
-// in builds with CUDA. Their blocks of rows are 128, whatever the case says: which rows lie together
-// is a chain's own affair, and prefill multiplies no others.
+// What the chains for many rows per expert share, whose middle is in sorted order (moe_gemm.h);
+// only in builds with CUDA. Their blocks of rows are 128, whatever the case says: which rows lie
+// together is a chain's own affair, and prefill multiplies no others.
 #pragma once
 
 #include "kernels/fused_moe/steps.h"
@@ -9,7 +9,8 @@
 
 namespace moegate::fused_moe {
 
-/// A layer that is under way: its arguments in blocks of 128, and buffers_at() its workspace, in sorted order.
+/// A layer that is under way: its arguments in blocks of 128, and buffers_at() its workspace, in
+/// sorted order.
 struct SortedLayer {
   FusedMoeArgs args;
   Buffers buffers;

@@ -21,8 +21,8 @@ struct Buffers {
   std::byte* end;
 };
 using moe_gemm::RowOrder;
-/// Where the middle of a chain is in sorted order (moe_gemm.h), q, scales and y have a row per place; h,
-/// act and next are not there.
+/// Where the middle of a chain is in sorted order (moe_gemm.h), q, scales and y have a row per
+/// place; h, act and next are not there.
 Buffers buffers_at(const FusedMoeShape& shape, void* workspace, RowOrder order = RowOrder::tokens);
 size_t buffer_bytes(const FusedMoeShape& shape, RowOrder order = RowOrder::tokens);
 

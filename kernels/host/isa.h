@@ -12,7 +12,8 @@
 #endif
 
 /// What a source defines between these two is compiled for the instruction sets named, as in
-/// MOEGATE_TARGET_BEGIN("avx2,fma"). For GCC, which includes nothing behind it, the file's end ends it.
+/// MOEGATE_TARGET_BEGIN("avx2,fma"). For GCC, which includes nothing behind it, the file's end
+/// ends it.
 #define MOEGATE_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
 #define MOEGATE_TARGET_BEGIN(sets) \

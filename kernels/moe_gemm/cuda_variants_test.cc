@@ -71,8 +71,8 @@ TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
   }
 }
 
-// Clusters of two in bf16: experts with one, two and three blocks of 128, and so pairs of blocks and
-// single ones, whose columns are an even and an odd number of tiles, and many rounds.
+// Clusters of two in bf16: experts with one, two and three blocks of 128, and so pairs of blocks
+// and single ones, whose columns are an even and an odd number of tiles, and many rounds.
 TEST_F(CudaMoeGemm, PairsOfBlocksAgreeInBf16) {
   for (const int n : {200, 512, 6152}) {
     for (const char* routing : {"uniform", "zipf:0.67"}) {
@@ -87,8 +87,8 @@ TEST_F(CudaMoeGemm, PairsOfBlocksAgreeInBf16) {
   }
 }
 
-// K: 16 bytes, a slice of 64 and 8 more, whole slices, a last one of 40. N: below a tile, its width,
-// a tail of 64 as that of 2880.
+// K: 16 bytes, a slice of 64 and 8 more, whole slices, a last one of 40. N: below a tile, its
+// width, a tail of 64 as that of 2880.
 TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   for (const char* block : {"16", "32", "64", "128"}) {
     for (const int k : {8, 72, 512, 1000}) {
@@ -208,8 +208,8 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
 }
 
 // 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
-// copies and writes changes no bits, nor does the order of x or of the output. Rows of an expert: in
-// one half of a block, in both; an odd number of blocks; one group of K and more than stages;
+// copies and writes changes no bits, nor does the order of x or of the output. Rows of an expert:
+// in one half of a block, in both; an odd number of blocks; one group of K and more than stages;
 // columns that no tile fills, and three tiles.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
   for (const char* tokens : {"40", "300"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of x in token order, which 128 threads gather into stages, 16 bytes a time: of every row of a
-// block eight threads bring the 128 bytes that a stage holds.
+// Rows of x in token order, which 128 threads gather into stages, 16 bytes a time: of every row of
+// a block eight threads bring the 128 bytes that a stage holds.
 #pragma once
 
 #include "kernels/cuda/pipeline.cuh"
@@ -8,8 +8,8 @@
 
 namespace moegate::moe_gemm {
 
-/// What one thread brings: 16 bytes of every 16th of kRows rows, from row thread / 8 on. Padding keeps
-/// what was there: a row of a product depends on no other row of x.
+/// What one thread brings: 16 bytes of every 16th of kRows rows, from row thread / 8 on. Padding
+/// keeps what was there: a row of a product depends on no other row of x.
 template <int kRows>
 class GatheredRows {
  public:

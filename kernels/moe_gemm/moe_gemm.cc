@@ -79,7 +79,8 @@ template <class P>
 void validate_case(const Case& c) {
   const MoeGemmShape s = P::shape_of(tiles::without_tuned_block(c));
   const std::string& routing = c.get("routing");
-  // What is recorded may be wrong in any row; what is drawn is refused for the first one or for none.
+  // What is recorded may be wrong in any row; what is drawn is refused for the first one or
+  // for none.
   const int looked_at = routing.find("replay") == std::string::npos ? 1 : 64;
   routing_scores(routing, {std::min(s.tokens, looked_at), s.experts, s.topk}, 0);
 }

@@ -121,9 +121,9 @@ std::vector<double> expert_truth(const ExpertProduct& product);
 std::vector<Fact> routing_facts(std::span<const int32_t> row_expert, int experts,
                                 double padded_rows);
 
-/// What a sum of S parts of K, added up in bf16, rounds in between (Tolerance::between): S parts, each
-/// the root of 1/S of the output, and S - 1 sums, of which the last is the output's own rounding;
-/// their squares are less than S roundings of the output.
+/// What a sum of S parts of K, added up in bf16, rounds in between (Tolerance::between): S parts,
+/// each the root of 1/S of the output, and S - 1 sums, of which the last is the output's own
+/// rounding; their squares are less than S roundings of the output.
 inline double rounded_between(int splits) {
   return splits == 1 ? 0 : 0.43 * 0x1p-8 * std::sqrt(splits);
 }

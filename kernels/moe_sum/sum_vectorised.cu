@@ -2,13 +2,13 @@
 // moe_sum with a thread per token and eight columns: 16-byte loads of up to eight rows under way at
 // once, so one round trip to memory for k <= 8, and blocks over columns, too, so that one token has
 // work for several SMs. Where that makes too few blocks to fill the GPU (decode), a thread has two
-// columns: four times the blocks, each as soon done. The order of additions is that of sum_per_token:
-// their outputs agree bit for bit.
+// columns: four times the blocks, each as soon done. The order of additions is that of
+// sum_per_token: their outputs agree bit for bit.
 //
 // Floor: y once from memory or L2; at decode the launch and one round trip. On an H200, H = 7168, k
-// = 8, cold: 1.6 us at T = 1, 2.6 at 32, 28.7 at 1024 (sum_per_token: 7.0, 41.6 at the last two), which
-// reads 4.1 TB/s. Two columns a thread: 1.10x at T = 1 to 4, 1.03x at 8, equal from 16 on; k = 9: 1.17x
-// at 1, 1.05x at 32 (2026-11-23, commit 2f0f7b8; reports/gallery/nvidia-h200-why.md).
+// = 8, cold: 1.6 us at T = 1, 2.6 at 32, 28.7 at 1024 (sum_per_token: 7.0, 41.6 at the last two),
+// which reads 4.1 TB/s. Two columns a thread: 1.10x at T = 1 to 4, 1.03x at 8, equal from 16 on; k
+// = 9: 1.17x at 1, 1.05x at 32 (2026-11-23, commit 2f0f7b8; reports/gallery/nvidia-h200-why.md).
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/moe_sum/launches.h"

@@ -18,17 +18,18 @@
 // From single runs and the profiler's warp samples during development: a kernel that only reads the
 // 33 MB takes 9.6 us. Until the first weights are asked for about 1.9 us pass: launch and constants
 // 0.6, then routing and x, which both come from memory, 1.0, and finding the tiles 0.3, which one
-// token does not wait for (10.9 us when it did; 11.9 where the routing was read behind weights). A warp has
-// six scoreboards for its loads: x loaded after weights, or scale and bias apart from them, waited
-// for all of these (2 us). Before int8, decoding to fp16 took 50 instructions per step of 64 k in
-// place of 17 and limited the kernel (13.6 us); weights copied through shared memory took 14 to 16.
+// token does not wait for (10.9 us when it did; 11.9 where the routing was read behind weights). A
+// warp has six scoreboards for its loads: x loaded after weights, or scale and bias apart from
+// them, waited for all of these (2 us). Before int8, decoding to fp16 took 50 instructions per step
+// of 64 k in place of 17 and limited the kernel (13.6 us); weights copied through shared memory
+// took 14 to 16.
 //
-// fc2 with narrow K at T = 1 beside single_fp16_acc, us, scale factors per channel, per 64 and per 32, on
-// H200s of 2026-11-23: Gemma (K = 704) 4.98, 5.31, 5.57, the other 5.55, 5.58, 5.70; Qwen (512) 4.16,
-// 4.32, 4.64, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and experts, then
-// weights. Between them x is split, which the other does not do; weights asked for before that took 4.8 us,
-// parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11 tiles for 10 teams: 6.0 us.
-// An infinite or NaN activation does not reach the output as such.
+// fc2 with narrow K at T = 1 beside single_fp16_acc, us, scale factors per channel, per 64 and per
+// 32, on H200s of 2026-11-23: Gemma (K = 704) 4.98, 5.31, 5.57, the other 5.55, 5.58, 5.70; Qwen
+// (512) 4.16, 4.32, 4.64, the other 3.95, 4.09, 4.24. Such a launch is two waits for memory: x and
+// experts, then weights. Between them x is split, which the other does not do; weights asked for
+// before that took 4.8 us, parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11
+// tiles for 10 teams: 6.0 us. An infinite or NaN activation does not reach the output as such.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_layout.h"
@@ -112,9 +113,9 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
     at = {0, mine.begin + team};
     at.advance(0, tiles);
   };
-  // Are weights asked for before segments are found? Not those of many tokens. Per channel the compiler
-  // knows it: 1 to 4 % at 8 tokens. In blocks of scale factors the question stays, though the answer is no:
-  // without it ptxas spills more, 2 to 7 % in blocks of 32.
+  // Are weights asked for before segments are found? Not those of many tokens. Per channel the
+  // compiler knows it: 1 to 4 % at 8 tokens. In blocks of scale factors the question stays, though
+  // the answer is no: without it ptxas spills more, 2 to 7 % in blocks of 32.
   const bool early =
       C::kOneToken || (Block > 0 && shape.tokens == 1 && shape.source_rows() <= a.teams);
   int expert = 0;

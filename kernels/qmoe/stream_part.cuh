@@ -12,8 +12,8 @@ namespace moegate::qmoe {
 
 using namespace cuda;
 
-/// What a lane reads of a part of at most `Steps` steps: codes, and scale factors where they come per
-/// block.
+/// What a lane reads of a part of at most `Steps` steps: codes, and scale factors where they come
+/// per block.
 template <int Block, int Steps>
 struct Part {
   static constexpr int kPairs = Block == 0 ? 0 : Block == 32 ? 2 : 1;  // of scale factors, per step

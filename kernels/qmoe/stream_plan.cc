@@ -13,8 +13,8 @@ template <class C>
 StreamPlan divided(StreamForm form, const QmoeShape& shape, int tiles) {
   const int steps = StreamLayout::of(shape).steps;
   int parts = (steps + C::kSteps - 1) / C::kSteps;
-  // Shorter parts where that gives every tile a team of its own. A tile that one warp has on its way at
-  // once stays whole: nobody waits for sums of others.
+  // Shorter parts where that gives every tile a team of its own. A tile that one warp has on its
+  // way at once stays whole: nobody waits for sums of others.
   while (parts > 1 && C::kWarps / (parts + 1) >= tiles && steps / (parts + 1) >= 2) ++parts;
   // No team without a tile, or a row of x to split.
   return {form, parts, std::clamp(C::kWarps / parts, 1, std::max(tiles, shape.rows()))};

@@ -7,8 +7,8 @@
 
 namespace moegate::qmoe {
 
-/// What a kernel is compiled for: kWarps of a block, and kSteps of a part, whose weights a warp asks for
-/// at once.
+/// What a kernel is compiled for: kWarps of a block, and kSteps of a part, whose weights a warp
+/// asks for at once.
 struct ManyTokens {
   static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
   static constexpr bool kOneToken = false;
@@ -31,8 +31,8 @@ struct StreamPlan {
   bool operator==(const StreamPlan&) const = default;
 };
 
-/// For a GPU of so many SMs, with a block each. A plan of more parts than ManyTokens::kWarps cannot be
-/// launched: K is too long.
+/// For a GPU of so many SMs, with a block each. A plan of more parts than ManyTokens::kWarps cannot
+/// be launched: K is too long.
 StreamPlan stream_plan(const QmoeShape& shape, int processors);
 
 }  // namespace moegate::qmoe

@@ -67,7 +67,8 @@ class SiluMulQuant : public Problem {
   /// The tolerance that a variant states which rounds `a` to bf16; its scale factors may then be
   /// off by that rounding, 2^-8, and no more.
   static constexpr double kRoundedToBf16 = 3;
-  /// What it rounds in between: `a`, and with it the scale factor of its group, by 2^-8 each at most.
+  /// What it rounds in between: `a`, and with it the scale factor of its group, by 2^-8 each
+  /// at most.
   static constexpr double kTwiceRounded = 0x1p-7;
   static constexpr Tolerance kScalesOfBf16{
       .rtol = 0x1.01p-8, .atol = 0, .rel_l2 = 0x1.01p-8, .row = 0x1.01p-8, .scale = 0x1.01p-8};

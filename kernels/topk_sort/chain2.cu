@@ -5,9 +5,9 @@
 // Measured on an H200, cold L2, in a graph; span in us for T = 1, 8, 32, 64 (E256: k 8, H 7168,
 // softmax, bf16; E128: k 4, H 2880, topk_softmax, bf16):
 //   E256  6.14 6.78 7.71 8.58    E128  5.06 5.22 5.73 6.40
-// It saves what chain3 spends on its third launch: zeroing hides behind the sort's one block. With a buffer
-// beyond L2 (T = 8192, H = 7168: 117 MB) that takes four zeroing blocks per SM: 53.2 against chain3's 56.5;
-// with one per SM it was 59.4.
+// It saves what chain3 spends on its third launch: zeroing hides behind the sort's one block. With
+// a buffer beyond L2 (T = 8192, H = 7168: 117 MB) that takes four zeroing blocks per SM: 53.2
+// against chain3's 56.5; with one per SM it was 59.4.
 #include "kernels/topk_sort/launches.h"
 
 namespace moegate::topk_sort {

@@ -110,8 +110,8 @@ struct TopTwo {
   }
 };
 
-/// How many of the groups before and behind group `group` are better than it, whose score is `mine`;
-/// the lower group wins ties. Lane g * lanes has the score of group g.
+/// How many of the groups before and behind group `group` are better than it, whose score is
+/// `mine`; the lower group wins ties. Lane g * lanes has the score of group g.
 __device__ inline int better_groups(float mine, int group, int groups, int lanes) {
   int better = 0;
 #pragma unroll 8
@@ -122,8 +122,8 @@ __device__ inline int better_groups(float mine, int group, int groups, int lanes
   return better;
 }
 
-/// Bit i: the lane's expert i is of one of the topk_groups groups with the largest sums of their two
-/// largest scores.
+/// Bit i: the lane's expert i is of one of the topk_groups groups with the largest sums of their
+/// two largest scores.
 template <int N>
 __device__ inline unsigned in_kept_groups(const float (&score)[N], const TopkSortShape& shape,
                                           int lane) {

@@ -159,7 +159,8 @@ TopkSortShape TopkSortShape::of(const Case& c) {
 void TopkSort::validate(const Case& c) {
   const auto shape = TopkSortShape::of(c);
   const std::string& routing = c.get("routing");
-  // What is recorded may be wrong in any row; what is drawn is refused for the first one or for none.
+  // What is recorded may be wrong in any row; what is drawn is refused for the first one or
+  // for none.
   const int looked_at = routing.find("replay") == std::string::npos ? 1 : 64;
   routing_scores(routing, {std::min(shape.tokens, looked_at), shape.experts, shape.topk}, 0);
 }

@@ -95,7 +95,8 @@ TEST_F(GpuTest, AnAbSeesFivePercentInBothDirections) {
   EXPECT_NE(faster.out.find("improved"), std::string::npos) << faster.out;
 }
 
-// Bytes that nobody wrote, among a launch's arguments, would make a row another one in every process.
+// Bytes that nobody wrote, among a launch's arguments, would make a row another one in
+// every process.
 TEST_F(GpuTest, EveryRowSaysWhatItLaunchedTheSameInTwoProcesses) {
   const Outcome outcome = moegate("run --suite smoke --device cuda --rounds 2 --db smoke.sqlite");
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
@@ -146,7 +147,8 @@ TEST_F(GpuTest, DoctorAsksTheProfilers) {
       << "asking them must not disturb the timer";
 }
 
-// That twice the work takes twice the energy, and no board more than its limit, the profiler checks itself.
+// That twice the work takes twice the energy, and no board more than its limit, the profiler
+// checks itself.
 TEST_F(GpuTest, EnergyIsCountedOfABusyGpu) {
   const Outcome outcome = moegate(
       "profile energy --suite ./gpu.suite --device cuda --db e.sqlite --variant "

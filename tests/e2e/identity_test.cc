@@ -8,7 +8,8 @@ namespace {
 
 class IdentityTest : public PythonTest {
  protected:
-  /// A checkout `engine`, whose bench/kernels.py begins with `imports` and runs `inside` in every launch.
+  /// A checkout `engine`, whose bench/kernels.py begins with `imports` and runs `inside` in
+  /// every launch.
   void make_engine(const std::string& imports, const std::string& inside) const {
     ASSERT_EQ(shell("git init -q engine && mkdir -p engine/bench engine/impl engine/other && "
                     "touch engine/impl/__init__.py")
@@ -104,7 +105,8 @@ TEST_F(IdentityTest, AReplayHasAllThatTheBaselinesKernelsWereMadeOf) {
         "import time\n" + text.substr(0, text.rfind("@moegate.variant")));
   ASSERT_EQ(shell("ln -s ../impl engine/bench/linked").exit, 0);
   const std::string kernels = " --module engine/bench/kernels.py ";
-  // Levels as of a quiet machine: whether this one is busy must not decide whether the row is a suspect.
+  // Levels as of a quiet machine: whether this one is busy must not decide whether the row is
+  // a suspect.
   const auto run = [&](const char* more, const char* level) {
     const Outcome ran = moegate("run --rounds 2 --suite ./doubled.suite" + kernels + more + kQuick);
     Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)

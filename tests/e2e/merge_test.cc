@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A campaign by hand, as a job array would do it: shards, each into a store of its own, merged and judged as one run.
+// A campaign by hand, as a job array would do it: shards, each into a store of its own, merged and
+// judged as one run.
 #include <algorithm>
 
 #include "harness/store/content_fixture.h"

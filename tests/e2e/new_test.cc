@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting points that `moegate new` writes: they verify as they are, and overwrite nothing. Those in C++ are built
-// by tests/scripts/sdk_test.sh.
+// Starting points that `moegate new` writes: they verify as they are, and overwrite nothing. Those
+// in C++ are built by tests/scripts/sdk_test.sh.
 #include <algorithm>
 #include <cstdlib>
 

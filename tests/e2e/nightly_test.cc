@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole night on the host, in a home of its own with suites of one case. How busy this machine is decides
-// whether a canary can be seen, so the exit code is compared with what was printed about it.
+// A whole night on the host, in a home of its own with suites of one case. How busy this machine
+// is decides whether a canary can be seen, so the exit code is compared with what was printed
+// about it.
 #include "tests/e2e/program.h"
 
 namespace moegate::test {

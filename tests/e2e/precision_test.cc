@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that lose precision within every tolerance, judged by the gate against a candidate of other
-// inputs, without a replay.
+// Kernels that lose precision within every tolerance, judged by the gate against a candidate of
+// other inputs, without a replay.
 #include "harness/store/sqlite.h"
 #include "tests/e2e/program.h"
 

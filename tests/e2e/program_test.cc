@@ -45,8 +45,8 @@ Take take_processor(int processor) {
   return sched_setaffinity(0, sizeof one, &one) == 0 ? Take::taken : Take::impossible;
 }
 
-/// Waits for a processor of its own where CTest asks for it. A measurement keeps a thread awake on every processor
-/// that it may use, so that two of them on the same ones take many times as long.
+/// Waits for a processor of its own where CTest asks for it. A measurement keeps a thread awake on
+/// every processor that it may use, so that two of them on the same ones take many times as long.
 bool take_any_processor() {
   cpu_set_t usable;
   CPU_ZERO(&usable);

@@ -15,7 +15,8 @@ class PythonTest : public ProgramTest {
     write("doubled.suite", "op = doubled\n[d]\ntokens = 4\n");
   }
 
-  /// The operator in a file; variant `other` is off by a factor, which no load on the machine hides.
+  /// The operator in a file; variant `other` is off by a factor, which no load on the
+  /// machine hides.
   void write_scaled(const std::string& file, const std::string& factor) const {
     std::string text = kOperator;
     const std::string right = "FACTOR = 1";

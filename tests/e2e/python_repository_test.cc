@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels in Python that differ between two sides: two files, or commits of the repository that they
-// live in.
+// Kernels in Python that differ between two sides: two files, or commits of the repository that
+// they live in.
 #include "tests/e2e/python_fixture.h"
 
 namespace moegate::test {

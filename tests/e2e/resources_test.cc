@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ratchet of resources end to end, without a GPU: what the program has is blessed in a folder of
-// the test, then the file is written as if something else had been.
+// The ratchet of resources end to end, without a GPU: what the program has is blessed in a folder
+// of the test, then the file is written as if something else had been.
 #include <algorithm>
 #include <sstream>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two commits of a repository share nothing but the machine, and ask the same question; or the verdict
-// says what they share, or ask otherwise.
+// Two commits of a repository share nothing but the machine, and ask the same question; or the
+// verdict says what they share, or ask otherwise.
 #include "tests/e2e/python_fixture.h"
 
 namespace moegate::test {

@@ -5,7 +5,8 @@
 namespace moegate::test {
 namespace {
 
-// Under a sanitizer every third case of a suite is enough: unit tests run all kernels and checks there.
+// Under a sanitizer every third case of a suite is enough: unit tests run all kernels and
+// checks there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
 const std::string kShare = " --shard 1/3";
 #else

@@ -18,7 +18,8 @@ Args words_of(std::string_view bytes) {
   return words;
 }
 
-/// What a shell makes of a command line that people copy. Throws Finding where it is more than words.
+/// What a shell makes of a command line that people copy. Throws Finding where it is more
+/// than words.
 Args read_by_shell(const std::string& line) {
   Args words(1);
   for (size_t i = 0; i < line.size(); ++i) {

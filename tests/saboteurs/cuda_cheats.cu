@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA variants that cheat or break. Those that hide behind other threads or streams are tried as a
-// stream's launches: in a graph, which holds nothing of theirs, they are what leaves_the_graph_empty
-// is.
+// stream's launches: in a graph, which holds nothing of theirs, they are what
+// leaves_the_graph_empty is.
 #include <cuda_runtime.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host variants that keep more than they may: what they have seen, where nobody looks, or a clock that
-// goes off in another's launch.
+// Host variants that keep more than they may: what they have seen, where nobody looks, or a clock
+// that goes off in another's launch.
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator sabotaged_align: moe_align, whose output is a plan that a cheat makes where nobody times it:
-// in prepare(), in its first launch, in the workspace.
+// Operator sabotaged_align: moe_align, whose output is a plan that a cheat makes where nobody times
+// it: in prepare(), in its first launch, in the workspace.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -13,7 +13,8 @@
 // - throw: throws
 // - print: prints to standard output
 // - close: closes the pipe to the runner
-// - fork: leaves a child behind in a session of its own, which writes its number to the file `child`
+// - fork: leaves a child behind in a session of its own, which writes its number to the
+//   file `child`
 // - exit-handler: has registered an exit handler that ends any process of the program with 0
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA variants of moe_sum and moe_down, by their definitions, that lose precision as MOEGATE_SABOTEUR
-// says, by less than any tolerance. With no request they are right.
+// CUDA variants of moe_sum and moe_down, by their definitions, that lose precision as
+// MOEGATE_SABOTEUR says, by less than any tolerance. With no request they are right.
 // - row:F, column:F: row 37, column 12 of the output times F
 // - expert:F: of moe_down, the rows of expert 3 times F
 // - all:F: everything times F
-// - weight-in-bf16, last-group:F: of moe_down, the routing weights are rounded first, the last group
-//   of K times F
+// - weight-in-bf16, last-group:F: of moe_down, the routing weights are rounded first, the last
+//   group of K times F
 // - bf16-sums: sums are rounded to bf16 behind every fourth row, behind every group of K
 // - toward-zero: the output is cut off instead of rounded
 #include <algorithm>

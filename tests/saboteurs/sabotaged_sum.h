@@ -17,7 +17,8 @@ class SabotagedSum final : public moe_sum::MoeSum {
 /// Bytes of a tensor, kept where the harness does not see them.
 using Bytes = std::vector<uint8_t>;
 
-/// What is left of the sum where nothing is wrong: host variant blocked, CUDA variant sum_vectorised.
+/// What is left of the sum where nothing is wrong: host variant blocked, CUDA
+/// variant sum_vectorised.
 void honest(SabotagedSum& problem, const Launch& where);
 /// The problem's one output, and its one input.
 Tensor& output_of(Problem& problem);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator slowed_sum: moe_sum, by variants of one kernel that are each slowed down by one known cause, which
-// `--why` must name (tests/e2e/gpu_test.cc). `plain` keeps two blocks on an SM and reads every input once.
+// Operator slowed_sum: moe_sum, by variants of one kernel that are each slowed down by one known
+// cause, which `--why` must name (tests/e2e/gpu_test.cc). `plain` keeps two blocks on an SM and
+// reads every input once.
 #include "harness/kernel/registry.h"
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/cuda_check.cuh"
@@ -27,7 +28,8 @@ constexpr int kWorstStride = 32;       // floats: every thread of a warp on one 
 constexpr unsigned kWaitNs = 3000;
 constexpr int kWaits = 12;
 
-/// Puts the sums through memory of the thread's own that no register can be: the index is not known.
+/// Puts the sums through memory of the thread's own that no register can be: the index is
+/// not known.
 __device__ void spill(float (&sums)[kColumns], int somewhere) {
   volatile float kept[16];
   for (int i = 0; i < 16; ++i) kept[i] = sums[i % kColumns];
@@ -67,7 +69,8 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kWaits; ++i) __nanosleep(kWaitNs);
     __syncthreads();
   }
-  // The second pass begins when the first has read everything, so that nothing of it is in L2 any more.
+  // The second pass begins when the first has read everything, so that nothing of it is in L2
+  // any more.
   for (int pass = how == Slowed::reads_twice ? 0 : 1; pass < 2; ++pass) {
     for (int64_t token = blockIdx.x; token < shape.tokens; token += gridDim.x) {
       for (int column = threadIdx.x * kColumns; column < shape.hidden;

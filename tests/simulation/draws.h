@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of the simulations, the same on every platform: own transforms, one draw per statement.
+// Random numbers of the simulations, the same on every platform: own transforms, one draw
+// per statement.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// row_norm on the CPU with eight partial sums, which the compiler keeps in one vector register: one sum
-// is a chain of additions that each wait for the last.
+// row_norm on the CPU with eight partial sums, which the compiler keeps in one vector register: one
+// sum is a chain of additions that each wait for the last.
 #include <cmath>
 
 #include "row_norm.h"

@@ -216,8 +216,8 @@ size_t CudaSequence::last_set() const {
 }
 
 bool CudaSequence::flush_may_look() const {
-  // What the flush spoils must have been read before, or be another problem's. Of what does not fit in
-  // the cache some blocks would still read when others have flushed most of it.
+  // What the flush spoils must have been read before, or be another problem's. Of what does not fit
+  // in the cache some blocks would still read when others have flushed most of it.
   size_t bytes = 0;
   for (const Span& span : outputs_[last_set()]) bytes += span.bytes;
   return flush_buffer_ && last_set() != next_set() &&

@@ -25,8 +25,8 @@ struct SampleReading {
 
 struct Look;  // sequence_kernels.cuh
 
-/// The device and the variant must outlive it. One sample is prepare(), launch(), look(), release();
-/// none of the four waits for the device.
+/// The device and the variant must outlive it. One sample is prepare(), launch(), look(),
+/// release(); none of the four waits for the device.
 class CudaSequence {
  public:
   /// Launches that may be enqueued between two calls of readings().
@@ -47,15 +47,15 @@ class CudaSequence {
   void prepare();
   /// Enqueues the measured launch on the next problem.
   void launch();
-  /// Has the outputs of the launch before it read, so that it can be compared with others: by the next
-  /// flush, or else by readings().
+  /// Has the outputs of the launch before it read, so that it can be compared with others: by the
+  /// next flush, or else by readings().
   void look();
   /// Says that all of the sample is enqueued, and lets the GPU go on. The GPU's wait gives up after
   /// 5 ms, so a variant that synchronises by mistake is slow, not stuck.
   void release();
 
-  /// Whether a kernel, by its mangled name, is one of those that this class launches before and after
-  /// the measured ones.
+  /// Whether a kernel, by its mangled name, is one of those that this class launches before and
+  /// after the measured ones.
   static bool is_around(const std::string& kernel);
 
   /// What the variant did to the device that makes its times worthless; empty when nothing.

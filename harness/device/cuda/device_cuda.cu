@@ -175,9 +175,10 @@ class CudaDevice final : public Device {
   void* stream() const override { return stream_; }
 
  private:
-  /// Until a process has launched about eight kernels on the legacy default stream, gaps between the kernels
-  /// of its graphs are 0.1 us instead of 0.4 (H200, driver 580; harness/README.md). A program with more than
-  /// one stream is past that, and so is every row here, whatever ran before it in its process.
+  /// Until a process has launched about eight kernels on the legacy default stream, gaps between
+  /// the kernels of its graphs are 0.1 us instead of 0.4 (H200, driver 580; harness/README.md). A
+  /// program with more than one stream is past that, and so is every row here, whatever ran before
+  /// it in its process.
   static void leave_fast_start() {
     constexpr int kLaunches = 32;
     for (int i = 0; i < kLaunches; ++i) nothing_kernel<<<1, 1, 0, cudaStreamLegacy>>>();

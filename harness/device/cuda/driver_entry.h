@@ -5,8 +5,8 @@
 
 namespace moegate {
 
-/// A function of the driver, asked of it at run time: the program also starts without one. Null where
-/// the driver has none.
+/// A function of the driver, asked of it at run time: the program also starts without one. Null
+/// where the driver has none.
 template <class Function>
 Function* of_driver(const char* name, unsigned int version) {
   void* function = nullptr;

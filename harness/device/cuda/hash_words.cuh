@@ -18,8 +18,9 @@ __device__ unsigned long long hash_of_threads_words(const void* data, size_t byt
   return mine;
 }
 
-/// Adds the values of all threads of a block to `sum`, with one atomic operation: one of each thread
-/// takes longer than reading the outputs of most operators does (270,000 of them on an H200).
+/// Adds the values of all threads of a block to `sum`, with one atomic operation: one of
+/// each thread takes longer than reading the outputs of most operators does (270,000 of them
+/// on an H200).
 /// Every thread of the block calls it, once.
 __device__ inline void add_of_block(unsigned long long mine, unsigned long long* sum) {
   constexpr unsigned kWarp = 32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that flush, space, touch, spoil and look. The flush reads, because one that writes leaves dirty
-// lines whose write-back the measured kernel pays. It also spoils and looks: a kernel of its own costs more
-// than what it does. For cuda_sequence.cu only, whose is_around() knows their names.
+// Kernels that flush, space, touch, spoil and look. The flush reads, because one that writes leaves
+// dirty lines whose write-back the measured kernel pays. It also spoils and looks: a kernel of its
+// own costs more than what it does. For cuda_sequence.cu only, whose is_around() knows their names.
 #pragma once
 
 #include <cuda_runtime.h>

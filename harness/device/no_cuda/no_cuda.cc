@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA devices in a build without CUDA: every entry says what is missing and what to do about it, so
-// that callers need no conditional compilation.
+// CUDA devices in a build without CUDA: every entry says what is missing and what to do about it,
+// so that callers need no conditional compilation.
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/delay.h"

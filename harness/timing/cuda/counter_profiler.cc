@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task::counters: every pass makes cold, then counts one launch on the first problem set. Other sets have
-// other inputs, whose counts would not belong together.
+// Task::counters: every pass makes cold, then counts one launch on the first problem set. Other
+// sets have other inputs, whose counts would not belong together.
 #include <functional>
 #include <memory>
 #include <utility>

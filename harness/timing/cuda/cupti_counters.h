@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware counters through CUPTI's range profiler: reading them over launches that are repeated pass by
-// pass. Knows neither samples nor variants.
+// Hardware counters through CUPTI's range profiler: reading them over launches that are repeated
+// pass by pass. Knows neither samples nor variants.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace moegate {
 
-// Which metrics a chip has, how many passes they take, and their values in what was counted, by CUPTI's
-// profiler host.
+// Which metrics a chip has, how many passes they take, and their values in what was counted, by
+// CUPTI's profiler host.
 
 /// What a chip can count, as its name alone tells: no GPU is needed.
 class CounterPlan {
@@ -63,8 +63,9 @@ class Counters {
     std::function<void()> prepare, wait;        // not counted
     std::vector<std::function<void()>> ranges;  // counted, each for itself
   };
-  /// The values of plan().metrics(), for each of the ranges. A pass first does the ranges uncounted:
-  /// starting one empties the caches of instructions and constants, which warm launches would find full.
+  /// The values of plan().metrics(), for each of the ranges. A pass first does the ranges
+  /// uncounted: starting one empties the caches of instructions and constants, which warm launches
+  /// would find full.
   std::vector<std::vector<double>> count(const Repeated& repeated);
 
  private:

@@ -22,14 +22,14 @@
 
 namespace moegate {
 
-/// The base of such a struct, of which there is one that is never destroyed: CUPTI's threads and its
-/// hooks in the driver outlive main.
+/// The base of such a struct, of which there is one that is never destroyed: CUPTI's threads and
+/// its hooks in the driver outlive main.
 class CuptiLib {
  public:
   /// What is missing, and the remedy; empty: nothing is.
   std::string why() const;
-  /// "`what` fails with CUPTI_ERROR_…; the remedy": one remedy for whatever CUPTI is asked for. Only where
-  /// nothing is missing.
+  /// "`what` fails with CUPTI_ERROR_…; the remedy": one remedy for whatever CUPTI is asked for.
+  /// Only where nothing is missing.
   std::string failure(CUptiResult result, const std::string& what) const;
 
  protected:
@@ -83,7 +83,8 @@ struct CounterCupti : CuptiLib {
 /// Throws Error(environment) where a function is missing.
 const CounterCupti& counter_cupti();
 
-/// Throws Error(environment) for a failure, with the remedy: "counters cannot be read: `what` fails with …".
+/// Throws Error(environment) for a failure, with the remedy: "counters cannot be read: `what` fails
+/// with …".
 void require_counters(CUptiResult result, const char* what);
 
 /// The parameters of a call, zeroed but for their size.
@@ -113,7 +114,8 @@ struct PcCupti : CuptiLib {
 /// Throws Error(environment) where a function is missing.
 const PcCupti& pc_cupti();
 
-/// Throws Error(environment) for a failure, with the remedy: "stalls cannot be sampled: `what` fails …".
+/// Throws Error(environment) for a failure, with the remedy: "stalls cannot be sampled: `what`
+/// fails …".
 void require_pc(CUptiResult result, const std::string& what);
 
 // CUPTI serves one tool at a time: signs of another one.

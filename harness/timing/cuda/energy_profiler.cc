@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Energy of a launch, by the GPU's own counter (timing/energy.h says how). Launches go on back to back:
-// a cold one behind its flush, as it is timed, a warm one behind the launch before it. A thread of its
-// own reads the counter, which takes milliseconds on some machines: the GPU must not wait for it.
+// Energy of a launch, by the GPU's own counter (timing/energy.h says how). Launches go on back to
+// back: a cold one behind its flush, as it is timed, a warm one behind the launch before it. A
+// thread of its own reads the counter, which takes milliseconds on some machines: the GPU must not
+// wait for it.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cold launches under the sampler until enough samples are the launch's own. The flush before each runs
-// ten times as long as a small kernel: its samples are known by its name, and left out.
+// Cold launches under the sampler until enough samples are the launch's own. The flush before each
+// runs ten times as long as a small kernel: its samples are known by its name, and left out.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -65,13 +65,13 @@ bool has_lines(std::span<const uint8_t> cubin) {
 /// sampled is known by the function, not by the launch.
 class PcSampler {
  public:
-  /// SM clocks from one sample of a warp scheduler to the next. Less than the shortest kernels take, and
-  /// enough for the host to keep up with 132 multiprocessors.
+  /// SM clocks from one sample of a warp scheduler to the next. Less than the shortest kernels
+  /// take, and enough for the host to keep up with 132 multiprocessors.
   static constexpr uint32_t kPeriodLog2 = 12;
   static constexpr int64_t kPeriodClocks = int64_t{1} << kPeriodLog2;
 
-  /// Needs the calling thread's CUDA context, and a device without work. Starts and stops once, since
-  /// only that tells whether one may. Throws Error(environment) naming the remedy.
+  /// Needs the calling thread's CUDA context, and a device without work. Starts and stops once,
+  /// since only that tells whether one may. Throws Error(environment) naming the remedy.
   PcSampler();
   ~PcSampler();
   PcSampler(const PcSampler&) = delete;

@@ -20,8 +20,8 @@ constexpr int kSwizzleBytes = 1024;  // the 128-byte swizzle repeats; stages beg
 /// a tile has one).
 enum class WeightScale { per_column, per_tile };
 
-/// What depends on BM: warps along rows and columns, and stages of the ring. From 64 rows on products are a
-/// warpgroup's, of 64 rows and all columns, of which a warp has 16 rows.
+/// What depends on BM: warps along rows and columns, and stages of the ring. From 64 rows on
+/// products are a warpgroup's, of 64 rows and all columns, of which a warp has 16 rows.
 template <int Rows>
 struct Tile {
   static constexpr bool kWarpgroups = Rows >= 64;
@@ -63,8 +63,9 @@ __device__ int warp_column() {
   return threadIdx.x / 32 / Tile<Rows>::kRowWarps * Tile<Rows>::kColumnParts * 8;
 }
 
-/// Fills stages; a thread copies the same piece of some rows of x and weights every time, one slice after the
-/// other. What a row begins at is computed once: from 64 rows on every instruction between two products shows.
+/// Fills stages; a thread copies the same piece of some rows of x and weights every time, one slice
+/// after the other. What a row begins at is computed once: from 64 rows on every instruction
+/// between two products shows.
 template <int Rows>
 class SliceCopies {
  public:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tile of a grouped GEMM in the structure of the public Triton fused-MoE kernel: BM rows
 // gathered by sorted id, 128 columns, a ring of slices of K (128 bytes wide) filled by asynchronous
-// copies, products (mma.sync, from 64 rows on wgmma, as Triton has it), and after each slice sums +=
-// products * row's scale factor * column's, all in fp32. What the kernels around it differ in: which
-// slices a tile takes, how the factors of weights are read, and what becomes of the sums.
+// copies, products (mma.sync, from 64 rows on wgmma, as Triton has it), and after each slice sums
+// += products * row's scale factor * column's, all in fp32. What the kernels around it differ in:
+// which slices a tile takes, how the factors of weights are read, and what becomes of the sums.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -108,8 +108,9 @@ void for_panels(const Operands& operands, Work work) {
   }
 }
 
-/// The whole product, panel by panel; `widen` writes operands.x, as widen_source_rows() does. The defaults
-/// are the variant `gather`, on which tests run every instruction set; it needs widened_bytes() at operands.x.
+/// The whole product, panel by panel; `widen` writes operands.x, as widen_source_rows() does. The
+/// defaults are the variant `gather`, on which tests run every instruction set; it needs
+/// widened_bytes() at operands.x.
 void launch_panels(const Operands& operands, Scaling scaling = Scaling::per_column,
                    void (*widen)(const Operands&) = widen_source_rows);
 

@@ -98,8 +98,8 @@ constexpr bool kWeightsAtOnce = kCluster == 1 && !Out::kGateWithUp;
 template <int kCluster, class Out>
 constexpr int kWeightRows = kWeightsAtOnce<kCluster, Out> ? kColumns : kProductColumns;
 
-/// A stage's weights, from rows `first` and `second` on. Two blocks with the same expert copy a half
-/// each for both.
+/// A stage's weights, from rows `first` and `second` on. Two blocks with the same expert copy a
+/// half each for both.
 template <int kCluster, class Out>
 __device__ void copy_weights(const Maps& maps, bool shared_weights, int rank, int g, int first,
                              int second, uint32_t to, uint64_t* full) {

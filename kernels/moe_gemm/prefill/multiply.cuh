@@ -27,9 +27,10 @@ __device__ void release(Shared<Out>& shared, int stage) {
   }
 }
 
-/// Whose products start next. By barriers in shared memory, not named ones: no instruction moves across
-/// the loop of their wait, where sums that are added up before a `bar.sync` are scheduled behind it.
-/// Every stage has an even number of turns: whose phase is over is known from the product.
+/// Whose products start next. By barriers in shared memory, not named ones: no instruction
+/// moves across the loop of their wait, where sums that are added up before a `bar.sync` are
+/// scheduled behind it. Every stage has an even number of turns: whose phase is over is known
+/// from the product.
 template <class Out>
 __device__ void wait_turn(Shared<Out>& shared, int product) {
   static_assert(kProducts % 2 == 0);
@@ -41,9 +42,10 @@ __device__ void pass_turn(Shared<Out>& shared) {
   arrive_warp(&shared.turns[1 - warpgroup()]);
 }
 
-/// acc = the product of 64 rows and 128 columns over 128 of K, started in this warpgroup's turn, and
-/// `meanwhile` while the tensor cores work. The turn passes as soon as the instructions are issued: the
-/// other's queue up behind them, and are under way by the time that these are done and added up.
+/// acc = the product of 64 rows and 128 columns over 128 of K, started in this warpgroup's turn,
+/// and `meanwhile` while the tensor cores work. The turn passes as soon as the instructions are
+/// issued: the other's queue up behind them, and are under way by the time that these are done and
+/// added up.
 template <class Out, class F>
 __device__ void multiply_in_turn(Shared<Out>& shared, int product, uint32_t a, uint32_t b,
                                  float (&acc)[kSums], F meanwhile) {

@@ -38,8 +38,8 @@ struct TileOrder {
   MOEGATE_HD int groups() const { return (blocks + kCluster - 1) / kCluster; }
   /// Tiles of a cluster.
   MOEGATE_HD int all() const { return groups() * columns; }
-  /// The tile of block `rank` of a cluster. The last of an odd number of blocks has a neighbour that
-  /// is not there.
+  /// The tile of block `rank` of a cluster. The last of an odd number of blocks has a neighbour
+  /// that is not there.
   MOEGATE_HD Place get(int index, int rank) const {
     const int inner = kRowsFirst ? groups() : columns, outer = index / inner;
     const int group = kRowsFirst ? index - outer * inner : outer;

@@ -17,8 +17,8 @@ using namespace cuda;
 constexpr int kHalfTokens = kTokens / 2;  // routed rows of a warpgroup
 constexpr int kProducts = kColumns / kProductColumns;
 constexpr int kSums = kProductColumns / 2;  // of a product, per thread
-/// Of lane l of warp w of a multiplying warpgroup, element i of a product: row 16 * w + l / 4, and 8
-/// more where i / 2 is odd; column i / 4 * 8 + l % 4 * 2 + i % 2.
+/// Of lane l of warp w of a multiplying warpgroup, element i of a product: row 16 * w + l / 4, and
+/// 8 more where i / 2 is odd; column i / 4 * 8 + l % 4 * 2 + i % 2.
 using Sums = float[kProducts][kSums];
 constexpr int kWeightBytes = kColumns * kMoeGroup, kHalfRowBytes = kHalfTokens * kMoeGroup;
 constexpr int kStageBytes = kWeightBytes + 2 * kHalfRowBytes;
@@ -52,7 +52,8 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 /// What becomes of a tile's sums is a type, and an object of it an argument of the kernel:
 /// - kStages, kStagedBytes: what shared memory holds, the latter of half a tile's output
 /// - kGateWithUp: the second product's columns are N/2 behind the first one's, not next to them
-/// - kRowsFirst: whether tiles follow each other down the rows, then across the columns, or across first
+/// - kRowsFirst: whether tiles follow each other down the rows, then across the columns, or
+///   across first
 /// - stage(): a multiplying warpgroup leaves its sums in shared memory
 /// - start(): a warp starts the copies of what was staged
 template <class Out>

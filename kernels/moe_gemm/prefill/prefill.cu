@@ -6,12 +6,12 @@
 //   factors a tile ahead and copy scale factors into the stages; two write.
 // - Output leaves shared memory by bulk copies, a row of 512 bytes each, wherever the row belongs,
 //   while the next tile is multiplied. The third of three stages pays for the staged tile.
-// - The two multiplying warpgroups take turns at starting products: what one starts queues up behind
-//   the other's. Products that run side by side end side by side, and leave the tensor cores idle
-//   while both warpgroups add up.
+// - The two multiplying warpgroups take turns at starting products: what one starts queues up
+//   behind the other's. Products that run side by side end side by side, and leave the tensor cores
+//   idle while both warpgroups add up.
 // - Nobody waits for an address. Operands' places are computed in uniform registers, gathered rows'
-//   pointers advance by constants (gathered_rows.cuh), TMA and barriers are started by an elected lane
-//   (barrier.cuh).
+//   pointers advance by constants (gathered_rows.cuh), TMA and barriers are started by an elected
+//   lane (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
 //
@@ -60,11 +60,12 @@
 //   x in sorted order, cluster=2                                        471  547  419  545  420
 //   x and output in sorted order, cluster=1                             518  566  410  549  412
 //   x and output in sorted order, cluster=2                             422  545  422  552  421
-// Each row had had its address computed in registers that the copy before still read, from constants
-// loaded anew: some 100 cycles, eight of them per stage of 1024. 64 threads that gather instead of
-// 128 cost Qwen3-30B gate-up a quarter then: it was issuing copies that took the time.
+// Each row had had its address computed in registers that the copy before still read, from
+// constants loaded anew: some 100 cycles, eight of them per stage of 1024. 64 threads that gather
+// instead of 128 cost Qwen3-30B gate-up a quarter then: it was issuing copies that took the time.
 //
-// Tried in the same groups, without gain (R1 down, gate-up, Qwen3-30B gate-up; the kernel as it was):
+// Tried in the same groups, without gain (R1 down, gate-up, Qwen3-30B gate-up; the kernel as
+// it was):
 //   tiles dealt out by an atomic counter                      594  648  456  (507 650 465)
 //     by a schedule that every block simulates                626  629  480
 //     by the counter, with addresses ahead                    585  641  484  (517 610 473)
@@ -76,8 +77,8 @@
 // The ring that tiles are dealt through costs down 66 us alone, with two stages per tile.
 //
 // Writing x in sorted order by a launch of its own, then the products, us: R1 TP8 231 and 549 where
-// token order takes 575; Qwen3-30B 56 and 397 where it takes 446; R1 with whole experts, k = 1, 34 and
-// 492 where it takes 554, all with the kernel before addresses were computed ahead.
+// token order takes 575; Qwen3-30B 56 and 397 where it takes 446; R1 with whole experts, k = 1, 34
+// and 492 where it takes 554, all with the kernel before addresses were computed ahead.
 //
 // Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
 //                               Qwen3-30B gate-up         R1 gate-up
@@ -87,12 +88,12 @@
 //   tensor cores, % of peak     56    54    65            52    54    61
 //   L2, % of peak               63    68    70            88    87    95
 //   DRAM, % of peak             35    34    41            74    52    64
-// R1's is at L2's limit, and its two or three blocks of rows per expert fall unevenly: the busiest SM has
-// 1.15 times the mean of the products (Qwen3-30B: 1.03).
+// R1's is at L2's limit, and its two or three blocks of rows per expert fall unevenly: the busiest
+// SM has 1.15 times the mean of the products (Qwen3-30B: 1.03).
 //
 // What a launch of Qwen3-30B gate-up consists of before addresses were computed ahead, thousands of
-// cycles, x in token / in sorted order. 418 would be those of the products of the SM that has the most,
-// at the tensor cores' peak:
+// cycles, x in token / in sorted order. 418 would be those of the products of the SM that has the
+// most, at the tensor cores' peak:
 //   all of it                                                    703  612
 //     without scale factors and output                           680  594
 //     without any copies and output                              603  572
@@ -103,13 +104,15 @@
 // What binds is in the SM: every stage's products read 96 KiB of shared memory and its copies write
 // 48, 1152 cycles at 128 bytes where the tensor cores need 1024; and adding up takes registers'
 // bandwidth from them (200 to 300 cycles for 64 FFMA per thread). Tried for that, without gain, in
-// thousands of cycles where 705 / 617 are as it was: rows from registers (m64n128 with A loaded once
-// for both products; spills in token order) 998 / 642; these as products of 64 columns, two of a
-// warpgroup's under way, no turns (spills likewise) 829 / 673; a fourth stage 731 / 663 with output
-// staged by halves, which alone cost 725 / 653; copies that arrive by the warp, a stage late 741 / 618.
+// thousands of cycles where 705 / 617 are as it was: rows from registers (m64n128 with A loaded
+// once for both products; spills in token order) 998 / 642; these as products of 64 columns, two of
+// a warpgroup's under way, no turns (spills likewise) 829 / 673; a fourth stage 731 / 663 with
+// output staged by halves, which alone cost 725 / 653; copies that arrive by the warp, a stage late
+// 741 / 618.
 //
-// racecheck does not see that a warp's one arrival, behind __syncwarp, stands for what its lanes read: it
-// reports factors that are copied into a stage again. With an arrival per lane it reports nothing.
+// racecheck does not see that a warp's one arrival, behind __syncwarp, stands for what its lanes
+// read: it reports factors that are copied into a stage again. With an arrival per lane it
+// reports nothing.
 #include "kernels/moe_gemm/prefill/prefill.h"
 
 #include "kernels/cuda/with_rows.cuh"
@@ -180,8 +183,8 @@ KernelSpec<P> in_token_order() {
       });
 }
 
-/// What its time leaves out of gate-up: somebody has to write x in sorted order first, where it is k
-/// times as large as in token order, which is what the operator's cost counts.
+/// What its time leaves out of gate-up: somebody has to write x in sorted order first, where it is
+/// k times as large as in token order, which is what the operator's cost counts.
 template <class P>
 KernelSpec<P> contiguous() {
   return variant<P, true>(
@@ -247,11 +250,11 @@ void launch_sorted_token_sums(const MoeGemmArgs& args, int cluster, const Launch
 
 namespace moegate::moe_gemm {
 
-/// Down the rows first where out does not stay in L2 with what else passes through it. On an H200 (60
-/// MiB), us of this launch in the layer, across first / down first, each in another run on another GPU:
-/// R1 TP8 at 8192 tokens (117 MB) 826 / 552; Qwen3-30B at 4096 and 8192 (17 and 34 MB) 150 / 169 and
-/// 263 / 284. As a control, chain_tuned at 8192: R1 TP8 1466 us in both runs, Qwen3-30B 903 / 885.
-/// Nothing was measured between 34 and 117 MB both ways.
+/// Down the rows first where out does not stay in L2 with what else passes through it. On an H200
+/// (60 MiB), us of this launch in the layer, across first / down first, each in another run on
+/// another GPU: R1 TP8 at 8192 tokens (117 MB) 826 / 552; Qwen3-30B at 4096 and 8192 (17 and 34 MB)
+/// 150 / 169 and 263 / 284. As a control, chain_tuned at 8192: R1 TP8 1466 us in both runs,
+/// Qwen3-30B 903 / 885. Nothing was measured between 34 and 117 MB both ways.
 void fp8::launch_prefill_token_sums(const MoeGemmArgs& args, const Launch& where) {
   using namespace prefill;
   const int64_t out_bytes = int64_t{args.shape.tokens} * args.shape.n * 2;

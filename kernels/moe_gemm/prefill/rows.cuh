@@ -7,8 +7,8 @@
 
 namespace moegate::moe_gemm::prefill {
 
-/// Sums of tokens may go down the rows first: what all rows add to in 256 columns stays in L2, which
-/// all columns may be too large for.
+/// Sums of tokens may go down the rows first: what all rows add to in 256 columns stays in L2,
+/// which all columns may be too large for.
 template <fp8::Output kOutput, bool kDownTheRows = false>
 struct Rows {
   static constexpr int kPitch = kColumns * 2 + 16;  // no bank conflicts in stmatrix

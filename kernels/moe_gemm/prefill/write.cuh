@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How prefill's output leaves: by bulk copies that a warp per multiplying warpgroup starts. They run
-// while the warpgroup multiplies its next tile.
+// How prefill's output leaves: by bulk copies that a warp per multiplying warpgroup starts. They
+// run while the warpgroup multiplies its next tile.
 #pragma once
 
 #include "kernels/moe_gemm/prefill/plan.cuh"

@@ -12,12 +12,12 @@ namespace {
 
 // Such that the choice is the fastest cut, or within 4 % of it, of all that `moegate tune` measured
 // on an H200 for gate-up of DeepSeek-R1 (TP8) and Qwen3-30B at T = 1 to 128. One block per SM with
-// twice the stages, another cut that was compiled then, never won. For gpt-oss-120b in bf16 likewise
-// at T = 1 and 128, measured with three narrow tiles per SM.
+// twice the stages, another cut that was compiled then, never won. For gpt-oss-120b in bf16
+// likewise at T = 1 and 128, measured with three narrow tiles per SM.
 /// What a tile's exchange of sums costs for each block of the cluster that it waits for.
 constexpr double kExchange = 0.5;
-/// Tiles of 64 columns copy the routed rows and wait for stages twice as often; in bf16 three of them
-/// on an SM make up for that (down at one token 18.7 us, as wide ones 19.4).
+/// Tiles of 64 columns copy the routed rows and wait for stages twice as often; in bf16 three of
+/// them on an SM make up for that (down at one token 18.7 us, as wide ones 19.4).
 constexpr double kNarrowFp8 = 1.13, kNarrowBf16 = 0.97;
 
 double cost(const MoeGemmShape& s, const SwapAbTile& tile, int processors, int resident) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grouped GEMMs with the operands swapped: 128 or 64 rows of an expert's weights are the M of
-// wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and every
-// weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous
+// wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and
+// every weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous
 // copies into the same swizzle; warps copy, warpgroups multiply, a ring of stages is between them.
 // Blocks are persistent: copies for the next tile go on while the sums of this one are written.
 // After each group of 128 along K of fp8 the sums go from the tensor cores' accumulators to fp32
-// registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more. Those
-// of bf16 stay in the accumulators.
+// registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more.
+// Those of bf16 stay in the accumulators.
 //
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
@@ -23,9 +23,9 @@
 //     Triton            13.6 42.3 92.0 102
 //   Qwen3-30B down      6.6 22.9 44.2 53.5
 //     Triton            8.7 26.1 51.5 58.1
-// gpt-oss-120b in bf16 (E 128, top-4, 2880 x 2880), one process, on two H200s, 2026-11-23, T = 1, 8,
-// 32, 128, 512, and below it a Triton kernel of the public one's structure, the best of one or two
-// tiles, and the weights at 4.2 TB/s:
+// gpt-oss-120b in bf16 (E 128, top-4, 2880 x 2880), one process, on two H200s, 2026-11-23, T = 1,
+// 8, 32, 128, 512, and below it a Triton kernel of the public one's structure, the best of one or
+// two tiles, and the weights at 4.2 TB/s:
 //   gate-up      34.5 208 587 964 995
 //     Triton     34.0 214 609 1000 1017
 //     weights    31.6 213 608 1003 1011
@@ -33,9 +33,10 @@
 //     Triton     19.6 110 313 509 523
 //     weights    15.8 107 304 502 506
 // From T = 8 on nothing but the memory is left; at T = 1 the first tiles' way from it, and its end.
-// Looking the first rows up before barriers are prepared gained nothing (26 rows of up to 32 tokens).
-// Without cuts R1 gate-up takes 19 us at T = 1. At T = 8 no cut is faster than whole tiles, though
-// they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256 for resident_rows.
+// Looking the first rows up before barriers are prepared gained nothing (26 rows of up to 32
+// tokens). Without cuts R1 gate-up takes 19 us at T = 1. At T = 8 no cut is faster than whole
+// tiles, though they load SMs unevenly. Many rows per expert are for wide_tiles, a K of 256
+// for resident_rows.
 #include <algorithm>
 #include <bit>
 

@@ -10,8 +10,8 @@ namespace moegate::moe_gemm::swap_ab {
 
 using namespace cuda;
 
-/// Thread blocks that share an SM. Narrow tiles of bf16: three, so that all of one token's are there
-/// at once.
+/// Thread blocks that share an SM. Narrow tiles of bf16: three, so that all of one token's are
+/// there at once.
 constexpr int blocks_per_sm(DType dtype, int tokens, int columns, bool split) {
   if (dtype == DType::bf16 && tokens <= 32 && columns == 64 && !split) return 3;
   return tokens == 128 ? 1 : 2;

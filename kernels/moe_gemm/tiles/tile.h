@@ -108,18 +108,18 @@ struct TileChoice {
   }
 };
 
-/// The block of rows where nothing is tuned, from the rows [E] that the experts get: of 16, 32, 64 and
-/// 128 the one with the least sum over the experts of ceil(rows / block) * cost, the smallest of equals.
-/// Every block of rows is another pass over its expert's weights. In fp8, a pass with up to 128 rows costs
-/// hardly more than one with 16 (1.01, 1.03, 1.025; 1.08 for 128 rows of down with K up to 128); in bf16
-/// as much more as 1 + block / 600 says. shape.block is not read.
-/// On H200s (2026-11-23, protocol 1, one process) default_tile() with it took at most 3.4 % more than the
-/// fastest of all blocks and kernels, 0.35 % on average, in 103 products of nine shapes with 1 to 512 rows
-/// per expert: reports/gallery/nvidia-h200-default-blocks.md.
+/// The block of rows where nothing is tuned, from the rows [E] that the experts get: of 16, 32, 64
+/// and 128 the one with the least sum over the experts of ceil(rows / block) * cost, the smallest
+/// of equals. Every block of rows is another pass over its expert's weights. In fp8, a pass with up
+/// to 128 rows costs hardly more than one with 16 (1.01, 1.03, 1.025; 1.08 for 128 rows of down
+/// with K up to 128); in bf16 as much more as 1 + block / 600 says. shape.block is not read.
+/// On H200s (2026-11-23, protocol 1, one process) default_tile() with it took at most 3.4 % more
+/// than the fastest of all blocks and kernels, 0.35 % on average, in 103 products of nine shapes
+/// with 1 to 512 rows per expert: reports/gallery/nvidia-h200-default-blocks.md.
 int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_experts);
-/// For a shape whose block is free (shape.block is not read): that of the nearest token count in the
-/// shape's file, else default_tile() with usual_block() of what `routing` (harness/kernel/routing.h)
-/// gives the experts. Throws Error(usage) for a bad file.
+/// For a shape whose block is free (shape.block is not read): that of the nearest token count in
+/// the shape's file, else default_tile() with usual_block() of what `routing`
+/// (harness/kernel/routing.h) gives the experts. Throws Error(usage) for a bad file.
 TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
                      const DeviceFacts& device);
 /// For a shape with its block: best_tile() where that has the same block, none where the file says
@@ -128,10 +128,11 @@ TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
 /// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);
-/// Without a file: resident_rows for down in fp8 with K up to 512, blocks up to 64 and at least as many rows as
-/// experts (at usual_block() 1 to 6 % faster than the next, in one of nine products 0.9 % slower; of one token
-/// 7 to 33 % slower than swap_ab); else swap_ab, cut by its own rule, for blocks below 64; for blocks of 128
-/// in fp8 prefill; else wide_tiles; gather where that does not take the shape.
+/// Without a file: resident_rows for down in fp8 with K up to 512, blocks up to 64 and at least as
+/// many rows as experts (at usual_block() 1 to 6 % faster than the next, in one of nine products
+/// 0.9 % slower; of one token 7 to 33 % slower than swap_ab); else swap_ab, cut by its own rule,
+/// for blocks below 64; for blocks of 128 in fp8 prefill; else wide_tiles; gather where that does
+/// not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()

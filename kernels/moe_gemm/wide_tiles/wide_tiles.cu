@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grouped GEMMs for many rows per expert: tiles of a block of 64 or 128 routed rows times 256
 // columns. At that size what bounds smaller tiles is not the tensor cores but the path from L2 to
-// the SMs (R1 gate-up, 8192 tokens, 128 x 128 tiles: L2 at 82 % of its peak, tensor cores at half of
-// theirs): a 128 x 256 tile takes 48 KB per slice of K where two of 128 x 128 take 64.
+// the SMs (R1 gate-up, 8192 tokens, 128 x 128 tiles: L2 at 82 % of its peak, tensor cores at half
+// of theirs): a 128 x 256 tile takes 48 KB per slice of K where two of 128 x 128 take 64.
 //
 // A warpgroup copies (TMA for weights, asynchronous copies gather the rows), two multiply 64 rows.
 // Rows are the M of wgmma here: a thread's 64 accumulators then have two rows, so two scale factors
@@ -14,25 +14,25 @@
 // kernel, tuned:
 //   R1 TP8 gate-up 268 673, Qwen3-30B gate-up 173 504, down 98 300
 //   Triton         306 816                    223 711      154 496
-// The products are QGMMA.64x128x32. R1 gate-up at T = 8192 runs into the power limit: the clock falls
-// to 1.47 GHz. A lone launch takes 546 us at 1.65 GHz: L2 at 80 % of its peak, DRAM at 62 %
+// The products are QGMMA.64x128x32. R1 gate-up at T = 8192 runs into the power limit: the clock
+// falls to 1.47 GHz. A lone launch takes 546 us at 1.65 GHz: L2 at 80 % of its peak, DRAM at 62 %
 // (3.0 TB/s), a warpgroup a third of its time at the tensor cores. A kernel with fewer cycles is
 // faster under the same limit: prefill.
 //
 // bf16: all columns in one product, sums in the accumulators, no turns. Where most experts have two
 // blocks of rows, clusters of two share the weights of such a pair by TMA multicast. gpt-oss-120b
 // (E 128, top-4, 2880 x 2880), blocks of 128, one process, on two H200s, 2026-11-23, us at T = 2048
-// and 8192, and below it a Triton kernel of the public one's structure, the best of one or two tiles
-// (128 x 256 at 8192), and gather:
+// and 8192, and below it a Triton kernel of the public one's structure, the best of one or two
+// tiles (128 x 256 at 8192), and gather:
 //   gate-up 1060 2146-2161, down 535 1144-1171
 //   Triton  1193 2282-2290       597 1186-1267
 //   gather  1564 3950            698 2033
 // T = 2048 is the memory's: 4 TB/s of weights alone. The floor at 8192 is that of the products, at
 // 790 TFLOP/s 1376 and 688. Without pairs gate-up took 2651, with pairs of neighbours in the whole
-// list, of which 60 % have one expert in place of 80, 2247; a lone launch of those 2030 at 1.53 GHz:
-// L2 at 90 % of its peak, tensor cores 76 % busy, 5.9 GB from DRAM where 4.3 would do. Repeated, it
-// is bound by power, too: 1.48 GHz. An expert's third block has about 13 rows of 128. At 2048,
-// where few experts have two blocks, pairs lose (1150).
+// list, of which 60 % have one expert in place of 80, 2247; a lone launch of those 2030 at 1.53
+// GHz: L2 at 90 % of its peak, tensor cores 76 % busy, 5.9 GB from DRAM where 4.3 would do.
+// Repeated, it is bound by power, too: 1.48 GHz. An expert's third block has about 13 rows of 128.
+// At 2048, where few experts have two blocks, pairs lose (1150).
 #include <algorithm>
 
 #include "kernels/cuda/cluster_launch.cuh"
