@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "harness/worker/value_json.h"
+#include "harness/worker/protocol.h"
 
 namespace moegate {
 
