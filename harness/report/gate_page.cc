@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "harness/base/escape.h"
+#include "harness/base/text.h"
 #include "harness/report/explain.h"
 #include "harness/report/gate_report.h"
 
@@ -87,9 +89,10 @@ void add_improvements(Page& page, const GateReport& report, bool host) {
   });
   add_cases(page, kTheRest, "Improvements", rows, host);
   if (rows.empty() || report.next.empty()) return;
-  page.sections.back().blocks.push_back(
-      Paragraph{{{plain("No baseline gets faster by itself. To take this run, all of it: "),
-                  code(report.next)}}});
+  page.sections.back().blocks.push_back(Paragraph{
+      {{plain(
+            "A baseline changes only when somebody blesses a run. To bless this run as a whole: "),
+        code(report.next)}}});
 }
 
 std::string not_judged_text(const GateResult& result) {
@@ -119,14 +122,66 @@ Paragraph counts(const GateReport& report) {
     say(fmt::format("{} rows could not be judged, for example: {}.", disturbed, why));
   const std::string not_judged = not_judged_text(report.result);
   if (!not_judged.empty()) say(not_judged);
-  say(fmt::format("{} are blind: they cannot see a change of {} on this machine.",
-                  report.result.blind, limit(report.limits.blind_at)));
+  if (report.result.blind > 0) {
+    say(fmt::format("{} of {} judged rows are blind.", report.result.blind, report.result.judged));
+  } else if (report.result.judged > 0) {
+    say(fmt::format("A change of {} would show in every judged row.",
+                    limit(report.limits.blind_at)));
+  }
   say(
-      fmt::format("A row fails from {} when more than {} is certain (family-wise error {:g}, "
-                  "Holm).",
+      fmt::format("A row fails if it is slower by {} or more, and by more than {} with confidence "
+                  "(error rate {:g} for all rows together, Holm).",
                   limit(report.limits.fail_at), limit(report.limits.margin), report.limits.alpha));
   return paragraph;
 }
+
+constexpr auto kWords = std::to_array<Word>({
+    {"span",
+     "the time from the start of the first kernel of a sample to the end of its last kernel"},
+    {"level", "the result of one process for a row"},
+    {"yardstick", "the host variant beside which all other host variants of an operator are timed"},
+    {"replayed", "measured again, base and head in turn"},
+    {"candidate", "a baseline that the tool recorded and nobody blessed"},
+    {"blind", "a change of {} could hide in the noise of the row"},
+});
+
+/// Finds words in what a page says. Code and paths are not words.
+class WordFinder {
+ public:
+  explicit WordFinder(const char* word)
+      : pattern_(
+            compile_pattern("", fmt::format("(?i)(^|[\\s(]){}(s|'s)?([,.;:)]*(\\s|$))", word))) {}
+
+  bool in(const Page& page) const {
+    return std::ranges::any_of(page.sections, [&](const Section& section) {
+      return found(section.folded) || std::ranges::any_of(section.blocks, [&](const Block& b) {
+               return std::visit(*this, b);
+             });
+    });
+  }
+  bool operator()(const Heading& heading) const { return found(heading.text); }
+  bool operator()(const Paragraph& paragraph) const { return any(paragraph.lines); }
+  bool operator()(const List& list) const { return any(list.items); }
+  bool operator()(const Rows& rows) const { return any(rows.table); }
+  bool operator()(const Commands&) const { return false; }
+  bool operator()(const Chart& chart) const { return found(chart.title) || any(chart.table); }
+  bool operator()(const LevelChart& chart) const { return found(chart.title); }
+
+ private:
+  bool found(const std::string& text) const { return pattern_.found_in(text); }
+  bool any(const std::vector<Line>& lines) const {
+    return std::ranges::any_of(lines, [&](const Line& line) {
+      return std::ranges::any_of(line, [&](const Span& s) { return !s.code && found(s.text); });
+    });
+  }
+  bool any(const Table& table) const {
+    return std::ranges::any_of(table.columns, [&](const auto& name) { return found(name); }) ||
+           std::ranges::any_of(table.rows, [&](const auto& row) {
+             return std::ranges::any_of(row, [&](const auto& cell) { return found(cell.text); });
+           });
+  }
+  Pattern pattern_;
+};
 
 /// Where nobody asked for a device, it may be another one than the reader thinks.
 std::string on_device(const DeviceFacts& device) {
@@ -154,7 +209,7 @@ std::string left_out_text(const GateResult& result) {
   constexpr size_t kShown = 10;
   const auto& rows = result.left_out;
   const std::vector<std::string> shown(rows.begin(), rows.begin() + std::min(kShown, rows.size()));
-  return fmt::format("Left out for want of time ({}): {}{}", rows.size(), fmt::join(shown, ", "),
+  return fmt::format("There was no time for {} rows: {}{}", rows.size(), fmt::join(shown, ", "),
                      rows.size() > kShown ? ", …" : ".");
 }
 
@@ -207,6 +262,20 @@ std::vector<const CaseVerdict*> worst_first(const GateResult& result,
   return rows;
 }
 
+std::span<const Word> words() {
+  return kWords;
+}
+
+void add_words(Page& page, int rank, const std::string& blind_at) {
+  Line line;
+  for (const Word& word : words()) {
+    if (!WordFinder(word.word).in(page)) continue;
+    line.push_back(plain(fmt::format("{}{}: {}.", line.empty() ? "" : " ", word.word,
+                                     fmt::format(fmt::runtime(word.means), blind_at))));
+  }
+  if (!line.empty()) page.sections.push_back({rank, {Paragraph{{line}}}});
+}
+
 Page gate_page(const GateReport& report) {
   const GateResult& result = report.result;
   const bool host = report.run.device.backend == Backend::host;
@@ -228,6 +297,7 @@ Page gate_page(const GateReport& report) {
   if (!ab) add_improvements(page, report, host);
   add_cause_numbers(page, kNumbers, caused);
   page.sections.push_back({kContext, {counts(report)}});
+  add_words(page, kContext, limit(report.limits.blind_at));
   if (ab) return page;
   page.sections.push_back({kContext, {provenance(report)}});
   page.sections.push_back(

@@ -5,6 +5,10 @@
 
 #include <sstream>
 
+#include "harness/base/environment.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+
 #include "harness/report/report_fixture.h"
 
 namespace moegate {
@@ -18,9 +22,68 @@ TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
   EXPECT_EQ(text.find("**FAIL (exit 10): 1 regressed, 1 improved"), 0u) << text;
   EXPECT_NE(text.substr(0, text.find('\n')).find("**, on NVIDIA H200"), std::string::npos) << text;
   EXPECT_NE(text.find("replayed: regressed because"), std::string::npos) << text;
-  EXPECT_NE(text.find("To take this run, all of it: `moegate bless --run 1"), std::string::npos);
+  EXPECT_NE(text.find("To bless this run as a whole: `moegate bless --run 1"), std::string::npos);
   report.next.clear();
   EXPECT_EQ(comment(report).find("moegate bless"), std::string::npos);
+}
+
+/// The line of a comment that explains words; empty where there is none.
+std::string explained(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    for (const Word& word : words()) {
+      if (line.starts_with(std::string(word.word) + ": ")) return line;
+    }
+  }
+  return "";
+}
+
+TEST(Report, ExplainsAWordThatItUses) {
+  EXPECT_EQ(explained(comment(report_on({verdict(Outcome::regressed, "a", 0.05)}))), "");
+  for (const Word& word : words()) {
+    auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+    report.result.cases[0].why = fmt::format("it says {}, as it is", word.word);
+    const std::string line = explained(comment(report));
+    EXPECT_TRUE(line.starts_with(std::string(word.word) + ": ")) << comment(report);
+    EXPECT_EQ(count(line, ": "), 1u) << "and no other: " << line;
+  }
+}
+
+TEST(Report, ExplainsEveryWordThatItUsesInOneLine) {
+  auto report = report_on({verdict(Outcome::regressed, "a", 0.05)});
+  report.result.cases[0].stage = 2;
+  report.result.judged = 1;
+  report.result.blind = 1;
+  EXPECT_EQ(explained(comment(report)),
+            "replayed: measured again, base and head in turn. blind: a change of 5 % could hide in "
+            "the noise of the row.");
+}
+
+TEST(Report, PathsAndCommandsAreNoWords) {
+  auto report = report_on({verdict(Outcome::regressed, "a/span", 0.05)});
+  report.result.suites["nightly"] = {.against = "out/candidate/level.tsv", .note = ""};
+  report.next = "moegate gate --candidate candidate";
+  EXPECT_EQ(explained(comment(report)), "");
+}
+
+TEST(Report, TheGuideExplainsWordsAlike) {
+  std::string guide = read_file(std::string(MOEGATE_SOURCE_DIR) + "/GUIDE.md");
+  for (size_t at = 0; (at = guide.find("\n  ", at)) != std::string::npos;)
+    guide.replace(at, 3, " ");
+  for (const Word& word : words()) {
+    const std::string sentence = fmt::format(
+        "\n- {}: {}", word.word, fmt::format(fmt::runtime(word.means), "5 % (host: 50 %)"));
+    EXPECT_NE(guide.find(sentence), std::string::npos) << sentence;
+  }
+}
+
+TEST(Report, SaysThatNoRowIsBlindWithoutTheWord) {
+  auto report = report_on({verdict(Outcome::pass, "a", 0.001)});
+  report.result.judged = 1;
+  const std::string text = comment(report);
+  EXPECT_NE(text.find("A change of 5 % would show in every judged row."), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("blind"), std::string::npos) << text;
 }
 
 TEST(Report, WhatChangedBesideTheKernelsComesFirst) {
@@ -130,7 +193,7 @@ void expect_a_full_page(size_t budget, int failures, int variants) {
   EXPECT_TRUE(has_whole_tables(text)) << failures;
   EXPECT_EQ(count(text, "<sub>"), count(text, "</sub>"));
   EXPECT_NE(text.find(" left out for size; see verdict.json.\n"), std::string::npos);
-  EXPECT_NE(text.find("\nA row fails from "), std::string::npos) << "the end stays";
+  EXPECT_NE(text.find("\nA row fails if "), std::string::npos) << "the end stays";
   if (count(text, "\n| wrong ") < static_cast<size_t>(failures)) {
     EXPECT_EQ(text.find("| tokens "), std::string::npos) << "failures come first";
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,16 @@ std::vector<const CaseVerdict*> worst_first(const GateResult& result,
 /// First the verdict; then waivers and baselines, failures, waived rows, the tables of an A/B or
 /// else improvements, counts, provenance. Short of space, failures stay longest of the tables.
 Page gate_page(const GateReport& report);
+
+/// A word of a verdict, and what it means: a sentence as in GUIDE.md.
+struct Word {
+  const char* word;
+  const char* means;  // {} stands for the change at which a row is blind
+};
+std::span<const Word> words();
+/// Explains in one line the words that the page uses; adds nothing where it uses none.
+void add_words(Page& page, int rank, const std::string& blind_at);
+
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
 /// The sentence that says why a row differs; empty where nobody asked.

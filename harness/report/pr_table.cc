@@ -384,15 +384,15 @@ Paragraph footer(const PrTables& tables) {
   add_commit(line, "base", tables.base);
   add_commit(line, ", head", head);
   std::string text = fmt::format(
-      ". Speedup = before / after; = is identical code or output, ~ is not distinguished from "
-      "±{:.3g} % (family-wise error {:g}). ",
+      ". Speedup = before / after. = marks identical code or output. ~ marks a change that was not "
+      "told from ±{:.3g} % (error rate {:g} for all rows together). ",
       100 * limits.margin, limits.alpha);
   if (head.device.backend == Backend::host) {
     text +=
-        "On a host, before and after are spans as they were; the speed-up is that of the ratio to "
-        "the yardstick variant, which is timed beside each sample. ";
+        "On a host, before and after are spans. The speed-up compares their ratios to the "
+        "yardstick, which is timed beside each sample. ";
   }
-  text += fmt::format("{} of {} rows blind at {:.3g} %. To repeat: ", tables.result.blind,
+  text += fmt::format("{} of {} rows are blind to {:.3g} %. To repeat: ", tables.result.blind,
                       tables.result.judged, 100 * limits.blind_at);
   line.insert(line.end(), {plain(text), code(head.command)});
   return {{line}, /*small=*/true};

@@ -187,9 +187,9 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
       says("<sub>Protocol 1, cold, flush read, timer cupti, 3 processes per arm in drawn "
            "order, one NVIDIA H200 (GPU-1), 580, base aaa111, head bbb222. "))
       << comment(t_);
-  EXPECT_TRUE(says("not distinguished from ±1 %"));
+  EXPECT_TRUE(says("told from ±1 %"));
   EXPECT_TRUE(
-      says("2 of 7 rows blind at 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
+      says("2 of 7 rows are blind to 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
            "'a|b'`</sub>\n"));
   EXPECT_FALSE(says("yardstick"));
   t_.head.dirty = true;

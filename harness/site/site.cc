@@ -213,6 +213,10 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   page.sections.push_back({0, {std::move(health)}});
   for (const std::string& report : reports_of(list_of(run, whole)))
     add_report(page, site, report, {.run = run.info.id, .open = open});
+  if (run.judged()) {
+    const bool host = run.info.device.backend == Backend::host;
+    add_words(page, 0, limit((host ? Limits::host() : Limits::cuda()).blind_at));
+  }
   Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
   if (!waivers.rows.empty())
     page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
