@@ -15,7 +15,9 @@ TEST(Cli, Seconds) {
   EXPECT_DOUBLE_EQ(parse_seconds("--t", "500ms"), 0.5);
   EXPECT_DOUBLE_EQ(parse_seconds("--t", "2s"), 2);
   EXPECT_DOUBLE_EQ(parse_seconds("--t", "1.5min"), 90);
-  EXPECT_DOUBLE_EQ(parse_seconds("--t", "3"), 3);
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "2m"), 120);
+  EXPECT_DOUBLE_EQ(parse_seconds("--t", "0.5h"), 1800);
+  EXPECT_THROW(parse_seconds("--t", "3"), Error) << "of seconds, or of minutes?";
   for (const char* bad : {"", "s", "-1", "0", "5 parsecs", "nan"}) {
     EXPECT_THROW(parse_seconds("--t", bad), Error) << bad;
   }

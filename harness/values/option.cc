@@ -8,12 +8,17 @@ namespace moegate {
 double parse_seconds(const std::string& flag, const std::string& text) {
   const auto number = leading_number(text);
   const std::string unit = number ? number->rest : "?";
-  const double factor = unit.empty() || unit == "s" ? 1
-                        : unit == "ms"              ? 1e-3
-                        : unit == "min"             ? 60
-                                                    : 0;
+  const double factor = unit == "s"                    ? 1
+                        : unit == "ms"                 ? 1e-3
+                        : unit == "m" || unit == "min" ? 60
+                        : unit == "h"                  ? 3600
+                                                       : 0;
+  if (unit.empty()) {
+    usage_error("{} '{}' has no unit; write {}s for seconds or {}min for minutes", flag, text, text,
+                text);
+  }
   if (factor == 0 || !(number->value > 0)) {
-    usage_error("{} '{}' is not a time; write 500ms, 2s or 1.5min", flag, text);
+    usage_error("{} '{}' is not a time; write 500ms, 2s, 1.5min or 2h", flag, text);
   }
   constexpr double kWeek = 7 * 24 * 3600;
   const double seconds = number->value * factor;

@@ -63,8 +63,7 @@ struct Option {
   void (*set)(Options&, const nlohmann::json&);  // throws std::exception
 };
 
-/// "500ms", "2s", "1.5min" or a plain number of seconds, a week at most. Throws Error(usage) naming
-/// the flag.
+/// "500ms", "2s", "1.5min" or "1.5m", "2h"; a week at most. Throws Error(usage) naming the flag.
 double parse_seconds(const std::string& flag, const std::string& text);
 
 /// Throws Error(usage) naming the flag when its value is below `least`.

@@ -111,7 +111,7 @@ TEST_F(GpuTest, EveryRowSaysWhatItLaunchedTheSameInTwoProcesses) {
 TEST_F(GpuTest, EverySaboteurIsCaught) {
   const Outcome outcome = shell(saboteurs() + " selftest saboteurs --suite " MOEGATE_SOURCE_DIR
                                               "/tests/saboteurs/saboteurs.suite --device cuda "
-                                              "--case-timeout 20");
+                                              "--case-timeout 20s");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
 }
 

@@ -6,7 +6,7 @@ namespace moegate::test {
 namespace {
 
 constexpr const char* kLittle =
-    " --min-samples 100 --max-samples 200 --budget 200ms --case-timeout 20";
+    " --min-samples 100 --max-samples 200 --budget 200ms --case-timeout 20s";
 
 class SaboteurTest : public ProgramTest {
  protected:
