@@ -42,7 +42,7 @@ std::unique_ptr<Device> open_for_probes(const std::string& spec, EarlyProbes& ea
 void add_ceilings(const std::map<std::string, double>& ceilings, bool quiet,
                   const std::string& stored, std::vector<Probe>& probes) {
   std::string note = stored.empty() ? "not stored: give --db" : "stored in " + one_line(stored);
-  if (!quiet) note += "; too low, perhaps: the A/A is not quiet";
+  if (!quiet) note += "; it may be too low, because the A/A was not quiet";
   for (const auto& [name, rate] : ceilings) {
     const bool flops = name.ends_with("_flops");
     probes.push_back(
@@ -91,6 +91,7 @@ int cmd_doctor(const Args& args) {
   if (const auto what = clock_limit(*opened)) health.limits.push_back({kBehindCeilings, *what});
   add_ceilings(ceilings, health.quiet, db.value_or(""), probes);
   if (!health.limits.empty()) probes.push_back(limits_probe(health.limits));
+  probes.push_back(probe_python());
   probes.push_back(visible_change(health, opened->facts().backend));
   if (db) Store::open(*db, Store::Mode::write).set_ceilings(opened->facts(), ceilings);
   fmt::print("{}", render(table_of(probes), format));

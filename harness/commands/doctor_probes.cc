@@ -2,9 +2,11 @@
 #include "harness/commands/doctor_probes.h"
 
 #include "harness/base/dynlib.h"
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/judge/verdict.h"
+#include "harness/plugin/plugin.h"
 
 namespace moegate {
 namespace {
@@ -35,6 +37,21 @@ std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& sour
           profiler("stall sampling", Task::stalls, device, source)};
 }
 
+Probe probe_python() {
+  const bool named = !environment("MOEGATE_PYTHON").empty();
+  try {
+    const PythonPlace python = find_python();
+    return {.name = "Python",
+            .value = python.version,
+            .note = one_line(fmt::format(
+                "{} loads files of kernels; {}", python.program,
+                named ? "MOEGATE_PYTHON names it" : "set MOEGATE_PYTHON to use another"))};
+  } catch (const Error& error) {
+    if (error.code() == Exit::interrupted) throw;
+    return {.name = "Python", .value = "missing", .note = one_line(error.what()), .ok = false};
+  }
+}
+
 Probe visible_change(const Health& health, Backend backend) {
   Probe probe{.name = "smallest change seen", .value = "unknown", .note = "no A/A", .ok = false};
   if (health.log_ratios.size() < 2) return probe;
@@ -44,9 +61,8 @@ Probe visible_change(const Health& health, Backend backend) {
   probe.value = fmt::format("{:.1f}", 100 * judged.mde);
   probe.unit = "%";
   probe.note = fmt::format(
-      "a slow-down that {} rounds as quiet as the A/A's turns fail in 9 of 10 cases; the gate "
-      "fails "
-      "from {}, and is blind beyond {}",
+      "a slow-down of this size fails in 9 of 10 cases after {} rounds that are as quiet as the "
+      "A/A; the gate fails a row from {}, and calls it blind if this value is over {}",
       health.log_ratios.size(), limit(limits.fail_at), limit(limits.blind_at));
   probe.ok = !judged.blind;
   return probe;

@@ -16,6 +16,9 @@ namespace moegate {
 /// the device.
 std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source);
 
+/// The Python that would load a file of kernels.
+Probe probe_python();
+
 /// The smallest slow-down that the gate would fail with probability 0.9 if rounds were as quiet as
 /// the turns of the A/A.
 Probe visible_change(const Health& health, Backend backend);

@@ -49,7 +49,7 @@ std::string trial(const std::string& file) {
       } catch (const std::exception& e) {
         tell_and_end(e.what());
       } catch (...) {
-        tell_and_end("it throws something that is no std::exception");
+        tell_and_end("it throws an object that is not a std::exception");
       }
     });
     dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // what it says of a failure is heard outside
@@ -75,8 +75,8 @@ void open_module(const std::string& file) {
   const std::string stamp = stamp_in(file);
   if (stamp.empty()) {
     usage_error(
-        "--module {}: is no module of kernels; build one with moegate_add_kernels() "
-        "(examples/cpp/README.md), or name a file of Python (.py)",
+        "--module {}: this is not a module of kernels; build a module with moegate_add_kernels() "
+        "(examples/cpp/README.md), or name a Python file (.py)",
         file);
   }
   const std::string fault = stamp_fault(stamp, MOEGATE_STAMP);

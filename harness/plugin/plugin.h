@@ -34,4 +34,12 @@ void with_python(const std::vector<std::string>& files, const std::function<void
 /// The registry, with what Python needs to know of every problem.
 Registry attached_to_python(const Registry& registry);
 
+/// The Python that loads files of kernels.
+struct PythonPlace {
+  std::string program, library;  // paths
+  std::string version;           // "3.11.2"
+};
+/// Throws Error(usage) where it cannot be run.
+PythonPlace find_python();
+
 }  // namespace moegate

@@ -48,7 +48,7 @@ TEST(WithKernels, AFileOfAnythingElseIsRefusedByName) {
   std::ofstream(file) << "notes";
   const std::string why =
       refusal_of([&] { with_kernels({file}, [](const Registry&) { FAIL(); }); });
-  EXPECT_NE(why.find(file + ": is no module of kernels"), std::string::npos);
+  EXPECT_NE(why.find(file + ": this is not a module of kernels"), std::string::npos);
 }
 
 }  // namespace

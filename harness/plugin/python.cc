@@ -49,8 +49,8 @@ struct PythonCalls {
   void (*serve)();
 };
 
-/// Prints the interpreter's own path, and that of its library; the second as a name for the loader
-/// where no such file is known.
+/// Prints the interpreter's own path, its version and its library's path; the last as a name for
+/// the loader where no such file is known.
 constexpr const char* kWhereIsPython = R"(
 import os, sys, sysconfig
 get = sysconfig.get_config_var
@@ -60,14 +60,12 @@ folders = [get('LIBDIR'), get('LIBPL'), os.path.join(sys.base_prefix, 'lib')]
 folders += [os.path.join(f, get('MULTIARCH')) for f in folders if f and get('MULTIARCH')]
 files = [os.path.join(f, n) for f in folders if f for n in names]
 print(sys.executable)
+print('.'.join(map(str, sys.version_info[:3])))
 print(next((f for f in files if os.path.exists(f)), names[-1]))
 )";
 
-struct PythonPlace {
-  std::string program, library;  // paths
-};
+}  // namespace
 
-/// Throws Error(usage) where it cannot be run.
 PythonPlace find_python() {
   const std::string named = environment("MOEGATE_PYTHON");
   const std::string program = named.empty() ? "python3" : named;
@@ -80,14 +78,16 @@ PythonPlace find_python() {
   std::istringstream printed(finished.out);
   PythonPlace place;
   if (finished.exit != 0 || !std::getline(printed, place.program) ||
-      !std::getline(printed, place.library)) {
+      !std::getline(printed, place.version) || !std::getline(printed, place.library)) {
     usage_error(
-        "--module: there is no Python to import a .py with: '{}' cannot be run; install "
-        "python3 or set MOEGATE_PYTHON",
+        "--module: the Python '{}' cannot be run, so no .py can be loaded; install python3, or set "
+        "MOEGATE_PYTHON to another Python",
         program);
   }
   return place;
 }
+
+namespace {
 
 using PythonMain = int (*)(int argc, char** argv);
 
@@ -97,12 +97,14 @@ PythonMain open_python(const PythonPlace& place) {
   void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     usage_error(
-        "--module: {} is without its shared library ({}); install it (Debian: libpython3.x; "
-        "others: a build with --enable-shared), or set MOEGATE_PYTHON to another Python",
+        "--module: {} has no shared library ({}); install it (Debian: libpython3.x; others: a "
+        "build with --enable-shared), or set MOEGATE_PYTHON to another Python",
         place.program, dlerror());
   }
   void* main = dlsym(library, "Py_BytesMain");
-  if (!main) usage_error("--module: {} is older than Python 3.8", place.library);
+  if (!main)
+    usage_error("--module: {} is older than Python 3.8; set MOEGATE_PYTHON to a newer Python",
+                place.library);
   return reinterpret_cast<PythonMain>(main);
 }
 
@@ -150,8 +152,8 @@ void state(const char* text, void (*add)(const json&)) {
     try {
       add(stated);
     } catch (const json::exception& e) {
-      usage_error("--module {}: {} states what is of another type: {}", stated.value("file", "?"),
-                  stated.value("name", "?"), e.what());
+      usage_error("--module {}: the statement of {} has a value of the wrong type; correct it: {}",
+                  stated.value("file", "?"), stated.value("name", "?"), e.what());
     }
   });
 }

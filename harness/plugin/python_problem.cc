@@ -198,7 +198,8 @@ Cost PythonProblem::cost_of(const json& stated) const {
 void PythonProblem::expect(const std::string& output, std::vector<double> truth) {
   const auto is_it = [&](const Expected& e) { return e.tensor->name() == output; };
   const auto found = std::ranges::find_if(outputs_, is_it);
-  if (found == outputs_.end()) usage_error("truth of '{}', which is no output", output);
+  if (found == outputs_.end())
+    usage_error("there is a truth of '{}', which is not an output", output);
   if (static_cast<int64_t>(truth.size()) != found->tensor->size()) {
     usage_error("truth of {} has {} elements, the output {}", output, truth.size(),
                 found->tensor->size());

@@ -231,6 +231,17 @@ def _place(error, files):
     return f" ({os.path.basename(last.filename)}:{last.lineno}: {last.line})"
 
 
+def _why_not_loaded(error):
+    """What happened, and where a module is missing: from which interpreter, and how it gets there."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return _one_line(error)
+    python, package = sys.executable, error.name.split(".")[0]
+    return (
+        f"{_one_line(error)} in {python}; install it with `{python} -m pip install {package}`, or set "
+        "MOEGATE_PYTHON to a Python that has it"
+    )
+
+
 class Host:
     """The interpreter's end: all sides by number, and the worker's functions."""
 
@@ -317,7 +328,7 @@ def main(address_of_functions, files):
         except BaseException as error:  # noqa: BLE001: SystemExit, too
             if not isinstance(error, ImportError):
                 traceback.print_exc()
-            host.functions.answer(f"--module {path}: {_one_line(error)}".encode())
+            host.functions.answer(f"--module {path}: {_why_not_loaded(error)}".encode())
             return
     host.functions.serve()
     sys.stdout.flush()

@@ -12,7 +12,8 @@ TEST_F(DoctorTest, TheLastLineSaysWhichChangeIsSeen) {
   EXPECT_EQ(doctor.exit, 0) << doctor.err;
   const size_t last = doctor.out.rfind('\n', doctor.out.size() - 2);
   EXPECT_EQ(doctor.out.substr(last + 1).rfind("smallest change seen,", 0), 0u) << doctor.out;
-  for (const char* row : {"\nclock tick,", "\nA/A ratio,", "\nceiling read_bytes_per_s,"}) {
+  for (const char* row :
+       {"\nclock tick,", "\nA/A ratio,", "\nPython,", "\nceiling read_bytes_per_s,"}) {
     EXPECT_NE(doctor.out.find(row), std::string::npos) << row << doctor.out;
   }
   EXPECT_NE(doctor.out.find("not stored: give --db"), std::string::npos) << doctor.out;

@@ -95,7 +95,8 @@ TEST_F(PythonVariantsTest, AStoreNamesNoCodeThatIsRun) {
   for (const std::string& command : {std::string("run --resume latest"), "run --like " + row}) {
     const Outcome refused = moegate(command);
     EXPECT_EQ(refused.exit, 2) << command << refused.err;
-    EXPECT_NE(refused.err.find("name all of them, if you trust them: --module"), std::string::npos)
+    EXPECT_NE(refused.err.find("if you trust these files, name all of them: --module"),
+              std::string::npos)
         << refused.err;
   }
   EXPECT_FALSE(is_file(folder_ / "it-ran"));
@@ -222,13 +223,15 @@ TEST_F(PythonVariantsTest, AFileThatCannotBeTakenIsOneLine) {
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
-  refused("missing.py", "No module named 'no_such_module'");
+  refused("missing.py", "No module named 'no_such_module' in /");
+  refused("missing.py",
+          " -m pip install no_such_module`, or set MOEGATE_PYTHON to a Python that has it");
   refused("unknown.py", "operator 'no_op', which does not exist");
   refused("twice.py", "two host variants named 'blocked'");
   write("odd.py",
         "import moegate\n@moegate.variant('moe_sum', 'v', backend='host', tolerance='x')\n"
         "def v(p): pass\n");
-  refused("odd.py", "odd.py/odd.py: v states what is of another type");
+  refused("odd.py", "odd.py/odd.py: the statement of v has a value of the wrong type");
   refused("none.py", "none.py: No such file or directory");
   const ScopedVariable python("MOEGATE_PYTHON", "/no/python");
   refused("variants.py", "'/no/python' cannot be run");
