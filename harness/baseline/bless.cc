@@ -30,10 +30,10 @@ constexpr int kFewestProcesses = 3;  // with fewer a row rarely decides anything
 void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   const bool blank = std::all_of(options.reason.begin(), options.reason.end(),
                                  [](unsigned char c) { return c <= ' '; });
-  if (blank) usage_error("bless: a baseline moves only with a --reason; say why this one should");
+  if (blank) usage_error("bless: --reason is missing; say why the baseline changes");
   if (run.dirty && !options.allow_dirty) {
     usage_error(
-        "bless: {} was built from uncommitted changes on {}; commit and run again, or "
+        "bless: {} was built from uncommitted changes on {}; commit them and run again, or give "
         "--accept dirty",
         describe(run), run.git_sha.empty() ? "no commit" : run.git_sha);
   }
@@ -75,16 +75,18 @@ void refuse_bad_results(const RunInfo& run, const Sides& sides) {
     bad.add(fmt::format("{} {} {}: {}", name_of(side.status), id.key, id.variant, side.why));
   }
   if (bad.size() > 0) {
-    usage_error("bless: {} has {} results that no baseline may hold:{}", describe(run), bad.size(),
-                bad.text());
+    usage_error(
+        "bless: {} has {} results that a baseline must not hold; repair them and run again:{}",
+        describe(run), bad.size(), bad.text());
   }
-  if (usable == 0) usage_error("bless: {} has no measured result", describe(run));
+  if (usable == 0) usage_error("bless: {} has no measured result; run it again", describe(run));
 }
 
 std::string why_unfit(const Side& side) {
   if (!side.why.empty() && side.disturbed) return side.why;
-  return fmt::format("{} processes that spread by {:.2g} %; {} and {} are needed", side.level.n,
-                     100 * side.level.sd_log, kFewestProcesses, limit(kWidestSpread));
+  return fmt::format(
+      "{} processes spread by {:.2g} %; a baseline needs {} processes that spread by at most {}",
+      side.level.n, 100 * side.level.sd_log, kFewestProcesses, limit(kWidestSpread));
 }
 
 /// A row that a blessing left out would be new on every later night and never judged.
@@ -126,9 +128,9 @@ struct Plan {
 void forget_anchors(Plan& p, const BlessOptions& options) {
   if (!options.accept_creep) {
     usage_error(
-        "bless: {}: too few rows launch the same machine code as in the baseline, so that its "
-        "anchors cannot be carried over; bless a run of the baseline's program under the new "
-        "conditions first, or forget them with --accept creep",
+        "bless: {}: too few rows launch the same machine code as in the baseline, so its anchors "
+        "cannot be kept; first bless a run of the baseline's program under the new conditions, or "
+        "drop the anchors with --accept creep",
         p.path.string());
   }
   reset_anchors(p.now);
@@ -154,8 +156,8 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
   if (p.kind == "epoch") {
     if (!options.new_conditions) {
       usage_error(
-          "bless: {}: {}; run under the conditions of the baseline, or start an epoch with "
-          "--accept conditions",
+          "bless: {}: {}; run under the baseline's conditions, or replace the file with --accept "
+          "conditions",
           p.path.string(), other_conditions(before.header, p.now.header));
     }
     if (!carry_anchors(before, p.now)) forget_anchors(p, options);
@@ -199,10 +201,30 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
 
 }  // namespace
 
-std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
+namespace {
+
+void refuse_unfit(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
   refuse_unfit_run(run, options);
   refuse_bad_results(run, sides);
   refuse_noisy_rows(run, sides);
+}
+
+}  // namespace
+
+std::string why_unfit(const RunInfo& run, const Sides& sides) {
+  BlessOptions any;
+  any.reason = "any";
+  any.allow_dirty = true;
+  try {
+    refuse_unfit(run, sides, any);
+  } catch (const Error& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
+  refuse_unfit(run, sides, options);
 
   std::set<std::string> suites;
   for (const auto& [id, side] : sides) suites.insert(id.suite);
@@ -241,20 +263,23 @@ ResourceFile blessed_resources(const fs::path& baselines, const std::string& kla
   const fs::path path = baseline_path(baselines, klass, kResources);
   finish_blessings(baselines / "blessings.tsv");
   if (!is_file(path)) {
-    throw Error(Exit::no_baseline,
-                fmt::format("{}: is not there; `moegate bless --resources --reason '...'` makes it",
-                            path.string()));
+    throw Error(
+        Exit::no_baseline,
+        fmt::format(
+            "{}: there is no such file; `moegate bless --resources --reason '...'` writes it",
+            path.string()));
   }
   check_recorded(path, klass, kResources, baselines / "blessings.tsv");
   ResourceFile file = read_resources(path);
   if (file.klass == klass) return file;
-  usage_error("{}: is of class '{}', not '{}'", path.string(), file.klass, klass);
+  usage_error("{}: this file has class '{}' instead of '{}'; restore it", path.string(), file.klass,
+              klass);
 }
 
 std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
                             const fs::path& baselines, const ResourceBlessing& blessing) {
   if (trimmed(blessing.reason).empty()) {
-    usage_error("resources: the file moves only with a --reason; say why this one should");
+    usage_error("resources: --reason is missing; say why the file changes");
   }
   const fs::path path = baseline_path(baselines, now.klass, kResources);
   const fs::path ledger = baselines / "blessings.tsv";

@@ -28,6 +28,8 @@ struct BlessOptions {
 /// too noisy for a baseline, other conditions than the present baseline's, and creep beyond the
 /// limits, naming them.
 std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options);
+/// Why bless() refuses this run whatever is accepted; empty where it may take it.
+std::string why_unfit(const RunInfo& run, const Sides& sides);
 
 // Makes what a program's kernels take the file of their device class: like a baseline, with a
 // reason and a line in the ledger.

@@ -128,7 +128,7 @@ TEST_F(GateTest, OtherConditionsNeedAnEpoch) {
   EXPECT_TRUE(says("flush is 'read', the run's is 'write'")) << out_;
   EXPECT_TRUE(says("--accept conditions")) << out_;
   EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept", "conditions"}), 2);
-  EXPECT_TRUE(says("its anchors cannot be carried over")) << out_;
+  EXPECT_TRUE(says("its anchors cannot be kept")) << out_;
   EXPECT_EQ(call(cmd_bless, {"--reason", "x", "--accept", "conditions,creep"}), 0) << out_;
   EXPECT_NE(read_file(dir_ / "baselines" / "blessings.tsv").find("\tepoch\t"), std::string::npos);
   EXPECT_EQ(read_file(baseline()).find("anchor="), std::string::npos) << "anchors are forgotten";
@@ -170,6 +170,28 @@ TEST_F(GateTest, BlessRefuses) {
     return true;
   });
   refused({"--reason", "x"}, "wrong topk_sort/tokens=8 fused");
+}
+
+TEST_F(GateTest, NoBlessingIsSuggestedThatWouldBeRefused) {
+  add_run();
+  gate();
+  EXPECT_TRUE(says("To bless: `moegate bless --db ")) << out_;
+  info_.dirty = true;
+  add_run();
+  gate();
+  EXPECT_TRUE(says(" --run 2 --accept dirty --reason ")) << out_;
+  info_.dirty = false;
+  info_.options = R"({"filtered": true})";
+  add_run();
+  gate();
+  EXPECT_FALSE(says("moegate bless")) << out_;
+  info_.options = "{}";
+  add_run([](Row& row, int) {
+    if (is(row, "8", "fused")) row.result.status = Status::wrong;
+    return true;
+  });
+  gate();
+  EXPECT_FALSE(says("moegate bless")) << out_;
 }
 
 TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRestored) {

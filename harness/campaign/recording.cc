@@ -38,8 +38,9 @@ void Tally::count(const std::string& key, const Result& result, Progress& progre
   note_unseen(key, result, progress);
   if (!is_failure(status)) return;
   failures.push_back({key, result.variant, result.why, result.status});
-  progress.note(
-      fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why));
+  const std::string text =
+      fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why);
+  if (said.insert(text).second) progress.note(text);
 }
 
 void Tally::note_unseen(const std::string& key, const Result& result, Progress& progress) {
@@ -48,8 +49,8 @@ void Tally::note_unseen(const std::string& key, const Result& result, Progress& 
   const std::string op = key.substr(0, key.find('/'));
   if (!never_unseen.insert(op).second) return;
   notes.push_back(fmt::format(
-      "{} {} was right on the inputs that it was verified with; operator {} has no other "
-      "activations for this case, or does not find their truth (Problem::find_truth).",
+      "{} {} was right on its first inputs and was not verified on others: operator {} has no "
+      "other activations for this case, or does not find their truth (Problem::find_truth).",
       key, result.variant, op));
   progress.note(notes.back());
 }
@@ -105,13 +106,13 @@ int64_t Recording::begun_before(const RunInfo& now) {
   if (before.options != now.options || before.program != now.program ||
       before.shards != now.shards) {
     usage_error(
-        "{}: run {} is this shard of the campaign, with other options or of another program; give "
-        "another --campaign or another --db",
+        "{}: run {} is the same shard of this campaign, but has other options or another program; "
+        "give another --campaign or another --db",
         options_.db, run);
   }
   whole_ = before.status == "complete";
   if (whole_ || uuids_of(before) == uuids_of(now)) return run;
-  say("run {} of this shard was on {}: it begins anew on {}\n", run, uuids_of(before),
+  say("run {} of this shard was on {}; the shard begins again on {}\n", run, uuids_of(before),
       uuids_of(now));
   return 0;
 }
@@ -220,10 +221,10 @@ void Recording::play_case(size_t lane, int round, const PlannedCase& planned,
 void Recording::lose(size_t lane, const Error& why, Progress& progress) {
   lanes_.dealer().lose(lane);
   ++tally_.lost;
-  tally_.notes.push_back(fmt::format(
-      "{} was lost ({}): the other devices measured what it had not begun, and what it had begun "
-      "lacks rounds.",
-      lanes_.seat(lane).device(), why.what()));
+  tally_.notes.push_back(
+      fmt::format("{} was lost ({}): the other devices measured the rows that it had not begun, "
+                  "and the rows that it had begun lack rounds.",
+                  lanes_.seat(lane).device(), why.what()));
   progress.note(tally_.notes.back());
 }
 
@@ -339,10 +340,10 @@ Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progres
     if (time > 1 && dies(row.lane, {{row.spec, row.variant, {}}})) return died;
     if (alone.status == Status::crashed) return alone;
     if (dies(row.lane, {{before.spec, before.variant, {}}, {row.spec, row.variant, {}}})) continue;
-    tally_.notes.push_back(fmt::format(
-        "{} {} crashed in one process and not in another, alone and after {} {}: the crash is its "
-        "own.",
-        row.spec.key(), row.variant, before.spec.key(), before.variant));
+    tally_.notes.push_back(
+        fmt::format("{} {} crashed in one process and not in another, both alone and after {} {}: "
+                    "it caused the crash itself.",
+                    row.spec.key(), row.variant, before.spec.key(), before.variant));
     progress.note(tally_.notes.back());
     return died;
   }

@@ -45,6 +45,7 @@ struct Tally {
   std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
   std::map<GradedName, Graded> graded;                            // of check_suites()
   std::vector<std::string> notes;      // a sentence each: what a reader of the verdict should know
+  std::set<std::string> said;          // failures that were noted: once for all rounds
   std::set<std::string> never_unseen;  // operators that a note says it of (kUnseenMetric is 0)
   KernelFiles kernels;                 // from elsewhere
   std::set<CaseId, CaseIdLess> left_out;  // for want of time: rows without any result

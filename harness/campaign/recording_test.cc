@@ -124,7 +124,7 @@ TEST_F(RecordingTest, ADeathThatDoesNotComeBackIsTheRowsOwnAndIsSaid) {
   ASSERT_EQ(tally.failures.size(), 1u);
   EXPECT_EQ("run " + tally.failures[0].key + " " + tally.failures[0].variant, crashed);
   ASSERT_EQ(tally.notes.size(), 1u);
-  EXPECT_NE(tally.notes[0].find("the crash is its own"), std::string::npos) << tally.notes[0];
+  EXPECT_NE(tally.notes[0].find("it caused the crash itself"), std::string::npos) << tally.notes[0];
 }
 
 TEST_F(RecordingTest, ARowThatDiesInEverySecondProcessIsNotItsNeighboursFault) {
@@ -289,6 +289,27 @@ TEST_F(RecordingTest, OnlyCasesOfTheOperatorsAskedFor) {
   EXPECT_EQ(back.ops, options_.ops);
   EXPECT_THROW(back.from_json("{}"), Error);
   EXPECT_THROW(back.from_json("{\"suites\": 7"), Error);
+}
+
+TEST(Tally, AFailureOfEveryRoundIsSaidOnce) {
+  Result wrong;
+  wrong.variant = "fused";
+  wrong.status = Status::wrong;
+  wrong.why = "y: all in row 63 of 64";
+  Tally tally;
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(3);
+    for (int round = 0; round < 2; ++round) tally.count("op/tokens=64", wrong, progress);
+    wrong.why = "y: all in row 0 of 64";
+    tally.count("op/tokens=64", wrong, progress);
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const size_t first = said.find("all in row 63 of 64");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("all in row 63 of 64", first + 1), std::string::npos) << said;
+  EXPECT_NE(said.find("all in row 0 of 64"), std::string::npos) << "another reason: " << said;
+  EXPECT_EQ(tally.failures.size(), 3u);
 }
 
 }  // namespace

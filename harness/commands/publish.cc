@@ -8,13 +8,16 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/table.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
+#include "harness/baseline/bless.h"
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/flags.h"
@@ -128,8 +131,10 @@ GateReport report_of(Store& store, const std::string& db, Verdict verdict) {
   report.db = db;
   report.limits = verdict.limits;
   report.throttle = throttle_summary(store, verdict.run.id);
-  report.next =
-      fmt::format("moegate bless --db {} --run {} --reason '...'", shell_word(db), verdict.run.id);
+  if (why_unfit(verdict.run, collect(store.each_level(verdict.run.id))).empty()) {
+    report.next = fmt::format("moegate bless --db {} --run {}{} --reason '...'", shell_word(db),
+                              verdict.run.id, verdict.run.dirty ? " --accept dirty" : "");
+  }
   return report;
 }
 
@@ -173,10 +178,25 @@ std::string report_command(const char* name, const std::string& db, int64_t run)
   return fmt::format("moegate report {} --run {}{}", name, run, store);
 }
 
-std::string run_table(const std::string& db, int64_t run) {
+/// On the screen that has the notes of the run, too, a failure is explained once.
+void drop_what_was_noted(Table& table, const Tally& tally) {
+  if (!is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO)) return;
+  const auto key = find_column(table, "case"), variant = find_column(table, "variant"),
+             why = find_column(table, "why");
+  if (!key || !variant || !why) return;
+  std::set<std::pair<std::string, std::string>> noted;
+  for (const Failure& failure : tally.failures) noted.insert({failure.key, failure.variant});
+  for (auto& row : table.rows) {
+    if (noted.contains({row[*key].text, row[*variant].text})) row[*why].text.clear();
+  }
+}
+
+std::string run_table(const std::string& db, const Tally& tally) {
+  const int64_t run = tally.run;
   Store store = Store::open(db, Store::Mode::read);
-  const Table all = run_report(store, find_report("summary"), {run});
+  Table all = run_report(store, find_report("summary"), {run});
   if (all.rows.empty()) return "";
+  drop_what_was_noted(all, tally);
   const auto status =
       static_cast<size_t>(std::ranges::find(all.columns, "status") - all.columns.begin());
   const Table shown = most_important(
@@ -192,7 +212,7 @@ std::string run_table(const std::string& db, int64_t run) {
 
 void print_run(const std::string& db, const Tally& tally) {
   try {
-    fmt::print("{}", run_table(db, tally.run));
+    fmt::print("{}", run_table(db, tally));
   } catch (const Error& e) {
     say("no table of the run: {}\n", e.what());
   }
