@@ -36,19 +36,19 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
   const std::string& what = command.what;
   if (what != "aa" && what != "inject" && what != "canaries" && what != "saboteurs") {
     usage_error(
-        "moegate selftest '{}': use aa (this program against itself: a failure is a false alarm), "
+        "selftest{}: use aa (this program against itself: a failure is a false alarm), "
         "inject (the same with slow-downs built into the head), canaries (a slow-down and wrong "
-        "outputs must be caught) or saboteurs (variants that cheat or break must be called what "
-        "they are)",
-        what);
+        "outputs must be caught) or saboteurs (variants that cheat or break must be found out)",
+        what.empty() ? "" : fmt::format(" '{}'", what));
   }
-  if (what != "inject") refuse_flags(given, {"by"}, "is of `moegate selftest inject`");
+  if (what != "inject")
+    refuse_flags(given, {"by"}, "belongs to `moegate selftest inject`; leave it out");
   if (what == "canaries" || what == "saboteurs") {
-    refuse_flags(given, {"rounds"}, "is of `moegate selftest aa` and `inject`");
+    refuse_flags(given, {"rounds"}, "belongs to `moegate selftest aa` and `inject`; leave it out");
   }
-  if (what == "aa" && !command.rounds) usage_error("moegate selftest aa: give --rounds N");
+  if (what == "aa" && !command.rounds) usage_error("selftest aa: give --rounds N");
   if (what == "inject" && command.injected.empty()) {
-    usage_error("moegate selftest inject: give --by P%,P%");
+    usage_error("selftest inject: give --by P%,P%");
   }
   if (command.rounds) at_least("--rounds", *command.rounds, 2);
   require_suite(run);
@@ -61,10 +61,11 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
 }
 
 void print_calibration(const Comparison& result, const std::vector<Calibration>& calibrations) {
-  fmt::print("{}\n{}", render(calibration_table(calibrations), format_for_people()),
+  fmt::print("{}{}\n{}", render(calibration_table(calibrations), format_for_people()),
+             calibrations.empty() ? "" : lambda_text(calibrations.front()),
              render(mde_histogram(result), format_for_people()));
   const auto blind = blind_cases(result);
-  if (!blind.empty()) fmt::print("\nBlind:\n");
+  if (!blind.empty()) fmt::print("\nBlind rows, and the smallest slow-down that each one shows:\n");
   for (const std::string& line : blind) fmt::print("- {}\n", one_line(line));
 }
 
@@ -84,7 +85,7 @@ Exit try_saboteurs(const RunOptions& run) {
   const std::vector<TriedSaboteur> all = release_saboteurs(run, worker_processes());
   const auto missed =
       std::ranges::count_if(all, [](const TriedSaboteur& s) { return !s.as_expected(); });
-  fmt::print("{}\n{} of {} variants were called what they are\n",
+  fmt::print("{}\n{} of {} variants got the status that they deserve\n",
              render(saboteur_table(all), format_for_people()),
              all.size() - static_cast<size_t>(missed), all.size());
   return missed == 0 ? Exit::ok : Exit::environment;

@@ -138,7 +138,8 @@ void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
   run.worker.task = Task::verify;
   run.canary_scale = canaries.scale = kScale;
   const Tally tally = check_suites(run, source);
-  if (tally.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
+  if (tally.interrupted)
+    throw Error(Exit::interrupted, fmt::format("interrupted; what was measured is in {}", run.db));
   for (const auto& [status, n] : tally.counts) {
     canaries.scaled_rows += status == Status::unsupported ? 0 : n;
     canaries.wrong += status == Status::wrong ? n : 0;
@@ -168,7 +169,9 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
 
 Comparison measure_self(Store& store, PreparedAb prepared, const SelftestOptions& options) {
   Comparison result = run_ab(store, std::move(prepared), options.limits);
-  if (result.interrupted) throw Error(Exit::interrupted, "interrupted; what was measured is kept");
+  if (result.interrupted)
+    throw Error(Exit::interrupted,
+                fmt::format("interrupted; what was measured is in {}", options.run.db));
   return result;
 }
 
@@ -178,11 +181,11 @@ bool Canaries::caught() const {
 
 std::string Canaries::text() const {
   std::string lines = fmt::format(
-      "canary {}: {} of {} rows caught, {} could be expected to see it\n"
-      "canary outputs x {:g}: {} of {} rows caught\n",
+      "canary {}: {} of {} rows caught; {} rows were quiet enough to show it\ncanary outputs x "
+      "{:g}: {} of {} rows caught\n",
       percent(slow_by), slow.failed, slow.judged, seeing, scale, wrong, scaled_rows);
   if (static_cast<size_t>(slow.judged) < rows) {
-    lines += fmt::format("there was no time for {} of {} rows of the first\n",
+    lines += fmt::format("the first canary had no time for {} of {} rows\n",
                          rows - static_cast<size_t>(slow.judged), rows);
   }
   if (!caught()) lines += "a canary was missed: this gate cannot be trusted here\n";
@@ -276,6 +279,17 @@ Table calibration_table(const std::vector<Calibration>& calibrations) {
                           cell(std::to_string(c.blind))});
   }
   return table;
+}
+
+std::string lambda_text(const Calibration& aa) {
+  constexpr double kHigh = 2;  // a few rows are above 1 by chance
+  if (aa.injected > 0 || !(aa.lambda > 0)) return "";
+  return fmt::format(
+      "Lambda {:.2f}: equal sides differed {:.1f} times as much as the noise of the rounds "
+      "explains. {}\n",
+      aa.lambda, std::sqrt(aa.lambda),
+      aa.lambda > kHigh ? "Much more than 1 makes false alarms likely; use a quieter machine."
+                        : "1 is right.");
 }
 
 Table mde_histogram(const Comparison& result) {

@@ -31,6 +31,8 @@ struct Calibration {
 std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected);
 
 Table calibration_table(const std::vector<Calibration>& calibrations);
+/// A line that says what the lambda of an A/A means; empty for an injection.
+std::string lambda_text(const Calibration& aa);
 /// How many rows can see which slow-down: "below 1 %", "1 to 2 %", ...
 Table mde_histogram(const Comparison& result);
 /// "topk_sort/… chain3: 6.1 %", of rows that cannot see `blind_at`.

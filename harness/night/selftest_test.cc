@@ -41,6 +41,19 @@ TEST_F(SaboteursTest, ItsStatusAndItsReasonHaveToFit) {
   EXPECT_FALSE(all[2].as_expected());
 }
 
+TEST(Selftest, LambdaIsASentence) {
+  Calibration aa;
+  aa.lambda = 3.96;
+  const std::string noisy = lambda_text(aa);
+  EXPECT_TRUE(noisy.starts_with("Lambda 3.96: equal sides differed 2.0 times as much as "))
+      << noisy;
+  EXPECT_NE(noisy.find("false alarms"), std::string::npos) << noisy;
+  aa.lambda = 1.1;
+  EXPECT_NE(lambda_text(aa).find("1 is right."), std::string::npos) << lambda_text(aa);
+  aa.injected = 0.05;
+  EXPECT_EQ(lambda_text(aa), "") << "its sides are not equal";
+}
+
 TEST_F(SaboteursTest, AProgramWithoutThemIsRefused) {
   hello().variants[0].expected = {};
   EXPECT_THROW(released(), Error);
