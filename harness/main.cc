@@ -82,7 +82,7 @@ int help(const std::vector<std::string>& args) {
     fmt::print("{}", usage());
     return 0;
   }
-  if (args.size() > 1) usage_error("moegate help '{}': name one command", args[1]);
+  if (args.size() > 1) usage_error("help '{}': name one command", args[1]);
   if (find_verb(args[0]) == nullptr) refuse_command(args[0]);
   return find_command(args[0])->run({"--help"});
 }

@@ -182,17 +182,26 @@ bool Pattern::matches(const std::string& text) const {
 Pattern compile_pattern(const std::string& what, const std::string& pattern) {
   constexpr size_t kLongest = 4096;
   if (pattern.size() > kLongest) {
-    usage_error("{} is a pattern of {} bytes; {} are allowed: use a shorter one", what,
+    usage_error("{}: the pattern has {} bytes, and {} are allowed; use a shorter pattern", what,
                 pattern.size(), kLongest);
   }
   auto compiled = std::make_shared<const RE2>(pattern, RE2::Quiet);
   if (!compiled->ok()) {
     usage_error(
-        "{} '{}' is no regular expression: {}; the syntax is RE2's, "
+        "{} '{}' is not a regular expression: {}; write it as RE2 does, "
         "https://github.com/google/re2/wiki/Syntax",
         what, pattern, compiled->error());
   }
   return Pattern(std::move(compiled));
+}
+
+std::string flags_text(const std::vector<std::pair<std::string, std::string>>& flags) {
+  std::string text;
+  for (const auto& [name, value] : flags) {
+    if (value.empty()) continue;
+    text += fmt::format("{}--{} '{}'", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
 }
 
 std::string exactly(const std::string& text) {

@@ -138,6 +138,14 @@ std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOpti
 
 namespace {
 
+/// "--filter 'x', --variant 'y'" of those that were given, a variant by its name where that is all.
+std::string selected_by(const RunOptions& options) {
+  std::string name = options.kernel;
+  std::erase_if(name, [](char c) { return c == '^' || c == '$' || c == '\\'; });
+  const bool is_name = !name.empty() && options.kernel == exactly(name);
+  return flags_text({{"filter", options.filter}, {"variant", is_name ? name : options.kernel}});
+}
+
 /// A variant whose name is close to a pattern that is one; of any operator, because none matched.
 /// Nothing for a pattern that names a variant: the filter is to blame then.
 std::string meant_variant(std::string pattern, const Hello& hello) {
@@ -159,18 +167,24 @@ Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const 
   const bool any_case = !planned.empty();
   std::erase_if(planned, [](const PlannedCase& p) { return p.variants.empty(); });
   if (planned.empty()) {
-    const char* hint = any_case ? "no variant" : "no case";
-    throw Error(Exit::coverage,
-                fmt::format("nothing to run: {} of {} on the {} device matches (--filter '{}', "
-                            "--variant '{}'{}); see 'moegate list cases'",
-                            hint, fmt::join(options.suites, ", "), name_of(hello.device.backend),
-                            options.filter, options.kernel, meant_variant(options.kernel, hello)));
+    const std::string by = selected_by(options);
+    const std::string suites = fmt::format("{}", fmt::join(options.suites, ", "));
+    const std::string shown_by =
+        any_case ? "`moegate list kernels` shows the variants"
+                 : fmt::format("`moegate list cases --suite {}` shows the cases", suites);
+    throw Error(
+        Exit::coverage,
+        fmt::format("nothing to run: no {} of {} on the {} device{}{}; {}",
+                    any_case ? "variant" : "case", suites, name_of(hello.device.backend),
+                    by.empty() ? "" : " matches " + by,
+                    options.kernel.empty() ? "" : meant_variant(options.kernel, hello), shown_by));
   }
   const size_t all = planned.size();
   Plan mine{hello, part_of(std::move(planned), options)};
   if (mine.cases.empty() && options.campaign.empty()) {
-    throw Error(Exit::coverage, fmt::format("nothing to run: --shard {}/{} of {} cases is empty",
-                                            options.shard + 1, options.shards, all));
+    throw Error(Exit::coverage,
+                fmt::format("nothing to run: --shard {}/{} of {} cases is empty; use fewer shards",
+                            options.shard + 1, options.shards, all));
   }
   return mine;
 }

@@ -25,18 +25,18 @@ bool holds_placeholder(const std::string& arg) {
   return placeholder.found_in(arg);
 }
 
-/// What is called otherwise now, or "(did you mean '--filter'?)".
+/// What is called otherwise now, or what is wrong and "(did you mean '--filter'?)".
 std::string meant_option(const po::error& error, const std::string& verb, const Flags& flags) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
-  if (unknown == nullptr) return "";
+  if (unknown == nullptr) return error.what();
   const std::string typed = unknown->get_option_name();
   const std::string moved = moved_flag(verb, trimmed_dashes(typed));
-  if (!moved.empty()) return "; " + moved;
+  if (!moved.empty()) return moved;
   std::vector<std::string> known;
   for (const Flags::Group& group : flags.groups()) {
     for (const Flag& flag : group.flags) known.push_back(fmt::format("--{}", flag.text.name));
   }
-  return did_you_mean(typed, known);
+  return error.what() + did_you_mean(typed, known);
 }
 
 /// Whether a flag has two values of which one at least came without the flag: an argument too many.
@@ -57,7 +57,7 @@ std::string why(const po::error& error, const std::string& verb, const Args& arg
     return fmt::format("only {} may stand without a flag", fmt::join(names, " and "));
   }
   const auto arg = std::ranges::find_if(args, holds_placeholder);
-  return arg == args.end() ? error.what() + meant_option(error, verb, flags)
+  return arg == args.end() ? meant_option(error, verb, flags)
                            : fmt::format("'{}' is not understood", *arg);
 }
 
@@ -236,7 +236,7 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
     read_values(values, found, more, typed);
     if (given) *given = typed;
   } catch (const po::error& e) {
-    usage_error("moegate {}: {}; see --help", name, why(e, name, args, flags, places));
+    usage_error("{}: {}; see --help", name, why(e, name, args, flags, places));
   }
   return true;
 }
@@ -276,7 +276,7 @@ double parse_share(const std::string& flag, const std::string& text) {
 const std::string& plain_name(const std::string& flag, const std::string& text) {
   if (one_line(text) == text) return text;
   usage_error(
-      "{} '{}' has control characters, line ends or bytes that are no UTF-8; leave them out", flag,
+      "{} '{}' has control characters, line ends or bytes that are not UTF-8; leave them out", flag,
       one_line(text));
 }
 

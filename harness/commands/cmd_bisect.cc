@@ -34,13 +34,14 @@ struct BisectFlags {
 
 Flags bisect_flags(BisectFlags& typed) {
   Flags flags;
-  flags.add(flag("filter", typed.cases, "the cases that became slower, by key; best a single one"));
+  flags.add(flag("filter", typed.cases, "the cases that became slower, by key; one case is best"));
   flags.add(flag("variant", typed.variant, "name of the variant"));
   flags.add(flag("base", typed.good, "a commit where it was faster"));
   flags.add(flag("head", typed.bad, "a commit where it is slower"));
   flags.add(flag("suite", typed.suites));
-  flags.add(flag("rounds", typed.rounds, "process pairs that decide a step (default: of ci/ab)"));
-  flags.add(flag("device", typed.device, "auto, host, cuda or cuda:N (default: of ci/ab)"));
+  flags.add(
+      flag("rounds", typed.rounds, "process pairs that decide a step (default: as in ci/ab)"));
+  flags.add(flag("device", typed.device, "auto, host, cuda or cuda:N (default: as in ci/ab)"));
   flags.add(flag("repo", typed.repo, "commits of this repository, whose kernels are in --module"));
   flags.add(flag("module", typed.kernels, "with --repo: a file of kernels in it; may be repeated"));
   flags.add(flag("build", typed.build, "with --repo: builds a checkout, in its folder"));
@@ -55,9 +56,8 @@ Flags bisect_flags(BisectFlags& typed) {
 
 const std::string& required(const std::optional<std::string>& value, const char* name) {
   if (!value) {
-    usage_error(
-        "moegate bisect: --{} is missing: moegate bisect --filter RE --variant V --base COMMIT",
-        name);
+    usage_error("bisect: --{} is missing: moegate bisect --filter RE --variant V --base COMMIT",
+                name);
   }
   return *value;
 }
@@ -88,7 +88,8 @@ void add_repository(const BisectFlags& typed, BisectQuery& query) {
     usage_error("bisect --repo: which file of it has the kernels? give --module");
   }
   query.repo = checkout_around(*typed.repo);
-  if (query.repo.empty()) usage_error("--repo {}: is in no git repository", *typed.repo);
+  if (query.repo.empty())
+    usage_error("--repo {}: this folder is not in a git repository", *typed.repo);
   query.ab = {std::filesystem::read_symlink("/proc/self/exe").string(), "ab"};
   std::vector<std::string>& flags = query.ab_flags;
   flags.insert(flags.end(), {"--repo", query.repo});
@@ -138,7 +139,7 @@ int cmd_bisect_step(const Args& args) try {
   }
   forget_git_environment();
   const Finished head = run_program({"git", "rev-parse", "HEAD"}, Output::capture);
-  if (head.exit != 0) usage_error("bisect-step: the current folder is in no git repository");
+  if (head.exit != 0) usage_error("bisect-step: the current folder is not in a git repository");
   const auto flags = args.begin() + static_cast<ptrdiff_t>(words) + 2;  // behind the good commit
   std::vector<std::string> command(args.begin() + 1, flags);
   command.push_back(head.out.substr(0, head.out.find('\n')));

@@ -210,6 +210,11 @@ struct ListCommand {
 
 Table table_of(const ListCommand& command) {
   const std::string& what = command.what;
+  if (what.empty()) {
+    usage_error(
+        "list what? give suites, kernels, cases, devices, runs, reports, resources or "
+        "waivers");
+  }
   if (what == "suites") return list_suites_table();
   if (what == "kernels") return list_kernels_table(command.options);
   if (what == "cases") return list_cases_table(command.options);
@@ -218,7 +223,7 @@ Table table_of(const ListCommand& command) {
   if (what == "reports") return list_reports_table();
   if (what == "project") return project_table();
   usage_error(
-      "moegate list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
+      "list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
       "resources, waivers or project",
       what,
       did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "resources",
@@ -236,12 +241,14 @@ int cmd_list(const Args& args) {
   more.add(format_flag(command.format)).add(flag("waivers", command.waivers));
   Flags kernels("Of resources");
   kernels.add(program_flag(command.kernels)).add(class_flag(command.kernels));
-  kernels.add(flag("run", command.run, "shapes of launches are of these runs: R,R"));
-  kernels.add(flag("baselines", baselines, "folder of baselines, which know shapes of launches"));
+  kernels.add(flag("run", command.run, "take shapes of launches from these runs: R,R"));
+  kernels.add(
+      flag("baselines", baselines, "folder of baselines, which also list shapes of launches"));
   flags.add(more).add(kernels);
   std::set<std::string> given;
   if (!parse("list", flags, args, {{"WHAT", po::value(&command.what)}}, &given)) return 0;
-  if (command.what != "waivers") refuse_flags(given, {"waivers"}, "is of `moegate list waivers`");
+  if (command.what != "waivers")
+    refuse_flags(given, {"waivers"}, "belongs to `moegate list waivers`; leave it out");
   if (command.what == "waivers") return list_waivers(command.waivers);
   if (command.what == "resources") {
     command.kernels.take(given, given.contains("run") ? command.store() : command.db.value_or(""),
@@ -251,7 +258,8 @@ int cmd_list(const Args& args) {
     command.kernels.format = command.format;
     return list_resources(command.kernels);
   }
-  refuse_flags(given, {"program", "class", "run", "baselines"}, "is of `moegate list resources`");
+  refuse_flags(given, {"program", "class", "run", "baselines"},
+               "belongs to `moegate list resources`; leave it out");
   if (command.what == "kernels")
     refuse_flags(given, {"suite", "filter", "axis"}, "chooses cases; see `moegate list cases`");
   fmt::print("{}", render(table_of(command), command.format));

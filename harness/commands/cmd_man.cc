@@ -14,7 +14,7 @@ namespace moegate {
 int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands) {
   const bool table = args == std::vector<std::string>{"table"};
   if (!args.empty() && !table) {
-    usage_error("moegate man: unexpected '{}'; use nothing, or table", args[0]);
+    usage_error("man: unexpected '{}'; use nothing, or table", args[0]);
   }
   std::vector<DescribedVerb> described;
   for (const Verb& verb : verbs()) {

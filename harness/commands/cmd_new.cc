@@ -281,7 +281,7 @@ StartingPoint starting_point(const StartOptions& options, const Registry& regist
 void check_name(const StartOptions& options) {
   const std::string& name = options.name;
   constexpr size_t kLongest = 64;
-  if (name.empty()) usage_error("moegate new {}: give a NAME", options.what);
+  if (name.empty()) usage_error("new {}: give a NAME", options.what);
   const bool is_suite = options.what == "suite";
   const bool plain = std::ranges::all_of(name, [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -289,10 +289,10 @@ void check_name(const StartOptions& options) {
   });
   const bool starts = std::isalpha(static_cast<unsigned char>(name[0])) != 0;
   if (!plain || !starts || name.size() > kLongest) {
-    usage_error("NAME '{}' is no name of {} {}; use {}, a letter first, {} in all at most", name,
-                options.what == "operator" ? "an" : "a", options.what,
-                is_suite ? "letters, digits, - and _" : "lower-case letters, digits and _",
-                kLongest);
+    usage_error(
+        "NAME '{}' cannot name {} {}; use {}, begin with a letter, and use at most {} characters",
+        name, options.what == "operator" ? "an" : "a", options.what,
+        is_suite ? "letters, digits, - and _" : "lower-case letters, digits and _", kLongest);
   }
   if (name == "none" || name == "true" || name == "false") {
     usage_error("NAME '{}' is a word of Python; choose another", name);
@@ -302,17 +302,17 @@ void check_name(const StartOptions& options) {
 void check_flags(const StartOptions& options, const std::set<std::string>& given) {
   const auto refuse = [&](const char* name) {
     if (given.contains(name)) {
-      usage_error("moegate new {}: --{} has no meaning here", options.what, name);
+      usage_error("new {}: --{} has no meaning here", options.what, name);
     }
   };
   if (options.what == "variant") {
     if (options.op.empty()) {
-      usage_error("moegate new variant: give --op OPERATOR ('moegate list kernels' names them)");
+      usage_error("new variant: give --op OPERATOR ('moegate list kernels' names them)");
     }
     return;
   }
   if (options.cuda) {
-    usage_error("moegate new {}: --language cuda has no meaning here", options.what);
+    usage_error("new {}: --language cuda has no meaning here", options.what);
   }
   refuse(options.what == "suite" ? "language" : "op");
 }
@@ -321,17 +321,17 @@ std::optional<StartOptions> read_new(const Args& args) {
   StartOptions options;
   Flags flags;
   flags.add(flag("op", options.op,
-                 "the operator that a variant is of, or a suite (default there: moe_sum)"));
+                 "the operator of the variant or suite (default for a suite: moe_sum)"));
   std::string language;
   flags.add(choice_flag("language", language, "cpp"));
-  flags.add(
-      flag("out", options.dir,
-           "where files go, made where it is missing (default: here; a project: NAME/). A "
-           "folder with a CMakeLists.txt is a project that gets sources only. In a checkout of "
-           "moegate, without --out, a variant in C++ goes into its operator's folder in "
-           "kernels/"));
+  flags.add(flag(
+      "out", options.dir,
+      "folder of the new files; it is made if it is missing (default: here; a project: NAME/). A "
+      "folder with a CMakeLists.txt is a project and gets sources only. In a checkout of moegate, "
+      "without --out, a variant in C++ goes into its operator's folder in kernels/"));
   flags.add(module_flag(options.kernels));
-  flags.add(flag("suite", options.suite, "has a case of the operator, for its shapes"));
+  flags.add(
+      flag("suite", options.suite, "a suite with a case of the operator, whose shapes are used"));
   std::set<std::string> given;
   if (!parse("new", flags, args,
              {{"WHAT", po::value(&options.what)}, {"NAME", po::value(&options.name)}}, &given)) {
@@ -340,7 +340,8 @@ std::optional<StartOptions> read_new(const Args& args) {
   options.python = language == "python";
   options.cuda = language == "cuda";
   if (options.what != "operator" && options.what != "variant" && options.what != "suite") {
-    usage_error("moegate new: cannot make '{}'; choose operator, variant or suite", options.what);
+    usage_error("new{}: choose operator, variant or suite",
+                options.what.empty() ? "" : fmt::format(" '{}'", options.what));
   }
   check_name(options);
   check_flags(options, given);

@@ -58,11 +58,12 @@ std::optional<ProfileCommand> read_profile(const Args& args) {
   if (!parse("profile", flags, args, {{"WHAT", po::value(&what)}}, &given)) return std::nullopt;
   if (!what.empty()) command.what = what;
   if (command.what != "counters" && command.what != "stalls" && command.what != "energy") {
-    usage_error("moegate profile '{}': use counters, stalls or energy", what);
+    usage_error("profile '{}': use counters, stalls or energy", what);
   }
   require_suite(run);
   if (command.what != "counters" || !command.under.empty()) {
-    refuse_flags(given, {"metrics", "per-kernel"}, "is of counters; leave it out");
+    refuse_flags(given, {"metrics", "per-kernel"},
+                 "belongs to `moegate profile counters`; leave it out");
   }
   run.worker.task = command.what == "stalls"   ? Task::stalls
                     : command.what == "energy" ? Task::energy

@@ -34,21 +34,25 @@ struct ReportCommand {
 
 void refuse_flags_of_others(const std::string& name, const std::set<std::string>& given) {
   if (name != "why" && name != "changes")
-    refuse_flags(given, {"against"}, "is of `moegate report why` and `changes`");
-  if (name != "changes") refuse_flags(given, {"since"}, "is of `moegate report changes`");
-  if (name != "history") refuse_flags(given, {"last", "class"}, "is of `moegate report history`");
+    refuse_flags(given, {"against"}, "belongs to `moegate report why` and `changes`; leave it out");
+  if (name != "changes")
+    refuse_flags(given, {"since"}, "belongs to `moegate report changes`; leave it out");
+  if (name != "history")
+    refuse_flags(given, {"last", "class"}, "belongs to `moegate report history`; leave it out");
   if (name != "why" && name != "history" && name != "changes") return;
-  if (name == "changes") refuse_flags(given, {"filter", "variant"}, "has no meaning for `changes`");
-  refuse_flags(given, {"columns", "sort", "chart"}, "is of the reports that are tables");
+  if (name == "changes")
+    refuse_flags(given, {"filter", "variant"}, "does not fit `moegate report changes`; leave it out");
+  refuse_flags(given, {"columns", "sort", "chart"},
+               "belongs to reports that are tables; leave it out");
 }
 
 std::optional<ReportCommand> read_report(const Args& args) {
-  ReportCommand command;
+  ReportCommand command{.name = "summary"};
   Flags flags;
   flags.add(db_flag(command.db)).add(run_flag(command.run));
   flags.add(flag("filter", command.filter,
-                 "only rows whose case matches; of a report without a column 'case': whose columns "
-                 "do, written as NAME=VALUE,NAME=VALUE"));
+                 "only rows whose case matches; without a column 'case', only rows whose columns, "
+                 "written as NAME=VALUE,NAME=VALUE, match"));
   flags.add(flag("variant", command.variant, "only rows whose variant matches"));
   flags.add(flag("columns", command.columns)).add(flag("sort", command.sort));
   flags.add(flag("chart", output(command.chart))).add(format_flag(command.format));
@@ -67,7 +71,8 @@ std::optional<ReportCommand> read_report(const Args& args) {
 int print_history(const ReportCommand& command) {
   if (command.filter.empty()) {
     usage_error(
-        "moegate report history: which case? give --filter RE ('moegate list cases' shows them)");
+        "report history: which case? give --filter RE; `moegate report latency` shows the cases of "
+        "a run");
   }
   if (command.last < 0)
     usage_error("--last {} is negative; give a number of runs, or 0", command.last);
@@ -87,7 +92,7 @@ int print_history(const ReportCommand& command) {
 int print_causes(const ReportCommand& command) {
   if (command.against.empty()) {
     usage_error(
-        "moegate report why: against which run? give --against RUN ('moegate list runs' shows "
+        "report why: against which run? give --against RUN (`moegate list runs` shows "
         "them)");
   }
   Store store = Store::open(command.db, Store::Mode::read);
@@ -101,8 +106,8 @@ int print_causes(const ReportCommand& command) {
   if (are_of_stalls(base, head)) {
     if (!for_people) {
       usage_error(
-          "report why: where warps wait is text or md; `moegate report stalls --run R` has the csv "
-          "and json of a run");
+          "report why: stalls are written as text or md only; `moegate report stalls --run R` "
+          "writes csv and json of one run");
     }
     print_page(stall_page(store, query), command.format);
     return 0;
@@ -166,9 +171,9 @@ void keep_matching(Table& table, const ReportCommand& command) {
     return other || !filter.found_in(case_of(table, row));
   });
   if (!table.rows.empty() || all == 0) return;
-  throw Error(Exit::coverage, fmt::format("report {}: none of its {} rows matches (--filter '{}', "
-                                          "--variant '{}')",
-                                          command.name, all, command.filter, command.variant));
+  throw Error(Exit::coverage,
+              fmt::format("report {}: none of its {} rows matches {}", command.name, all,
+                          flags_text({{"filter", command.filter}, {"variant", command.variant}})));
 }
 
 void sort_by(Table& table, const std::string& order) {
@@ -199,7 +204,7 @@ int cmd_report(const Args& args) {
   const auto sql = find_report(command->name);
   if (command->chart && !has_chart(sql)) {
     usage_error(
-        "--chart {}: {} has no chart; it would be a Vega specification {} (reports/README.md)",
+        "--chart {}: report {} has no chart; add the Vega specification {} (reports/README.md)",
         *command->chart, sql.string(), chart_of(sql).string());
   }
   Store store = Store::open(command->db, Store::Mode::read);

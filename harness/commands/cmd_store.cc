@@ -40,7 +40,8 @@ int merge_stores(const StoreCommand& command) {
   const Merged merged =
       merge_into(out, {command.files.begin() + 1, command.files.end()}, command.merging);
   for (const std::string& note : merged.notes) say("{}\n", note);
-  fmt::print("{}: {} runs added, {} were there\n", one_line(out), merged.added, merged.known);
+  fmt::print("{}: {} runs were added, {} were there already\n", one_line(out), merged.added,
+             merged.known);
   if (merged.campaigns.empty()) return 0;
   Store store = Store::open(out, Store::Mode::read);
   for (const int64_t run : merged.campaigns) fmt::print("{}", campaign_text(store, run));
@@ -52,14 +53,15 @@ void check_ages(const PruneAges& ages) {
   for (const auto& [flag, days] :
        {std::pair("samples", ages.samples), std::pair("runs", ages.launches.value_or(0))}) {
     if (days >= 0 && days <= kMostDays) continue;
-    usage_error("--keep-{} {} is no number of days; give one from 0 to {}", flag, days, kMostDays);
+    usage_error("--keep-{} {} is not a number of days; give a number from 0 to {}", flag, days,
+                kMostDays);
   }
 }
 
 int prune_store(const StoreCommand& command) {
   constexpr double kMiB = 1 << 20;
   if (!command.files.empty()) {
-    usage_error("moegate store prune '{}': give the store as --db PATH", command.files[0]);
+    usage_error("store prune '{}': give the store as --db PATH", command.files[0]);
   }
   check_ages(command.ages);
   Store store = Store::open(command.db, Store::Mode::update);
@@ -68,7 +70,8 @@ int prune_store(const StoreCommand& command) {
   const Sizes sizes = compact(store);
   fmt::print("{} runs were thinned", pruned.runs);
   if (pruned.whole > 0) {
-    fmt::print("; {} as old stay whole: a gate failed them, or they were blessed", pruned.whole);
+    fmt::print("; {} old runs stay whole, because a gate failed them or they were blessed",
+               pruned.whole);
   }
   fmt::print("\n{} is {:.1f} MiB, was {:.1f}\n", command.db,
              static_cast<double>(sizes.after) / kMiB, static_cast<double>(sizes.before) / kMiB);
@@ -92,15 +95,17 @@ int cmd_store(const Args& args) {
     return 0;
   }
   if (action == "merge") {
-    refuse_flags(given, {"keep-samples", "keep-runs", "db"}, "is of `moegate store prune`");
+    refuse_flags(given, {"keep-samples", "keep-runs", "db"},
+                 "belongs to `moegate store prune`; leave it out");
     return merge_stores(command);
   }
   if (action == "prune") {
-    refuse_flags(given, {"leave-unfinished"}, "is of `moegate store merge`");
+    refuse_flags(given, {"leave-unfinished"}, "belongs to `moegate store merge`; leave it out");
     command.db = db ? *db : announced(nearest_store());
     return prune_store(command);
   }
-  usage_error("moegate store '{}': use merge OUT IN... or prune", action);
+  usage_error("store{}: use merge OUT IN... or prune",
+              action.empty() ? "" : fmt::format(" '{}'", action));
 }
 
 }  // namespace moegate

@@ -48,7 +48,8 @@ std::set<RowName> AbRuns::rows() const {
   std::set_intersection(base.begin(), base.end(), head.begin(), head.end(),
                         std::inserter(both, both.end()));
   if (both.empty()) {
-    throw Error(Exit::coverage, fmt::format("no case has both {} and {}; see 'moegate list cases'",
+    throw Error(Exit::coverage, fmt::format("no case has both {} and {}; `moegate list kernels` "
+                                            "shows the variants of each operator",
                                             options_.base.variant, options_.head.variant));
   }
   return both;

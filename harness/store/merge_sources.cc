@@ -54,16 +54,19 @@ Sources open_sources(const std::vector<std::string>& paths, const std::string& o
   std::error_code ignored;
   for (const std::string& path : paths) {
     if (std::filesystem::equivalent(path, out, ignored)) {
-      usage_error("merge: {} is both what is merged and where to; name another OUT", path);
+      usage_error("merge: {} is both an input and OUT; name another OUT", path);
+    }
+    if (!std::filesystem::exists(path, ignored)) {
+      throw Error(Exit::store, fmt::format("merge: {}: no such store; correct the path, or leave "
+                                           "it out of the merge",
+                                           path));
     }
     auto source = is_empty_store(path) ? nullptr : std::make_unique<Source>(path);
     if (source && !source->runs.empty()) {
       sources.push_back(std::move(source));
     } else {
-      notes.push_back(
-          fmt::format("{} holds no run, and is left out: what was to write it ended "
-                      "before its first row",
-                      path));
+      notes.push_back(fmt::format(
+          "{} holds no run and is left out: its program ended before the first row", path));
     }
   }
   std::ranges::stable_sort(sources, {}, [](const auto& source) {
@@ -121,7 +124,7 @@ bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& not
                                     : fmt::format("; `moegate run --resume {} --db {}` finishes it",
                                                   run.id, shell_word(in.db().path()));
     if (run.shard > 0 && finished_.contains({run.campaign, run.shard})) {
-      notes.push_back(fmt::format("{} is {}, and left out: it was measured anew", who, run.status));
+      notes.push_back(fmt::format("{} is {} and left out: it was measured again", who, run.status));
     } else if (options_.leave_unfinished) {
       notes.push_back(fmt::format("{} is {}, and left out{}", who, run.status, remedy));
     } else {
@@ -135,8 +138,8 @@ bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& not
   }
   if (run.protocol == protocol_) return true;
   usage_error(
-      "{} is of protocol {}, {} of {}: such results are never compared; merge it into a store of "
-      "its own",
+      "{} has protocol {}, and {} has {}: such results are never compared; merge it into another "
+      "store",
       who, run.protocol, whose_, protocol_);
 }
 
@@ -214,8 +217,8 @@ void check_same_campaign(const RunInfo& campaign, const RunInfo& part, const std
   const auto same = [&](const char* what, const auto& a, const auto& b) {
     if (a == b) return;
     usage_error(
-        "{}: its {} is '{}', that of the other shards of its campaign '{}'; measure it again as "
-        "they were, or as a campaign of its own",
+        "{}: its {} is '{}', and the other shards of its campaign have '{}'; measure it again like "
+        "them, or as a campaign of its own",
         who, what, b, a);
   };
   same("number of shards", campaign.shards, part.shards);

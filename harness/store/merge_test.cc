@@ -254,7 +254,7 @@ TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
   merge("out", {first});
   const std::string before = content("out");
   EXPECT_NE(refused("out", {of_other_protocol})
-                .find(of_other_protocol + ": run 1 'nightly' is of protocol 2, run 1 of"),
+                .find(of_other_protocol + ": run 1 'nightly' has protocol 2, and run 1 of"),
             std::string::npos);
   EXPECT_NE(refused("new", {first, of_other_protocol}), "accepted");
   EXPECT_NE(refused("out", {write("twice", shard_run(1, 2))}).find("measured twice"),
@@ -356,8 +356,8 @@ TEST_F(MergeLiveTest, AStoreWithoutARunIsNamedAndLeftOut) {
   const Merged merged = merge_into(at("out"), {nothing, whole, no_run}, {});
   EXPECT_EQ(merged.added, 1);
   ASSERT_EQ(merged.notes.size(), 2u);
-  EXPECT_TRUE(contains(merged.notes[0], nothing + " holds no run, and is left out"));
-  EXPECT_TRUE(contains(merged.notes[1], no_run + " holds no run, and is left out"));
+  EXPECT_TRUE(contains(merged.notes[0], nothing + " holds no run and is left out"));
+  EXPECT_TRUE(contains(merged.notes[1], no_run + " holds no run and is left out"));
   EXPECT_EQ(count(at("out"), "result"), 1);
   EXPECT_NE(refusal_of([&] { merge_into(at("none"), {nothing}, {}); }, Exit::coverage), "accepted");
   EXPECT_EQ(files_with("none"), 0);

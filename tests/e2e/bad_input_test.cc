@@ -41,11 +41,32 @@ TEST_F(BadInputTest, CommandAndFlags) {
   expect("ab --base-program x --suite tiny", 2, {"--base program=PATH"});
   expect("run --suite tiny --flush wash", 2, {"--flush", "wash", "read"});
   expect("run --suite tiny --axis tokens", 2, {"--axis", "tokens"});
-  expect("report accuracy --chart x.svg", 2, {"no chart; it would be", "accuracy.vg.json"});
+  expect("report accuracy --chart x.svg", 2, {"has no chart; add the", "accuracy.vg.json"});
   expect("list things", 2, {"things", "suites"});
   expect("list suites --format xml", 2, {"xml", "md"});
   expect("list kernels --suite tiny", 2, {"--suite", "list cases"});
   expect("list kernels --variant '('", 2, {"--variant", "("});
+  expect("run --suite tiny --rounds three", 2, {"moegate: run: ", "three", "--rounds"});
+  expect("gate --baseline b", 2, {"--baselines PATH"});
+  expect("new", 2, {"operator, variant or suite"});
+}
+
+TEST_F(BadInputTest, NothingIsQuotedThatWasNotTyped) {
+  for (const char* line : {"list", "store", "selftest --suite tiny", "new",
+                           "verify --suite tiny --device host --variant no-such",
+                           "verify --suite tiny --device host --filter no-such"}) {
+    const Outcome outcome = moegate(line);
+    EXPECT_NE(outcome.exit, 0) << line;
+    EXPECT_EQ(outcome.err.find("''"), std::string::npos) << outcome.err;
+  }
+  expect("list", 2, {"list what?", "suites"});
+}
+
+TEST_F(BadInputTest, ATimeHasAUnit) {
+  expect("run --suite tiny --budget 5", 2, {"--budget '5' has no unit", "5s", "5min"});
+  expect("nightly --budget 2parsecs", 2, {"--budget", "2parsecs", "1.5min"});
+  const Outcome minutes = moegate("run --suite tiny --device host --budget 2m --dry-run");
+  EXPECT_EQ(minutes.exit, 0) << minutes.err;
 }
 
 TEST_F(BadInputTest, SuitesAndParameters) {
@@ -78,7 +99,11 @@ TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device tpu", 2, {"tpu", "host", "cuda"});
   expect("verify --suite tiny --device host --filter no-such-case", 13,
          {"no-such-case", "list cases"});
-  expect("verify --suite tiny --device host --variant no-such", 13, {"no-such"});
+  expect("verify --suite tiny --device host --variant no-such", 13,
+         {"no variant of tiny", "--variant 'no-such'", "list kernels"});
+  expect("verify --suite tiny --device host --variant chian", 13, {"did you mean 'chain'"});
+  expect("ab --suite tiny --device host --variant chain --variant fsued", 13,
+         {"--variant 'fsued' (did you mean 'fused'?)", "list kernels"});
   const Outcome filtered =
       moegate("verify --suite tiny --device host --filter no-such --variant '^chain$'");
   EXPECT_EQ(filtered.exit, 13);
@@ -87,6 +112,10 @@ TEST_F(BadInputTest, DevicesAndSelections) {
 
 TEST_F(BadInputTest, StoresAreLeftAlone) {
   expect("report latency --db none.sqlite", 30, {"none.sqlite", "moegate run"});
+  expect("report --db none.sqlite", 30, {"none.sqlite"});
+  expect("report history --db none.sqlite", 2, {"--filter RE", "report latency"});
+  expect("store merge out.sqlite none.sqlite", 30, {"none.sqlite", "leave it out"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.sqlite"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "none.sqlite"));
   write("notes.txt", "these are my notes, not a database, and long enough to be looked at\n");
   expect("run --suite tiny --device host --db notes.txt", 30, {"notes.txt"});

@@ -133,11 +133,11 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
   refuse("", "choose operator, variant or suite");
   refuse("kernel x", "'kernel'");
   refuse("operator", "give a NAME");
-  refuse("operator 8bit", "'8bit' is no name of an operator");
+  refuse("operator 8bit", "'8bit' cannot name an operator");
   refuse("operator ../up", "'../up'");
   refuse("operator RowNorm", "lower-case");
   refuse("operator none", "'none'");
-  refuse("suite mine.suite", "'mine.suite' is no name of a suite");
+  refuse("suite mine.suite", "'mine.suite' cannot name a suite");
   refuse("operator moe_sum", "there is an operator 'moe_sum'");
   refuse("operator mine --op moe_sum", "--op");
   refuse("suite mine --language cuda", "--language cuda");

@@ -139,10 +139,11 @@ TEST_F(TerminalTest, AReportNamesTheColumnThatItLacks) {
     EXPECT_EQ(outcome.out, "") << flags;
   };
   refused("latency --columns case,varaint", 2,
-          "--columns: no column 'varaint' (did you mean 'variant'?); there are: row, model");
+          "--columns: there is no column 'varaint' (did you mean 'variant'?); the columns are: "
+          "row, model");
   refused("latency --columns us,US", 2, "twice");
   refused("speedup --sort spedup:desc", 2, "did you mean 'Speedup'?");
-  refused("runs --variant fused", 2, "--variant: no column 'variant'");
+  refused("runs --variant fused", 2, "--variant: there is no column 'variant'");
   refused("latency --filter '('", 2, "--filter");
   refused("latency --filter tokens=4,", 13, "none of its 2 rows matches (--filter 'tokens=4,'");
 }
