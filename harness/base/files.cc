@@ -81,7 +81,7 @@ void refuse_link_of_others(const fs::path& link) {
   if (::lstat(link.c_str(), &laid) != 0 || ::stat(folder.c_str(), &in) != 0) return;
   const bool shared = (in.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (!shared || laid.st_uid == ::geteuid() || laid.st_uid == in.st_uid) return;
-  usage_error("{}: is a link that user {} laid in a folder that others write in; name another file",
+  usage_error("{}: user {} put this link into a folder that others can write to; name another file",
               link.string(), laid.st_uid);
 }
 
@@ -146,7 +146,8 @@ std::string read_file(const fs::path& path, size_t most) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status)) usage_error("{}: no such file", path.string());
-  if (!fs::is_regular_file(status)) usage_error("{}: is no regular file; name one", path.string());
+  if (!fs::is_regular_file(status))
+    usage_error("{}: this is not a regular file; name a regular file", path.string());
   std::ifstream in(path, std::ios::binary);
   std::string text;
   std::array<char, 65536> block;

@@ -123,8 +123,8 @@ Finished run_program(const std::vector<std::string>& command, Output output) {
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error(Exit::environment, fmt::format("no pipe to {}: {}; close some programs", command[0],
-                                               std::strerror(errno)));
+    throw Error(Exit::environment, fmt::format("cannot make a pipe to {}: {}; close some programs",
+                                               command[0], std::strerror(errno)));
   }
   posix_spawn_file_actions_adddup2(&actions.files, ends[1], STDOUT_FILENO);
   if (output == Output::capture) {

@@ -206,8 +206,8 @@ std::optional<size_t> find_column(const Table& table, const std::string& name) {
 
 size_t column_of(const Table& table, const std::string& flag, const std::string& name) {
   if (const auto column = find_column(table, name)) return *column;
-  usage_error("{}: no column '{}'{}; there are: {}", flag, name, did_you_mean(name, table.columns),
-              fmt::join(table.columns, ", "));
+  usage_error("{}: there is no column '{}'{}; the columns are: {}", flag, name,
+              did_you_mean(name, table.columns), fmt::join(table.columns, ", "));
 }
 
 Table with_columns(const Table& table, const std::vector<size_t>& columns) {

@@ -138,7 +138,8 @@ TEST(TableView, AColumnIsFoundByName) {
   EXPECT_EQ(column_of(table, "--sort", "speedup"), 2u);
   EXPECT_FALSE(find_column(table, "speed"));
   EXPECT_EQ(refusal_of([&] { column_of(table, "--sort", "spedup"); }),
-            "--sort: no column 'spedup' (did you mean 'Speedup'?); there are: us, US, Speedup");
+            "--sort: there is no column 'spedup' (did you mean 'Speedup'?); the columns are: us, "
+            "US, Speedup");
 }
 
 TEST(TableView, ColumnsInTheOrderAskedFor) {

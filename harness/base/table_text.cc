@@ -461,7 +461,7 @@ std::string render_text(const Table& table, const Screen& screen) {
   if (table.rows.size() == 1 && layout.headings_fold) return drawn_row(one_lined(table), screen);
   if (!layout.not_shown.empty()) {
     layout.above.push_back(
-        fmt::format("not shown for want of space: {} (--columns, or another --format)",
+        fmt::format("there was no space for: {} (choose with --columns, or use another --format)",
                     fmt::join(layout.not_shown, ", ")));
   }
   std::string out;

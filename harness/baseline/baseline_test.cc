@@ -96,8 +96,9 @@ TEST_F(BaselineTest, PrecisionIsKeptAndMayBeAbsent) {
   EXPECT_EQ(r.column_scale, 0);
   EXPECT_EQ(format_baseline(read_baseline(file(full))), full);
   const auto why = [&](const char* text) { return refusal(replaced("by=B0001", text)); };
-  EXPECT_NE(why("by=B0001 excess=1").find("b.tsv:4: excess, mis, rows and cols come together"),
-            std::string::npos);
+  EXPECT_NE(
+      why("by=B0001 excess=1").find("b.tsv:4: write all of excess, mis, rows and cols, or none"),
+      std::string::npos);
   EXPECT_NE(why("by=B0001 mis=1,2,3,4").find("b.tsv:4: mis=1,2,3,4 has more than 3 numbers"),
             std::string::npos);
   EXPECT_NE(why("by=B0001 rows=1").find("b.tsv:4: rows= is not a number"), std::string::npos);

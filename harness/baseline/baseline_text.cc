@@ -156,7 +156,7 @@ ParsedRow parse_row(const TextPlace& place, std::string_view line, bool ratios) 
     if (!seen[i]) place.fail("'{}' is missing", kRowFields[i].name);
   }
   if (const int64_t stated = row.rounding.graded; stated != 0 && stated != kRoundingWords) {
-    place.fail("excess, mis, rows and cols come together");
+    place.fail("write all of excess, mis, rows and cols, or none");
   }
   if (!(row.level > 0)) place.fail("the level must be more than 0");
   if (!(row.anchor > 0)) place.fail("the anchor must be more than 0");
@@ -220,7 +220,7 @@ BaselineHeader parse_header(const TextPlace& place, const std::string& line) {
   if (fields.count("program") > 0) h.program = take("program");
   if (fields.count("commit") > 0) h.git_sha = take("commit");
   for (const std::string& name : {h.klass, h.suite, h.program, h.git_sha}) {
-    if (!name.empty() && !is_file_name(name)) place.fail("'{}' is no name of a file", name);
+    if (!name.empty() && !is_file_name(name)) place.fail("'{}' cannot be the name of a file", name);
   }
   if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
   return h;
@@ -231,7 +231,8 @@ std::pair<std::string, std::string> parse_key(const TextPlace& place, const std:
   const bool one =
       at != std::string::npos && line.find_first_of(" \t", at + 1) == std::string::npos;
   if (line.empty() || !one || at == 0 || at + 1 == line.size()) {
-    place.fail("'{}' is no row; write '<key> <variant>' and, indented by a tab, its values", line);
+    place.fail("'{}' is not a row; write '<key> <variant>' and, indented by a tab, its values",
+               line);
   }
   return {line.substr(0, at), line.substr(at + 1)};
 }
@@ -258,7 +259,7 @@ Baseline read_baseline(const fs::path& path) {
       place.fail("is a merge conflict; resolve it");
     }
     if (place.line == 1) {
-      if (line != kMagic) place.fail("'{}' where '{}' belongs", line, kMagic);
+      if (line != kMagic) place.fail("'{}' stands where '{}' belongs", line, kMagic);
     } else if (place.line == 2) {
       baseline.header = parse_header(place, std::string(line));
     } else if (pending) {

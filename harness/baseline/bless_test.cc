@@ -204,7 +204,7 @@ TEST_F(GateTest, ABlessingThatWasKilledBeforeItsLedgerIsRefusedUntilTheFileIsRes
   std::ofstream(ledger) << lines;
   EXPECT_EQ(gate(), 2) << out_;
   EXPECT_EQ(call(cmd_bless, {"--reason", "again"}), 2) << out_;
-  EXPECT_TRUE(says("restore it")) << out_;
+  EXPECT_TRUE(says("restore the file")) << out_;
   std::ofstream(baseline()) << rows;
   bless_run(2);
   EXPECT_EQ(read_file(baseline()), recorded);

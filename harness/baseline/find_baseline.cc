@@ -50,7 +50,7 @@ void finish_blessings_of(const BaselinePlaces& places) {
 fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
   for (const std::string& name : {klass, suite}) {
     if (is_file_name(name)) continue;
-    usage_error("'{}' is no name of a device class or a suite: it would lead out of {}",
+    usage_error("'{}' cannot name a device class or a suite, because its path leaves {}; rename it",
                 one_line(name), folder.string());
   }
   return folder / klass / (suite + ".tsv");
@@ -62,8 +62,8 @@ fs::path ledger_of(const fs::path& baseline) {
     if (is_file(place / "blessings.tsv")) return place / "blessings.tsv";
   }
   usage_error(
-      "{}: no blessings.tsv beside it or one folder above, so nobody blessed it; a baseline "
-      "moves only by `moegate bless`",
+      "{}: nobody blessed this baseline, because there is no blessings.tsv beside it or one folder "
+      "above; write baselines with `moegate bless`",
       baseline.string());
 }
 
@@ -126,8 +126,8 @@ void refuse_other(const Baseline& baseline, const fs::path& path, const RunInfo&
                   const std::string& suite) {
   if (baseline.header.suite != suite) {
     usage_error(
-        "{}: is the baseline of suite '{}', the run has suite '{}'; give the folder, or its own "
-        "file",
+        "{}: this is the baseline of suite '{}', and the run has suite '{}'; give the folder of "
+        "baselines, or the file of that suite",
         path.string(), baseline.header.suite, suite);
   }
   check_comparable(baseline.header, header_of(run, suite), path.string());
@@ -154,8 +154,8 @@ void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
   for (const auto& [key, row] : baseline.rows) {
     if (row.n >= 2 && row.sd <= kWidestSpread) continue;
     usage_error(
-        "{}: {} {} has sd={:.3g}% n={}; no row may spread by more than {} or rest on one "
-        "process: bless a run that measured it better",
+        "{}: {} {} has sd={:.3g}% n={}; a row must spread by at most {} and have two processes or "
+        "more: bless a run that measured it better",
         path.string(), key.first, key.second, 100 * row.sd, row.n, limit(kWidestSpread));
   }
 }

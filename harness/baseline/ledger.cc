@@ -46,14 +46,17 @@ constexpr size_t kBefore = kFields - 1;  // the field with the hash of what stan
 /// before them; none is older than the one before it.
 void check_fields(const std::string& place, size_t count, size_t fewest) {
   if (count >= fewest && count <= kFields) return;
-  usage_error("{}: has {} fields, a line of the ledger has {}; restore it", place, count, kFields);
+  usage_error("{}: this line has {} fields, and a line of the ledger has {}; restore the ledger",
+              place, count, kFields);
 }
 
 Blessing parse_blessing(const std::string& line, const std::string& place,
                         const std::vector<std::string>& f) {
   const bool is_id = !f.empty() && f[0].size() >= 2 && f[0].size() <= 9 && f[0][0] == 'B' &&
                      f[0].find_first_not_of("0123456789", 1) == std::string::npos;
-  if (!is_id) usage_error("{}: '{}' does not start with an id like B0001 and a tab", place, line);
+  if (!is_id)
+    usage_error("{}: '{}' does not start with an id like B0001 and a tab; restore the ledger",
+                place, line);
   const auto field = [&](size_t i) { return i < f.size() ? f[i] : ""; };
   return {.id = f[0],
           .date = f[1],
@@ -79,10 +82,9 @@ void check_chain(const std::string& text, const std::vector<size_t>& begins,
   for (size_t i = 0; i < links.size(); ++i) {
     if (links[i].before == hashes[i]) continue;
     usage_error(
-        "{}: what stands before it is not what stood there when it was written: somebody edited "
-        "the "
-        "ledger, or two branches were merged; take ledger and baselines of one, and bless the "
-        "other's run again",
+        "{}: an earlier line of the ledger has changed since this line was written: somebody "
+        "edited the ledger, or merged two branches; take the ledger and the baselines of one "
+        "branch, and bless the run of the other branch again",
         links[i].place);
   }
 }
@@ -114,11 +116,13 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
     ++number;
     const std::string place = fmt::format("{}:{}", ledger.string(), number);
     if (in.eof()) {
-      usage_error("{}: the ledger's last line has no end: a part of it may be missing; restore it",
-                  place);
+      usage_error(
+          "{}: the last line of the ledger has no line end, so a part may be missing; restore the "
+          "ledger",
+          place);
     }
     if (line.find('\r') != std::string::npos) {
-      usage_error("{}: has a carriage return; a ledger's lines end in LF", place);
+      usage_error("{}: this line has a carriage return; end the lines of the ledger in LF", place);
     }
     if (line.empty() || line[0] == '#') continue;
     const std::vector<std::string> fields = fields_of(line);
@@ -138,7 +142,7 @@ void check_recorded(const fs::path& path, const std::string& klass, const std::s
   const std::vector<Blessing> blessings = read_ledger(ledger);
   const Blessing* last = last_of(blessings, klass, suite);
   const std::string remedy =
-      "a baseline moves only by `moegate bless`: restore it, or remove it and bless";
+      "only `moegate bless` may change a baseline: restore the file, or remove it and bless";
   if (last == nullptr) {
     usage_error("{}: {} has no line for class '{}', suite '{}'; {}", path.string(), ledger.string(),
                 klass, suite, remedy);
@@ -152,7 +156,9 @@ void check_recorded(const fs::path& path, const std::string& klass, const std::s
 std::string next_blessing(const fs::path& ledger) {
   int last = 0;
   for (const Blessing& b : read_ledger(ledger)) last = std::max(last, std::stoi(b.id.substr(1)));
-  if (last == kLastId) usage_error("{}: B{} is the last id there can be", ledger.string(), last);
+  if (last == kLastId)
+    usage_error("{}: the ledger is full, B{} is its last id; begin another ledger", ledger.string(),
+                last);
   return fmt::format("B{:04}", last + 1);
 }
 
@@ -228,7 +234,8 @@ void finish(const fs::path& ledger) {
     });
     if (last != blessings.rend() && last->sha256 == sha256(read_file(file))) {
       fs::rename(file, baseline);
-      say("{}: is what {} blessed, whose process was killed before it was in place\n",
+      say("{}: this file of {} was put into its place now, because the process that blessed it was "
+          "killed\n",
           baseline.string(), last->id);
     } else {
       fs::remove(file);

@@ -101,12 +101,13 @@ ResourceFile read_resources(const std::filesystem::path& path) {
   std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
   for (std::string text; std::getline(in, text);) {
     ++line.number;
-    if (text.find('\r') != std::string::npos) line.fail("has a carriage return; lines end in LF");
+    if (text.find('\r') != std::string::npos)
+      line.fail("the line has a carriage return; end lines in LF");
     if (line.number == 1 && text != kResourceMagic)
-      line.fail("'{}' where '{}' belongs", text, kResourceMagic);
+      line.fail("'{}' stands where '{}' belongs", text, kResourceMagic);
     if (line.number == 2) read_header(line, text, file);
     if (line.number == 3 && text != kResourceColumns)
-      line.fail("'{}' where '{}' belongs", text, kResourceColumns);
+      line.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
     if (line.number <= 3) continue;
     const ResourceRow row = read_row(line, text);
     if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
@@ -236,7 +237,8 @@ void compare_kernel(const std::vector<ResourceRow>& before, const KernelResource
 std::string first_line(const std::array<size_t, 4>& counts, Exit exit, size_t kernels,
                        const std::filesystem::path& path) {
   if (exit == Exit::ok) {
-    return fmt::format("PASS: {} kernels take what {} says\n", kernels, path.string());
+    return fmt::format("PASS: {} kernels use the resources that {} lists\n", kernels,
+                       path.string());
   }
   std::string changed;
   for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
@@ -299,7 +301,8 @@ std::vector<ResourceChange> changes_of(const ResourceFile& before,
                                    kernel.local_bytes)});
   }
   for (const auto& [id, rows] : known) {
-    changes.push_back({Kind::removed, id.first, id.second, "the program does not have it"});
+    changes.push_back(
+        {Kind::removed, id.first, id.second, "the program does not have this kernel"});
   }
   return changes;
 }
@@ -330,7 +333,8 @@ ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const Res
         before.compiler.empty() ? "an unknown version" : before.compiler);
   }
   if (exit != Exit::ok) {
-    text += "if it should be so, `moegate bless --resources --reason '...'` moves the file\n";
+    text +=
+        "if you want these changes, `moegate bless --resources --reason '...'` updates the file\n";
   }
   return {exit, text};
 }

@@ -75,7 +75,7 @@ TEST(ResourceRatchet, NewAndGone) {
   other.kernel = "other_kernel(int)";
   EXPECT_EQ(changes_text(blessed(128), {other}),
             "new: 32 registers, local memory 0 B/thread\n"
-            "gone: the program does not have it\n");
+            "gone: the program does not have this kernel\n");
 }
 
 TEST(ResourceRatchet, TheShapeThatLosesMostIsNamed) {
@@ -134,11 +134,12 @@ TEST(ResourceRatchet, ExitCodesAndFirstLines) {
   EXPECT_EQ(verdict({kernel_taking(128, 16)}, "13.1.1").exit, Exit::inconclusive);
   const ResourceVerdict worse = verdict({kernel_taking(128, 16)}, "13.0.88");
   EXPECT_EQ(worse.exit, Exit::latency);
-  EXPECT_EQ(worse.text,
-            "FAIL (exit 10): 1 worse of 1 kernels against r.tsv\n"
-            "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread (spills, "
-            "indexed arrays or calls)\n"
-            "if it should be so, `moegate bless --resources --reason '...'` moves the file\n");
+  EXPECT_EQ(
+      worse.text,
+      "FAIL (exit 10): 1 worse of 1 kernels against r.tsv\n"
+      "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread (spills, "
+      "indexed arrays or calls)\n"
+      "if you want these changes, `moegate bless --resources --reason '...'` updates the file\n");
 }
 
 class ResourceFileTest : public ::testing::Test {

@@ -67,7 +67,8 @@ class LossCheck {
     }
     const bool opens = line.front() == '[' && line.back() == ']';
     if (!opens && line.find('=') == std::string::npos) {
-      usage_error("{}:{}: '{}' is neither [section] nor name = value", name_, line_, line);
+      usage_error("{}:{}: '{}' cannot be read; write [section] or name = value", name_, line_,
+                  line);
     }
     if (opens) open_section(line);
     const std::string key = opens ? line : section_ + trimmed(line.substr(0, line.find('=')));
@@ -79,7 +80,8 @@ class LossCheck {
     close_section();
     // To the parser [a.] is the section [a], and [] none.
     if (line.size() == 2 || line.ends_with(".]")) {
-      usage_error("{}:{}: {} is no name of a section; write it like [W-0031]", name_, line_, line);
+      usage_error("{}:{}: {} is not the name of a section; write it like [W-0031]", name_, line_,
+                  line);
     }
     section_ = line;
   }
@@ -107,7 +109,7 @@ sys_days parse_day(const Section& s, const std::string& name, const std::string&
       if (day.ok()) return day;
     }
   }
-  s.fail("{} '{}' is no day from {} to {}; write it like 2026-11-20", name, text, kFirstYear,
+  s.fail("{} '{}' is not a day from {} to {}; write it like 2026-11-20", name, text, kFirstYear,
          kLastYear);
 }
 
@@ -139,7 +141,7 @@ Pattern take_pattern(Section& s, const std::string& name) {
   const std::string text = s.take(name);
   Pattern pattern = compile_pattern(s.where + " " + name, text);
   for (const char* any : {"", "7f3a9c", "7f3a9c/b=1,c=2"}) {
-    if (pattern.matches(any)) s.fail("{} '{}' matches everything; say which", name, text);
+    if (pattern.matches(any)) s.fail("{} '{}' matches everything; name what it means", name, text);
   }
   return pattern;
 }
@@ -148,15 +150,18 @@ void check_life(const Section& s, const Waiver& w, sys_days day) {
   const bool latency = w.metric == Waiver::Metric::latency;
   const int longest = latency ? kLongestLatency : kLongestOther;
   if (w.created > day) {
-    s.fail("was created {:%F}, after today, {:%F}; a waiver's life starts when it is written",
+    s.fail("was created {:%F}, which is after today, {:%F}; write the day on which you create it",
            w.created, day);
   }
   if (w.expires <= w.created) {
-    s.fail("expires {:%F}, not after it was created, {:%F}", w.expires, w.created);
+    s.fail("expires {:%F}, which is not after its creation, {:%F}; give a later day", w.expires,
+           w.created);
   }
   if (w.expires - w.created > days(longest)) {
-    s.fail("expires {:%F}, more than {} days after {:%F}; a longer life needs a new waiver",
-           w.expires, longest, w.created);
+    s.fail(
+        "expires {:%F}, more than {} days after {:%F}; give an earlier day, and write a new waiver "
+        "then",
+        w.expires, longest, w.created);
   }
 }
 
@@ -165,7 +170,7 @@ void refuse_unknown(const Section& s) {
                                                "metric",         "reason",    "issue",   "owner",
                                                "max_regression", "created",   "expires"};
   for (const auto& [name, value] : s.fields) {
-    if (kKnown.count(name) == 0) s.fail("has a field '{}', which is unknown", name);
+    if (kKnown.count(name) == 0) s.fail("has an unknown field '{}'; remove it", name);
   }
 }
 

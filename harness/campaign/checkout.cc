@@ -262,7 +262,7 @@ void build_once(const Checkout& checkout, const std::string& build) {
     if (exit != 0) {
       run_program({"tail", "-n", "40", log.string()}, Output::show);
       throw Error(Exit::environment,
-                  fmt::format("{} does not build: --build '{}' exits with {}; all it said is in {}",
+                  fmt::format("{} does not build: --build '{}' exits with {}; its output is in {}",
                               checkout.name, build, exit, log.string()));
     }
   }
@@ -297,7 +297,7 @@ void keep_newest(const std::string& root, const fs::path& cache) {
 /// a build none is.
 std::string foreign_file(const fs::path& folder) {
   const fs::path files = beside(folder, kFiles);
-  if (!is_file(files)) return "its files, which nobody listed";
+  if (!is_file(files)) return "the list of its files";
   constexpr size_t kLongest = size_t{1} << 30;
   return first_difference(read_file(files, kLongest), list_files(folder));
 }
@@ -310,7 +310,7 @@ void make(const std::string& root, const Checkout& checkout, const std::string& 
   const bool built = whole && is_file(beside(folder, kBuilt));
   const std::string foreign = built ? foreign_file(folder) : "";
   if (!foreign.empty()) {
-    say("{}: {} is not as its build left it; it is made anew\n", checkout.name, foreign);
+    say("{}: {} changed after the build; the checkout is made again\n", checkout.name, foreign);
   }
   if (!built || !foreign.empty()) {
     remove_checkout(root, folder);
@@ -348,16 +348,17 @@ std::string of_others(const Checkout& own, const Checkout& other, const Loads& l
   for (const auto& [file, loaded] : loads) {
     if (is_below(file, other.folder) || is_below(file, own_folder(other.folder))) {
       return fmt::format(
-          "{} was measured with {}, which is of {}: have --build install below its own folder or "
-          "home only",
+          "{} was measured with {}, which belongs to {}; let --build install only below its own "
+          "folder or home",
           own.name, file, other.name);
     }
     if (!is_below(file, own.repository) || is_below(file, own.folder)) continue;
     const fs::path there = fs::path(file).lexically_relative(fs::weakly_canonical(own.repository));
     if (!is_file(own.folder / there)) continue;
     return fmt::format(
-        "{} was measured with {} of the working tree, in place of its own: an installed package "
-        "leads there; uninstall it, or have --build install the checkout's",
+        "{} was measured with {} of the working tree instead of its own file, because an installed "
+        "package points there; uninstall that package, or let --build install the package of the "
+        "checkout",
         own.name, file);
   }
   return "";
@@ -372,8 +373,8 @@ fs::path cache_of_repository(const std::string& root) {
     // Not in /tmp: whoever made the folder there first could change what is built in it.
     if (home.empty()) {
       usage_error(
-          "{}: neither HOME nor XDG_CACHE_HOME says where to keep checkouts; set one to a "
-          "folder of your own",
+          "{}: HOME and XDG_CACHE_HOME are not set, so there is no folder for checkouts; set one "
+          "of them to a folder of your own",
           root);
     }
     cache = fs::path(home) / ".cache";
@@ -398,10 +399,11 @@ std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedComm
     make(root, b, build);  // where the head's build has changed it
     const std::string foreign = foreign_file(h.folder);
     if (!foreign.empty()) {
-      throw Error(Exit::environment,
-                  fmt::format("{}: the build of {} changes {} there, too: neither side is what its "
-                              "commit says; have --build '{}' write below its own folder only",
-                              h.name, b.name, foreign, build));
+      throw Error(
+          Exit::environment,
+          fmt::format("{}: the build of {} changes {} there, too, so the two sides are no longer "
+                      "their commits; let --build '{}' write only below its own folder",
+                      h.name, b.name, foreign, build));
     }
   }
   keep_newest(root, cache);
@@ -420,8 +422,8 @@ std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, cons
     for (const Checkout* built : {&b, &h}) {
       if (!written_by_build(*built, file)) continue;
       return fmt::format(
-          "both sides were measured with {}, which the build of {} wrote: have it write below its "
-          "own folder or home only",
+          "both sides were measured with {}, which the build of {} wrote; let --build write only "
+          "below its own folder or home",
           file, built->name);
     }
   }

@@ -27,7 +27,7 @@ class CheckoutFiles : public testing::Test {
 TEST_F(CheckoutFiles, AreNeverKeptWhereOthersMayWrite) {
   const ScopedVariable no_home("HOME", ""), no_cache("XDG_CACHE_HOME", "");
   const std::string why = refusal_of([] { cache_of_repository("/repo"); }, Exit::usage);
-  EXPECT_NE(why.find("/repo: neither HOME nor XDG_CACHE_HOME"), std::string::npos) << why;
+  EXPECT_NE(why.find("/repo: HOME and XDG_CACHE_HOME are not set"), std::string::npos) << why;
   const ScopedVariable home("HOME", folder_.path());
   EXPECT_TRUE(cache_of_repository("/repo").string().starts_with(folder_.path().string()));
 }

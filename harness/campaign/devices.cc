@@ -21,8 +21,8 @@ std::string numbered_gpu(std::string_view name, const std::string& spec) {
                       digits.find_first_not_of("0123456789") == std::string_view::npos;
   if (!number) {
     usage_error(
-        "--device {}: '{}' is no GPU that others could share a run with; number them, as in "
-        "cuda:0,1, and measure on any other device by itself",
+        "--device {}: a run on several devices needs numbered GPUs, and '{}' is none; write "
+        "cuda:0,1, or name one device",
         spec, name);
   }
   return fmt::format("{}{}", kGpu, std::stoi(std::string(digits)));

@@ -37,9 +37,8 @@ void refuse_dirty_submodules(const std::string& root) {
     for (int modes_and_hashes = 0; modes_and_hashes < 5; ++modes_and_hashes) words >> word;
     std::getline(words >> std::ws, path);
     usage_error(
-        "--repo {}: its submodule {} has uncommitted changes, which a commit of the repository "
-        "cannot hold: they would not be measured; commit them in the submodule, or give --head "
-        "HEAD",
+        "--repo {}: submodule {} has uncommitted changes, which would not be measured; commit them "
+        "in the submodule, or give --head HEAD",
         root, path);
   }
 }
@@ -90,7 +89,7 @@ std::string commit_of(const std::string& root, const char* flag, const std::stri
   const Finished found =
       git(root, {"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"});
   if (found.exit != 0) {
-    usage_error("{} '{}' is no commit of {}; give a hash, branch or tag", flag, name, root);
+    usage_error("{} '{}' is not a commit of {}; give a hash, branch or tag", flag, name, root);
   }
   return found.out;
 }

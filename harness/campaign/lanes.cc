@@ -53,14 +53,14 @@ void check_alike(const std::vector<std::pair<std::string, const Hello*>>& opened
   for (const auto& [device, other] : opened) {
     if (other->device.klass != one->device.klass) {
       usage_error(
-          "--device {}: is of class {}, {} of {}: their times do not compare; measure on each by "
-          "itself",
+          "--device {}: this device has class {}, and {} has class {}, so their times cannot be "
+          "compared; measure on each device alone",
           device, other->device.klass, first, one->device.klass);
     }
     if (other->timer != one->timer) {
       throw Error(Exit::environment,
-                  fmt::format("--device {}: is timed by {}, {} by {}{}; give --timer event, or "
-                              "measure on one of them",
+                  fmt::format("--device {}: its timer is {}, and the timer of {} is {}{}; give "
+                              "--timer event, or measure on one device",
                               device, other->timer, first, one->timer,
                               other->timer_note.empty() ? "" : ": " + other->timer_note));
     }

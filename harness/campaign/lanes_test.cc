@@ -189,7 +189,8 @@ TEST_F(LanesTest, WhatALostGpuHadNotBegunIsTheOthers) {
   const Tally tally = run_suites(options_, 0, fake_);
   EXPECT_EQ(tally.lost, 1u);
   EXPECT_EQ(tally.counts.at(Status::timeout), 1);
-  EXPECT_EQ(tally.counts.at(Status::ok), static_cast<int>(kRows - 2)) << "but what it had begun";
+  EXPECT_EQ(tally.counts.at(Status::ok), static_cast<int>(kRows - 2))
+      << "but the rows that it had begun";
   EXPECT_EQ(tally.left_out.size(), 1u) << "its other variant";
 }
 
@@ -227,8 +228,9 @@ TEST_F(LanesTest, ARunResumesOnTheSameGpusOnly) {
   };
   const int64_t run = run_suites(options_, 0, fake_).run;
   options_.worker.device = "cuda:0";
-  EXPECT_EQ(refusal_of([&] { run_suites(options_, run, fake_); }),
-            "--resume 1: its device is 'GPU-a,GPU-b', this one is 'GPU-a'; start a new run");
+  EXPECT_EQ(
+      refusal_of([&] { run_suites(options_, run, fake_); }),
+      "--resume 1: the run has device 'GPU-a,GPU-b', and here it is 'GPU-a'; start a new run");
 }
 
 TEST_F(LanesTest, AnErrorOnOneGpuStopsTheOther) {
@@ -251,8 +253,8 @@ TEST_F(LanesTest, AnErrorOnOneGpuStopsTheOther) {
 TEST_F(LanesTest, DevicesThatDoNotCompareShareNoRun) {
   fake_.program("").classes["cuda:1"] = "other-gpu";
   EXPECT_EQ(refusal_of([&] { run_suites(options_, 0, fake_); }),
-            "--device cuda:1: is of class other-gpu, cuda:0 of fake-gpu: their times do not "
-            "compare; measure on each by itself");
+            "--device cuda:1: this device has class other-gpu, and cuda:0 has class fake-gpu, so "
+            "their times cannot be compared; measure on each device alone");
   EXPECT_FALSE(std::filesystem::exists(options_.db));
 }
 

@@ -75,8 +75,8 @@ std::string lost_kernels(const std::string& program) {
   const std::string lost = lost_file(folder_of(program) / kKernels);
   return lost.empty() ? ""
                       : fmt::format(
-                            "{} has changed since its kernels were measured with it: bless "
-                            "a run with what it is now",
+                            "{} has changed since the kernels were measured: bless a run of its "
+                            "present state",
                             lost);
 }
 
@@ -131,8 +131,7 @@ std::string try_kept(const std::string& program, WorkerOptions options, WorkerSo
   if (why.empty()) return "";
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  return fmt::format("kernels from elsewhere cannot be kept, so that no replay will have them: {}",
-                     why);
+  return fmt::format("the files of --module cannot be kept, so no replay will have them: {}", why);
 }
 
 std::string program_of(const BaselineHeader& baseline, const std::vector<fs::path>& artifacts,
@@ -155,7 +154,8 @@ std::string program_of(const BaselineHeader& baseline, const std::vector<fs::pat
     built = build(commit, seconds);
   }
   if (built.empty()) {
-    say("suite {}: without its baseline's program, the stored numbers decide\n", baseline.suite);
+    say("suite {}: the baseline's program is missing, so the stored numbers decide\n",
+        baseline.suite);
   }
   return built;
 }

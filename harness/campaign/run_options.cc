@@ -28,12 +28,15 @@ int array_number(const char* flag, const char* name, const Environment& environm
   const std::string text = environment(name);
   if (text.empty()) {
     usage_error(
-        "{} slurm: {} is not set; submit it as a job array (sbatch --array=1-N), or write --shard "
-        "K/N",
+        "{} slurm: the variable {} is not set; submit the command as a job array (sbatch "
+        "--array=1-N), or write --shard K/N",
         flag, name);
   }
   const auto number = parse_number<int>(text);
-  if (!number || *number < 0) usage_error("{} slurm: {}='{}' is no number", flag, name, text);
+  if (!number || *number < 0)
+    usage_error(
+        "{} slurm: {}='{}' is not a number; submit the command as a job array (sbatch --array=1-N)",
+        flag, name, text);
   return *number;
 }
 
@@ -53,8 +56,8 @@ std::pair<int, int> shard_of_task(const Environment& environment) {
                      (last - first) / step + 1 == count && count <= kMostShards;
   if (!whole) {
     usage_error(
-        "--shard slurm: task {} of an array from {} to {} in steps of {} that has {} tasks: with "
-        "gaps it is not all shards; submit --array=1-N, or write --shard K/N",
+        "--shard slurm: task {} is in an array from {} to {} in steps of {} with {} tasks, and an "
+        "array with gaps lacks shards; submit --array=1-N, or write --shard K/N",
         id, first, last, step, count);
   }
   return {(id - first) / step, count};
@@ -70,7 +73,7 @@ std::pair<int, int> parse_shard(const std::string& text, const Environment& envi
     const auto n = parse_number<int>(text.substr(slash + 1));
     if (k && n && 1 <= *k && *k <= *n && *n <= kMostShards) return {*k - 1, *n};
   }
-  usage_error("--shard '{}' is neither K/N with 1 <= K <= N nor slurm", text);
+  usage_error("--shard '{}': write K/N with 1 <= K <= N, or slurm", text);
 }
 
 std::string parse_campaign(const std::string& text, const Environment& environment) {
@@ -85,7 +88,7 @@ std::string parse_campaign(const std::string& text, const Environment& environme
   const bool hex = std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c); });
   if (hex && digits.size() == kIdDigits) return digits;
   usage_error(
-      "--campaign '{}' is neither a uuid (`uuidgen` makes one, the same for all shards) nor slurm",
+      "--campaign '{}': write a uuid, the same for all shards (`uuidgen` makes one), or slurm",
       text);
 }
 
@@ -134,7 +137,7 @@ std::span<const Option<RunOptions>> run_options() {
   static constexpr const char* how = kMeasuringGroup;
   static const std::array rows = {
       option_row<R, &R::suites>(
-          {"suite", "S", K::suite, "suite by name, or a path; may be repeated"}, where, "suites",
+          {"suite", "S", K::suite, "a suite by its name or path; may be repeated"}, where, "suites",
           "", Repeat::if_set),
       option_row<R, &R::filter>({"filter", "RE", K::filter, "only cases whose key matches"}, where,
                                 "filter", "", Repeat::if_set),
@@ -155,8 +158,7 @@ std::span<const Option<RunOptions>> run_options() {
           {"case-timeout", "T", K::time, "a row that takes longer is recorded as a timeout"}, where,
           "case_timeout_s", "", Repeat::never),
       Option<R>{{"shard", "K/N", K::text,
-                 "this part of the cases, dealt out by their keys; slurm: the part of the job "
-                 "array's task"},
+                 "measure part K of N of the cases; slurm takes K and N from the job array"},
                 where,
                 "shard",
                 "",
@@ -174,8 +176,8 @@ std::span<const Option<RunOptions>> run_options() {
                      "stream or graph (default: as the suite says, else stream)", "stream,graph"},
                     how),
       option_row<R, &R::rounds>(
-          {"rounds", "N", K::number,
-           "worker processes, each measuring every row: the unit of evidence", "", 1, kMostRounds},
+          {"rounds", "N", K::number, "worker processes; each one measures every row", "", 1,
+           kMostRounds},
           "", "rounds", "", Repeat::always),
       option_row<R, &R::ops>({}, "", "ops", "", Repeat::never),
       option_row<R, &R::canary_slow_by>({}, "", "canary_slow_by", "", Repeat::never),

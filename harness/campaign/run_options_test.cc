@@ -52,7 +52,7 @@ TEST_F(RunOptionsTest, KernelsThatAStoreNamesAreTakenFromTheUser) {
   };
   for (const std::vector<std::string>& files : {std::vector<std::string>{}, {"a.py"}}) {
     const std::string why = refusal_of([&] { named(files); });
-    EXPECT_NE(why.find("run 3 has kernels from elsewhere"), std::string::npos) << why;
+    EXPECT_NE(why.find("run 3 was measured with --module"), std::string::npos) << why;
     EXPECT_NE(why.find(" --module /home/me/evil.py --module 'b c.so'"), std::string::npos) << why;
   }
   EXPECT_EQ(named({"a.py", "b.so"}), (std::vector<std::string>{"a.py", "b.so"}));
@@ -99,7 +99,7 @@ TEST(ShardFlag, KOfN) {
   for (const char* bad :
        {"", "3", "0/2", "3/2", "-1/2", "1/0", "1/2/3", "1/2x", " 1/2", "1/9999999", "/", "Slurm"}) {
     EXPECT_EQ(said(bad, {}),
-              "--shard '" + std::string(bad) + "' is neither K/N with 1 <= K <= N nor slurm");
+              "--shard '" + std::string(bad) + "': write K/N with 1 <= K <= N, or slurm");
   }
 }
 
@@ -117,7 +117,8 @@ TEST(ShardFlag, OutsideOfAnArrayOrWithGapsItIsRefused) {
   Variables half = task("1", "1", "8", "8");
   half.erase("SLURM_ARRAY_TASK_COUNT");
   EXPECT_NE(said("slurm", half).find("SLURM_ARRAY_TASK_COUNT is not set"), std::string::npos);
-  EXPECT_NE(said("slurm", task("x", "1", "8", "8")).find("='x' is no number"), std::string::npos);
+  EXPECT_NE(said("slurm", task("x", "1", "8", "8")).find("='x' is not a number"),
+            std::string::npos);
   EXPECT_NE(said("slurm", task("9", "1", "8", "8")).find("task 9"), std::string::npos);
   EXPECT_NE(said("slurm", task("5", "1", "5", "2")).find("gaps"), std::string::npos) << "1,5";
 }

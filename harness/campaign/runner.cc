@@ -67,19 +67,18 @@ void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named
   }
   std::string flags;
   for (const std::string& file : kernels) flags += " --module " + shell_word(one_line(file));
-  if (flags.empty()) usage_error("{} has no kernels from elsewhere; leave out --module", whose);
+  if (flags.empty()) usage_error("{} was measured without --module; leave out --module", whose);
   usage_error(
-      "{} has kernels from elsewhere, and what a store names is not loaded; name all of them, if "
-      "you "
-      "trust them:{}",
+      "{} was measured with --module, and a store must not choose which files are loaded; if you "
+      "trust these files, name all of them:{}",
       whose, flags);
 }
 
 void check_same_setting(const RunInfo& before, const RunInfo& now) {
   const auto same = [&](const char* what, const std::string& a, const std::string& b) {
     if (a != b) {
-      usage_error("--resume {}: its {} is '{}', this one is '{}'; start a new run", before.id, what,
-                  a, b);
+      usage_error("--resume {}: the run has {} '{}', and here it is '{}'; start a new run",
+                  before.id, what, a, b);
     }
   };
   same("device", uuids_of(before), uuids_of(now));

@@ -112,7 +112,7 @@ TEST_F(ShardTest, OnAnotherGpuItBeginsAnew) {
 TEST_F(ShardTest, OtherOptionsAreNoPartOfTheCampaign) {
   run_suites(options_, 0, fake_);
   options_.filter = "rows=3";
-  EXPECT_NE(refusal().find("with other options"), std::string::npos);
+  EXPECT_NE(refusal().find("has other options"), std::string::npos);
   options_.campaign = std::string(32, 'd');
   EXPECT_EQ(refusal(), "accepted");
 }

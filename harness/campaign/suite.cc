@@ -112,7 +112,7 @@ class SectionCases {
     if (at == operators.end()) {
       std::vector<std::string> known;
       for (const OpDescription& op : operators) known.push_back(op.name);
-      usage_error("{}:{}: [{}] op = {} is no operator{}; known: {}", file_.path, op_line_,
+      usage_error("{}:{}: [{}] op = {} is not an operator{}; known: {}", file_.path, op_line_,
                   section_.name, op_, did_you_mean(op_, known), fmt::join(known, ", "));
     }
     params_ = at->params;

@@ -21,7 +21,8 @@ std::vector<TunedTile> parsed(const std::string& path, const std::string& text) 
     return parse_tiles(path, text);
   } catch (const Error& error) {
     usage_error(
-        "{}; tuning keeps what else this file has: correct it, remove it, or name another --out",
+        "{}; tuning keeps the other entries of this file and cannot read it: correct it, remove "
+        "it, or name another --out",
         error.what());
   }
 }
@@ -58,8 +59,10 @@ void refuse_other_class(const std::string& path, const TileText& tiles, const st
   for (const std::string& line : tiles.about) {
     if (!line.starts_with("# " + std::string(kClass)) || line == "# " + about_class(klass))
       continue;
-    usage_error("{}: its comment says '{}', and this is {}; remove the file, or name another --out",
-                path, line, klass);
+    usage_error(
+        "{}: its comment says '{}', and the class of this device is {}; remove the file, or name "
+        "another --out",
+        path, line, klass);
   }
 }
 

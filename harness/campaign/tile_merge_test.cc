@@ -148,9 +148,10 @@ TEST(TileMerge, ADamagedOrForeignFileIsRefusedWithARemedy) {
     EXPECT_NE(refused(text, "nvidia-h200").find("t.ini:"), std::string::npos) << text;
     EXPECT_NE(refused(text, "nvidia-h200").find("another --out"), std::string::npos) << text;
   }
-  EXPECT_EQ(refused(kFile, "nvidia-h200-nvl"),
-            "t.ini: its comment says '# Device class: nvidia-h200', and this is nvidia-h200-nvl; "
-            "remove the file, or name another --out");
+  EXPECT_EQ(
+      refused(kFile, "nvidia-h200-nvl"),
+      "t.ini: its comment says '# Device class: nvidia-h200', and the class of this device is "
+      "nvidia-h200-nvl; remove the file, or name another --out");
 }
 
 }  // namespace

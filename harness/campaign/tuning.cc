@@ -173,7 +173,7 @@ void refuse_untunable(const std::vector<std::string>& ops) {
   const auto known = tunable_ops();
   for (const std::string& op : ops) {
     if (known.contains(op)) continue;
-    usage_error("--op {}: has no tile configurations to tune{}; those that have: {}", op,
+    usage_error("--op {}: this operator has no tile configurations{}; name one of: {}", op,
                 did_you_mean(op, {known.begin(), known.end()}), fmt::join(known, ", "));
   }
 }

@@ -68,7 +68,8 @@ std::filesystem::path kernels_in_repository(const std::string& file, const std::
   if (path.is_relative()) return path;
   const auto below = in_repository(path, root);
   if (below.empty()) {
-    usage_error("--module {}: is not in --repo {}, of which two commits are compared", file, root);
+    usage_error("--module {}: this file is not in --repo {}; give a file of the repository", file,
+                root);
   }
   return below;
 }
@@ -84,9 +85,9 @@ std::string kernels_in(const Checkout& checkout, const std::filesystem::path& fi
                                        checkout.name, of_base ? "" : ", which the base has");
   const Exit exit = of_base ? Exit::usage : Exit::environment;
   if (build.empty())
-    throw Error(exit, what + "; give one that it has, or --build CMD where it is built");
-  throw Error(exit,
-              fmt::format("{} after --build '{}'; give the path where that puts it", what, build));
+    throw Error(exit, what + "; give another file, or --build CMD if the build makes it");
+  throw Error(exit, fmt::format("{} after --build '{}'; give the path to which the build writes it",
+                                what, build));
 }
 
 /// The program that a checkout's build left there. Throws as kernels_in() does.
@@ -113,11 +114,10 @@ void use_suite(const std::string& suite, const std::string& root,
   const bool base_has = !below.empty() && is_file(base.folder / below);
   const bool head_has = !below.empty() && is_file(head.folder / below);
   if (base_has && !head_has) {
-    throw Error(
-        Exit::coverage,
-        fmt::format("--suite {}: {} has no such file, which the base has: none of its cases "
-                    "would be measured",
-                    suite, head.name));
+    throw Error(Exit::coverage,
+                fmt::format("--suite {}: {} has no such file, and the base has it, so none of its "
+                            "cases would be measured; restore the file, or give another suite",
+                            suite, head.name));
   }
   const std::string now = head_has ? (head.folder / below).string() : suite;
   of_head.push_back(now);
@@ -129,7 +129,7 @@ void use_suite(const std::string& suite, const std::string& root,
 void use_commits(const Commits& commits, AbOptions& ab) {
   forget_git_environment();
   const std::string root = checkout_around(*commits.repo);
-  if (root.empty()) usage_error("--repo {}: is in no git repository", *commits.repo);
+  if (root.empty()) usage_error("--repo {}: this folder is not in a git repository", *commits.repo);
   if (commits.base.empty()) usage_error("ab --repo: which commit is the base? give --base REF");
   if (ab.run.worker.kernels.empty() && commits.program.empty()) {
     usage_error("ab --repo: which file of {} has the kernels? give --module FILE", root);
@@ -199,9 +199,9 @@ Flags ab_flags(AbOptions& ab, TypedSides& typed, Commits& commits) {
   flags.add(flag("repo", commits.repo)).add(flag("build", commits.build));
   flags.add(flag(
       "rounds", [&](const std::string& text) { read_rounds(text, ab.plan); }, nullptr,
-      "process pairs: SCREEN,N,EXTRA. The first measure everything, and what they show "
-      "equal is done; N new ones decide the rest; EXTRA are the one planned extension for "
-      "what is then undecided (default: 4,12,24; one number is N)"));
+      "process pairs: SCREEN,N,EXTRA. SCREEN pairs measure all rows; rows that they show equal are "
+      "done. N new pairs decide the other rows. EXTRA pairs extend undecided rows once (default: "
+      "4,12,24; one number is N)"));
   flags.add(flag("measure-identical", typed.measure_identical));
   return flags.add(new_db_flag(ab.run.db, kAbStore));
 }
@@ -307,9 +307,8 @@ std::optional<AbCommand> read_ab(const Args& args) {
     use_commits(commits, ab);
   } else if (!commits.base.empty() || !commits.head.empty() || all.given.contains("build")) {
     usage_error(
-        "ab: a commit and --build are of which repository? give --repo DIR, or write its "
-        "moegate.ini (commits of "
-        "moegate itself: `ci/ab BASE [HEAD]`)");
+        "ab: a commit and --build need a repository; give --repo DIR or write its moegate.ini; for "
+        "commits of moegate itself use `ci/ab BASE [HEAD]`");
   }
   check_ab(ab, typed.variants);
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.

@@ -60,12 +60,13 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   if (!parse("bless", flags, args, {}, &given)) return std::nullopt;
   if (!baselines) baselines = find_project().baselines().string();
   if (command.resources) {
-    refuse_flags(given, {"accept"}, "is of a run's baseline; leave it out beside --resources");
+    refuse_flags(given, {"accept"},
+                 "belongs to the baseline of a run; leave it out beside --resources");
     command.of_kernels.take(given, command.db, command.run, baselines);
     command.of_kernels.reason = plain_name("--reason", options.reason);
     return command;
   }
-  refuse_flags(given, {"program", "class", "module"}, "goes with --resources");
+  refuse_flags(given, {"program", "class", "module"}, "needs --resources");
   plain_name("--reason", options.reason);
   options.author = author();
   options.baselines = *baselines;

@@ -55,16 +55,15 @@ Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
                  "measured)"));
   flags.add(flag("waivers", waivers));
   flags.add(module_flag(rules.kernels,
-                        "the run's kernels from elsewhere, for a replay: named once more, since a "
-                        "store may be anybody's"));
+                        "the files that the run loaded with --module, for a replay; a store must "
+                        "not choose what is loaded, so name them again"));
   flags.add(flag("require-baseline", rules.require_baseline)).add(why_flag(rules.why));
   flags.add(judging_flags(command.judging));
   ResourcesCommand& kernels = command.of_kernels;
   Flags resources("Or the resources of kernels");
-  resources.add(
-      flag("resources", command.resources,
-           "compare with CLASS/resources.tsv; what is worse is exit 10, what else changed "
-           "13"));
+  resources.add(flag("resources", command.resources,
+                     "compare with CLASS/resources.tsv; exit 10 if a kernel is worse, 13 if it "
+                     "changed otherwise"));
   resources.add(program_flag(kernels)).add(class_flag(kernels));
   resources.add(
       flag("variant", kernels.variant, "only kernels whose name, file or variant matches"));
@@ -75,8 +74,9 @@ void check_replay_program(const std::string& program) {
   std::error_code ignored;
   if (program.empty()) return;
   if (!fs::is_regular_file(program, ignored) || access(program.c_str(), X_OK) != 0) {
-    usage_error("--replay-program {}: is no program; give the path of the baseline's moegate",
-                program);
+    usage_error(
+        "--replay-program {}: this is not a program; give the path of the baseline's moegate",
+        program);
   }
   if (!is_named_by_hash(program)) return;
   check_kept(program);
@@ -102,7 +102,7 @@ std::optional<GateCommand> read_gate(const Args& args) {
     command.of_kernels.baselines = baselines;
     return command;
   }
-  refuse_flags(given, {"program", "class", "variant"}, "goes with --resources");
+  refuse_flags(given, {"program", "class", "variant"}, "needs --resources");
   if (command.against) {
     refuse_flags(given,
                  {"baselines", "candidate", "replay-program", "replay-budget", "device", "waivers",

@@ -223,8 +223,8 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
   const std::string& header = sample.header;
   if (!is_file(home() / header) && !is_file(home() / "include/moegate" / header)) {
     usage_error(
-        "operator '{}' is not of moegate, which has no {}; copy a variant beside it, or write one "
-        "with --language python",
+        "operator '{}' is not part of moegate, which has no {}; copy a variant of the operator, or "
+        "use --language python",
         options.op, header);
   }
   if (options.dir.empty() && is_file(header) && is_file("harness/kernel/kernel.h")) {

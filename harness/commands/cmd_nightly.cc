@@ -62,10 +62,9 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   flags.add(device_flag(night.device)).add(module_flag(night.kernels));
   flags.add(flag("out", out, "folder of the results (default: out/ of the project, or here)"));
   flags.add(flag("rounds", rounds, "worker processes (default: 5 on a GPU, 3 on a host)"));
-  flags.add(
-      flag("budget", budget, nullptr,
-           "wall time of all phases, such as 15min; what it left out is named (default: 10min "
-           "on a host, 20min on a GPU)"));
+  flags.add(flag("budget", budget, nullptr,
+                 "wall time of all phases, such as 15min; the report names the rows that had no "
+                 "time (default: 10min on a host, 20min on a GPU)"));
   flags.add(flag("baselines", baselines,
                  "folder of baselines (default: baselines/ of the project, or here; for the tool's "
                  "own kernels the tool's)"));

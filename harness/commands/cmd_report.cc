@@ -41,7 +41,8 @@ void refuse_flags_of_others(const std::string& name, const std::set<std::string>
     refuse_flags(given, {"last", "class"}, "belongs to `moegate report history`; leave it out");
   if (name != "why" && name != "history" && name != "changes") return;
   if (name == "changes")
-    refuse_flags(given, {"filter", "variant"}, "does not fit `moegate report changes`; leave it out");
+    refuse_flags(given, {"filter", "variant"},
+                 "does not fit `moegate report changes`; leave it out");
   refuse_flags(given, {"columns", "sort", "chart"},
                "belongs to reports that are tables; leave it out");
 }

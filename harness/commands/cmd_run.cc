@@ -189,7 +189,7 @@ std::optional<RunCommand> read_run(const Args& args) {
     if (!given.contains("db")) run.db = announced(nearest_store());  // it is there already
     return command;
   }
-  if (!command.under.empty()) usage_error("--under {} goes with --like ROW", command.under);
+  if (!command.under.empty()) usage_error("--under {} needs --like ROW", command.under);
   if (resume) {
     refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact", "module"});
     Store store = Store::open(run.db, Store::Mode::read);

@@ -17,15 +17,15 @@ std::optional<TuneOptions> read_tune(const Args& args) {
   std::optional<std::string> resume;
   Flags flags("What to tune");
   flags.add(
-      flag("op", ops, "operators to tune; together they get one block (default: all that can be)"));
+      flag("op", ops,
+           "operators to tune; they share one block (default: all that have tile configurations)"));
   flags.add(flag("routing", routing));
-  flags.add(
-      flag("out", out,
-           "folder of the files: PATH/CLASS/SHAPE.ini; what is tuned is replaced there, other "
-           "entries stay"));
+  flags.add(flag(
+      "out", out,
+      "folder of the files PATH/CLASS/SHAPE.ini; tuned entries are replaced, other entries stay"));
   flags.add(flag("rounds", run.rounds,
-                 "worker processes; the first measures every candidate, the others those within "
-                 "10 % of the best"));
+                 "worker processes; the first measures every candidate, the others measure "
+                 "candidates within 10 % of the best"));
   flags.add(flag("db", run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(flag("resume", resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));

@@ -17,13 +17,12 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"db", "PATH", K::file, "the store"},
     {"label", "L", K::text, "name of the run"},
     {"campaign", "UUID", K::text,
-     "id of a campaign whose shards several machines measure; `moegate store merge` joins them "
-     "into "
-     "one run; slurm takes the job array's id. The same command in the same store finishes the "
+     "id of a campaign, the same for all shards; slurm takes the id of the job array. `moegate "
+     "store merge` joins the shards into one run. The same command in the same store finishes a "
      "shard"},
     {"tag", "K=V", K::text, "stored with the run; may be repeated"},
     {"resume", "RUN", K::run,
-     "finish an interrupted run: only what has no row yet; options come from the run"},
+     "finish an interrupted run with its own options; rows that are stored are not measured again"},
     {"benchmark-out", "FILE", K::file,
      "also write Google Benchmark JSON, which its compare.py reads"},
     {"keep-artifact", "", K::none,
@@ -37,93 +36,97 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"profile", "", K::none,
      "launch every variant a few times inside NVTX ranges, without CUPTI; store nothing"},
     {"controls", "", K::none,
-     "spoil correct outputs of one variant per case in every way; exit 11 where the check does not "
-     "notice"},
+     "spoil correct outputs of one variant per case in every way; exit 11 if the check accepts a "
+     "spoilt output"},
     {"metrics", "M,..|@FILE", K::text,
-     "counters by CUPTI's names, or a file with one on each line; default: 42 of them, in 8 "
-     "passes"},
+     "counters by their CUPTI names, or a file with one name on each line (default: 42 counters in "
+     "8 passes)"},
     {"per-kernel", "", K::none, "also count each kernel of a launch"},
     // What is judged, and how.
     {"run", "RUN", K::run, "latest, a number or a label"},
     {"against", "RUN", K::run, "the run before: latest, a number or a label"},
     {"baselines", "PATH", K::file, "folder of baselines, or one of their files"},
     {"candidate", "DIR", K::file,
-     "where a suite has no baseline: judge against the rows recorded here, and record those of "
-     "this "
-     "run that are not there yet"},
+     "folder of candidates: a suite without a baseline is judged against its candidate, which then "
+     "gets the rows that it lacks"},
     {"replay-program", "PATH", K::file,
-     "program of the baseline. Rows that stored numbers leave open are measured again beside it, "
-     "and that result decides"},
+     "program of the baseline. It and the run's program measure rows again that the stored numbers "
+     "cannot decide, and the new numbers decide"},
     {"replay-budget", "T", K::time,
-     "wall time of the replay, such as 10min: the most suspicious rows first, and those left out "
-     "are named (default: as long as it takes)"},
+     "wall time of the replay, such as 10min (default: no limit). The most suspicious rows come "
+     "first, and the report names the rows that had no time"},
     {"waivers", "FILE", K::file,
      "failures that may pass for a while (default: waivers.ini of the project, or here; for the "
      "tool's own kernels "
      "else the tool's)"},
     {"require-baseline", "", K::none, "a suite without a blessed baseline fails (exit 22)"},
-    {"resources", "", K::none, "registers, memory and blocks per SM of the kernels, not a run"},
+    {"resources", "", K::none,
+     "take registers, memory and blocks per SM of the kernels instead of a run"},
     {"why", "W", K::choice,
      "say why rows differ: auto (on a GPU the ten worst that fail or improve), off or all",
      "auto,off,all"},
     {"fail-on", "LIST", K::text,
-     "what fails, of latency, accuracy, coverage, environment, changed (inconclusive where the "
-     "machine code changed), inconclusive; a wrong output always does"},
+     "what fails: latency, accuracy, coverage, environment, changed (the machine code changed and "
+     "the row is inconclusive), inconclusive; a wrong output always fails"},
     {"margin", "P%", K::text,
      "a row may be slower by this much (default: 1% on a GPU, at least two ticks; 10% on a host)"},
     {"fail-at", "P%", K::text,
-     "and fails from this estimate (default: 1.5% on a GPU, 15% on a host)"},
+     "a row fails if its estimate is this much slower or more (default: 1.5% on a GPU, 15% on a "
+     "host)"},
     {"format", "F", K::choice,
      "text, md, csv or json on stdout (default: text on a terminal, else md)", "text,md,csv,json"},
     {"out", "PATH", K::file, "where results go"},
     {"github", "", K::none, "annotate the GitHub Actions job and append the report to its summary"},
-    {"reason", "TEXT", K::text, "why the baseline moves; goes into the ledger"},
+    {"reason", "TEXT", K::text, "why the baseline changes; the ledger keeps it"},
     {"accept", "LIST", K::text,
-     "bless although: dirty (uncommitted changes), creep (small losses add up: row 3 %, suite 1 %; "
-     "host 20 %, 10 %), conditions (another GPU, timer, protocol or flush; rows of unchanged "
-     "machine "
-     "code say what the anchors are worth now)"},
+     "bless in spite of: dirty (uncommitted changes), creep (small losses add up: row 3 %, suite 1 "
+     "%; host 20 %, 10 %), conditions (another GPU, timer, protocol or flush; rows with unchanged "
+     "machine code rescale the anchors)"},
     // Two sides.
     {"base", "WHAT", K::text,
      "the side before: a commit, branch or tag; or program=PATH, module=FILE, label=L; may be "
      "repeated"},
-    {"head", "WHAT", K::text, "the side after, likewise"},
+    {"head", "WHAT", K::text, "the side after, written like --base"},
     {"measure-identical", "", K::none,
-     "also measure what launches the same machine code on both sides"},
+     "also measure rows that launch the same machine code on both sides"},
     {"repo", "DIR", K::file,
-     "a repository of kernels, two commits of which are compared; --module names their file in it"},
-    {"build", "CMD", K::text, "builds a checkout, in its folder; once per commit"},
+     "a repository of kernels; two of its commits are compared, and --module names the file of the "
+     "kernels"},
+    {"build", "CMD", K::text, "command that builds a checkout, run in its folder once per commit"},
     {"script", "PATH", K::file,
      "program that compares two commits (default: ci/ab of the repository)"},
     // Reports and stores.
     {"columns", "C,C", K::text, "only these columns, in this order"},
-    {"sort", "C", K::text, "by this column, shown or not; C:desc for the highest first"},
+    {"sort", "C", K::text,
+     "sort by this column, even if it is not shown; C:desc puts the highest first"},
     {"chart", "FILE", K::file,
-     "also draw the chart that lies beside the report (NAME.vg.json), as SVG; needs Debian's "
-     "nodejs "
-     "and libjs-vega"},
-    {"last", "N", K::number, "newest runs of each series; 0: all"},
+     "also draw the chart of the report (NAME.vg.json) as SVG; needs Debian's nodejs and "
+     "libjs-vega"},
+    {"last", "N", K::number, "number of newest runs of each series; 0 shows all"},
     {"class", "CLASS", K::text, "one class of devices, for example nvidia-h200"},
-    {"program", "PATH", K::file, "the program whose kernels to look at (default: this one)"},
-    {"since", "DAYS", K::text, "of the last days, such as 90d (default: all)"},
+    {"program", "PATH", K::file,
+     "take the kernels of this program (default: the program that runs)"},
+    {"since", "DAYS", K::text, "only the last days, such as 90d (default: all)"},
     {"report", "NAME", K::report,
-     "a report more, by name or path, of the newest run of each device class; may be repeated"},
+     "also add this report, by name or path, of the newest run of each device class; may be "
+     "repeated"},
     {"leave-unfinished", "", K::none,
-     "merge: leave out runs that have not ended, and name them; else they are refused"},
+     "merge: leave out unfinished runs and name them; without this flag they are refused"},
     {"keep-samples", "DAYS", K::number,
-     "prune: the spans of single launches of older runs go; their levels and verdicts stay, and "
-     "everything of runs that a gate failed or that were blessed"},
+     "prune: remove samples of older runs. Levels and verdicts stay. Blessed runs and runs that a "
+     "gate failed stay whole"},
     {"keep-runs", "DAYS", K::number,
-     "prune: of older runs launches, metrics and stalls go, too (default: they stay)"},
+     "prune: also remove launches, metrics and stalls of older runs (default: they stay)"},
     // Tuning, tests of the gate, new code.
     {"op", "OP,OP", K::op, "operators by name"},
-    {"routing", "R", K::text, "replaces the suite's; of several, the mean time decides"},
+    {"routing", "R", K::text,
+     "replaces the routing of the suite; with several, the mean time decides"},
     {"by", "P%,P%", K::text, "inject: sizes of the slow-downs, dealt out over the rows"},
     {"language", "L", K::choice,
      "cpp (a variant for a host, or a project), cuda (a variant for a GPU) or python (one file for "
      "--module)",
      "cpp,cuda,python"},
-    {"help", "", K::none, "all flags; -h: the most used"},
+    {"help", "", K::none, "all flags; -h shows the most used"},
 });
 
 struct Moved {

@@ -81,7 +81,7 @@ LaunchedShapes launched_shapes(const ResourcesCommand& command) {
   for (const std::string& name : command.runs) {
     const RunInfo info = store.run_info(store.find_run(name));
     if (info.device.klass != command.klass) {
-      usage_error("{} is of class '{}', not '{}'; see --class", describe(info), info.device.klass,
+      usage_error("{} has class '{}', not '{}'; see --class", describe(info), info.device.klass,
                   command.klass);
     }
     launched.runs += (launched.runs.empty() ? "" : "; ") + describe(info);
@@ -169,8 +169,9 @@ ResourceFile known_resources(const ResourcesCommand& command, bool blessed) {
 
 void check_class(const ResourcesCommand& command) {
   if (command.arch() != 0) return;
-  usage_error("--class '{}': what an SM of it has is not known; use a Hopper's, as nvidia-h200",
-              command.klass);
+  usage_error(
+      "--class '{}': the limits of its SMs are unknown; use a Hopper class such as nvidia-h200",
+      command.klass);
 }
 
 int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const ResourceFile& now,

@@ -157,7 +157,7 @@ Case most_telling_case(const Registry& registry, const OpEntry& op, const std::s
     if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
   }
   if (best == nullptr) {
-    usage_error("suite '{}' has no case of operator '{}'; name one that has with --suite", suite,
+    usage_error("suite '{}' has no case of operator '{}'; give --suite a suite that has one", suite,
                 op.name);
   }
   return *best;

@@ -32,8 +32,9 @@ Words joined(Words words, const Words& more) {
 std::string find_repository(const std::string& folder) {
   const std::string root = checkout_around(folder);
   if (root.empty()) {
-    usage_error("bisect: {} is in no git repository; run it in a checkout, or give --repo",
-                fs::absolute(folder).string());
+    usage_error(
+        "bisect: {} is not in a git repository; run the command in a checkout, or give --repo",
+        fs::absolute(folder).string());
   }
   return root;
 }
@@ -43,7 +44,7 @@ Words find_ab(const std::string& root, const BisectQuery& query) {
   const std::string asked = query.ab.empty() ? "" : query.ab[0];
   const std::string path = fs::absolute(asked.empty() ? root + "/ci/ab" : asked).string();
   if (access(path.c_str(), X_OK) != 0) {
-    usage_error("{}: no such program to compare two commits with; give --script PATH", path);
+    usage_error("{}: there is no program that compares two commits; give --script PATH", path);
   }
   return {path};
 }
@@ -100,8 +101,8 @@ void expect_regression(const BisectQuery& query, const Words& ab, const std::str
     throw Error(
         Exit::inconclusive,
         fmt::format(
-            "whether '{}' is worse than '{}' cannot be told (the A/B exited {}, see "
-            "above); a small regression may need more --rounds, a noisy one a quieter machine",
+            "the A/B cannot tell whether '{}' is worse than '{}' (it exited {}, see above); a "
+            "small regression may need more --rounds, a noisy row a quieter machine",
             query.bad, query.good, exit));
   }
   if (code == kBisectGiveUp)
@@ -141,7 +142,7 @@ std::string why_of(const std::string& root, const BisectQuery& query, const Word
   const std::string causes = fs::exists(verdict, ignored) ? causes_in(read_file(verdict)) : "";
   fs::remove(verdict, ignored);
   if (!causes.empty()) return causes;
-  return fmt::format("not known: an A/B of the commit and its parent exited {} without a cause\n",
+  return fmt::format("unknown: the A/B of the commit and its parent exited {} and found no cause\n",
                      exit);
 }
 
@@ -191,8 +192,8 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   if (good == bad) usage_error("--base and --head are both {}; give two commits", good);
   if (git(root, {"merge-base", "--is-ancestor", good, bad}).exit != 0) {
     usage_error(
-        "--base '{}' is no ancestor of --head '{}'; give one, for example `git merge-base {} "
-        "{}`",
+        "--base '{}' is not an ancestor of --head '{}'; give an ancestor, for example `git "
+        "merge-base {} {}`",
         query.good, query.bad, query.good, query.bad);
   }
   const Words ab = find_ab(root, query);

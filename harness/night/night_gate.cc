@@ -18,8 +18,8 @@ namespace {
 
 std::string cannot_see(const std::string& suite, const BaselineHeader& baseline) {
   return fmt::format(
-      "suite {} was measured on another device ({}), its baseline's program is not to be had for a "
-      "replay, and too few rows show by how much the devices differ",
+      "suite {} was measured on another device ({}), the baseline's program is missing for a "
+      "replay, and too few rows show how much the devices differ",
       suite, baseline.gpu);
 }
 
@@ -59,8 +59,8 @@ AbOptions replay_options(const GateInput& input, const GateRules& rules, const s
   ab.base.kernels = kernels_kept_with(program);
   if (ab.base.kernels.empty() && !ab.run.worker.kernels.empty()) {
     usage_error(
-        "--replay-program {}: {} has kernels from elsewhere, and none were kept with that program; "
-        "give one of out/artifacts",
+        "--replay-program {}: {} was measured with --module, and no such files were kept with that "
+        "program; give a program of out/artifacts",
         program, describe(input.run));
   }
   ab.base.label = "baseline's program";
@@ -73,8 +73,8 @@ AbOptions replay_options(const GateInput& input, const GateRules& rules, const s
 void check_same_program(const RunInfo& run, const KernelFiles& kernels) {
   if (program_hash(own_program(), kernels) == run.program) return;
   usage_error(
-      "--replay-program: {} was measured by another program than this one, or its kernels have "
-      "changed since; let what measured it judge it",
+      "--replay-program: another program measured {}, or the kernels have changed since; run this "
+      "command with the program that measured it",
       describe(run));
 }
 

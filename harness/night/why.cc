@@ -102,7 +102,7 @@ std::string count_both(Store& store, const Compared& compared,
     base.emplace_back(id.key, own_variant(compared, id.variant, false));
     head.emplace_back(id.key, own_variant(compared, id.variant, true));
   }
-  say("counting on both sides what they did: {} rows\n", fit);
+  say("counting what both sides did: {} rows\n", fit);
   try {
     count_rows(store, compared.base, base, deadline.within(deadline.left() / 2), source);
     if (InterruptGuard::interrupted()) return "it was interrupted";
@@ -147,7 +147,7 @@ void note_not_compared(const std::vector<Compared>& compared, GateResult& result
   });
   if (rows == 0) return;
   result.notes.push_back(fmt::format(
-      "Why {} rows differ was not asked: they were judged by stored numbers, not replayed.", rows));
+      "Nobody counted why {} rows differ: stored numbers judged them, without a replay.", rows));
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mod
     if (rows.empty()) continue;
     const std::string unable = gpu ? count_both(store, one, rows, until, source) : "";
     if (!unable.empty()) {
-      result.notes.push_back(fmt::format("Why rows differ is not known in full: {}.", unable));
+      result.notes.push_back(fmt::format("Some causes are unknown: {}.", unable));
     }
     explain_rows(store, one, rows, mode == WhyMode::all || unable.empty());
   }

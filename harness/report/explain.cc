@@ -270,9 +270,10 @@ std::string purpose_of(const RunInfo& run) {
 }  // namespace
 
 Error nothing_in_common(const RunInfo& base, const RunInfo& head, const ExplainQuery& query) {
-  return {Exit::coverage,
-          fmt::format("{} and {} have no row in common that matches --filter '{}' --variant '{}'",
-                      describe(base), describe(head), query.case_pattern, query.variant_pattern)};
+  const std::string by =
+      flags_text({{"filter", query.case_pattern}, {"variant", query.variant_pattern}});
+  return {Exit::coverage, fmt::format("{} and {} have no row in common{}", describe(base),
+                                      describe(head), by.empty() ? "" : " that matches " + by)};
 }
 
 Explained explain_runs(Store& store, const ExplainQuery& query) {
@@ -325,9 +326,9 @@ Page explain_page(const Explained& explained) {
   if (explained.left_out > 0) {
     page.sections.push_back(
         {0,
-         {Paragraph{{{plain(fmt::format("Left out: {} rows without a result on one side or both; "
-                                        "`moegate gate --against` says what they come to.",
-                                        explained.left_out))}}}}});
+         {Paragraph{{{plain(fmt::format(
+             "{} rows lack a result on one side or both; `moegate gate --against` judges them.",
+             explained.left_out))}}}}});
   }
   const size_t tables = std::min(kMostTables, explained.rows.size());
   for (size_t i = 0; i < tables; ++i) {
@@ -337,9 +338,9 @@ Page explain_page(const Explained& explained) {
   if (tables < explained.rows.size()) {
     page.sections.push_back(
         {0,
-         {Paragraph{{{plain(fmt::format(
-             "Numbers of {} of {} rows are above; all of them: --format csv, or --filter.", tables,
-             explained.rows.size()))}}}}});
+         {Paragraph{{{plain(fmt::format("The numbers of {} of {} rows are above; --format csv has "
+                                        "all of them, and --filter chooses rows.",
+                                        tables, explained.rows.size()))}}}}});
   }
   if (!explained.to_count.all.empty()) page.sections.push_back({0, {explained.to_count}});
   return page;

@@ -195,7 +195,7 @@ TEST_F(ExplainTest, RowsThatASideHasNoResultOfAreCounted) {
   EXPECT_EQ(explain_them(), 0);
   EXPECT_TRUE(says("Why (2)")) << out_;
   EXPECT_FALSE(says("`fused`")) << out_;
-  EXPECT_TRUE(says("Left out: 2 rows without a result on one side or both")) << out_;
+  EXPECT_TRUE(says("2 rows lack a result on one side or both")) << out_;
   head_ = without({});
   EXPECT_EQ(explain_them(), 0);
   EXPECT_FALSE(says("`fused`")) << "one side lacks it\n" << out_;
@@ -203,7 +203,7 @@ TEST_F(ExplainTest, RowsThatASideHasNoResultOfAreCounted) {
   head_ = without({"chain", "fused"});
   base_ = without({"chain", "fused"});
   EXPECT_EQ(explain_them(), 0) << out_;
-  EXPECT_TRUE(says("Left out: 4 rows")) << out_;
+  EXPECT_TRUE(says("4 rows lack a result")) << out_;
 }
 
 TEST_F(ExplainTest, RefusesWhatItCannotExplain) {

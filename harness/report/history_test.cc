@@ -203,7 +203,7 @@ TEST_F(HistoryTest, NothingMatchedIsACoverageFailureThatSaysWhatThereIs) {
   add_run();
   EXPECT_EQ(history({"--filter", "tokens=7"}), 13);
   EXPECT_TRUE(
-      says("nothing matches --filter 'tokens=7' --variant ''; there is: "
+      says("nothing matches --filter 'tokens=7'; there is: "
            "topk_sort/tokens=8 chain, topk_sort/tokens=8 fused, topk_sort/tokens=16 chain"))
       << out_;
   EXPECT_EQ(history({"--filter", "tokens=8", "--class", "b200"}), 13);

@@ -196,7 +196,7 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
   t_.head.device.backend = Backend::host;
   t_.head.command = "echo `date`\n</sub>";
   EXPECT_TRUE(says("head bbb222 **DIRTY**")) << comment(t_);
-  EXPECT_TRUE(says("ratio to the yardstick"));
+  EXPECT_TRUE(says("ratios to the yardstick"));
   EXPECT_TRUE(says("`` echo `date` </sub> ``</sub>")) << comment(t_);
 }
 

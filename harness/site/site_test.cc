@@ -94,6 +94,19 @@ TEST_F(SiteTest, TheStartCountsOutcomesWorstFirst) {
   EXPECT_NE(start.find("because"), std::string::npos);
 }
 
+TEST_F(SiteTest, ANightExplainsItsWords) {
+  add_run(Backend::cuda);
+  EXPECT_EQ(page("night=1").find("blind:"), std::string::npos) << "nobody judged it";
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'b', 's', 'k', 'v', 'pass', 1, 1, 2, '', '')");
+  const std::string night = page("night=1");
+  EXPECT_NE(night.find("blind: a change of 5 % could hide in the noise of the row."),
+            std::string::npos)
+      << night;
+}
+
 TEST_F(SiteTest, AnOlderNightLeavesOutWhatPassed) {
   for (int i = 0; i < 8; ++i) add_run(Backend::cuda);
   Database(db_, SQLITE_OPEN_READWRITE)

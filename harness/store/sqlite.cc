@@ -17,11 +17,12 @@ constexpr double kWaitSeconds = 10;  // CI writers are bursty; a transaction tak
 /// What a person can do about an SQLite error; empty where its own message says enough.
 const char* remedy(int code) {
   if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY) {
-    return "; a writer died here and left a journal: open the store once where it may be written";
+    return "; a process died while it wrote and left a journal: open the store once where you may "
+           "write to it";
   }
   if (code == SQLITE_READONLY_DBMOVED) {
-    return "; the file was removed or replaced while it was open, nothing more is written: begin "
-           "again";
+    return "; the file was removed or replaced while it was open, so nothing more is written: "
+           "begin again";
   }
   if (code == SQLITE_IOERR_DELETE) return "; check that you may write in its folder";
   switch (code & 0xff) {
@@ -39,7 +40,7 @@ const char* remedy(int code) {
       return "; check that its folder exists and that you may write there";
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return "; it is no intact SQLite database: restore a copy, or choose another --db";
+      return "; it is not an intact SQLite database: restore a copy, or choose another --db";
     default:
       return "";
   }

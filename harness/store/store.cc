@@ -124,7 +124,7 @@ int64_t Store::find_resumable(const std::string& which) {
                     "AND run_id NOT IN (SELECT run_id FROM shard) ORDER BY run_id DESC LIMIT 1",
                     kOfItsOwn));
     if (q.step()) return q.integer(0);
-    usage_error("--resume latest: {} has no run that is not complete; its runs: {}", db_.path(),
+    usage_error("--resume latest: every run of {} is complete; its runs: {}", db_.path(),
                 list_runs(db_));
   }
   const int64_t id = find_run(which);
@@ -136,11 +136,11 @@ int64_t Store::find_resumable(const std::string& which) {
         which, id);
   }
   if (run.task != "measure") {
-    usage_error("--resume {}: run {} is a profiler's ({}), which is not resumed; profile again",
-                which, id, run.task);
+    usage_error("--resume {}: run {} is a profile ({}) and cannot be resumed; profile again", which,
+                id, run.task);
   }
   if (is_merged(run)) {
-    usage_error("--resume {}: run {} was merged; the shards that it lacks are run by themselves",
+    usage_error("--resume {}: run {} was merged from shards; run the absent shards themselves",
                 which, id);
   }
   if (run.status == "complete") {

@@ -91,15 +91,14 @@ TEST_F(DamagedStore, ValuesThatNoRunStoresAreRefused) {
 TEST_F(DamagedStore, WhatSomebodyPlantedInItsSchemaIsRefused) {
   const std::pair<const char*, const char*> planted[] = {
       {"CREATE TRIGGER evil AFTER INSERT ON result BEGIN UPDATE result SET span_ns = 1; END",
-       "has what no store has: trigger 'evil'"},
-      {"CREATE VIEW evil AS SELECT * FROM result", "no store has: view 'evil'"},
-      {"CREATE TABLE evil (x)", "no store has: table 'evil'"},
-      {"CREATE INDEX evil ON result (span_ns)", "no store has: index 'evil'"},
-      {"DROP VIEW accuracy; CREATE VIEW accuracy AS SELECT 1",
-       "in other words than a store's: view"},
-      {"DROP VIEW seed_error", "lacks what every store has: view 'seed_error'"},
+       "the store has an unknown object: trigger 'evil'"},
+      {"CREATE VIEW evil AS SELECT * FROM result", "an unknown object: view 'evil'"},
+      {"CREATE TABLE evil (x)", "an unknown object: table 'evil'"},
+      {"CREATE INDEX evil ON result (span_ns)", "an unknown object: index 'evil'"},
+      {"DROP VIEW accuracy; CREATE VIEW accuracy AS SELECT 1", "a changed object: view"},
+      {"DROP VIEW seed_error", "the store lacks an object: view 'seed_error'"},
       {"ALTER TABLE ceiling RENAME TO other; CREATE VIEW ceiling AS SELECT * FROM other",
-       "no store"},
+       "an unknown object"},
   };
   std::filesystem::copy(path_, dir_ / "good");
   for (const auto& [sql, message] : planted) {
@@ -124,7 +123,7 @@ TEST_F(DamagedStore, CommentsAndSpacesOfItsSchemaMayBeOthers) {
   rewrite("rounds    INTEGER", "rounds  -- of it\n INTEGER");
   EXPECT_EQ(refusal(), "accepted");
   rewrite("''running'', ''complete''", "''running--'', ''evil\n'', ''complete''");
-  EXPECT_NE(refusal().find("has in other words than a store's: table 'run'"), std::string::npos)
+  EXPECT_NE(refusal().find("the store has a changed object: table 'run'"), std::string::npos)
       << refusal();
 }
 
@@ -211,7 +210,7 @@ TEST_F(DamagedStore, PagesThatAreNoneAreFoundBeforeAVerdict) {
 
 TEST_F(DamagedStore, AVersionBelowOneIsNone) {
   execute("PRAGMA user_version = -1");
-  EXPECT_NE(refusal().find("version -1: it is damaged"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("its version is -1, so it is damaged"), std::string::npos) << refusal();
 }
 
 TEST_F(DamagedStore, ARunIsWrittenByOne) {

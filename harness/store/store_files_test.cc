@@ -63,9 +63,10 @@ TEST_F(StoreFilesTest, RefusesAStoreFromBefore020AndLeavesItUntouched) {
     const std::string before = bytes_of(path_);
     for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
       const std::string why = refusal(path_, mode);
-      const std::string is = path_ + ": is a store of version " + std::to_string(version) + " of a";
+      const std::string is =
+          path_ + ": a moegate before 0.2.0 wrote this store (version " + std::to_string(version);
       EXPECT_PRED2(contains, why, is);
-      EXPECT_PRED2(contains, why, "run again with this program into another --db, or read it with");
+      EXPECT_PRED2(contains, why, "choose another --db, or use the program of the commit");
     }
     EXPECT_EQ(bytes_of(path_), before);
   }
@@ -108,7 +109,7 @@ TEST_F(StoreFilesTest, LeavesForeignFilesAndTheirJournalsAlone) {
 TEST_F(StoreFilesTest, RefusesWhatIsNoRegularFile) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   for (auto mode : {Store::Mode::read, Store::Mode::update, Store::Mode::write}) {
-    EXPECT_TRUE(contains(refusal(path_, mode), "no regular file")) << refusal(path_, mode);
+    EXPECT_TRUE(contains(refusal(path_, mode), "not a regular file")) << refusal(path_, mode);
   }
   EXPECT_TRUE(fs::is_fifo(path_));
 }

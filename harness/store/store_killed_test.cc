@@ -52,7 +52,7 @@ void StoreKilledTest::check_remains_read_only() {
   const std::string path = copy();
   const std::string before = bytes_of(path);
   const std::string why = refusal(path, Store::Mode::read);
-  if (contains(why, "a writer died")) {
+  if (contains(why, "a process died")) {
     ++died_;
   } else {
     EXPECT_TRUE(why == "accepted" || is_unfinished(why)) << why;

@@ -35,10 +35,9 @@ constexpr int kFirstSafeWal = 3051003;
 [[noreturn]] void refuse_other(const std::string& path, int64_t application, int64_t version) {
   if (application == kEarlierId) {
     throw Error(Exit::store,
-                fmt::format("{}: is a store of version {} of a moegate before 0.2.0, which this "
-                            "program does not read; run again with this program into another --db, "
-                            "or read it with that of the commit that wrote it (its table run, "
-                            "column git_sha)",
+                fmt::format("{}: a moegate before 0.2.0 wrote this store (version {}), and this "
+                            "program cannot read it; choose another --db, or use the program of "
+                            "the commit that wrote it (table run, column git_sha)",
                             path, version));
   }
   throw Error(Exit::store,
@@ -66,15 +65,15 @@ bool is_store(Database& db) {
   if (application == 0 && version == 0 && objects == 0) return false;
   if (application != kApplicationId) refuse_other(db.path(), application, version);
   if (version < 1) {
-    throw Error(Exit::store,
-                fmt::format("{}: says that it is a store of version {}: it is damaged; "
-                            "restore a copy, or choose another --db",
-                            db.path(), version));
+    throw Error(Exit::store, fmt::format("{}: the store says that its version is {}, so it is "
+                                         "damaged; restore a copy, or choose another --db",
+                                         db.path(), version));
   }
   if (version > kVersion) {
-    throw Error(Exit::store, fmt::format("{}: is a store of version {}, this program knows up to "
-                                         "{}; use the moegate that wrote it, or a newer one",
-                                         db.path(), version, kVersion));
+    throw Error(Exit::store,
+                fmt::format("{}: this store has version {}, and this program knows versions up to "
+                            "{}; use the moegate that wrote it, or a newer moegate",
+                            db.path(), version, kVersion));
   }
   return true;
 }
@@ -137,11 +136,11 @@ void check_schema(Database& db) {
   };
   for (const auto& one : is) {
     const auto at = expected.find(one.first);
-    if (at == expected.end()) refuse(one, "has what no store has:");
-    if (at->second != one.second) refuse(one, "has in other words than a store's:");
+    if (at == expected.end()) refuse(one, "the store has an unknown object:");
+    if (at->second != one.second) refuse(one, "the store has a changed object:");
   }
   for (const auto& one : expected) {
-    if (!is.contains(one.first)) refuse(one, "lacks what every store has:");
+    if (!is.contains(one.first)) refuse(one, "the store lacks an object:");
   }
 }
 
@@ -211,7 +210,8 @@ void check_file(const std::string& path, Store::Mode mode) {
                 fmt::format("{}: no such store; `moegate run --db {}` makes one", path, path));
   }
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    throw Error(Exit::store, fmt::format("{}: is no regular file; choose another --db", path));
+    throw Error(Exit::store,
+                fmt::format("{}: this is not a regular file; choose another --db", path));
   }
   check_head(path);
 }

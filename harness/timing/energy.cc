@@ -73,8 +73,8 @@ std::string energy_fault(std::span<const EnergyPair> pairs, std::optional<double
   const EnergyBatch& slowest = idlest(pairs);
   if (slowest.period_s() > kMostLonger * slowest.busy_s) {
     return fmt::format(
-        "the GPU idled while its energy was counted: {:.1f} us each where back to back it takes "
-        "{:.1f} us; leave the machine alone, or choose a larger case",
+        "the GPU was idle while its energy was counted: a launch took {:.1f} us, and {:.1f} us "
+        "back to back; leave the machine alone, or choose a larger case",
         1e6 * slowest.period_s(), 1e6 * slowest.busy_s);
   }
   if (!limit_watts) return {};

@@ -101,8 +101,8 @@ TEST(Energy, AnIdleGpuIsRefused) {
   pairs[1].launches = batch(5'000, 5'000 * 237e-6, 260);
   pairs[1].launches.busy_s = 43.5e-6;  // the rest went into reading the counter
   EXPECT_EQ(energy_fault(pairs, 700),
-            "the GPU idled while its energy was counted: 237.0 us each where back to back it takes "
-            "43.5 us; leave the machine alone, or choose a larger case");
+            "the GPU was idle while its energy was counted: a launch took 237.0 us, and 43.5 us "
+            "back to back; leave the machine alone, or choose a larger case");
   EXPECT_NEAR(value_of(energy_metrics(pairs), "energy_busy"), 0.1835, 1e-4);
   pairs = copies();
   pairs[0].flushes->busy_s /= 1.3;

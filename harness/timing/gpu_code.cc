@@ -283,7 +283,8 @@ void add_cubin(const Entry& entry, const std::string& file, const std::string& n
 GpuCode read_gpu_code(const std::string& program, const std::string& name, int arch) {
   const std::span bytes(reinterpret_cast<const uint8_t*>(program.data()), program.size());
   ElfFile elf(bytes);
-  if (!is_elf(bytes) || !elf.ok()) usage_error("{}: is no program, or not a whole one", name);
+  if (!is_elf(bytes) || !elf.ok())
+    usage_error("{}: this is not a whole program; give the path of a program", name);
   const auto section = std::ranges::find(elf.sections(), ".nv_fatbin", &ElfSection::name);
   if (section == elf.sections().end()) {
     throw Error(Exit::environment,

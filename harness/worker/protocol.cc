@@ -72,8 +72,8 @@ std::vector<std::string> own_features() {
 void check_wire(int theirs, const std::string& who) {
   if (theirs == kWire) return;
   usage_error(
-      "{} speaks version {} of the worker's protocol, this program version {}; build the older of "
-      "the two anew",
+      "{} speaks version {} of the worker's protocol, and this program speaks version {}; build "
+      "the older program again",
       who, theirs, kWire);
 }
 

@@ -110,10 +110,11 @@ class Server {
     const bool profiles = options_.task == Task::counters || options_.task == Task::stalls ||
                           options_.task == Task::energy;
     if (profiles && device_->facts().backend == Backend::host) {
-      throw Error(Exit::environment,
-                  fmt::format("`moegate profile` needs a CUDA device for {}: the host's are not "
-                              "read; give --device cuda:N where there is a GPU",
-                              name_of(options_.task)));
+      throw Error(
+          Exit::environment,
+          fmt::format(
+              "`moegate profile` reads {} on a GPU only; give --device cuda:N where there is a GPU",
+              name_of(options_.task)));
     }
     switch (options_.task) {
       case Task::counters:
@@ -243,7 +244,7 @@ int wire_of(const json& message) {
 }
 
 constexpr const char* kByHand =
-    "moegate worker: is started by `moegate run` and its like, not by hand; run one of these";
+    "worker: this command is started by `moegate run`, not by hand; use `moegate run`";
 
 void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
   json message;

@@ -72,21 +72,23 @@ void Process::greet(const WorkerOptions& options) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& nonsense) {
-    end = fmt::format("it answers with nonsense: {}", nonsense.what());
+    end = fmt::format("its answer cannot be understood: {}", nonsense.what());
   }
   if (end.empty()) {
     check_wire(hello_.wire, who);
     // Every worker verifies and measures; another task is a feature of the same name.
     const bool plain = options.task == Task::verify || options.task == Task::measure;
     if (!plain && !can(name_of(options.task)))
-      usage_error("{} does not know of {}: it is older than that", who, name_of(options.task));
+      usage_error("{} is too old for {}; build a newer program", who, name_of(options.task));
     if (!options.kernels.empty() && !can(feature::kKernels)) {
-      usage_error("{} opens no files of kernels (--module): it is older than they are", who);
+      usage_error("{} is too old for --module; build a newer program", who);
     }
     return;
   }
   if (!program_.empty()) {
-    usage_error("{}: does not answer as a moegate that can be measured with: {}", program_, end);
+    usage_error(
+        "{}: this program does not answer like a moegate; give the path of a moegate program: {}",
+        program_, end);
   }
   throw Error(Exit::environment,
               fmt::format("the worker did not open device '{}': {}", options.device, end));
@@ -118,7 +120,7 @@ std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& question
     if (end.empty()) end = how;
   } catch (const Nonsense& nonsense) {
     child_.bury(true);
-    end = fmt::format("it answered with nonsense: {}", nonsense.what());
+    end = fmt::format("its answer cannot be understood: {}", nonsense.what());
   }
   throw Error(Exit::environment, fmt::format("the worker did not check the cases: {}", end));
 }
@@ -223,8 +225,8 @@ std::string own_program() {
   const std::string beside = here.parent_path() / "moegate";
   if (access(beside.c_str(), X_OK) == 0) return beside;
   usage_error(
-      "{} has no kernels, and there is no program {} to measure with; name one, as with "
-      "--base program=and --head-program",
+      "{} has no kernels, and there is no program {}; name a program with --base program=PATH and "
+      "--head program=PATH",
       here.string(), beside);
 }
 

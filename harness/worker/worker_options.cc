@@ -45,20 +45,19 @@ std::span<const Option<WorkerOptions>> worker_options() {
   static constexpr const char* where = kSelectionGroup;
   static constexpr const char* how = kMeasuringGroup;
   static const std::array all = {
-      option_row<W, &W::sample_seed>(
-          {"sample-seed", "N", K::number,
-           "draws further rows that are compared with the truth, in verify also a problem set (0: "
-           "none; a night draws by its date)"},
-          where, "sample_seed", "/sample_seed", Repeat::if_set),
+      option_row<W, &W::sample_seed>({"sample-seed", "N", K::number,
+                                      "draws more rows to compare with the truth, and in verify "
+                                      "one more problem set (0: none; a night uses its date)"},
+                                     where, "sample_seed", "/sample_seed", Repeat::if_set),
       option_row<W, &W::device>(
           {"device", "D", K::choice,
            "auto, host, cuda, all or cuda:N; GPUs share the work as cuda:0,1 or cuda:all",
            "auto,host,cuda,all"},
           where, "device", "/device", Repeat::always),
-      option_row<W, &W::kernels>({"module", "FILE", K::file,
-                                  "also the kernels of this module (.so) or file of Python (.py); "
-                                  "may be repeated"},
-                                 where, "kernels", "/kernels", Repeat::if_set),
+      option_row<W, &W::kernels>(
+          {"module", "FILE", K::file,
+           "also load the kernels of this module (.so) or Python file (.py); may be repeated"},
+          where, "kernels", "/kernels", Repeat::if_set),
       option_row<W, &W::tiles>(
           {"tiles", "DIR", K::file,
            "folder of tile configurations (default: MOEGATE_TILES, else suites/tiles)"},
@@ -74,17 +73,19 @@ std::span<const Option<WorkerOptions>> worker_options() {
                                                 "read,write,none"},
                                                how, "flush", "/flush", Repeat::always),
       option_row<W, &W::conditions, &C::flush_factor>(
-          {"flush-factor", "X", K::number, "bytes flushed over L2 size", "", 1, 1000}, how,
-          "flush_factor", "/flush_factor", Repeat::always),
-      option_row<W, &W::conditions, &C::sets>({"sets", "N", K::number,
-                                               "launch on N problem sets in turn, at most (0: 2 to "
-                                               "8, by their size); such runs compare "
-                                               "with each other only",
-                                               "", 0, 8},
-                                              how, "sets", "/sets", Repeat::if_set),
+          {"flush-factor", "X", K::number, "bytes to flush, as a multiple of the size of L2", "", 1,
+           1000},
+          how, "flush_factor", "/flush_factor", Repeat::always),
+      option_row<W, &W::conditions, &C::sets>(
+          {"sets", "N", K::number,
+           "launch on at most N problem sets in turn (0: 2 to 8, by their size); runs with "
+           "different N are not compared",
+           "", 0, 8},
+          how, "sets", "/sets", Repeat::if_set),
       option_row<W, &W::sampling, &S::min_samples>(
           {"min-samples", "N", K::number,
-           "before a precise level counts; 50 where the budget ends first", "", 10, 1e6},
+           "samples before --precision may end a row; 50 are enough if the budget ends first", "",
+           10, 1e6},
           how, "min_samples", "/sampling/min_samples", Repeat::always),
       option_row<W, &W::sampling, &S::max_samples>(
           {"max-samples", "N", K::number, "samples at most", "", 10, 1e6}, how, "max_samples",

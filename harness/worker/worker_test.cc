@@ -147,10 +147,11 @@ TEST_F(WorkerTest, RefusesAnotherVersion) {
 }
 
 TEST_F(WorkerTest, RefusesAProgramThatIsNone) {
-  expect_refused("", Exit::usage, "does not answer");
-  expect_refused(std::string(64, 'x'), Exit::usage, "nonsense");
-  expect_refused(bytes_of(json::array()), Exit::usage, "nonsense");
-  expect_refused(bytes_of({{"kind", "hello"}, {"wire", "two"}}), Exit::usage, "nonsense");
+  expect_refused("", Exit::usage, "does not answer like a moegate");
+  expect_refused(std::string(64, 'x'), Exit::usage, "cannot be understood");
+  expect_refused(bytes_of(json::array()), Exit::usage, "cannot be understood");
+  expect_refused(bytes_of({{"kind", "hello"}, {"wire", "two"}}), Exit::usage,
+                 "cannot be understood");
 }
 
 TEST_F(WorkerTest, AsksNothingThatIsNotNamed) {

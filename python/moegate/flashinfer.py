@@ -92,7 +92,7 @@ def _read_file(path, most=64 << 20):
     if not os.path.exists(path):
         raise Error(USAGE, f"{path}: no such file")
     if not os.path.isfile(path):
-        raise Error(USAGE, f"{path}: is no regular file; name one")
+        raise Error(USAGE, f"{path}: this is not a regular file; name a regular file")
     try:
         with open(path, "rb") as file:
             content = file.read(most + 1)
@@ -1059,12 +1059,11 @@ _APPLICATION, _EARLIER, _VERSION = 0x4D6F4547, 0x4D6F4550, 1  # as harness/store
 
 def _refuse_other(path, application, version):
     if application == _EARLIER:
-        what = f"{path}: is a store of version {version} of a moegate before 0.2.0"
         raise Error(
             STORE,
-            f"{what}, which this program does not read; run again with this program into another "
-            "--db, or read it with that of the commit that wrote it "
-            "(its table run, column git_sha)",
+            f"{path}: a moegate before 0.2.0 wrote this store (version {version}), and this "
+            "program cannot read it; choose another --db, or use the program of the commit that "
+            "wrote it (table run, column git_sha)",
         )
     why = f"is an SQLite database of another program (application_id {application:#x})"
     raise Error(STORE, f"{path}: {why}; choose another --db")
@@ -1080,14 +1079,14 @@ def _check_file(path):
     if not os.path.exists(path):
         raise Error(STORE, f"{path}: no such store; `moegate run --db {path}` makes one")
     if not os.path.isfile(path):
-        raise Error(STORE, f"{path}: is no regular file; choose another --db")
+        raise Error(STORE, f"{path}: this is not a regular file; choose another --db")
     try:
         with open(path, "rb") as file:
             head = file.read(100)
     except OSError as error:
         raise Error(STORE, f"{path}: cannot open the store: {error.strerror}") from None
     if head and (len(head) < 100 or not head.startswith(b"SQLite format 3\0")):
-        why = "file is not a database; it is no intact SQLite database"
+        why = "file is not a database; it is not an intact SQLite database"
         raise Error(STORE, f"{path}: {why}: choose another --db")
     version, application = struct.unpack_from(">I4xI", head, 60) if head else (0, 0)
     if application not in (0, _APPLICATION):
@@ -1125,11 +1124,13 @@ class Store:
         if application != _APPLICATION:
             _refuse_other(self.path, application, version)
         if version < 1:
-            why = f"says that it is a store of version {version}: it is damaged"
+            why = f"the store says that its version is {version}, so it is damaged"
             raise Error(STORE, f"{self.path}: {why}; restore a copy, or choose another --db")
         if version > _VERSION:
-            why = f"is a store of version {version}, this program knows up to {_VERSION}"
-            raise Error(STORE, f"{self.path}: {why}; use the moegate that wrote it, or a newer one")
+            known = f"this program knows versions up to {_VERSION}"
+            why = f"this store has version {version}, and {known}"
+            remedy = "use the moegate that wrote it, or a newer moegate"
+            raise Error(STORE, f"{self.path}: {why}; {remedy}")
         return self
 
     def __exit__(self, *_):

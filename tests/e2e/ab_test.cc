@@ -106,8 +106,8 @@ TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
     EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
   };
   refused("", "nothing to compare");
-  refused("--base program=./none", "./none: does not answer as a moegate");
-  refused("--base program=/bin/true", "/bin/true: does not answer as a moegate");
+  refused("--base program=./none", "./none: this program does not answer like a moegate");
+  refused("--base program=/bin/true", "/bin/true: this program does not answer like a moegate");
   refused("--variant chain", "nothing to compare");
   refused("--variant a --variant b --variant c", "given 3 times");
   EXPECT_EQ(ab("--variant no --variant fused").exit, 13);

@@ -186,18 +186,18 @@ TEST_F(BisectTest, BadInput) {
   refused("--filter 8 --variant v", "--base is missing");
   refused("--filter 8 --base c1", "--variant is missing");
   refused("--variant v --base c1", "--filter is missing");
-  refused("--filter '(' --variant v --base c1", "--filter '(' is no regular expression");
-  refused(kind + "--base nothing", "--base 'nothing' is no commit of ");
+  refused("--filter '(' --variant v --base c1", "--filter '(' is not a regular expression");
+  refused(kind + "--base nothing", "--base 'nothing' is not a commit of ");
   refused(kind + "--base c1 --head -x", "--head");
   refused(kind + "--base c1 --head c1", "give two commits");
-  refused(kind + "--base c3 --head c1", "--base 'c3' is no ancestor of --head 'c1'");
+  refused(kind + "--base c3 --head c1", "--base 'c3' is not an ancestor of --head 'c1'");
   refused(kind + "--base c1 --rounds 1", "--rounds 1 is too few");
-  refused(kind + "--base c1 --script ./none", "none: no such program");
+  refused(kind + "--base c1 --script ./none", "none: there is no program");
   EXPECT_EQ(read("arguments"), "") << "nothing was measured";
   expect_clean();
   const Outcome outside = moegate("bisect " + kind + "--base c1");
   EXPECT_EQ(outside.exit, 2);
-  EXPECT_NE(outside.err.find("is in no git repository"), std::string::npos) << outside.err;
+  EXPECT_NE(outside.err.find("is not in a git repository"), std::string::npos) << outside.err;
 }
 
 TEST_F(BisectTest, ASuiteGivenByPathIsTheUsers) {

@@ -130,16 +130,17 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
   };
   refused("--repo engine c0", "give --module FILE");
   refused("--repo engine --module bench/kernels.py", "give --base REF");
-  refused("--repo engine c9 --module bench/kernels.py", "'c9' is no commit of");
-  refused("--repo cache c0 --module bench/kernels.py", "is in no git repository");
+  refused("--repo engine c9 --module bench/kernels.py", "'c9' is not a commit of");
+  refused("--repo cache c0 --module bench/kernels.py", "is not in a git repository");
   refused("--repo engine c0 --module operator.py", "is not in --repo");
-  refused("c0", "give --repo DIR");
+  refused("c0", "need --repo DIR");
   const std::string commit = short_of("c0");
   refused("--repo engine c0 --module bench/none.so",
           "--module bench/none.so: --base 'c0' (" + commit +
-              ") has no such file; give one that it has, or --build CMD where it is built");
-  refused("--repo engine c0 --module bench/none.so --build 'touch built'",
-          "has no such file after --build 'touch built'; give the path where that puts it");
+              ") has no such file; give another file, or --build CMD if the build makes it");
+  refused(
+      "--repo engine c0 --module bench/none.so --build 'touch built'",
+      "has no such file after --build 'touch built'; give the path to which the build writes it");
 }
 
 TEST_F(PythonRepositoryTest, ACommitWithoutTheKernelsIsSkipped) {
@@ -168,11 +169,12 @@ TEST_F(PythonRepositoryTest, ACommitThatDoesNotBuildIsNoFaultOfTheProgram) {
       "ab --suite ./doubled.suite --repo engine c0 --module bench/kernels.py --build 'echo no; "
       "exit 3'");
   EXPECT_EQ(broken.exit, 21) << broken.err;
-  EXPECT_NE(broken.err.find("no\nmoegate: --base 'c0' (" + commit +
-                            ") does not build: --build 'echo no; exit 3' exits with 3; all it said "
-                            "is in " +
-                            (folder_ / "cache").string()),
-            std::string::npos)
+  EXPECT_NE(
+      broken.err.find("no\nmoegate: --base 'c0' (" + commit +
+                      ") does not build: --build 'echo no; exit 3' exits with 3; its output is "
+                      "in " +
+                      (folder_ / "cache").string()),
+      std::string::npos)
       << broken.err;
   EXPECT_EQ(shell("cat cache/moegate/*/" + commit + "*.log").out, "no\n");
 }

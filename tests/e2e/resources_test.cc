@@ -174,7 +174,7 @@ TEST_F(ResourcesInputTest, EveryMistakeIsNamed) {
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   };
   write("not-a-program", "#!/bin/sh\n");
-  expect("--program not-a-program", 2, "not-a-program: is no program");
+  expect("--program not-a-program", 2, "not-a-program: this is not a whole program");
   expect("--program none", 2, "none");
   expect("--program /bin/true", 21, "without CUDA");
   expect("--module mine.py", 2, "Python");

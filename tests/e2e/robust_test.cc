@@ -81,7 +81,7 @@ TEST_F(RobustTest, AStoreIsAFile) {
 
 TEST_F(RobustTest, ResumeTakesTheNewestRunThatIsNotComplete) {
   ASSERT_EQ(moegate(run()).exit, 0);
-  refused("run --resume latest", "no run that is not complete");
+  refused("run --resume latest", "every run of ");
   refused("run --resume 1", "run 1 is complete");
   ASSERT_EQ(signalled_run(SIGKILL).exit, 137);
   EXPECT_EQ(query("results.sqlite", "SELECT status FROM run WHERE run_id = 2"), "running");
@@ -158,17 +158,17 @@ TEST_F(RobustTest, WhatWouldBeIgnoredIsRefused) {
   refused(run("1", "--tag a=1 --tag a=2"), "--tag a is given twice");
   refused(run("1", "--label \"$(printf 'a\\nb')\""), "--label 'a b' has control characters");
   refused("ab --variant chain --variant fused --variant x --suite ./quick.suite", "given 3 times");
-  refused("gate --replay-program ./none", "--replay-program ./none: is no program");
+  refused("gate --replay-program ./none", "--replay-program ./none: this is not a program");
 }
 
 TEST_F(RobustTest, OnlyRegularFilesAreRead) {
   ASSERT_EQ(moegate(run()).exit, 0);
   shell("mkdir folder; mkfifo pipe.sql");
-  refused("list waivers --waivers folder", "folder: is no regular file");
-  refused("gate --waivers folder", "folder: is no regular file");
-  refused("list waivers --waivers /dev/zero", "/dev/zero: is no regular file");
+  refused("list waivers --waivers folder", "folder: this is not a regular file");
+  refused("gate --waivers folder", "folder: this is not a regular file");
+  refused("list waivers --waivers /dev/zero", "/dev/zero: this is not a regular file");
   refused("report ./pipe.sql", "pipe.sql");
-  refused("list runs --db /dev/zero", "no regular file", 30);
+  refused("list runs --db /dev/zero", "not a regular file", 30);
 }
 
 TEST_F(RobustTest, AReproIsACommandWhateverTheStoreSays) {

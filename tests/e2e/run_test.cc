@@ -255,7 +255,7 @@ TEST_F(RunTest, AHostHasNoCountersAndSaysSo) {
   const Outcome outcome = moegate("profile --suite tiny --device host --db p.sqlite");
   EXPECT_EQ(outcome.exit, 21) << outcome.err;
   EXPECT_EQ(outcome.err,
-            "moegate: `moegate profile` needs a CUDA device for counters: the host's are not read; "
+            "moegate: `moegate profile` reads counters on a GPU only; "
             "give --device cuda:N where there is a GPU\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "p.sqlite"));
   ASSERT_EQ(moegate(run("--variant fused --filter tokens=3,")).exit, 0);

@@ -109,7 +109,7 @@ TEST_F(SidesTest, ACaseThatTheHeadsSuiteLostIsMissing) {
   commit("c2");
   const Outcome lost = ab("c1 c2", "--suite engine/own.suite");
   EXPECT_EQ(lost.exit, 13);
-  EXPECT_TRUE(says(lost, "has no such file, which the base has"));
+  EXPECT_TRUE(says(lost, "has no such file, and the base has it"));
 }
 
 TEST_F(SidesTest, AChangeInASubmoduleThatNoCommitHoldsIsRefused) {
@@ -125,7 +125,7 @@ TEST_F(SidesTest, AChangeInASubmoduleThatNoCommitHoldsIsRefused) {
   shell("echo 2 >'engine/a part/a file'");
   const Outcome outcome = ab("c0");
   EXPECT_EQ(outcome.exit, 2);
-  EXPECT_TRUE(says(outcome, "its submodule a part has uncommitted changes"));
+  EXPECT_TRUE(says(outcome, "submodule a part has uncommitted changes"));
   EXPECT_EQ(ab("c0 --head HEAD").exit, 0);
 }
 
@@ -143,7 +143,8 @@ TEST_F(SidesTest, ABuildThatEditsTheOtherSideIsUndone) {
   };
   const Outcome outcome = ab("c0 c1 --build 'sh build.sh'");
   EXPECT_EQ(outcome.exit, 11);
-  EXPECT_TRUE(says(outcome, "bench/kernels.py is not as its build left it; it is made anew"));
+  EXPECT_TRUE(
+      says(outcome, "bench/kernels.py changed after the build; the checkout is made again"));
   EXPECT_EQ(untouched(), 0);
   // Nor does a later A/B get what the build of another one left.
   shell("cp engine/bench/kernels.py cache/moegate/*/" + commit_of("c0") + "/bench/");
@@ -218,7 +219,7 @@ TEST_F(SidesTest, WhatOneBuildInstallsForBothIsNamed) {
   EXPECT_EQ(editable.exit, 21);
   EXPECT_TRUE(
       says(editable, "--base 'c0' (" + commit_of("c0").substr(0, 12) + ") was measured with "));
-  EXPECT_TRUE(says(editable, "which is of --head 'c1'"));
+  EXPECT_TRUE(says(editable, "which belongs to --head 'c1'"));
   std::filesystem::remove(site);
   const Outcome copied = ab("c0 c1 --build 'mkdir -p " + site + "; cp lib/* " + site + "'");
   EXPECT_EQ(copied.exit, 21);

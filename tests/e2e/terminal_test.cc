@@ -145,7 +145,7 @@ TEST_F(TerminalTest, AReportNamesTheColumnThatItLacks) {
   refused("speedup --sort spedup:desc", 2, "did you mean 'Speedup'?");
   refused("runs --variant fused", 2, "--variant: there is no column 'variant'");
   refused("latency --filter '('", 2, "--filter");
-  refused("latency --filter tokens=4,", 13, "none of its 2 rows matches (--filter 'tokens=4,'");
+  refused("latency --filter tokens=4,", 13, "none of its 2 rows matches --filter 'tokens=4,'");
 }
 
 TEST_F(TerminalTest, TheNearestStoreIsRead) {

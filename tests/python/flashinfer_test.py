@@ -707,12 +707,12 @@ class Export(Scratch):
         for name, why in (
             ("none", "none: no such store; `moegate run --db none` makes one"),
             (".", "is a folder"),
-            ("/dev/null", "is no regular file"),
+            ("/dev/null", "is not a regular file"),
             ("notes.txt", "notes.txt: file is not a database"),
             ("void", "is an empty file, no store"),
             ("other", "of another program (application_id 0x4d)"),
-            ("earlier", "is a store of version 9 of a moegate before 0.2.0"),
-            ("newer", "is a store of version 2, this program knows up to 1"),
+            ("earlier", "a moegate before 0.2.0 wrote this store (version 9)"),
+            ("newer", "this store has version 2, and this program knows versions up to 1"),
             ("zero", "it is damaged"),
             ("strange", "strange: a statement failed: no such table"),
         ):

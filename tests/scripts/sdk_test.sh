@@ -41,7 +41,7 @@ refused() {
 }
 refused "a file that is not there" "No such file" build/none.so
 echo nothing >nothing.so
-refused "what is no module" "is no module of kernels" nothing.so
+refused "what is no module" "is not a module of kernels" nothing.so
 sed 's/SDK: 1/SDK: 7/' $module >other_sdk.so
 refused "a module of another SDK" "was built with 'SDK: 7', this program with 'SDK: 1'" other_sdk.so
 sed 's/compiler: [a-z]++ /compiler: x++ /' $module >other_compiler.so

@@ -54,8 +54,8 @@ CounterPlan::CounterPlan(const std::string& chip, const std::vector<std::string>
     const char* unit = host_->unit(metric.c_str());
     if (!unit || metric.find('.') == std::string::npos) {
       usage_error(
-          "metric '{}' is none of chip {}; near ones: {} (a metric ends with what is made of it, "
-          "like .sum, .avg, .pct)",
+          "chip {1} has no metric '{0}'; similar metrics: {2} (a metric needs an ending such as "
+          ".sum, .avg or .pct)",
           metric, chip, fmt::join(near(metric), ", "));
     }
     units_.emplace_back(unit);
