@@ -173,7 +173,8 @@ std::string man_page(const std::string& version, const std::vector<DescribedVerb
   text += examples_section(verbs) + exit_section();
   text += ".SH FILES\n";
   for (const auto& [name, about] :
-       {std::pair("results.sqlite", "the store where no flag and no variable names one"),
+       {std::pair("moegate.ini", "what a repository judges; the nearest above the current folder"),
+        std::pair("results.sqlite", "the store where no flag, variable or moegate.ini names one"),
         std::pair("out/", "what a night writes: store, report, verdict, pages, kept programs"),
         std::pair("suites/, reports/, baselines/, ci/waivers.ini", "data in the tool's home")}) {
     text += fmt::format(".TP\n{}\n{}\n", in_italic(name), roff_escaped(about));

@@ -182,10 +182,12 @@ TEST_F(GpuTest, LaunchesTakeWhatTheProgramsFileSays) {
     }
   }
   EXPECT_GT(compared, 5);
+  const std::string of_class =
+      " --baselines b --class " + query("r.sqlite", "SELECT class FROM device");
   const Outcome blessed =
-      moegate("bless --resources --baselines b --reason 'shapes of a run' --db r.sqlite");
+      moegate("bless --resources --reason 'shapes of a run' --db r.sqlite" + of_class);
   EXPECT_EQ(blessed.exit, 0) << blessed.err;
-  EXPECT_EQ(moegate("gate --resources --baselines b").exit, 0);
+  EXPECT_EQ(moegate("gate --resources" + of_class).exit, 0);
 }
 
 TEST_F(GpuTest, WhyNamesThePlantedCause) {
