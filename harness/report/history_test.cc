@@ -52,6 +52,21 @@ TEST_F(HistoryTest, AStepIsReportedBetweenItsCommits) {
       << out_;
 }
 
+TEST_F(HistoryTest, AStepOfChangedCodeNeedsTwoRunsOnEachSide) {
+  add_runs(4, [](int i) { return (i < 3 ? 10 : 12) * (1 + 0.001 * (i % 2)); });
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(says("- step of +20.0 % between c2 (run 2) and c3 (run 3), p = ")) << out_;
+}
+
+TEST_F(HistoryTest, TooFewRunsAreSaid) {
+  add_runs(4, [](int i) { return i < 3 ? 10 : 10.5; });  // below 11: the same code
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(
+      says("4 runs are too few to find a step where the code did not change; 10 are "
+           "enough."))
+      << out_;
+}
+
 TEST_F(HistoryTest, AStepSaysWhatItIsOf) {
   const auto us = [](int i) { return (i < 7 ? 10 : 12) * (1 + 0.001 * (i % 3)); };
   add_runs(12, us);
