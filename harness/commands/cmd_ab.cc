@@ -313,6 +313,9 @@ std::optional<AbCommand> read_ab(const Args& args) {
   check_ab(ab, typed.variants);
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
   ab.trust_code = typed.variants.size() < 2 && !typed.measure_identical;
+  // Two variants are two codes, whatever their hashes say: what noise hides is undecided (20).
+  if (typed.variants.size() == 2 && command.judging.fail_on.changed)
+    command.judging.fail_on.inconclusive = true;
   // Set by ci/ab, whose commits are what a reader can repeat.
   const char* repeated = std::getenv("MOEGATE_COMMAND");
   ab.run.command = repeated ? repeated : command_line("ab", args);

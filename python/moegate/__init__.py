@@ -19,6 +19,7 @@ from moegate._kernels import (
     uniform,
     variant,
 )
+from moegate._results import results
 
 __all__ = [
     "Cost",
@@ -31,6 +32,7 @@ __all__ = [
     "e4m3_normal",
     "encode",
     "int4_normal",
+    "results",
     "uniform",
     "variant",
 ]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a store as records: what `moegate report NAME --format json` says, with numbers as numbers."""
+
+import json
+import os
+import pathlib
+import re
+
+_TIMES = re.compile(r"^(\d+(?:\.\d+)?)x$")
+_RANGE = re.compile(r"^(\d+(?:\.\d+)?)–(\d+(?:\.\d+)?)$")
+
+
+def _program():
+    """The program: MOEGATE_PROGRAM, that of an installed wheel, or moegate of PATH."""
+    import shutil
+
+    wheel = pathlib.Path(__file__).parent / "_home" / "bin" / "moegate"
+    named = os.environ.get("MOEGATE_PROGRAM") or (str(wheel) if wheel.exists() else shutil.which("moegate"))
+    if not named:
+        raise RuntimeError("moegate.results: there is no program moegate in PATH; set MOEGATE_PROGRAM to its path")
+    return named
+
+
+def _number(value):
+    """1.21 of "1.21x", (1.2, 1.23) of "1.20–1.23"; anything else stays."""
+    if not isinstance(value, str):
+        return value
+    if times := _TIMES.match(value):
+        return float(times[1])
+    if both := _RANGE.match(value):
+        return float(both[1]), float(both[2])
+    return value
+
+
+def results(store=None, report="latency", run="latest", case=None, variant=None, **equal):
+    """The rows of a report of a run, as a list of dicts with the report's columns for keys.
+
+    store: path of the SQLite file; None: the store that commands take without --db.
+    report: a name of `moegate list reports`, or the path of an .sql file.
+    run: "latest", a number or a label.
+    case, variant: regular expressions, as --filter and --variant.
+    equal: columns and the values that they must have; a name with blanks goes in as **{"Before (us)": 9.1}.
+
+        import moegate, pandas
+        frame = pandas.DataFrame(moegate.results("out/results.sqlite", case="tokens=8(,|$)"))
+        frame.pivot(index="case", columns="variant", values="us")
+
+    Raises RuntimeError with the program's message, KeyError for a column that the report has not."""
+    import subprocess  # not by a worker, which imports this package and has no use for it
+
+    command = [_program(), "report", report, "--run", str(run), "--format", "json"]
+    for flag, value in (("--db", store), ("--filter", case), ("--variant", variant)):
+        if value is not None:
+            command += [flag, os.fspath(value)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or f"{command[0]} ended with code {done.returncode}")
+    rows = [{name: _number(value) for name, value in row.items()} for row in json.loads(done.stdout)]
+    return [row for row in rows if all(row[name] == value for name, value in equal.items())]

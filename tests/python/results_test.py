@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""moegate.results with a stub for the program: how it is called, and what becomes of its answer."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+
+from moegate import _results  # noqa: E402
+
+_ANSWER = (
+    '[{"case": "a/tokens=8", "us": 7.5, "Speedup": "1.21x", "95 % CI": "1.20–1.23", "path": ""},'
+    ' {"case": "a/tokens=9", "us": null, "Speedup": "~", "95 % CI": "", "path": "fused"}]'
+)
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.stub(f"cat <<'END'\n{_ANSWER}\nEND")
+
+    def stub(self, body):
+        program = self.folder / "moegate"
+        program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{self.folder}/arguments"\n{body}\n')
+        program.chmod(0o755)
+        os.environ["MOEGATE_PROGRAM"] = str(program)
+
+    def arguments(self):
+        return (self.folder / "arguments").read_text().split("\n")[:-1]
+
+    def test_numbers_are_numbers(self):
+        first, second = _results.results("r.sqlite", "speedup")
+        self.assertEqual(first["us"], 7.5)
+        self.assertEqual(first["Speedup"], 1.21)
+        self.assertEqual(first["95 % CI"], (1.2, 1.23))
+        self.assertIsNone(second["us"])
+        self.assertEqual(second["Speedup"], "~")
+
+    def test_filters_are_flags_and_columns(self):
+        rows = _results.results(pathlib.Path("r.sqlite"), case="tokens", variant="^v$", run=3, path="fused")
+        self.assertEqual([row["case"] for row in rows], ["a/tokens=9"])
+        self.assertEqual(
+            self.arguments(),
+            "report latency --run 3 --format json --db r.sqlite --filter tokens --variant ^v$".split(),
+        )
+        with self.assertRaises(KeyError):
+            _results.results(no_such_column=1)
+
+    def test_an_error_is_the_programs(self):
+        self.stub("echo 'moegate: no run' >&2; exit 2")
+        with self.assertRaisesRegex(RuntimeError, "^moegate: no run$"):
+            _results.results()
+
+
+if __name__ == "__main__":
+    unittest.main()
