@@ -172,8 +172,8 @@ void add_series(Store& store, const Name& name, const std::string& klass,
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
 }
 
-/// Steps where what is launched changed: such a step needs no search, so that two runs before and after
-/// it are enough, by Student's t-test with the alpha of change_points().
+/// Steps where what is launched changed: such a step needs no search, so that two runs before and
+/// after it are enough, by Student's t-test with the alpha of change_points().
 void add_steps_of_code(HistorySeries& series, const std::vector<double>& logs) {
   constexpr double kAlpha = 0.01;
   const auto& points = series.points;
