@@ -135,11 +135,14 @@ int print_changes(const ReportCommand& command) {
         comparable_runs(store, head, command.since.empty() ? days_ago(kWeek) : command.since);
     if (!runs.empty()) base = runs.front();
   }
+  if (base == head && !command.against.empty())
+    usage_error("--against and --run are both {}", describe(store.run_info(head)));
   if (base == head) {
-    throw Error(Exit::coverage,
-                fmt::format("report changes: {} is the only run in {} that compares with itself; "
-                            "give --since DAYS or --against RUN",
-                            describe(store.run_info(head)), command.db));
+    throw Error(
+        Exit::coverage,
+        fmt::format("report changes: {} has no run that compares with {}; give --since DAYS "
+                    "or --against RUN",
+                    command.db, describe(store.run_info(head))));
   }
   const Limits limits = Limits::of(store.run_info(head).device.backend);
   const WhatChanged changed = what_changed(store, base, head, limits);
