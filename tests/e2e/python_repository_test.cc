@@ -133,7 +133,7 @@ TEST_F(PythonRepositoryTest, WhatIsMissingToCompareCommitsIsNamed) {
   refused("--repo engine c9 --module bench/kernels.py", "'c9' is not a commit of");
   refused("--repo cache c0 --module bench/kernels.py", "is not in a git repository");
   refused("--repo engine c0 --module operator.py", "is not in --repo");
-  refused("c0", "need --repo DIR");
+  refused("c0", "give --repo DIR");
   const std::string commit = short_of("c0");
   refused("--repo engine c0 --module bench/none.so",
           "--module bench/none.so: --base 'c0' (" + commit +
