@@ -66,6 +66,23 @@ class ScopedVariable {
   std::optional<std::string> before_;
 };
 
+/// While it lives, this folder is the current one.
+class ScopedCurrentFolder {
+ public:
+  explicit ScopedCurrentFolder(const std::filesystem::path& folder) {
+    std::filesystem::current_path(folder);
+  }
+  ~ScopedCurrentFolder() {
+    std::error_code ignored;
+    std::filesystem::current_path(before_, ignored);
+  }
+  ScopedCurrentFolder(const ScopedCurrentFolder&) = delete;
+  ScopedCurrentFolder& operator=(const ScopedCurrentFolder&) = delete;
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
 // For tests: a disk that is full.
 
 /// While it lives, no file of this process grows beyond so many bytes: a write ends early, as on a

@@ -128,6 +128,7 @@ class GateTest : public ::testing::Test {
 
   ScratchFolder dir_;
   const ScopedVariable home_{"MOEGATE_HOME", dir_.path()};
+  const ScopedCurrentFolder here_{dir_.path()};  // not in this repository, which has a moegate.ini
   const std::string db_ = (dir_ / "r.db").string();
   std::string out_;
   RunInfo info_;
