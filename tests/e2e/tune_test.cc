@@ -171,7 +171,7 @@ TEST_F(TuneTest, BadInputIsOneLine) {
     EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
   };
   refused("tune", 2, "--suite");
-  refused(tune("--op topk_sort"), 2, "--op topk_sort: has no tile configurations");
+  refused(tune("--op topk_sort"), 2, "--op topk_sort: this operator has no tile configurations");
   refused(tune("--filter '('"), 2, "--filter '('");
   refused(tune("--routing uniform --axis routing=balanced"), 2, "--routing and --axis routing");
   refused(tune("--rounds 0"), 2, "--rounds 0");
