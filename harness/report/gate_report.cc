@@ -57,26 +57,26 @@ Json case_json(const CaseVerdict& v) {
 }
 
 Json run_json(const RunInfo& run) {
-  Json kernels;  // null: the program's own
+  Json json = {{"id", run.id},
+               {"label", run.label},
+               {"started", run.started},
+               {"status", run.status},
+               {"class", run.device.klass},
+               {"device", run.device.name},
+               {"uuid", run.device.uuid},
+               {"driver", run.device.driver},
+               {"commit", run.git_sha},
+               {"dirty", run.dirty},
+               {"build", run.build},
+               {"protocol", run.protocol},
+               {"timer", run.timer},
+               {"flush", run.flush},
+               {"rounds", run.rounds},
+               {"command", run.command}};
+  // Of somebody's repository; the program's own have its commit.
   if (const auto repository = run.tags.find(kRepositoryTag); repository != run.tags.end())
-    kernels = {{"repository", repository->second}, {"commit", measured_commit(run)}};
-  return {{"id", run.id},
-          {"label", run.label},
-          {"started", run.started},
-          {"status", run.status},
-          {"class", run.device.klass},
-          {"device", run.device.name},
-          {"uuid", run.device.uuid},
-          {"driver", run.device.driver},
-          {"commit", run.git_sha},
-          {"dirty", run.dirty},
-          {"build", run.build},
-          {"protocol", run.protocol},
-          {"timer", run.timer},
-          {"flush", run.flush},
-          {"rounds", run.rounds},
-          {"command", run.command},
-          {"kernels", kernels}};
+    json["kernels"] = {{"repository", repository->second}, {"commit", measured_commit(run)}};
+  return json;
 }
 
 }  // namespace
