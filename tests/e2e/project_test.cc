@@ -16,7 +16,7 @@ class ProjectProgramTest : public PythonTest {
         "a@b && mkdir bench && cp ../doubled.suite bench/");
     write("team/moegate.ini",
           "[project]\nmodule = bench/kernels.py\nsuite = bench/doubled.suite\ndevice = host\n"
-          "budget = 15s\n[pull-request]\nrounds = 2,2,0\n");
+          "budget = 40s\n[pull-request]\nrounds = 2,2,0\n");
     commit("1", "one");
   }
   /// A commit in which variant `other` is off by a factor.
