@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "harness/base/error.h"
+#include "harness/values/run.h"
 
 namespace moegate {
 
@@ -136,8 +137,8 @@ std::map<std::string, std::string> repository_tags(const std::string& file) try 
   if (root.empty()) return {};
   const Finished head = git(root, {"rev-parse", "HEAD"});
   if (head.exit != 0) return {};
-  return {{"repository", fs::path(root).filename()},
-          {"commit", head.out + (is_changed(root) ? "-dirty" : "")}};
+  return {{kRepositoryTag, fs::path(root).filename()},
+          {kCommitTag, head.out + (is_changed(root) ? "-dirty" : "")}};
 } catch (const Error&) {
   return {};
 }

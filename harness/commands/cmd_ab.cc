@@ -149,8 +149,8 @@ void use_commits(const Commits& commits, AbOptions& ab) {
     if (name != checkout.commit) {
       side.label = fmt::format("{} at {}", name.empty() ? "working tree" : name, side.label);
     }
-    side.tags = {{"repository", std::filesystem::path(root).filename()},
-                 {"commit", checkout.commit}};
+    side.tags = {{kRepositoryTag, std::filesystem::path(root).filename()},
+                 {kCommitTag, checkout.commit}};
     side.variables = checkout.variables;
   };
   use(ab.base, checkouts.first, commits.base);

@@ -83,8 +83,8 @@ std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
 }
 
 /// What the A/B of another repository's commits needs to be told; steps run in another folder.
-void add_repository(const BisectFlags& typed, BisectQuery& query) {
-  if (typed.kernels.empty() && find_project().values("program").empty()) {
+void add_repository(const BisectFlags& typed, const Project& project, BisectQuery& query) {
+  if (typed.kernels.empty() && project.values("program").empty()) {
     usage_error("bisect --repo: which file of it has the kernels? give --module");
   }
   query.repo = checkout_around(*typed.repo);
@@ -115,7 +115,7 @@ std::optional<BisectQuery> read_bisect(const Args& args) {
   query.why =
       typed.why == WhyMode::all || (typed.why == WhyMode::automatic &&
                                     backend_of(typed.device.value_or("auto")) == Backend::cuda);
-  if (typed.repo) add_repository(typed, query);
+  if (typed.repo) add_repository(typed, project, query);
   return query;
 }
 

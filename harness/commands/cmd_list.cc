@@ -151,7 +151,6 @@ Table list_reports_table() {
 /// What is in force here, and where it is said.
 Table project_table() {
   const Project project = find_project();
-  const bool own_kernels = project.values("module").empty();
   Table table{{"setting", "value", "from", "about"}, {}};
   const auto add = [&](const std::string& name, const std::string& value, const std::string& from,
                        const char* about) {
@@ -159,8 +158,8 @@ Table project_table() {
   };
   const auto if_unset = [&](std::string_view name) -> std::string {
     if (name == "out") return project.out();
-    if (name == "baselines") return project.baselines_to_read(own_kernels);
-    if (name == "waivers") return project.waivers(own_kernels);
+    if (name == "baselines") return project.baselines_to_read(project.judges_own_kernels());
+    if (name == "waivers") return project.waivers(project.judges_own_kernels());
     return "";
   };
   for (const ProjectKey& key : project_keys()) {
@@ -180,7 +179,9 @@ Table project_table() {
 
 /// Checks every waiver. One that expired is exit 24.
 int list_waivers(const std::optional<std::string>& file) {
-  const auto path = file ? std::filesystem::path(*file) : find_project().waivers(true);
+  const Project project = find_project();
+  const auto path =
+      file ? std::filesystem::path(*file) : project.waivers(project.judges_own_kernels());
   if (path.empty())
     usage_error("moegate list waivers: there is no waivers.ini; give --waivers FILE");
   const std::vector<Waiver> waivers = read_waivers(path);
@@ -212,8 +213,8 @@ Table table_of(const ListCommand& command) {
   const std::string& what = command.what;
   if (what.empty()) {
     usage_error(
-        "list what? give suites, kernels, cases, devices, runs, reports, resources or "
-        "waivers");
+        "list what? give suites, kernels, cases, devices, runs, reports, resources, "
+        "waivers or project");
   }
   if (what == "suites") return list_suites_table();
   if (what == "kernels") return list_kernels_table(command.options);

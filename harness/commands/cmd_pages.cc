@@ -16,7 +16,7 @@ int cmd_pages(const Args& args) {
   options.db = kDefaultStore;
   const Project project = find_project();
   std::string out = project.is_there() ? (project.out() / "pages").string() : "site";
-  options.waivers = project.waivers(true);
+  options.waivers = project.waivers(project.judges_own_kernels());
   Flags flags;
   flags.add(flag("out", out, "folder of the pages; open its index.html"));
   flags.add(flag("since", since_days(options.since)));

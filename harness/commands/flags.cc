@@ -26,9 +26,10 @@ po::typed_value<std::string>* store_or(std::function<WhichStore()> choose, std::
 }
 
 WhichStore made_store(const char* file) {
+  const Project project = find_project();
   const WhichStore store = new_store(file);
-  if (find_project().is_there())
-    make_results_folder(std::filesystem::path(store.path).parent_path());
+  // Where MOEGATE_DB lies is somebody else's to make.
+  if (project.is_there() && store.why == project.file) make_results_folder(project.out());
   return store;
 }
 

@@ -27,6 +27,8 @@ struct Project {
   std::vector<ProjectSetting> settings;
 
   bool is_there() const { return !file.empty(); }
+  /// Whether it names no module, so that the tool's own kernels are judged.
+  bool judges_own_kernels() const { return values("module").empty(); }
   /// The values of a key; those of [pull-request] replace those of [project] for `ab`. Empty:
   /// not set.
   std::vector<std::string> values(std::string_view key, std::string_view verb = "") const;

@@ -362,9 +362,9 @@ std::string processes_text(const PrTables& tables) {
 }
 
 void add_commit(Line& line, const char* side, const RunInfo& run) {
-  const auto theirs = run.tags.find("commit");  // of another repository, whose kernels these are
+  const auto theirs = run.tags.find(kCommitTag);  // of another repository, whose kernels these are
   if (theirs != run.tags.end()) {
-    const auto repository = run.tags.find("repository");
+    const auto repository = run.tags.find(kRepositoryTag);
     const std::string name = repository == run.tags.end() ? "commit" : repository->second;
     line.push_back(plain(fmt::format("{} {} {} by", side, name, theirs->second)));
     side = " moegate";

@@ -32,7 +32,7 @@ Line title_of(const SiteRun& run) {
   line.push_back(plain(" in run "));
   line.push_back(linked(name_of(run), night_page(run.info.id)));
   line.push_back(plain(fmt::format(" of {}, commit {}, on {}", minute_of(run.info.started),
-                                   commit_of(run.info), run.info.device.name)));
+                                   short_measured_commit(run.info), run.info.device.name)));
   return line;
 }
 
@@ -70,7 +70,7 @@ Table sparklines(const SiteData& data, const SiteRun& newest) {
     table.rows.push_back({{op},
                           {std::to_string(run.info.id), true},
                           {minute_of(run.info.started)},
-                          {commit_of(run.info)},
+                          {short_measured_commit(run.info)},
                           {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
                           {std::to_string(index.rows), true}});
   }
@@ -91,7 +91,7 @@ Table runs_table(const SiteData& data, bool ab) {
                                     {info.label},
                                     {minute_of(info.started)},
                                     {info.device.name},
-                                    {commit_of(info)}};
+                                    {short_measured_commit(info)}};
     const auto count = [&](int n) {
       row.push_back({run->judged() ? std::to_string(n) : "", true});
     };
@@ -205,7 +205,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Page page;
   Line line = health_of(run);
   line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
-                                   commit_of(run.info), minute_of(run.info.started))));
+                                   short_measured_commit(run.info), minute_of(run.info.started))));
   // An older night shows what was not well: the rest is the store's.
   const bool open = run.judged() && !whole;
   Paragraph health{{line}};
@@ -436,8 +436,8 @@ void sort_by_file(std::vector<SiteRow>& rows) {
 std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
   std::vector<LevelChart::Run> names;
   for (const SiteRun& run : runs)
-    names.push_back(
-        {std::to_string(run.info.id), minute_of(run.info.started), commit_of(run.info)});
+    names.push_back({std::to_string(run.info.id), minute_of(run.info.started),
+                     short_measured_commit(run.info)});
   return names;
 }
 

@@ -82,10 +82,6 @@ std::string day_text(std::chrono::sys_days day) {
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
-std::string commit_of(const RunInfo& run) {
-  return short_measured_commit(run);
-}
-
 std::vector<std::string> reports_of(const std::string& page) {
   const fs::path path = home() / "reports" / "pages" / "pages.json";
   const auto pages = parse_json(path.string(), read_file(path));

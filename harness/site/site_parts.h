@@ -42,11 +42,10 @@ std::string case_page(const std::string& key, const std::string& variant);
 void add_links(Table& table);
 std::string report_page(const std::string& report, int64_t run);
 
-/// "12 nightly", "2026-11-22 03:10", "0c6e44be53fd+dirty"
+/// "12 nightly", "2026-11-22 03:10"
 std::string name_of(const SiteRun& run);
 std::string minute_of(const std::string& started);
 std::string day_text(std::chrono::sys_days day);
-std::string commit_of(const RunInfo& run);
 
 /// The reports that a page shows: those that reports/pages/pages.json names for it. Throws
 /// Error(usage) for a file that is none.

@@ -73,7 +73,7 @@ TEST_F(ProjectProgramTest, BlessedBesideTheFileAndJudgedByIt) {
   shell("cd team && git commit -q -a -m honest");
   ASSERT_EQ(team(std::string("run --rounds 3 ") + kQuick).exit, 0);
   quieten();
-  const Outcome blessed = team("bless --reason first");
+  const Outcome blessed = team("bless --reason first --accept dirty");  // this program may be
   EXPECT_EQ(blessed.exit, 0) << blessed.out << blessed.err;
   EXPECT_EQ(shell("ls team/baselines").out.find("blessings.tsv"), 0u);
   EXPECT_EQ(team("gate").exit, 0) << team("gate").out << team("gate").err;
@@ -101,6 +101,12 @@ TEST_F(ProjectProgramTest, ANightTestsTheTeamsOperatorsOnly) {
   EXPECT_EQ(night.out.find("topk_sort"), std::string::npos) << night.out;
   EXPECT_EQ(night.err.find("topk_sort"), std::string::npos) << night.err;
   EXPECT_TRUE(is_there("team/out/doctor.md"));
+}
+
+TEST_F(ProjectProgramTest, AStoreThatAVariableNamesIsTaken) {
+  const Outcome plan = shell("cd team && MOEGATE_DB=mine.sqlite '" + program() + "' run --dry-run");
+  EXPECT_EQ(plan.exit, 0) << plan.err;
+  EXPECT_FALSE(is_there("team/out"));
 }
 
 TEST_F(ProjectProgramTest, AWrongKeyIsNamedByEveryVerb) {
