@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "harness/base/stats.h"
@@ -35,6 +36,13 @@ std::string why_by_time(const Look& l) {
   };
   return fmt::format("judged by its own time: its yardstick is {}, the base's {}",
                      known(l.head.yardstick), known(l.base->yardstick));
+}
+
+/// With a number all the same.
+std::string why_disturbed(const Look& l) {
+  const std::string what = what_happened(l.head.disturbed ? l.head : *l.base);
+  if (l.head.level.n == 0 || l.base->level.n == 0) return what;
+  return uncertain(std::expm1(l.head.level.mean_log - l.base->level.mean_log)) + ": " + what;
 }
 
 std::string why_impossible(const Look& l) {
@@ -121,8 +129,7 @@ constexpr std::array<Row, kRuleCount> kRules = {{
     {Rule::not_slower, Outcome::pass},
     {Rule::disturbed,
      Outcome::inconclusive,
-     {[](const Look& l) { return l.comparable() && l.disturbed(); },
-      [](const Look& l) { return what_happened(l.head.disturbed ? l.head : *l.base); }}},
+     {[](const Look& l) { return l.comparable() && l.disturbed(); }, why_disturbed}},
     {Rule::same_yardstick,
      Outcome::identical,
      {[](const Look& l) {

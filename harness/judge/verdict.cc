@@ -215,7 +215,10 @@ void decide(Judgement& j, double faster_adjusted, const Test& t, const Limits& l
     j.why = fmt::format("not slower by {} or more: {}", limit(limits.fail_at), what);
   } else {
     j.outcome = Outcome::inconclusive;
-    j.why = fmt::format("neither slower nor shown equal: {}; {} would be seen", what, limit(j.mde));
+    const bool far = std::abs(t.delta) >= fail_at;
+    j.why = fmt::format("{}: {}; {} would be seen",
+                        far ? uncertain(j.effect) : "neither slower nor shown equal", what,
+                        limit(j.mde));
   }
 }
 
@@ -279,6 +282,15 @@ const char* name_of(Outcome o) {
 
 std::string limit(double share) {
   return fmt::format("{:.3g} %", 100 * share);
+}
+
+std::string uncertain(double effect) {
+  const double times = std::exp(std::abs(std::log1p(effect)));
+  const char* way = effect > 0 ? "slower" : "faster";
+  if (times > 1.95) return fmt::format("about {:.1f} times {}, not certain", times, way);
+  const double share = 100 * std::abs(effect);
+  if (share < 0.5) return "about as fast, not certain";
+  return fmt::format("about {:.0f} % {}, not certain", share, way);
 }
 
 void worsen(Judgement& level, Outcome tail, const std::string& why) {

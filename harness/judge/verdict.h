@@ -145,6 +145,8 @@ void worsen(Judgement& level, Outcome tail, const std::string& why);
 
 /// "+2.3 %"
 std::string percent(double share);
+/// "about 3.6 times slower, not certain", "about 12 % faster, not certain"; of an effect > -1.
+std::string uncertain(double effect);
 /// "1.5 %": a limit, not an effect, so without sign.
 std::string limit(double share);
 

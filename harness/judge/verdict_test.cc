@@ -69,6 +69,16 @@ TEST(Verdict, ImprovementIsTheMirror) {
   EXPECT_EQ(judge(around(1.012, 0.0005, 20), around(1, 0.0005, 20)).outcome, Outcome::pass);
 }
 
+TEST(Verdict, WhatIsNotCertainHasANumber) {
+  EXPECT_EQ(uncertain(2.65), "about 3.6 times slower, not certain");
+  EXPECT_EQ(uncertain(-0.75), "about 4.0 times faster, not certain");
+  EXPECT_EQ(uncertain(0.124), "about 12 % slower, not certain");
+  EXPECT_EQ(uncertain(-0.004), "about as fast, not certain");
+  EXPECT_EQ(judge(around(1, 0.5), around(3, 0.5)).why.find("about 3.0 times slower, not certain: "),
+            0u);
+  EXPECT_EQ(judge(around(1, 0.02), around(1.001, 0.02)).why.find("neither slower nor"), 0u);
+}
+
 TEST(Verdict, OneProcessDecidesNothing) {
   for (const auto& [n1, n2] : {std::pair{1, 3}, {3, 1}, {1, 1}}) {
     const Judgement j = judge(around(1, 0.003, n1), around(3, 0.003, n2));

@@ -119,7 +119,8 @@ Paragraph counts(const GateReport& report) {
                     inconclusive, report.result.judged));
   }
   if (disturbed > 0)
-    say(fmt::format("{} rows could not be judged, for example: {}.", disturbed, why));
+    say(fmt::format("{} could not be judged, for example: {}.",
+                    disturbed == 1 ? "1 row" : fmt::format("{} rows", disturbed), why));
   const std::string not_judged = not_judged_text(report.result);
   if (!not_judged.empty()) say(not_judged);
   if (report.result.blind > 0) {

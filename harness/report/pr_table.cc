@@ -238,10 +238,18 @@ Table::Cell number(std::string text) {
   return {.text = std::move(text), .number = true};
 }
 
+/// "≈3.650x": the number that there is.
+std::string uncertain_speedup(const CaseVerdict& v) {
+  const double speedup =
+      v.latency ? 1 / (1 + v.latency->effect) : v.base > 0 && v.head > 0 ? v.base / v.head : 0;
+  return speedup > 0 ? fmt::format("≈{:.3f}x", speedup) : "~";
+}
+
 Table::Cell speedup_cell(const PrRow& row) {
   if (row.kind == PrKind::uncompared) return number(name_of(row.verdict->outcome));
   if (row.verdict->outcome == Outcome::identical) return number("=");
-  if (row.kind != PrKind::slower && row.kind != PrKind::faster) return number("~");
+  if (row.kind == PrKind::inconclusive) return number(uncertain_speedup(*row.verdict));
+  if (row.kind == PrKind::same) return number("~");
   Table::Cell cell = number(fmt::format("{:.3f}x", std::exp(*row.log_speedup)));
   if (row.kind == PrKind::slower) {
     cell.mark = "▼";
@@ -385,7 +393,8 @@ Paragraph footer(const PrTables& tables) {
   add_commit(line, ", head", head);
   std::string text = fmt::format(
       ". Speedup = before / after. = marks identical code or output. ~ marks a change that was not "
-      "told from ±{:.3g} % (error rate {:g} for all rows together). ",
+      "told from ±{:.3g} % (error rate {:g} for all rows together), ≈ a number that is not "
+      "certain. ",
       100 * limits.margin, limits.alpha);
   if (head.device.backend == Backend::host) {
     text +=
