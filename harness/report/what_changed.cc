@@ -174,7 +174,9 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
 
   std::vector<int64_t> runs = comparable_runs(store, head, changed.base.started);
   std::erase_if(runs, [&](int64_t run) { return run < base && run != base; });
+  // Who asks for two runs gets those two, nights or not.
   if (std::ranges::find(runs, base) == runs.end()) runs.insert(runs.begin(), base);
+  if (std::ranges::find(runs, head) == runs.end()) runs.push_back(head);
   changed.runs = runs.size();
   const Levels levels(store, runs);
   std::map<std::tuple<int, std::string, std::string, size_t>, ChangeGroup> groups;

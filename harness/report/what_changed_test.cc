@@ -86,6 +86,17 @@ TEST_F(WhatChangedTest, RunsOfOtherSuitesAndSidesOfAnAbAreNoNights) {
   EXPECT_EQ(comparable_runs(store, last, "2999-01-01"), std::vector<int64_t>{3});
 }
 
+TEST_F(WhatChangedTest, TwoRunsThatAreNoNightsAreCompared) {
+  info_.tags["ab"] = "x";
+  const int64_t first = add("c1", 10, "old");
+  const int64_t last = add("c2", 12, "new");
+  const WhatChanged all = changed(first, last);
+  ASSERT_EQ(all.groups.size(), 1u);
+  EXPECT_EQ(all.groups[0].before.id, first);
+  EXPECT_EQ(all.groups[0].after.id, last);
+  EXPECT_EQ(all.runs, 2u);
+}
+
 TEST(WebAddress, IsWhatABrowserOpens) {
   EXPECT_EQ(web_address("git@github.com:o/r.git"), "https://github.com/o/r");
   EXPECT_EQ(web_address("ssh://git@example.org/o/r"), "https://example.org/o/r");
