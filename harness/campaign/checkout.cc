@@ -253,6 +253,8 @@ void build_once(const Checkout& checkout, const std::string& build) {
     say("building {}\n", folder.string());
     const std::string script = R"(cd "$1" && exec sh -c "$2" >"$3" 2>&1)";
     Words words = {"env"};
+    // So that CMake's find_package(moegate) finds the moegate that will load what is built.
+    if (environment("moegate_ROOT").empty()) words.push_back("moegate_ROOT=" + home().string());
     for (const auto& [name, value] : checkout.variables) words.push_back(name + "=" + value);
     for (const std::string& word : {std::string("sh"), std::string("-c"), script,
                                     std::string("build"), folder.string(), build, log.string()}) {

@@ -17,6 +17,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/commands/templates.h"
 #include "harness/kernel/registry.h"
 #include "harness/plugin/plugin.h"
@@ -113,10 +114,40 @@ void add_project(const fs::path& folder, const StartOptions& options, const Line
   for (NewFile& file : files_of_template("project", folder, words)) start.files.push_back(file);
 }
 
+/// Whether `moegate verify` needs no flag for it, because it comes with a moegate.ini: where none
+/// says already what is judged.
+bool gets_settings(const StartOptions& options) {
+  return options.kernels.empty() && !find_project().is_there();
+}
+
+/// Adds the moegate.ini, or says what to add to the one that is there.
+void add_settings(const fs::path& folder, const fs::path& module, const StartOptions& options,
+                  StartingPoint& start) {
+  if (!gets_settings(options)) {
+    if (options.kernels.empty()) {
+      start.notes.push_back(fmt::format("to judge it every night, add {} and {}.suite to {}",
+                                        below(folder, module).string(),
+                                        below(folder, options.name).string(), kProjectFile));
+    }
+    return;
+  }
+  Words words = {{"name", options.name},
+                 {"module", below(folder, module).string()},
+                 {"suite", below(folder, options.name + ".suite").string()},
+                 {"build", ""}};
+  if (!options.python) {
+    const std::string build = shell_word(below(folder, "build").string());
+    words["build"] = fmt::format("build = cmake -S {} -B {} && cmake --build {}\n",
+                                 shell_word(folder.string()), build, build);
+  }
+  for (NewFile& file : files_of_template("repository", ".", words)) start.files.push_back(file);
+}
+
 // --- operators
 
 /// Verifies it, and tries its negative controls.
 Lines operator_lines(const StartOptions& options, const fs::path& folder) {
+  if (gets_settings(options)) return {"moegate verify", "moegate verify --controls"};
   const std::string file = options.python ? options.name + ".py" : kModule;
   const std::string verify = fmt::format(
       "moegate verify{} --suite {} --device host", kernels_text(options, below(folder, file)),
@@ -140,6 +171,7 @@ StartingPoint new_operator(const StartOptions& options, const Registry& registry
   StartingPoint start;
   start.files =
       files_of_template(options.python ? "operator-python" : "operator-cpp", folder, words);
+  add_settings(folder, options.python ? options.name + ".py" : kModule, options, start);
   if (options.python) {
     start.next = {lines.first, lines.second};
     return start;

@@ -31,7 +31,7 @@ struct Key {
 };
 
 constexpr auto kKeys = std::to_array<Key>({
-    {{"module", "files of kernels: .py, C++ and CUDA sources, .so"},
+    {{"module", "files of kernels: .py, and modules of C++ and CUDA (.so)"},
      Form::paths,
      "run verify profile ab nightly gate bisect selftest list tune"},
     {{"program", "a moegate that a checkout builds, with kernels of its own"}, Form::text, ""},

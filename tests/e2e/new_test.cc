@@ -54,7 +54,8 @@ TEST_F(NewTest, AnOperatorInPythonPassesWithItsControls) {
   EXPECT_NE(controls.out.find("| token dropped     |        5 |        0 |"), std::string::npos)
       << controls.out;
   EXPECT_EQ(files(),
-            "./other/row_norm.py ./other/row_norm.suite ./row_scale.py ./row_scale.suite\n");
+            "./moegate.ini ./other/row_norm.py ./other/row_norm.suite ./row_scale.py "
+            "./row_scale.suite\n");
 }
 
 TEST_F(NewTest, VariantsInPythonAreWrittenOut) {
@@ -79,7 +80,7 @@ TEST_F(NewTest, AVariantWithoutATemplateSaysThatItIsNotWritten) {
 }
 
 TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
-  make("operator row_scale --language python", "row_scale.py\nrow_scale.suite\n");
+  make("operator row_scale --language python", "row_scale.py\nrow_scale.suite\nmoegate.ini\n");
   refuse("variant later --language python --op row_scale --module row_scale.py", "--suite");
   refuse("variant later --op row_scale --module row_scale.py --suite row_scale.suite",
          "--language python");
