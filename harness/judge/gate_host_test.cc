@@ -41,8 +41,9 @@ TEST_F(GateTest, ABusyHostIsInconclusiveNotSlower) {
   add_run(busy(0));
   EXPECT_EQ(gate(), 0) << out_;
   EXPECT_TRUE(says("inconclusive")) << out_;
-  EXPECT_TRUE(says("about 2.0 times slower, not certain: noisy in 3 of 3 processes: the machine was "
-                   "busy"))
+  EXPECT_TRUE(
+      says("about 2.0 times slower, not certain: noisy in 3 of 3 processes: the machine "
+           "was busy"))
       << out_;
   add_run(busy(2));  // two quiet processes are evidence, and they see no change
   EXPECT_EQ(gate(), 0) << out_;

@@ -240,8 +240,9 @@ Table::Cell number(std::string text) {
 
 /// "≈3.650x": the number that there is.
 std::string uncertain_speedup(const CaseVerdict& v) {
-  const double speedup =
-      v.latency ? 1 / (1 + v.latency->effect) : v.base > 0 && v.head > 0 ? v.base / v.head : 0;
+  const double speedup = v.latency                  ? 1 / (1 + v.latency->effect)
+                         : v.base > 0 && v.head > 0 ? v.base / v.head
+                                                    : 0;
   return speedup > 0 ? fmt::format("≈{:.3f}x", speedup) : "~";
 }
 
