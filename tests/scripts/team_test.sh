@@ -116,7 +116,6 @@ expect "is one row" 1 "$(says '1 slower.* of 15 rows')"
 comment() { sed -i "1s/^/\/\/ $1\n/" my_norm/my_norm_eight_sums.cc && commit "$1"; }
 comment one
 sed -i 's/^FACTOR = 1/FACTOR = 1.5/' quick.py && commit wrong
-comment two
 expect "a comment is no change" 0 "$(code moegate ab begun one --variant eight_sums)"
 expect "the code is the same, wherever it was built" 1 "$(says '5 identical')"
 expect "a wrong output fails a pull request" 11 "$(code moegate ab begun --variant quick)"
