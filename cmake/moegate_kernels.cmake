@@ -13,6 +13,41 @@ if("CUDA" IN_LIST languages)
   endif()
 endif()
 
+# moegate_gpu_code(SOURCE CHIP): nvcc's options for a .cu, and what it is for. A line "// chip: sm_90a (wgmma)" of the
+# source says so: sm_90 is that and later chips, sm_90a is 9.0 alone. Without it: any, that is CMAKE_CUDA_ARCHITECTURES.
+function(moegate_gpu_code source chip)
+  file(STRINGS ${source} line REGEX "^// chip: sm_" LIMIT_COUNT 1)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  string(REGEX REPLACE "^// chip: " "" text "${line}")
+  set(architectures ${CMAKE_CUDA_ARCHITECTURES})
+  if(text MATCHES "^sm_([0-9]+)a")
+    set(architectures ${CMAKE_MATCH_1}a-real)
+  elseif(text MATCHES "^sm_([0-9]+)")
+    set(least ${CMAKE_MATCH_1})
+    set(architectures ${least}-virtual)
+    foreach(one IN LISTS CMAKE_CUDA_ARCHITECTURES)
+      if(one MATCHES "^([0-9]+)a?-real" AND NOT CMAKE_MATCH_1 LESS least)
+        list(APPEND architectures ${one})
+      endif()
+    endforeach()
+  elseif(line)
+    message(FATAL_ERROR "${source}: '${line}' names no chip; write sm_90a, or sm_90 for that and later ones")
+  else()
+    set(text any)
+  endif()
+  foreach(one IN LISTS architectures)
+    string(REGEX MATCH "^[0-9]+a?" number ${one})
+    set(code sm_${number},compute_${number})
+    if(one MATCHES "-real$")
+      set(code sm_${number})
+    elseif(one MATCHES "-virtual$")
+      set(code compute_${number})
+    endif()
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS --generate-code=arch=compute_${number},code=[${code}])
+  endforeach()
+  set(${chip} ${text} PARENT_SCOPE)
+endfunction()
+
 # moegate_kernel_objects(TARGET ROOT PREFIX SOURCES...): an object library, not an archive, so that the linker never
 # drops a self-registration. What links it has a table of the hashes of its objects, in which a source below ROOT is
 # called by its path there, behind PREFIX; so does the code (__FILE__). Checkouts in different places compile to the
@@ -20,6 +55,7 @@ endif()
 function(moegate_kernel_objects target root prefix)
   set(sources ${ARGN})
   add_library(${target} OBJECT ${sources})
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)  # each source has its own
   # Where a function starts within a cache line decides by up to 20 % how fast it is: a new file must not move the
   # functions of the others. ccache may make paths relative to the build's.
   cmake_path(RELATIVE_PATH root BASE_DIRECTORY ${CMAKE_BINARY_DIR} OUTPUT_VARIABLE relative)
@@ -36,9 +72,15 @@ function(moegate_kernel_objects target root prefix)
     "$<$<COMPILE_LANGUAGE:CXX>:${maps}>" $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=@${paths}>)
 
   set(files)
+  set(chips)
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH file ${root} ${source})
     list(APPEND files ${prefix}${file})
+    set(chip any)
+    if(source MATCHES "\\.cu$")
+      moegate_gpu_code(${source} chip)
+    endif()
+    list(APPEND chips ${chip})
     # Else nvcc spells its process id in the names of a file that defines nothing for other files.
     if(source MATCHES "\\.cu$" AND nvcc_takes_seed)
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -frandom-seed=${file})
@@ -48,7 +90,7 @@ function(moegate_kernel_objects target root prefix)
   set(table ${CMAKE_BINARY_DIR}/generated/${target}_code.cc)
   set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/object_code.cmake)
   add_custom_command(OUTPUT ${table} DEPENDS ${objects} ${script} VERBATIM
-    COMMAND ${CMAKE_COMMAND} "-DOBJECTS=${objects}" "-DFILES=${files}" -DOBJCOPY=${CMAKE_OBJCOPY} -DOUTPUT=${table}
+    COMMAND ${CMAKE_COMMAND} "-DOBJECTS=${objects}" "-DFILES=${files}" "-DCHIPS=${chips}" -DOBJCOPY=${CMAKE_OBJCOPY} -DOUTPUT=${table}
             -P ${script}
     COMMENT "Hashing the code of ${target}")
   add_library(${target}_code OBJECT ${table})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes the C++ file OUTPUT, which registers a hash of every object's code, and lists what the GPU code of every
 # .cu is known by in the linked program (harness/kernel/object_code.h). OBJECTS are object files and FILES, in the
-# same order, the names of their sources; OBJCOPY is binutils' program.
+# same order, the names of their sources; CHIPS what each is for ("any"); OBJCOPY is binutils' program.
 list(LENGTH OBJECTS objects)
 list(LENGTH FILES files)
 if(NOT objects EQUAL files)
@@ -13,7 +13,7 @@ file(WRITE ${empty} "")
 set(gpu_code ${OUTPUT}.fatbin)
 set(rows)
 set(lines)
-foreach(object file IN ZIP_LISTS OBJECTS FILES)
+foreach(object file chip IN ZIP_LISTS OBJECTS FILES CHIPS)
   get_filename_component(name ${file} NAME)
   if(NOT object MATCHES "/${name}\\.(o|obj)$")
     message(FATAL_ERROR "object ${object} is not of source ${file}")
@@ -36,7 +36,8 @@ foreach(object file IN ZIP_LISTS OBJECTS FILES)
   # What is left differs only where the code or its data does: no paths, lines, names of local symbols.
   execute_process(COMMAND ${OBJCOPY} --strip-unneeded ${drop} ${object} ${bare} COMMAND_ERROR_IS_FATAL ANY)
   file(SHA256 ${bare} hash)
-  string(APPEND rows "    {\"${file}\", \"${hash}\"},\n")
+  string(REGEX REPLACE "^any$" "" chip "${chip}")
+  string(APPEND rows "    {\"${file}\", \"${hash}\", \"${chip}\"},\n")
 endforeach()
 file(REMOVE ${bare} ${empty} ${gpu_code})
 if(lines)

@@ -170,7 +170,7 @@ ResourceFile known_resources(const ResourcesCommand& command, bool blessed) {
 void check_class(const ResourcesCommand& command) {
   if (command.arch() != 0) return;
   usage_error(
-      "--class '{}': the limits of its SMs are unknown; use a Hopper class such as nvidia-h200",
+      "--class '{}': the limits of its SMs are unknown; use one such as nvidia-h200 or nvidia-l4",
       command.klass);
 }
 

@@ -7,11 +7,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/kernel/dtype.h"
 #include "harness/kernel/random_fill.h"
 #include "harness/values/device_facts.h"
 
 namespace moegate {
+
+/// What a variant launches was not compiled for the device's chip.
+class NoCodeForDevice : public Error {
+ public:
+  NoCodeForDevice() : Error(Exit::internal, "it has no code for this GPU's chip") {}
+};
 
 /// The part of Device::hash() that a word of 8 bytes has, the `i`-th; the hash is their sum.
 MOEGATE_HD inline uint64_t hash_of_word(uint64_t word, uint64_t i) {

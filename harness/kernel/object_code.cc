@@ -2,6 +2,7 @@
 #include "harness/kernel/object_code.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,27 @@ bool register_objects(std::initializer_list<ObjectCode> objects) {
 
 std::span<const ObjectCode> known_objects() {
   return registered();
+}
+
+bool runs_on(std::string_view chip, int capability) {
+  constexpr std::string_view kPrefix = "sm_";
+  if (!chip.starts_with(kPrefix)) return true;
+  int least = 0;
+  const auto end = std::from_chars(chip.data() + kPrefix.size(), chip.data() + chip.size(), least);
+  const bool alone = end.ptr != chip.data() + chip.size() && *end.ptr == 'a';
+  return alone ? capability == least : capability >= least;
+}
+
+std::string why_unsupported(const Variant& variant, const Case& c, const DeviceFacts& device,
+                            std::span<const ObjectCode> objects) {
+  const auto object =
+      std::ranges::find_if(objects, [&](const ObjectCode& o) { return o.file == variant.file; });
+  if (variant.backend == Backend::cuda && object != objects.end() &&
+      !runs_on(object->chip, device.capability)) {
+    return fmt::format("needs {}; this is {} (sm_{})", object->chip, device.name,
+                       device.capability);
+  }
+  return variant.unsupported ? variant.unsupported(c, device) : "";
 }
 
 void others_follow(std::function<std::string()> code) {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "harness/kernel/kernel.h"
 
@@ -21,6 +22,8 @@ namespace moegate {
 struct ObjectCode {
   const char* file;  // as __builtin_FILE() spells it: relative to the source tree
   const char* hash;  // of its sections, without debug information and (.cu) without GPU programs
+  /// What it was compiled for, as its line "// chip: sm_90a (wgmma)" says; empty: any chip.
+  const char* chip = "";
 };
 
 /// Adds a table; true, so that a namespace-scope constant can do it.
@@ -28,6 +31,14 @@ bool register_objects(std::initializer_list<ObjectCode> objects);
 
 /// All that were added.
 std::span<const ObjectCode> known_objects();
+
+/// Whether a GPU of a compute capability (89 for 8.9) runs code for a chip: "sm_90a" stands for
+/// 9.0 alone, "sm_90" for that and later ones, "" for all.
+bool runs_on(std::string_view chip, int capability);
+/// Why a variant cannot run a case on a device: the chip that its file is for, else what its author
+/// says (KernelSpec::unsupported). Empty: it can.
+std::string why_unsupported(const Variant& variant, const Case& c, const DeviceFacts& device,
+                            std::span<const ObjectCode> objects = known_objects());
 
 /// What is added from now on is of kernels from elsewhere, whose files the build of this program
 /// knows nothing of. `code` hashes all that they are made of, up to the moment at which it is

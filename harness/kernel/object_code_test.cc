@@ -50,6 +50,26 @@ TEST(ObjectCode, AFileWithoutObjectIsUnknown) {
   EXPECT_EQ(code({}, {"kernels/a/one.cc"}), "");
 }
 
+TEST(ObjectCode, SaysWhichChipsItIsFor) {
+  EXPECT_TRUE(runs_on("", 75));
+  EXPECT_TRUE(runs_on("sm_90a (wgmma)", 90));
+  EXPECT_FALSE(runs_on("sm_90a (wgmma)", 100));
+  EXPECT_FALSE(runs_on("sm_90a", 89));
+  EXPECT_TRUE(runs_on("sm_90 (clusters)", 120));
+  EXPECT_FALSE(runs_on("sm_90", 89));
+
+  const Objects objects = {{"kernels/a/hopper.cu", "1111", "sm_90a (wgmma, TMA)"}};
+  Variant variant{.op = "a", .name = "hopper", .backend = Backend::cuda};
+  variant.unsupported = [](const Case&, const DeviceFacts&) { return "too small"; };
+  variant.file = "kernels/a/hopper.cu";
+  DeviceFacts device{.backend = Backend::cuda, .name = "NVIDIA L40S"};
+  device.capability = 89;
+  EXPECT_EQ(why_unsupported(variant, {}, device, objects),
+            "needs sm_90a (wgmma, TMA); this is NVIDIA L40S (sm_89)");
+  device.capability = 90;
+  EXPECT_EQ(why_unsupported(variant, {}, device, objects), "too small");
+}
+
 // Files of the real registry: the operator, its host variants, and what else might stand there.
 const Objects kOperator = {{"kernels/topk_sort/topk_sort.cc", "1111"},
                            {"kernels/topk_sort/helper.cc", "2222"},

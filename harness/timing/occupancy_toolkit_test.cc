@@ -10,31 +10,30 @@
 namespace moegate {
 namespace {
 
-cudaOccDeviceProp hopper() {
+cudaOccDeviceProp properties(int arch, const SmLimits& sm) {
   cudaOccDeviceProp p;
-  p.computeMajor = 9;
-  p.computeMinor = 0;
+  p.computeMajor = arch / 10;
+  p.computeMinor = arch % 10;
   p.maxThreadsPerBlock = 1024;
-  p.maxThreadsPerMultiprocessor = 2048;
+  p.maxThreadsPerMultiprocessor = 32 * sm.warps;
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
   p.warpSize = 32;
   p.sharedMemPerBlock = 48 << 10;
-  p.sharedMemPerMultiprocessor = 228 << 10;
-  p.sharedMemPerBlockOptin = 227 << 10;
-  p.reservedSharedMemPerBlock = 1 << 10;
-  p.numSms = 132;
+  p.sharedMemPerMultiprocessor = sm.shared;
+  p.sharedMemPerBlockOptin = sm.shared_per_block;
+  p.reservedSharedMemPerBlock = sm.shared_reserved;
+  p.numSms = 100;
   return p;
 }
 
-int by_the_toolkit(const BlockNeeds& block) {
-  const cudaOccDeviceProp device = hopper();
+int by_the_toolkit(const BlockNeeds& block, const cudaOccDeviceProp& device) {
   cudaOccFuncAttributes kernel;
   kernel.maxThreadsPerBlock = 1024;
   kernel.numRegs = block.registers;
   kernel.sharedSizeBytes = 0;
   kernel.partitionedGCConfig = PARTITIONED_GC_OFF;
   kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
-  kernel.maxDynamicSharedSizeBytes = 227 << 10;
+  kernel.maxDynamicSharedSizeBytes = device.sharedMemPerBlockOptin;
   kernel.numBlockBarriers = block.barriers;
   cudaOccDeviceState state;
   state.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;
@@ -47,15 +46,18 @@ int by_the_toolkit(const BlockNeeds& block) {
 }
 
 TEST(OccupancyOfTheToolkit, IsTheSame) {
-  const SmLimits sm = *sm_limits(90);
-  for (int registers = 1; registers <= 255; ++registers) {
-    for (const int threads : {1, 32, 33, 96, 128, 256, 320, 384, 512, 640, 768, 1000, 1024}) {
-      for (const int shared : {0, 1, 4228, 73728, 98304, 115712, 115713, 232448, 232449}) {
-        for (const int barriers : {0, 1, 16}) {
-          const BlockNeeds block{threads, registers, shared, barriers};
-          ASSERT_EQ(blocks_per_sm(block, sm), by_the_toolkit(block))
-              << threads << " threads, " << registers << " registers, " << shared << " B, "
-              << barriers << " barriers";
+  for (const int arch : {75, 80, 86, 89, 90, 100, 103, 120, 121}) {
+    const SmLimits sm = *sm_limits(arch);
+    const cudaOccDeviceProp device = properties(arch, sm);
+    for (int registers = 1; registers <= 255; ++registers) {
+      for (const int threads : {1, 32, 33, 96, 128, 256, 320, 384, 512, 640, 768, 1000, 1024}) {
+        for (const int shared : {0, 1, 4228, 73728, 98304, 115712, 115713, 232448, 232449}) {
+          for (const int barriers : {0, 1, 16}) {
+            const BlockNeeds block{threads, registers, shared, barriers};
+            ASSERT_EQ(blocks_per_sm(block, sm), by_the_toolkit(block, device))
+                << "sm_" << arch << ": " << threads << " threads, " << registers << " registers, "
+                << shared << " B, " << barriers << " barriers";
+          }
         }
       }
     }

@@ -26,6 +26,7 @@ struct DeviceFacts {
   int64_t memory_bytes = 0;
   int64_t shared_per_block = 0;  // opt-in shared memory per block; 0 on the host
   std::string driver;            // driver and runtime versions; kernel release
+  int capability = 0;  // compute capability, 89 for 8.9; 0: a host, or not asked. Not stored
 };
 
 /// Compulsory work of one launch: each input read once, each output written once.

@@ -44,19 +44,45 @@ constexpr int kWarp = 32;
 constexpr int64_t kMostThreads = 1024;
 constexpr int kMostRegisters = 255;
 
-constexpr SmLimits kHopper{.blocks = 32,
-                           .warps = 64,
-                           .registers = 65536,
-                           .registers_unit = 256,
-                           .quarters = 4,
-                           .shared = 228 << 10,
-                           .shared_unit = 128,
-                           .shared_reserved = 1 << 10,
-                           .shared_per_block = 227 << 10,
-                           .barriers = 64};
+constexpr int64_t kKiB = 1024;
 
-constexpr std::array kHopperClasses = {"nvidia-h100", "nvidia-h200", "nvidia-h800", "nvidia-h20",
-                                       "nvidia-gh200"};
+/// All that chips differ in: blocks, warps, KiB of shared memory of an SM and of a block, barriers.
+constexpr SmLimits sm_of(int blocks, int warps, int shared, int shared_per_block, int barriers) {
+  return {.blocks = blocks,
+          .warps = warps,
+          .registers = 65536,
+          .registers_unit = 256,
+          .quarters = 4,
+          .shared = shared * kKiB,
+          .shared_unit = 128,
+          .shared_reserved = (shared - shared_per_block) * kKiB,
+          .shared_per_block = shared_per_block * kKiB,
+          .barriers = barriers};
+}
+
+struct Chip {
+  int arch;
+  SmLimits sm;
+  std::string_view classes;  // of devices with it, between blanks
+};
+
+constexpr auto kChips = std::to_array<Chip>({
+    {75, sm_of(16, 32, 64, 64, 0), " tesla-t4 nvidia-t4 nvidia-geforce-rtx-2080 "},
+    {80, sm_of(32, 64, 164, 163, 0), " nvidia-a100 nvidia-a800 nvidia-a30 "},
+    {86, sm_of(16, 48, 100, 99, 0),
+     " nvidia-a10 nvidia-a10g nvidia-a16 nvidia-a2 nvidia-a40 nvidia-rtx-a6000 "
+     "nvidia-geforce-rtx-3080 nvidia-geforce-rtx-3090 "},
+    {89, sm_of(24, 48, 100, 99, 0),
+     " nvidia-l4 nvidia-l20 nvidia-l40 nvidia-l40s nvidia-rtx-6000-ada "
+     "nvidia-geforce-rtx-4080 nvidia-geforce-rtx-4090 "},
+    {90, sm_of(32, 64, 228, 227, 64),
+     " nvidia-h100 nvidia-h200 nvidia-h800 nvidia-h20 nvidia-gh200 "},
+    {100, sm_of(32, 64, 228, 227, 64), " nvidia-b200 nvidia-gb200 "},
+    {103, sm_of(32, 64, 228, 227, 64), " nvidia-b300 nvidia-gb300 "},
+    {120, sm_of(24, 48, 100, 99, 24),
+     " nvidia-geforce-rtx-5080 nvidia-geforce-rtx-5090 nvidia-rtx-pro-6000 "},
+    {121, sm_of(24, 48, 100, 99, 24), " nvidia-gb10 "},
+});
 
 int64_t rounded_up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -71,16 +97,20 @@ int64_t warps_by_registers(int registers, const SmLimits& sm) {
 }  // namespace
 
 std::optional<SmLimits> sm_limits(int arch) {
-  if (arch == 90) return kHopper;
-  return std::nullopt;
+  const auto chip = std::ranges::find(kChips, arch, &Chip::arch);
+  return chip == kChips.end() ? std::nullopt : std::optional(chip->sm);
 }
 
 int arch_of_class(const std::string& klass) {
   // "nvidia-h100-80gb-hbm3" is of nvidia-h100, "nvidia-h1000" would not be.
-  const bool hopper = std::ranges::any_of(kHopperClasses, [&](const std::string& name) {
-    return klass == name || klass.starts_with(name + "-");
-  });
-  return hopper ? 90 : 0;
+  for (size_t end = klass.size(); end != std::string::npos && end > 0;
+       end = klass.rfind('-', end - 1)) {
+    const std::string name = " " + klass.substr(0, end) + " ";
+    for (const Chip& chip : kChips) {
+      if (chip.classes.find(name) != std::string_view::npos) return chip.arch;
+    }
+  }
+  return 0;
 }
 
 int blocks_per_sm(const BlockNeeds& block, const SmLimits& sm) {
@@ -98,7 +128,8 @@ int blocks_per_sm(const BlockNeeds& block, const SmLimits& sm) {
   }
   const int64_t shared = rounded_up(block.shared + sm.shared_reserved, sm.shared_unit);
   blocks = std::min(blocks, sm.shared / shared);
-  if (block.barriers > 0) blocks = std::min<int64_t>(blocks, sm.barriers / block.barriers);
+  if (block.barriers > 0 && sm.barriers > 0)
+    blocks = std::min<int64_t>(blocks, sm.barriers / block.barriers);
   return static_cast<int>(blocks);
 }
 

@@ -52,7 +52,7 @@ struct SmLimits {
   int64_t shared, shared_unit;    // bytes
   int64_t shared_reserved;        // bytes that every block takes beside its own
   int64_t shared_per_block;       // bytes, the reserved ones not among them
-  int barriers;                   // named barriers, of which a block has 16 at most
+  int barriers;  // named barriers, of which a block has 16 at most; 0: they are no limit
 };
 
 /// By compute capability, 90 for 9.0; nothing for one that is not known here.

@@ -45,8 +45,13 @@ TEST(Occupancy, ClassesOfDevices) {
   EXPECT_EQ(arch_of_class("nvidia-h200"), 90);
   EXPECT_EQ(arch_of_class("nvidia-h100-80gb-hbm3"), 90);
   EXPECT_EQ(arch_of_class("nvidia-h2000"), 0);
-  EXPECT_EQ(arch_of_class("nvidia-a100"), 0);
-  EXPECT_FALSE(sm_limits(80).has_value());
+  EXPECT_EQ(arch_of_class("nvidia-a100-sxm4-80gb"), 80);
+  EXPECT_EQ(arch_of_class("nvidia-a10"), 86);
+  EXPECT_EQ(arch_of_class("nvidia-l40s"), 89);
+  EXPECT_EQ(arch_of_class("nvidia-rtx-pro-6000-blackwell-server-edition"), 120);
+  EXPECT_EQ(arch_of_class("nvidia"), 0);
+  EXPECT_EQ(arch_of_class(""), 0);
+  EXPECT_FALSE(sm_limits(70).has_value());
 }
 
 TEST(Occupancy, OfAStoredLaunch) {
@@ -55,7 +60,8 @@ TEST(Occupancy, OfAStoredLaunch) {
   EXPECT_EQ(blocks_per_sm(kernel, "nvidia-h200"), std::nullopt);
   kernel = {.block = "128x2x1", .registers = 128, .static_shared = 512, .dynamic_shared = 73728};
   EXPECT_EQ(blocks_per_sm(kernel, "nvidia-h200"), 2);
-  EXPECT_EQ(blocks_per_sm(kernel, "nvidia-a100"), std::nullopt);
+  EXPECT_EQ(blocks_per_sm(kernel, "nvidia-l4"), 1);
+  EXPECT_EQ(blocks_per_sm(kernel, "nvidia-v100"), std::nullopt);
 }
 
 TEST(Occupancy, Extents) {

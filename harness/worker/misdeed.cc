@@ -179,6 +179,9 @@ std::string Bench::refused() const {
 void Bench::guarded(Result& result, const std::function<void()>& work) {
   try {
     work();
+  } catch (const NoCodeForDevice& e) {
+    result.status = Status::unsupported;
+    result.why = e.what();
   } catch (const Error&) {
     if (refused().empty()) throw;
   }

@@ -143,7 +143,7 @@ class Server {
       const Case c = resolved(question.spec, device, registry_);
       for (const std::string& name : question.variants) {
         const Variant& v = find_variant(c.op, device.backend, name, registry_);
-        std::string why = v.unsupported ? v.unsupported(c, device) : "";
+        std::string why = why_unsupported(v, c, device);
         if (!why.empty()) answer.unsupported[name] = std::move(why);
       }
     } catch (const Error& e) {

@@ -52,7 +52,7 @@ Result Bench::verify(const Variant& variant) {
 Result Bench::verify_all(const Variant& variant) {
   Result result;
   result.variant = variant.name;
-  if (variant.unsupported) result.why = variant.unsupported(case_, device_.facts());
+  result.why = why_unsupported(variant, case_, device_.facts());
   if (!result.why.empty()) {
     result.status = Status::unsupported;
     return result;

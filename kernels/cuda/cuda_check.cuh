@@ -18,6 +18,8 @@ inline cudaStream_t stream_of(const Launch& where) {
 
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();  // else it would be found at the next launch, which may be another's
+  if (status == cudaErrorNoKernelImageForDevice) throw NoCodeForDevice();
   throw Error(Exit::internal, std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
 }
 

@@ -9,6 +9,13 @@
 
 namespace moegate::cuda {
 
+/// Whether this is compiled for a chip that has them; in device code only.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kHasWgmma = true;
+#else
+constexpr bool kHasWgmma = false;
+#endif
+
 /// Descriptor of an operand that starts at `address` (1024-byte aligned, plus a multiple of 32 for
 /// a later slice of K): rows of 128 bytes, 8 rows of a swizzle pattern 1024 bytes apart. Its lower
 /// half. The next 32 bytes of K are 2 further on.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90 (moe_align by clusters)
 #include "kernels/fused_moe/best_parts.h"
 
 #include "kernels/moe_align/launches.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90 (moe_align by clusters)
 // The layer with moe_sum in the down product: every routed row is added to its token's row of the
 // output by bf16 atomics (fp8/token_sums.h). Saves writing and reading [R, H], which for many
 // tokens is most of what the second half of a layer moves; costs zeroing [T, H], and

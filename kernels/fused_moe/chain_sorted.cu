@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (its products)
 // The layer for many rows per expert, in sorted order between align and sum: redundant_count,
 // gate-up by prefill with activation and quantisation in it (activations.cuh), down by prefill with
 // tiles of rows in and out by the copy engine, and a sum that finds a token's rows by their places.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (its products)
 // As chain_sorted, with moe_sum in the down product (fp8/token_sums.h). Its tiles go down the rows
 // first: what all rows add to in 256 columns is 4 MB at 8192 tokens and stays in L2, where the rows
 // themselves, k times as many, would pass through memory twice.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (its products)
 // The layer as a chain of the best kernel of each part, five launches: redundant_count, swap_ab
 // (cut by its own rule), the fused activation and quantisation, swap_ab, sum_vectorised.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90 (moe_align by clusters)
 // The layer as a chain of the best kernel of each part, both products as `moegate tune` found them
 // fastest for the shape and the nearest token count (suites/tiles), which share one block of rows.
 // Ask for block = tuned: with another block than the file's there is no tuned layer.

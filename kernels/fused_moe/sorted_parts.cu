@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 #include "kernels/fused_moe/sorted_parts.h"
 
 #include "kernels/cuda/with_rows.cuh"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90 (clusters)
 // moe_align in one launch without a barrier over the grid: a team of blocks counts all rows and so
 // knows every row's place; many teams do the same work, and each writes its share of the experts
 // only. Reading and counting again is cheaper than telling others, and writing, scattered over the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (TMA)
 // The int4 products as one stream of weights into int8 tensor cores. A lane turns 8 codes into
 // operands with one shift and two masks (into fp16 it takes ten instructions), because activations
 // become int8 too: two digits each, x = scale * (256 * high + low), scale = the largest |x| of a

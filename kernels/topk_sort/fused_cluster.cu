@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90 (clusters)
 // topk_sort in one launch: the first thread-block cluster routes and sorts, each of its blocks a
 // chunk of the tokens with a warp per token; the blocks tell each other how many rows they have of
 // each expert through distributed shared memory, and each then knows where its own rows go. The

@@ -46,6 +46,7 @@ DeviceFacts read_facts(int ordinal) {
   facts.name = prop.name;
   facts.klass = class_name(prop.name);
   facts.uuid = uuid_text(prop.uuid);
+  facts.capability = 10 * prop.major + prop.minor;
   facts.processors = prop.multiProcessorCount;
   facts.cache_bytes = prop.l2CacheSize;
   facts.memory_bytes = static_cast<int64_t>(prop.totalGlobalMem);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // dense_fc2 in the structure of TensorRT-LLM PR 12686, on Hopper's tensor cores: an expert's whole
 // part of K is summed up in one accumulator, which is added to the tile's sums once, times alpha.
 // Threads read the alphas of their two rows from global memory, two experts ahead (the PR: one), so

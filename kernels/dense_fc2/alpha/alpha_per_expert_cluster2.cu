@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA, clusters)
 // alpha_per_expert on tiles of 256 tokens and 128 columns, by a cluster of two blocks one below the
 // other, as TensorRT-LLM PR 12686 adds them: each block loads its own 128 rows of a and half of b's
 // tile, which goes to both by TMA multicast. What the two take from L2 per step of K is three

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // dense_fc2 in the structure of TensorRT-LLM before its PR 12686, on Hopper's tensor cores: every
 // step of 128 or 256 of K is a product into an accumulator of its own, which is then added to the
 // tile's sums in registers, times alpha. A warp brings the alphas of the tile's rows for every step

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_89 (fp8 of cuBLASLt)
 // Not an implementation of dense_fc2 but what it is to be held against: cuBLASLt's plain fp8 GEMM
 // of the same size, without the alpha work. Alpha is folded into a beforehand, untimed, which
 // rounds a once more (cublaslt_plain.h); an engine cannot do that for nothing, as both are new with

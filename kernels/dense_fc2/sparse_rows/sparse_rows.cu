@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // dense_fc2 without what alpha says is useless: an expert's weights meet only the rows whose alpha
 // for it is not 0, gathered from where they lie, and are not read at all where there is none.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // dense_fc2 with all SMs at work on equal shares of K, whatever the number of tiles: tiles of 128 x
 // 192 (M x H) are 38 at 128 tokens of DeepSeek-R1, for 132 SMs. Every block adds up a run of
 // experts of one tile, and then perhaps of the next; a second kernel adds the segments up.

@@ -7,6 +7,8 @@
 // every product anew; here a warp converts a fragment once for all products that use it.
 #pragma once
 
+#include <cuda_fp8.h>
+
 #include <cstdint>
 
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -33,6 +35,7 @@ __device__ inline void load_matrices(uint32_t address, uint32_t (&to)[4]) {
 
 /// Four e4m3 to fp16: the first two and the last two.
 __device__ inline void widen(uint32_t codes, uint32_t& first, uint32_t& last) {
+#if __CUDA_ARCH__ >= 890
   asm("{\n"
       ".reg .b16 low, high;\n"
       "mov.b32 {low, high}, %2;\n"
@@ -41,6 +44,15 @@ __device__ inline void widen(uint32_t codes, uint32_t& first, uint32_t& last) {
       "}\n"
       : "=r"(first), "=r"(last)
       : "r"(codes));
+#else
+  const auto wide = [](uint32_t two) {
+    const __half2_raw raw =
+        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two), __NV_E4M3);
+    return raw.x | uint32_t{raw.y} << 16;
+  };
+  first = wide(codes & 0xffff);
+  last = wide(codes >> 16);
+#endif
 }
 
 /// sums += a[16, 16] * b[8, 16]^T. Lane l holds of rows l / 4 (elements 0, 1) and l / 4 + 8 (2, 3)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tile of a grouped GEMM in the structure of the public Triton fused-MoE kernel: BM rows
 // gathered by sorted id, 128 columns, a ring of slices of K (128 bytes wide) filled by asynchronous
-// copies, products (mma.sync, from 64 rows on wgmma, as Triton has it), and after each slice sums
-// += products * row's scale factor * column's, all in fp32. What the kernels around it differ in:
-// which slices a tile takes, how the factors of weights are read, and what becomes of the sums.
+// copies, products (mma.sync; on Hopper from 64 rows on wgmma, as Triton has it), and after each
+// slice sums += products * row's scale factor * column's, all in fp32. What the kernels around it
+// differ in: which slices a tile takes, how the factors of weights are read, and what becomes of
+// the sums.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -65,7 +66,7 @@ class GatheredSlices {
   /// stage that is filled next.
   __device__ uint32_t wait_next() {
     wait_copies<T::kStages - 2>();
-    if constexpr (T::kWarpgroups) fence_for_products();
+    if constexpr (T::kWarpgroups && kHasWgmma) fence_for_products();
     __syncthreads();
     const uint32_t stage = stages_ + from_ * T::kStageBytes;
     from_ = from_ + 1 == T::kStages ? 0 : from_ + 1;
@@ -87,7 +88,7 @@ __device__ void add_slice(uint32_t x, uint32_t weights, int slice,
                           ScaleFactors<Rows, kWeightScale>& scales, Sums<Rows>& sums, F between) {
   Sums<Rows> products = {};
   auto& into = kDtype == DType::bf16 ? sums : products;
-  if constexpr (Tile<Rows>::kWarpgroups) {
+  if constexpr (Tile<Rows>::kWarpgroups && kHasWgmma) {
     using Flat = float[kTileColumns / 2];
     start_group<kTileColumns, kDtype>(reinterpret_cast<Flat&>(into),
                                       operand(x + warpgroup() * 64 * kSliceBytes), operand(weights),
@@ -151,9 +152,14 @@ __device__ void write_tile(const MoeGemmArgs& args, const Place& place, const in
     uint16_t* to = args.out + out_row * args.shape.n + place.first_column + column;
     const __nv_bfloat16* from = staged + row * kPitch + column;
     if constexpr (kResult == Result::added) {
+#if __CUDA_ARCH__ >= 900
       asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(to),
                    "r"(*reinterpret_cast<const uint32_t*>(from))
                    : "memory");
+#else
+      atomicAdd(reinterpret_cast<__nv_bfloat162*>(to),
+                *reinterpret_cast<const __nv_bfloat162*>(from));
+#endif
     } else {
       *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // moe_down as SGLang PR 10567 leaves it: activations lie in sorted order, so that the BM rows of a
 // block are neighbours, and the tensor copy engine brings both operands, a whole slice of rows and
 // one of weights by one thread. One scale factor of weights per tile and group; results are

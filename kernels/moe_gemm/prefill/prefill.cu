@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // The fp8 grouped GEMMs at prefill: tiles of 128 routed rows times 256 columns, as in wide_tiles,
 // whose sums these are bit by bit. What is new is who waits for what:
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // The fp8 grouped GEMMs where K is short (down): a block of routed rows stays in shared memory with
 // all of its K while the expert's weights stream past it, 64 rows of them the M of wgmma, the rows
 // its N. Rows are gathered once for many tiles, and two warpgroups work on tiles of their own: one

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA, clusters)
 // The grouped GEMMs with the operands swapped: 128 or 64 rows of an expert's weights are the M of
 // wgmma, the BM routed rows of a block its N, so that few tokens waste no tensor-core rows and
 // every weight is streamed once. Weights come by TMA, routed rows are gathered by asynchronous

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma, TMA)
 // The grouped GEMMs for many rows per expert: tiles of a block of 64 or 128 routed rows times 256
 // columns. At that size what bounds smaller tiles is not the tensor cores but the path from L2 to
 // the SMs (R1 gate-up, 8192 tokens, 128 x 128 tiles: L2 at 82 % of its peak, tensor cores at half
