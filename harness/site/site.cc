@@ -14,6 +14,7 @@
 
 #include "harness/base/text.h"
 #include "harness/baseline/waivers.h"
+#include "harness/judge/steps.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/gate_report.h"
 #include "harness/site/site_data.h"
@@ -276,26 +277,28 @@ LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
       .steps = {}};
 }
 
+/// What the steps of a history do not say.
+std::string note_on_steps(size_t runs, bool left_out, bool found) {
+  if (left_out) {
+    return "Steps of unchanged code were not looked for here: many histories may have some, and "
+           "others more clearly; the command below finds them.";
+  }
+  if (runs > kSearched) {
+    return fmt::format(
+        "Steps are looked for in the newest {} runs; the command below finds others.", kSearched);
+  }
+  return found ? "" : no_step_in(runs);
+}
+
 void add_history(Page& page, const Site& site, size_t place) {
   const SiteRow& row = site.data.rows[place];
-  bool left_out = false, older = false;
   for (const auto& [conditions, points] : histories_of(site.data, row)) {
     LevelChart chart = level_chart_of(site, row, conditions, points);
-    if (site.steps.searched.contains({place, conditions})) chart.steps = steps_of(points);
-    left_out = left_out || site.steps.left_out.contains({place, conditions});
-    older = older || points.size() > kSearched;
+    chart.steps = steps_of(points, site.steps.searched.contains({place, conditions}));
+    const std::string note = note_on_steps(
+        points.size(), site.steps.left_out.contains({place, conditions}), !chart.steps.empty());
     page.sections.push_back({0, {std::move(chart)}});
-  }
-  const auto note = [&](const std::string& text) {
-    page.sections.push_back({0, {Paragraph{{{plain(text)}}, /*small=*/true}}});
-  };
-  if (left_out) {
-    note(
-        "Steps were not looked for here: many histories may have some, and others more clearly; "
-        "the command below finds them.");
-  } else if (older) {
-    note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
-                     kSearched));
+    if (!note.empty()) page.sections.push_back({0, {Paragraph{{{plain(note)}}, /*small=*/true}}});
   }
 }
 

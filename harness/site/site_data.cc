@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/base/stats.h"
+#include "harness/judge/steps.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 
@@ -284,11 +284,19 @@ std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row) {
   return histories;
 }
 
-std::map<size_t, double> steps_of(const Points& points) {
+std::map<size_t, double> steps_of(const Points& points, bool searched) {
   const size_t first = first_searched(points);
+  const std::vector<double> logs = newest_logs(points);
+  std::vector<size_t> code_changes;
+  for (size_t i = first + 1; i < points.size(); ++i) {
+    const bool known = points[i]->code != 0 && points[i - 1]->code != 0;
+    if (known && points[i]->code != points[i - 1]->code) code_changes.push_back(i - first);
+  }
   std::map<size_t, double> steps;
-  for (const ChangePoint& change : change_points(newest_logs(points)))
+  for (const ChangePoint& change :
+       searched ? steps_in(logs, code_changes) : steps_of_code(logs, code_changes)) {
     steps[first + change.at] = std::expm1(change.after - change.before);
+  }
   return steps;
 }
 

@@ -218,11 +218,23 @@ class SiteStepsTest : public testing::Test {
 TEST_F(SiteStepsTest, AreFoundAmongTheNewestPoints) {
   add_row(40, 0.05);
   add_row(200, 0.05);
-  const auto steps = steps_of(points(0));
+  const auto steps = steps_of(points(0), true);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps.begin()->first, 20u);
   EXPECT_NEAR(steps.begin()->second, std::expm1(0.05), 0.003);
-  EXPECT_TRUE(steps_of(points(1)).empty()) << "it was 100 runs ago";
+  EXPECT_TRUE(steps_of(points(1), true).empty()) << "it was 100 runs ago";
+}
+
+TEST_F(SiteStepsTest, OfACodeThatChangedNeedTwoRuns) {
+  for (const double step : {0.1, 0.1, 0.0}) add_row(4, step);
+  for (const size_t row : {0, 2}) {
+    for (size_t i = 0; i < 4; ++i) data_.rows[row].points[i].code = i < 2 ? 1 : 2;
+  }
+  for (const bool searched : {false, true}) {
+    EXPECT_EQ(steps_of(points(0), searched).size(), 1u);
+    EXPECT_TRUE(steps_of(points(1), searched).empty()) << "four runs of one code are too few";
+    EXPECT_TRUE(steps_of(points(2), searched).empty()) << "the code changed, the level did not";
+  }
 }
 
 TEST_F(SiteStepsTest, AreLookedForWhereTheyAreClearestWithinTheWork) {
