@@ -10,6 +10,7 @@
 
 #include "harness/judge/steps.h"
 #include "harness/store/level_walk.h"
+#include "harness/store/query_report.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -27,9 +28,10 @@ std::vector<int64_t> run_ids(Store& store, const std::string& since) {
 }
 
 void count_outcomes(Store& store, SiteRun& run) {
-  Statement q(store.database(),
-              "SELECT outcome, count(*) AS n, sum(blind) AS blind FROM verdict WHERE run_id = ?1 "
-              "GROUP BY outcome");
+  Statement q(
+      store.database(),
+      "SELECT outcome, count(*) AS n, sum(blind) AS blind FROM own_verdict WHERE run_id = ?1 "
+      "GROUP BY outcome");
   q.bind(run.info.id);
   const Columns columns(q);
   while (q.step()) {
@@ -190,7 +192,7 @@ std::map<uint32_t, std::map<RowName, SiteRow*>> newest_judged(SiteData& data) {
 /// Reads the verdicts of those runs, each once.
 void read_bases(Store& store, SiteData& data) {
   Statement q(store.database(),
-              "SELECT key, variant, base FROM verdict WHERE run_id = ?1 AND base > 0");
+              "SELECT key, variant, base FROM own_verdict WHERE run_id = ?1 AND base > 0");
   for (const auto& [run, rows] : newest_judged(data)) {
     q.bind(data.runs[run].info.id);
     while (q.step()) {
@@ -204,6 +206,7 @@ void read_bases(Store& store, SiteData& data) {
 }  // namespace
 
 SiteData read_site(Store& store, const std::string& since) {
+  add_sql_functions(store.database());
   SiteData data;
   const std::vector<int64_t> ids = run_ids(store, since);
   Reader reader(store, data, ids.size());

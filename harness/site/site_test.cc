@@ -94,6 +94,33 @@ TEST_F(SiteTest, TheStartCountsOutcomesWorstFirst) {
   EXPECT_NE(start.find("because"), std::string::npos);
 }
 
+TEST_F(SiteTest, AComparisonIsNoVerdictOnTheNight) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'run 5', 's', 'k', 'v', 'regressed', 1, 1, 2, "
+          "'', 'because'), (1, 'run 4', 's', 'k', 'v', 'wrong', 1, 0, 2, '', '')");
+  EXPECT_NE(page("start").find("**not judged** in run"), std::string::npos) << page("start");
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'b.tsv', 's', 'k', 'v', 'pass', 1, 0, 2, '', '')");
+  EXPECT_NE(page("start").find("**1 pass** of 1 rows"), std::string::npos) << page("start");
+  EXPECT_EQ(page("night=1").find("because"), std::string::npos) << page("night=1");
+}
+
+TEST_F(SiteTest, AnAbIsJudgedByItsOwnComparison) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO tag (run_id, name, value) VALUES (1, 'ab', 'head'); "
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'run 5 at c', 's', 'k', 'v', 'pass', 2, 0, 2, '', ''), "
+          "(1, 'run 5', 's', 'k', 'v', 'wrong', 1, 0, 2, '', '')");
+  EXPECT_NE(page("night=1").find("**1 pass** of 1 rows"), std::string::npos) << page("night=1");
+}
+
 TEST_F(SiteTest, ANightExplainsItsWords) {
   add_run(Backend::cuda);
   EXPECT_EQ(page("night=1").find("blind:"), std::string::npos) << "nobody judged it";

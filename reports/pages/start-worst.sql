@@ -8,7 +8,7 @@ SELECT outcome,
        round(100 * low, 2) AS "from (%)",
        round(100 * high, 2) AS "to (%)",
        iif(cause <> '', cause, why) AS why
-FROM verdict
+FROM own_verdict
 WHERE run_id = :run AND outcome IN ('regressed', 'wrong', 'missing', 'environment')
 ORDER BY CASE outcome WHEN 'regressed' THEN 0 WHEN 'wrong' THEN 1 WHEN 'missing' THEN 2 ELSE 3 END, low DESC, key, variant
 LIMIT 10
