@@ -397,13 +397,13 @@ Page pull_requests_page(Site& site) {
     page.sections.push_back({0, {Heading{suite}}});
     add_report(page, site, has_report(suite) ? suite : "speedup", {run});
   }
-  if (page.sections.empty()) {
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain("This store has no run of a pull request's suite. One is measured by "),
-                      code("moegate run --suite pr-aiter-3526"), plain(".")}}}}});
-  }
   return page;
+}
+
+bool has_pull_requests(Store& store) {
+  return std::ranges::any_of(reports_of("pull-requests"), [&](const std::string& suite) {
+    return run_of_suite(store, suite) > 0;
+  });
 }
 
 /// Adds the pages of what is shown as today: operators and reports.
@@ -470,7 +470,11 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                      [site, &run = *run, whole] { return night_page_of(*site, run, whole); }});
   }
   for (const size_t i : newest_runs(site->data)) add_newest(site, site->data.runs[i], pages);
-  pages.push_back({"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
+  if (has_pull_requests(store)) {
+    pages.push_back(
+        {"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
+  }
+  add_lookups(site, pages);
   for (size_t i = 0; i < site->data.rows.size(); ++i) {
     const SiteRow& row = site->data.rows[i];
     pages.push_back({case_page(row.key, row.variant), row.variant + " " + row.key,

@@ -102,5 +102,7 @@ function show(focus) {
 
 window.addEventListener("hashchange", function () { show(true); });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { show(false); });
-if (Object.keys(site.files).length === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
+document.querySelectorAll("header [data-needs]").forEach(function (element) {
+  if (!fileOf(element.dataset.needs)) element.remove();
+});
 show(false);

@@ -54,6 +54,8 @@ class PagesTest(browser.BrowserTest):
         cls.shots.mkdir(parents=True, exist_ok=True)
         cls.db = cls.folder / "results.sqlite"
         make_store.make(cls.db, 12, 24)
+        with sqlite3.connect(cls.db) as db:
+            db.execute("UPDATE run_case SET suite = 'pr-aiter-3526' WHERE run_id = 2")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
         draw = gallery_test.load_draw()
@@ -232,6 +234,7 @@ class PagesTest(browser.BrowserTest):
             for page in [list(pages)[0], list(pages)[-1]]:
                 self.open_page(page, site=site.as_uri())
                 self.assertEqual([pages[page]["title"]], self.texts("h1"))
+        self.assertNotIn("Pull requests", self.texts("nav a"), "it has no run of one")
 
     def test_the_keyboard_walks_over_a_chart(self):
         self.open_page(CASE)
