@@ -27,6 +27,13 @@ function compareCells(a, b) {
   return textOf(a).localeCompare(textOf(b), "en", {numeric: true});
 }
 
+// What is searched for: words, in any order, of which each has to be there.
+function wordsOf(text) { return text.toLowerCase().split(/\s+/).filter(Boolean); }
+function hasWords(text, words) {
+  var low = text.toLowerCase();
+  return words.every(function (word) { return low.includes(word); });
+}
+
 // A long name may go on in the next line after a comma or a slash.
 function breakable(element, text) {
   text.split(/(?<=[,/])/).forEach(function (part) { element.append(part, make("wbr", {})); });
@@ -70,11 +77,11 @@ function drawTable(table, context) {
   var folded = [], opened = false, wide = false, room = 0, foldTools = make("span", {});
 
   function chosen() {
-    var q = get("q").toLowerCase(), sort = get("s");
+    var words = wordsOf(get("q")), sort = get("s");
     var filters = table.columns.map(function (column) { return get("f." + column); });
     var rows = table.rows.filter(function (row) {
       if (!filters.every(function (value, i) { return !value || textOf(row[i]) === value; })) return false;
-      return !q || row.some(function (cell) { return textOf(cell).toLowerCase().includes(q); });
+      return hasWords(row.map(textOf).join("\n"), words);
     });
     if (sort === "") return rows;
     var down = sort[0] === "-", i = table.columns.indexOf(down ? sort.slice(1) : sort);

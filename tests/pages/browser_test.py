@@ -139,6 +139,14 @@ class PagesTest(browser.BrowserTest):
         self.assertEqual(["moe_down"] * 2, self.column("operator"))
         self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
 
+    def test_words_are_found_in_any_order(self):
+        self.open_page(PAGES["night"])
+        find = self.browser.find_element(By.CSS_SELECTOR, ".tools input")
+        find.send_keys("Tokens=64  hidden=7168")
+        self.assertEqual(6, len(self.column("case")))
+        find.send_keys(" chain3 nowhere")
+        self.assertEqual([], self.column("case"))
+
     def test_what_a_row_has_no_space_for_opens(self):
         self.open_page(PAGES["night"])
         self.check_page("night")
