@@ -40,6 +40,13 @@ function breakable(element, text) {
   return element;
 }
 
+// The page of a commit, or of two with all between them, in a repository on the web; "" where there is none.
+function commitAddress(column, text) {
+  var range = /^([0-9a-f]{7,40})(?:\+dirty)?(?:\.\.([0-9a-f]{7,40})(?:\+dirty)?)?$/.exec(text);
+  if (!site.repository || !range || !column.startsWith("commit")) return "";
+  return site.repository + (range[2] ? "/compare/" + range[1] + "..." + range[2] : "/commit/" + range[1]);
+}
+
 function drawCell(table, row, i) {
   var cell = row[i], column = table.columns[i], page = pageOf(table, row, column);
   var td = make("td", isNumber(cell) ? {class: "n"} : {});
@@ -47,6 +54,7 @@ function drawCell(table, row, i) {
   if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
   if (text.length > 60) td.classList.add("long");
   if (text.length < 24) td.classList.add("short");
+  var commit = commitAddress(column, text);
   if (page) td.append(breakable(make("a", {href: addressOf(page)}), text));
   else if (cell.b) td.append(breakable(make("strong", {}), text));
   else breakable(td, text);
@@ -60,15 +68,20 @@ function choices(table, i) {
   return values.size > 1 && values.size <= 60 ? Array.from(values).sort() : [];
 }
 
-// Two tables under one heading, of two devices, say, have names of their own.
-function nameOfTable(context) {
+// A table's number and name in its page. Two under one heading, of two devices, say, have names of their own.
+function placeOfTable(context) {
   var earlier = context.names.get(context.heading) || 0;
   context.names.set(context.heading, earlier + 1);
-  return context.heading + (earlier > 0 ? ", " + (earlier + 1) : "");
+  return {n: context.tables++, state: context.state, name: context.heading + (earlier > 0 ? ", " + (earlier + 1) : "")};
 }
 
-function drawTable(table, context) {
-  var n = context.tables++, state = context.state, name = nameOfTable(context);
+// That of the table that a row opens to.
+function placeWithin(place, i, about) {
+  return {n: place.n + "." + i, state: place.state, name: place.name + ": " + about};
+}
+
+function drawTable(table, place) {
+  var n = place.n, state = place.state, name = place.name;
   var box = make("div", {class: "table"}), all = false;
   var get = function (key) { return state.get(n + "." + key) || ""; };
   var body = make("tbody", {}), headings = [];

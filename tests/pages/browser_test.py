@@ -56,6 +56,7 @@ class PagesTest(browser.BrowserTest):
         make_store.make(cls.db, 12, 24)
         with sqlite3.connect(cls.db) as db:
             db.execute("UPDATE run_case SET suite = 'pr-aiter-3526' WHERE run_id = 2")
+        (cls.folder / "moegate.ini").write_text("[project]\nrepository = https://example.org/o/r\n")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
         draw = gallery_test.load_draw()
@@ -67,7 +68,8 @@ class PagesTest(browser.BrowserTest):
 
     @classmethod
     def moegate(cls, *args, exits=0):
-        done = subprocess.run([sys.argv[1], *map(str, args), "--db", str(cls.db)], capture_output=True, text=True)
+        done = subprocess.run([pathlib.Path(sys.argv[1]).resolve(), *map(str, args), "--db", str(cls.db)], capture_output=True, text=True,
+                              cwd=cls.folder)
         assert exits is None or done.returncode == exits, done.stderr
         return done
 
@@ -138,6 +140,28 @@ class PagesTest(browser.BrowserTest):
         self.open(address, PAGES["night"])
         self.assertEqual(["moe_down"] * 2, self.column("operator"))
         self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
+
+    def test_a_range_of_days_is_kept_in_the_address(self):
+        self.open_page(CASE)
+        summary = "[data-chart=history] summary"
+        self.assertIn("(24 rows)", self.texts(summary)[0])
+        self.browser.find_element(By.CSS_SELECTOR, ".range select").send_keys("last 7 days")
+        self.wait_for("return document.querySelector('[data-chart=history]').dataset.drawn", "yes")
+        self.check_page("case, last 7 days")
+        self.assertIn("(8 rows)", self.texts(summary)[0])
+        self.assertIn("days=7", self.browser.current_url)
+        self.open(self.browser.current_url, CASE)
+        self.assertIn("(8 rows)", self.texts(summary)[0])
+        self.js("""const to = document.querySelectorAll('.range input')[1];
+            to.value = '2026-01-04'; to.dispatchEvent(new Event('change'))""")
+        self.wait_for("return document.querySelector('[data-chart=history]').dataset.drawn", "yes")
+        self.check_page("case, to a day")
+        self.assertIn("(4 rows)", self.texts(summary)[0])
+        self.assertEqual("own", self.js("return document.querySelector('.range select').value"))
+        self.assertIn("to=2026-01-04", self.browser.current_url)
+        self.assertNotIn("days=", self.browser.current_url)
+        self.assertEqual("https://example.org/o/r/commit/" + f"{1003:040x}"[:12],
+                         self.js("return document.querySelector('[data-chart=history] tbody tr:last-child a[href^=http]').href"))
 
     def test_words_are_found_in_any_order(self):
         self.open_page(PAGES["night"])
