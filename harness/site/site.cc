@@ -22,7 +22,7 @@
 
 namespace moegate {
 
-// The start of a site: how things are, what is worst, how it came about.
+// The start of a site: what changed, how things are, how it came about.
 
 namespace {
 
@@ -114,8 +114,6 @@ void add_list(Page& page, const char* title, Table table) {
 
 void add_newest(Page& page, Site& site, const SiteRun& run) {
   page.sections.push_back({0, {Heading{run.info.device.name}, Paragraph{{title_of(run)}}}});
-  for (const std::string& report : reports_of("start"))
-    add_report(page, site, report, {run.info.id});
   Table lines = sparklines(site.data, run);
   if (lines.rows.empty()) return;
   List operators;
@@ -136,6 +134,7 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
 
 Page start_page(Site& site) {
   Page page;
+  add_changes(page, site);
   for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
   add_list(page, "Runs", runs_table(site.data, false));
   add_list(page, "A/B", runs_table(site.data, true));

@@ -3,7 +3,7 @@
 // the address: N.q text, N.s column to sort by ('-' in front: descending), N.f.COLUMN value, of table N.
 
 var shownRows = 200;    // at first
-var chosenColumns = ["outcome", "status", "operator", "model", "variant", "device"];
+var chosenColumns = ["what", "outcome", "status", "operator", "model", "variant", "device"];
 
 function textOf(cell) {
   if (cell === null || typeof cell !== "object") return String(cell);
@@ -51,11 +51,13 @@ function drawCell(table, row, i) {
   var cell = row[i], column = table.columns[i], page = pageOf(table, row, column);
   var td = make("td", isNumber(cell) ? {class: "n"} : {});
   var text = textOf(cell);
-  if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (["what", "outcome", "status"].includes(column)) td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (column === "trend") td.classList.add("trend");
   if (text.length > 60) td.classList.add("long");
   if (text.length < 24) td.classList.add("short");
   var commit = commitAddress(column, text);
   if (page) td.append(breakable(make("a", {href: addressOf(page)}), text));
+  else if (commit) td.append(breakable(make("a", {href: commit, rel: "noreferrer"}), text));
   else if (cell.b) td.append(breakable(make("strong", {}), text));
   else breakable(td, text);
   return td;
@@ -108,7 +110,7 @@ function drawTable(table, place) {
       row.forEach(function (_, i) { tr.append(drawCell(table, row, i)); });
       return tr;
     }));
-    Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened); });
+    Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened, place); });
     count.textContent = rows.length === table.rows.length ? rows.length + " rows"
       : rows.length + " of " + table.rows.length + " rows";
     more.hidden = shown.length === rows.length;
@@ -128,14 +130,17 @@ function drawTable(table, place) {
     if (folded.length > 0) { folded = []; fill(); }
     room = scroll.clientWidth;
     if (room === 0) return;
+    var forRows = Math.min(room, paper || room) - (table.opened ? opensWidth : 0);
     if (!wide) {
       element.style.width = "0";  // every column as narrow as it can be
       var widths = headings.map(function (th) { return th.offsetWidth; });
       element.style.width = "";
-      folded = columnsToFold(table.columns, widths, Math.min(room, paper || room));
+      folded = columnsToFold(table.columns, widths, forRows);
     }
     head.querySelectorAll(".opens").forEach(function (th) { th.remove(); });
-    if (folded.length > 0) head.append(drawOpenAll(opened, function (open) { opened = open; fill(); }));
+    if (folded.length > 0 || table.opened) {
+      head.append(drawOpenAll(opened, function (open) { opened = open; fill(); }));
+    }
     foldTools.replaceChildren(drawFoldTools(table, folded, wide, {
       sort: function (column) { choose("s", column); },
       wide: function (all) { wide = all; fit(); foldTools.querySelector("button").focus(); }}));

@@ -141,6 +141,22 @@ class PagesTest(browser.BrowserTest):
         self.assertEqual(["moe_down"] * 2, self.column("operator"))
         self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
 
+    def test_the_start_begins_with_what_changed_by_cause(self):
+        self.open_page("start")
+        self.assertEqual("What changed on NVIDIA H200", self.texts("h2")[0])
+        self.assertIn("8 slower", self.texts("main p strong")[0])
+        self.assertEqual(["slower"] * 2, self.column("what")[:2])
+        self.assertEqual(["4"] * 2, self.column("rows")[:2], "of one variant")
+        self.assertRegex(self.column("trend")[0], "^[▁▂]+[▇█]+$")
+        commits = self.browser.find_element(By.CSS_SELECTOR, "td a[href*='/compare/']")
+        self.assertRegex(commits.get_attribute("href"), "^https://example.org/o/r/compare/[0-9a-f]+[.]{3}[0-9a-f]+$")
+        self.assertEqual([], self.texts("tr.folded"))
+        self.browser.find_element(By.CSS_SELECTOR, "td.opens button").send_keys(Keys.ENTER)
+        self.check_page("start")
+        self.assertEqual(4, len(self.texts("tr.folded td > a, tr.folded td a[href*='case=']")))
+        self.check_axe("start, with an open row")
+        self.shoot("start-open")
+
     def test_a_range_of_days_is_kept_in_the_address(self):
         self.open_page(CASE)
         summary = "[data-chart=history] summary"
@@ -160,7 +176,7 @@ class PagesTest(browser.BrowserTest):
         self.assertEqual("own", self.js("return document.querySelector('.range select').value"))
         self.assertIn("to=2026-01-04", self.browser.current_url)
         self.assertNotIn("days=", self.browser.current_url)
-        self.assertEqual("https://example.org/o/r/commit/" + f"{1003:040x}"[:12],
+        self.assertEqual("https://example.org/o/r/commit/" + f"{1003:x}".ljust(12, "0"),
                          self.js("return document.querySelector('[data-chart=history] tbody tr:last-child a[href^=http]').href"))
 
     def test_words_are_found_in_any_order(self):
