@@ -2,7 +2,6 @@
 #include "harness/site/site.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -204,8 +203,10 @@ const char* list_of(const SiteRun& run, bool whole) {
 Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Page page;
   Line line = health_of(run);
-  line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
+  line.push_back(plain(fmt::format(", on {}, commit {}, {}; ", run.info.device.name,
                                    short_measured_commit(run.info), minute_of(run.info.started))));
+  const std::string before = compare_page(site.data, run);
+  if (!before.empty()) line.push_back(linked("compare with the run before", before));
   // An older night shows what was not well: the rest is the store's.
   const bool open = run.judged() && !whole;
   Paragraph health{{line}};
@@ -231,15 +232,6 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
 
 namespace {
 
-/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
-/// for, often.
-double student_975(int df) {
-  static std::map<int, double> known;
-  const auto [at, fresh] = known.try_emplace(df, 0);
-  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
-  return at->second;
-}
-
 LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
   if (!before || p.code == 0 || before->code == 0) return LevelChart::Code::unknown;
   return p.code == before->code ? LevelChart::Code::same : LevelChart::Code::changed;
@@ -249,10 +241,7 @@ std::vector<LevelChart::Point> points_of(const Points& points) {
   std::vector<LevelChart::Point> shown;
   shown.reserve(points.size());
   for (const SitePoint* p : points) {
-    const double reach = p->processes > 1
-                             ? p->sd_log / std::sqrt(p->processes) * student_975(p->processes - 1)
-                             : NAN;
-    shown.push_back({p->run, p->mean_log, static_cast<float>(reach), p->processes,
+    shown.push_back({p->run, p->mean_log, static_cast<float>(half_interval(*p)), p->processes,
                      code_of(*p, shown.empty() ? nullptr : points[shown.size() - 1])});
   }
   return shown;

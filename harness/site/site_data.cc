@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/site/site_data.h"
 
+#include <boost/math/distributions/students_t.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -224,6 +226,25 @@ SiteData read_site(Store& store, const std::string& since) {
   }
   read_bases(store, data);
   return data;
+}
+
+namespace {
+
+/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
+/// for, often.
+double student_975(int df) {
+  static std::map<int, double> known;
+  const auto [at, fresh] = known.try_emplace(df, 0);
+  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
+  return at->second;
+}
+
+}  // namespace
+
+double half_interval(const SitePoint& point) {
+  return point.processes > 1
+             ? point.sd_log / std::sqrt(point.processes) * student_975(point.processes - 1)
+             : NAN;
 }
 
 std::vector<size_t> newest_runs(const SiteData& data) {

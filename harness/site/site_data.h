@@ -52,6 +52,9 @@ struct SiteData {
 /// side of an A/B.
 SiteData read_site(Store& store, const std::string& since);
 
+/// Half of the 95 % interval of a point's mean logarithm; NaN: one process has none.
+double half_interval(const SitePoint& point);
+
 /// Index of the newest run, judged ones first, of each class of devices: what is shown as today.
 std::vector<size_t> newest_runs(const SiteData& data);
 

@@ -199,7 +199,7 @@ std::string document(const std::string& title, const std::string& data,
   const std::string style = part_of_page("style.css");
   std::string app = "(function () {\n\"use strict\";\n";
   for (const char* file : {"unpack.js", "charts.js", "range.js", "fold.js", "tables.js",
-                           "blocks.js", "app.js"})
+                           "blocks.js", "find.js", "app.js"})
     app += part_of_page(file);
   app += "})();\n";
   std::string scripts, hashes;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed lately.
+// What changed lately, and what the scripts look up: every page, run and row, and the levels of
+// each run, for a search and for comparing two runs.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "harness/report/what_changed.h"
@@ -62,6 +66,108 @@ void add_changes(Page& page, Site& site) {
   for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
     if (!run->ab && shown.insert(run->info.device.klass).second) add_changes_of(page, site, *run);
   }
+}
+
+namespace {
+
+/// Of the runs that compare with one another, so many of the newest have their levels in a file.
+constexpr size_t kCompared = 60;
+
+/// By id, so many of each conditions.
+std::set<int64_t> compared_runs(const SiteData& data) {
+  std::map<int, size_t> of_conditions;
+  std::set<int64_t> runs;
+  for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
+    if (!run->ab && of_conditions[run->conditions]++ < kCompared) runs.insert(run->info.id);
+  }
+  return runs;
+}
+
+std::string levels_page(int64_t run) {
+  return fmt::format("levels={}", run);
+}
+
+Table known_pages(const std::vector<std::pair<std::string, std::string>>& names) {
+  Table table{{"page", "title"}, {}};
+  for (const auto& [id, title] : names) table.rows.push_back({{id}, {title}});
+  table.links["page"] = table.links["title"] = "{page}";
+  return table;
+}
+
+/// `series`: runs of one number compare; empty where there are no levels of the run.
+Table known_runs(const SiteData& data) {
+  const std::set<int64_t> compared = compared_runs(data);
+  Table table{{"run", "label", "started", "device", "commit", "series"}, {}};
+  for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
+    const RunInfo& info = run->info;
+    table.rows.push_back(
+        {{std::to_string(info.id), true},
+         {info.label},
+         {minute_of(info.started)},
+         {info.device.name},
+         {short_measured_commit(info)},
+         {compared.contains(info.id) ? std::to_string(run->conditions) : "", true}});
+  }
+  add_links(table);
+  return table;
+}
+
+Table known_rows(const SiteData& data) {
+  Table table{{"case", "variant"}, {}};
+  for (const SiteRow& row : data.rows) table.rows.push_back({{row.key}, {row.variant}});
+  add_links(table);
+  return table;
+}
+
+/// What a run says of the rows, in their order. half: of the 95 % interval of the mean, in percent.
+/// code: equal numbers are equal code.
+Table levels_table(const SiteData& data, uint32_t run) {
+  Table table{{"level", "half", "code"}, {}};
+  for (const SiteRow& row : data.rows) {
+    const auto p = std::ranges::lower_bound(row.points, run, {}, &SitePoint::run);
+    auto& cells = table.rows.emplace_back(3, Table::Cell{});
+    if (p == row.points.end() || p->run != run || !p->level) continue;
+    const double half = half_interval(*p);
+    cells = {{fmt::format("{:.5g}", std::exp(p->mean_log)), true},
+             {std::isnan(half) ? "" : fmt::format("{:.3g}", 100 * half), true},
+             {p->code == 0 ? "" : std::to_string(p->code), true}};
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const SitePage& page : pages) names.emplace_back(page.id, page.title);
+  pages.push_back({"everything", "Everything", [site, names] {
+                     Page page;
+                     page.sections.push_back(
+                         {0,
+                          {Rows{known_pages(names)}, Rows{known_runs(site->data)},
+                           Rows{known_rows(site->data)}}});
+                     return page;
+                   }});
+  const std::set<int64_t> compared = compared_runs(site->data);
+  for (uint32_t i = 0; i < site->data.runs.size(); ++i) {
+    const int64_t id = site->data.runs[i].info.id;
+    if (!compared.contains(id)) continue;
+    pages.push_back({levels_page(id), fmt::format("Levels of run {}", id), [site, i] {
+                       Page page;
+                       page.sections.push_back({0, {Rows{levels_table(site->data, i)}}});
+                       return page;
+                     }});
+  }
+}
+
+std::string compare_page(const SiteData& data, const SiteRun& run) {
+  const std::set<int64_t> compared = compared_runs(data);
+  int64_t before = 0;
+  for (const SiteRun& other : data.runs) {
+    const bool earlier = other.info.id < run.info.id && other.conditions == run.conditions;
+    if (earlier && compared.contains(other.info.id)) before = other.info.id;
+  }
+  return before == 0 || run.ab ? "" : fmt::format("compare={}..{}", before, run.info.id);
 }
 
 }  // namespace moegate

@@ -55,6 +55,8 @@ function drawBlock(parent, block, context) {
       parent.append(drawRange(context.state, function () { context.dated.forEach(function (draw) { draw(); }); }));
     }
     parent.append(drawChart(block, context));
+  } else if (block.draw) {
+    parent.append(block.draw());
   }
 }
 

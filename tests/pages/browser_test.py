@@ -30,7 +30,7 @@ PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "operator": f"operator=moe_down&run={NEWEST}", "operator-host": f"operator=moe_down&run={HOST}",
          "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
          "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
-         "pull-requests": "pull-requests"}
+         "pull-requests": "pull-requests", "compare": f"compare=21..{NEWEST}", "search": "search=moe_down tokens=64"}
 # Their reports of runs that the store has not: with the rows of the gallery's pages.
 PULL_REQUESTS = ["aphrodite-1603", "onnxruntime-29167", "sglang-10567", "tensorrt-llm-12686"]
 PAGES |= {f"pr-{name}": f"report=nvidia-h200-pr-{name}&run={NEWEST}" for name in PULL_REQUESTS}
@@ -178,6 +178,37 @@ class PagesTest(browser.BrowserTest):
         self.assertNotIn("days=", self.browser.current_url)
         self.assertEqual("https://example.org/o/r/commit/" + f"{1003:x}".ljust(12, "0"),
                          self.js("return document.querySelector('[data-chart=history] tbody tr:last-child a[href^=http]').href"))
+
+    def test_two_runs_are_compared(self):
+        self.open_page(PAGES["compare"])
+        self.assertEqual([f"Run {NEWEST} against run 21"], self.texts("h1"))
+        self.assertIn("8 slower", self.texts("main p strong")[0])
+        self.assertEqual(["slower"] * 2, self.column("what"))
+        self.assertEqual(["4"] * 2, self.column("rows"))
+        for change in self.column("change (%)"):
+            self.assertAlmostEqual(8, float(change), delta=1)
+        against = self.browser.find_element(By.XPATH, "//label[starts-with(., 'against')]/select")
+        against.send_keys("31 ")
+        self.wait_for_page(f"compare=31..{NEWEST}")
+        self.assertNotIn("8 slower", self.texts("main p strong")[0])
+        self.open_page("compare")
+        self.assertEqual([f"Run {NEWEST} against run 31"], self.texts("h1"))
+        self.open_page(PAGES["night"])
+        self.browser.find_element(By.LINK_TEXT, "compare with the run before").click()
+        self.wait_for_page(f"compare=31..{NEWEST}")
+
+    def test_everything_is_searched(self):
+        self.open_page("start")
+        self.browser.find_element(By.TAG_NAME, "body").send_keys("/")
+        self.browser.switch_to.active_element.send_keys("tokens=64 CHAIN3 moe_down", Keys.ENTER)
+        self.wait_for_page("search=tokens=64 CHAIN3 moe_down")
+        self.assertEqual(["Rows"], self.texts("h2"))
+        self.assertEqual(["chain3"], self.column("variant"))
+        for words, heading in {"silu_mul": "Pages", "latency": "Pages", "nightly 2026-01-05": "Runs"}.items():
+            self.open_page("search=" + words)
+            self.assertEqual(heading, self.texts("h2")[0], words)
+        self.open_page("search=nowhere")
+        self.assertIn("Nothing has all", self.texts("main p")[0])
 
     def test_words_are_found_in_any_order(self):
         self.open_page(PAGES["night"])
