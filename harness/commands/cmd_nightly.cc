@@ -164,7 +164,8 @@ void write_pages(const NightlyCommand& command) {
     Store store = Store::open(db, Store::Mode::read);
     write_site(
         command.night.out + "/pages",
-        site_pages(store, {.db = db, .since = days_ago(kPagesDays), .waivers = command.waivers}));
+        site_pages(store, {.db = db, .since = days_ago(kPagesDays), .waivers = command.waivers}),
+        repository_address(find_project()));
   } catch (const std::exception& e) {
     say("moegate: no pages: {}\n", e.what());
   }

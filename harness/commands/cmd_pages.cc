@@ -26,7 +26,7 @@ int cmd_pages(const Args& args) {
   options.repeat = [&](const RunInfo& run) { return repeat_command(run, options.db); };
   Store store = Store::open(options.db, Store::Mode::read);
   const auto pages = site_pages(store, options);
-  write_site(out, pages);
+  write_site(out, pages, repository_address(project));
   fmt::print("{} pages in {}/index.html\n", pages.size(), out);
   return 0;
 }

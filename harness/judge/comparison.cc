@@ -29,7 +29,13 @@ bool may_lack_cases(const RunInfo& base, const RunInfo& head) {
 }  // namespace
 
 std::string against_commit(const RunInfo& base) {
-  return describe(base) + (base.git_sha.empty() ? "" : " at " + base.git_sha);
+  return describe(base) + " at " + (base.git_sha.empty() ? "unknown" : base.git_sha);
+}
+
+bool is_of_a_run(const std::string& against) {
+  constexpr std::string_view kRun = "run ";  // as describe() begins
+  return against.starts_with(kRun) && against.size() > kRun.size() && against[kRun.size()] >= '0' &&
+         against[kRun.size()] <= '9';
 }
 
 GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides,

@@ -19,6 +19,8 @@ namespace moegate {
 
 /// What the rows of an A/B are said to be held against: "run 3 'main' at abc123".
 std::string against_commit(const RunInfo& base);
+/// Whether a row was held against a run, so described, and not against a file of baselines.
+bool is_of_a_run(const std::string& against);
 
 /// The same machine code is judged, too: the numbers are what is asked about.
 GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides,

@@ -318,6 +318,25 @@ TEST_F(GateTest, TheStoreHoldsTheLastVerdictAndIsLeftAloneWhereItSaysTheSame) {
             1);
 }
 
+TEST_F(GateTest, AGateReplacesTheVerdictOfTheOneBefore) {
+  GateReport report = caused_report();
+  const int64_t run = add_run();
+  Store store = Store::open(db_, Store::Mode::update);
+  const auto stored = [&](const std::string& against) {
+    report.result.suites["nightly"].against = against;
+    for (CaseVerdict& v : report.result.cases) v.against = against;
+    store_verdicts(store, run, report.result);
+    Statement q(store.database(),
+                "SELECT group_concat(against, ' | ') FROM (SELECT DISTINCT "
+                "against FROM verdict ORDER BY against)");
+    q.step();
+    return q.text(0);
+  };
+  EXPECT_EQ(stored("out/candidates/nightly.tsv"), "out/candidates/nightly.tsv");
+  EXPECT_EQ(stored("run 7 'night'"), "out/candidates/nightly.tsv | run 7 'night'");
+  EXPECT_EQ(stored("baselines/nightly.tsv"), "baselines/nightly.tsv | run 7 'night'");
+}
+
 TEST(CausePage, ATableHasALineForEachNumber) {
   const Table table = cause_table(caused_rows(caused_report().result));
   ASSERT_EQ(table.rows.size(), 3u);

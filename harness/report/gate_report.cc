@@ -286,6 +286,23 @@ void put_verdicts(Database& db, int64_t run, int family, const std::vector<Verdi
 
 }  // namespace
 
+namespace {
+
+/// A run has one verdict of a gate, the newest: those against other files go.
+void remove_earlier_gates(Database& db, int64_t run, const std::set<std::string>& judged_against) {
+  if (std::ranges::all_of(judged_against, is_of_a_run)) return;
+  std::vector<std::string> earlier;
+  Statement q(db, "SELECT DISTINCT against FROM verdict WHERE run_id = ?1");
+  q.bind(run);
+  while (q.step()) earlier.push_back(q.text(0));
+  Statement remove(db, "DELETE FROM verdict WHERE run_id = ?1 AND against = ?2");
+  for (const std::string& against : earlier) {
+    if (!is_of_a_run(against) && !judged_against.contains(against)) remove.bind(run, against).run();
+  }
+}
+
+}  // namespace
+
 void store_verdicts(Store& store, int64_t run, const GateResult& result) {
   Database& db = store.database();
   Transaction transaction(db);
@@ -301,6 +318,7 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
     for (const std::string& against : judged_against) remove.bind(run, against).run();
     for (VerdictRow& row : rows) row.stored = false;
   }
+  remove_earlier_gates(db, run, judged_against);
   put_verdicts(db, run, result.judged, rows);
   transaction.commit();
 }

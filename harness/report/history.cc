@@ -2,13 +2,11 @@
 #include "harness/report/history.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -16,6 +14,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/text.h"
 #include "harness/judge/gate.h"
+#include "harness/judge/steps.h"
 #include "harness/report/page.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
@@ -172,42 +171,13 @@ void add_series(Store& store, const Name& name, const std::string& klass,
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
 }
 
-/// Steps where what is launched changed: such a step needs no search, so that two runs before and
-/// after it are enough, by Student's t-test with the alpha of change_points().
-void add_steps_of_code(HistorySeries& series, const std::vector<double>& logs) {
-  constexpr double kAlpha = 0.01;
-  const auto& points = series.points;
-  std::vector<size_t> ends = {0};  // of stretches of one code
+std::vector<size_t> code_changes(const std::vector<HistoryPoint>& points) {
+  std::vector<size_t> changes;
   for (size_t i = 1; i < points.size(); ++i) {
     const bool known = !points[i].code.empty() && !points[i - 1].code.empty();
-    if (known && points[i].code != points[i - 1].code) ends.push_back(i);
+    if (known && points[i].code != points[i - 1].code) changes.push_back(i);
   }
-  ends.push_back(points.size());
-  for (size_t k = 1; k + 1 < ends.size(); ++k) {
-    const std::span before(logs.begin() + static_cast<ptrdiff_t>(ends[k - 1]),
-                           logs.begin() + static_cast<ptrdiff_t>(ends[k]));
-    const std::span after(logs.begin() + static_cast<ptrdiff_t>(ends[k]),
-                          logs.begin() + static_cast<ptrdiff_t>(ends[k + 1]));
-    const bool found = std::ranges::any_of(series.changes, [&](const ChangePoint& change) {
-      return change.at > ends[k - 1] && change.at < ends[k + 1];
-    });
-    if (found || before.size() < 2 || after.size() < 2) continue;
-    const auto squares = [](std::span<const double> part) {
-      const double sd = stddev(part);
-      return sd * sd * static_cast<double>(part.size() - 1);
-    };
-    const auto n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
-    const double df = n + m - 2;
-    const double se = std::sqrt((squares(before) + squares(after)) / df * (1 / n + 1 / m));
-    const double step = std::abs(mean(after) - mean(before));
-    const double p =
-        se > 0
-            ? 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(df), step / se))
-            : (step > 0 ? 0 : 1);
-    if (p > kAlpha) continue;
-    series.changes.push_back({ends[k], median(before), median(after), p});
-  }
-  std::ranges::sort(series.changes, {}, &ChangePoint::at);
+  return changes;
 }
 
 void find_changes(HistorySeries& series, int last) {
@@ -216,8 +186,7 @@ void find_changes(HistorySeries& series, int last) {
     series.points.erase(series.points.begin(), series.points.end() - last);
   std::vector<double> logs;
   for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
-  series.changes = change_points(logs);
-  add_steps_of_code(series, logs);
+  series.changes = steps_in(logs, code_changes(series.points));
 }
 
 /// What is known of the two runs that a step lies between; of others it is forgotten.
@@ -420,20 +389,6 @@ Line curve(const HistorySeries& series) {
 
 }  // namespace
 
-namespace {
-
-std::string no_step(size_t runs) {
-  constexpr size_t kEnough = 10;  // change_points() finds none in fewer
-  return runs >= kEnough
-             ? "No step found."
-             : fmt::format(
-                   "{} runs are too few to find a step where the code did not change; {} are "
-                   "enough.",
-                   runs, kEnough);
-}
-
-}  // namespace
-
 Page history_page(const std::vector<HistorySeries>& all) {
   Page page;
   for (const HistorySeries& series : all) {
@@ -442,7 +397,7 @@ Page history_page(const std::vector<HistorySeries>& all) {
     page.sections.push_back(
         {0, {Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)}}});
     if (series.changes.empty()) {
-      page.sections.push_back({0, {Paragraph{{{plain(no_step(series.points.size()))}}}}});
+      page.sections.push_back({0, {Paragraph{{{plain(no_step_in(series.points.size()))}}}}});
     } else {
       page.sections.push_back({0, {changes(series)}});
     }

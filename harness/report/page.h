@@ -54,7 +54,8 @@ struct List {
 
 struct Rows {
   Table table;
-  size_t kept_at_end = 0;  // rows at the end that stay when others go: a mean, a total
+  size_t kept_at_end = 0;          // rows at the end that stay when others go: a mean, a total
+  std::vector<Table> opened = {};  // what each row opens to in a browser; empty: none does
 };
 
 /// Commands to paste, each with what it is for: "To repeat".

@@ -96,6 +96,16 @@ int rank(ChangeKind kind) {
   return static_cast<int>(std::ranges::find(kOrder, kind) - kOrder.begin());
 }
 
+using Statuses = std::map<CaseId, Status, Sides::key_compare>;
+
+/// Whether a row failed before as it does now: that is no change.
+bool failed_alike(const CaseId& id, const Statuses& before, const Sides& sides) {
+  const auto was = before.find(id);
+  const auto is = sides.find(id);
+  return was != before.end() && is != sides.end() && is_failure(is->second.status) &&
+         was->second == is->second.status;
+}
+
 std::string code_between(const std::string& before, const std::string& after) {
   if (before.empty() || after.empty()) return "";
   return before == after ? "same" : "changed";
@@ -169,6 +179,8 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
                    describe(changed.base));
   const auto read = [](Store& from, int64_t run) { return collect(from.each_level(run)); };
   auto [before, sides] = of_two_runs(store, base, head, read);
+  Statuses status_before;
+  for (const auto& [id, side] : before) status_before[id] = side.status;
   const GateResult result =
       judge_runs(changed.base, changed.head, std::move(before), sides, limits);
 
@@ -179,12 +191,14 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
   if (std::ranges::find(runs, head) == runs.end()) runs.push_back(head);
   changed.runs = runs.size();
   const Levels levels(store, runs);
+  std::vector<RunInfo> infos;
+  for (const int64_t run : runs) infos.push_back(store.run_info(run));
   std::map<std::tuple<int, std::string, std::string, size_t>, ChangeGroup> groups;
   for (const CaseVerdict& v : result.cases) {
     ++changed.rows;
     changed.inconclusive += v.outcome == Outcome::inconclusive;
     const auto kind = kind_of(v.outcome);
-    if (!kind) continue;
+    if (!kind || failed_alike(v.id, status_before, sides)) continue;
     const bool moved = *kind == ChangeKind::slower || *kind == ChangeKind::faster;
     const size_t split = moved ? split_of(levels.of(v.id)) : runs.size() - 1;
     const std::string op = op_of(v.id.key);
@@ -193,8 +207,8 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
       group.kind = *kind;
       group.op = op;
       group.variant = v.id.variant;
-      group.before = store.run_info(runs[moved ? split - 1 : 0]);
-      group.after = store.run_info(runs[split]);
+      group.before = infos[moved ? split - 1 : 0];
+      group.after = infos[split];
       if (moved) group.code = code_between(levels.code(v.id, split - 1), levels.code(v.id, split));
     }
     group.rows.push_back({v.id, v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0, v.why});
@@ -233,10 +247,7 @@ std::string web_address(const std::string& remote) {
 
 // As a page and as a table.
 
-namespace {
-
-/// "3 slower"
-Line headline(const WhatChanged& changed) {
+Line what_changed_line(const WhatChanged& changed) {
   std::map<int, std::pair<const char*, size_t>> counts;
   for (const ChangeGroup& g : changed.groups) {
     auto& [name, n] = counts[rank(g.kind)];
@@ -247,13 +258,18 @@ Line headline(const WhatChanged& changed) {
   for (const auto& [order, count] : counts)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count.second, count.first);
   Line line = {bold(text.empty() ? "Nothing changed" : text)};
-  line.push_back(plain(
-      fmt::format(" of {} rows, {} inconclusive, from {} ({}, {}) to {} ({}, {})", changed.rows,
-                  changed.inconclusive, describe(changed.base), changed.base.started.substr(0, 10),
-                  short_measured_commit(changed.base), describe(changed.head),
-                  changed.head.started.substr(0, 10), short_measured_commit(changed.head))));
+  const auto when = [](const RunInfo& run) {
+    return fmt::format(" ({}, {})", run.started.substr(0, 10), short_measured_commit(run));
+  };
+  line.push_back(
+      plain(fmt::format(" of {} rows, {} inconclusive, from {}{} to ", changed.rows,
+                        changed.inconclusive, describe(changed.base), when(changed.base))));
+  line.push_back(linked(describe(changed.head), fmt::format("night={}", changed.head.id)));
+  line.push_back(plain(when(changed.head)));
   return line;
 }
+
+namespace {
 
 std::string commits_of(const ChangeGroup& group) {
   const std::string before = short_measured_commit(group.before);
@@ -286,12 +302,10 @@ std::string change_of(const ChangeGroup& group) {
 
 }  // namespace
 
-Page what_changed_page(const WhatChanged& changed, const std::string& address) {
-  Page page;
-  page.sections.push_back({0, {Paragraph{{headline(changed)}}}});
-  if (changed.groups.empty()) return page;
+Table groups_table(const WhatChanged& changed) {
   Table table{
-      {"what", "change", "rows", "operator", "variant", "since", "commits", "code", "trend"}, {}};
+      {"what", "change", "rows", "operator", "variant", "since", "run", "commits", "code", "trend"},
+      {}};
   for (const ChangeGroup& g : changed.groups) {
     table.rows.push_back({{name_of(g.kind)},
                           {change_of(g), true},
@@ -299,11 +313,19 @@ Page what_changed_page(const WhatChanged& changed, const std::string& address) {
                           {g.op},
                           {g.variant},
                           {g.after.started.substr(0, 10)},
+                          {std::to_string(g.after.id), true},
                           {commits_of(g)},
                           {g.code},
                           {trend_of(g)}});
   }
-  page.sections.push_back({0, {Rows{std::move(table)}}});
+  return table;
+}
+
+Page what_changed_page(const WhatChanged& changed, const std::string& address) {
+  Page page;
+  page.sections.push_back({0, {Paragraph{{what_changed_line(changed)}}}});
+  if (changed.groups.empty()) return page;
+  page.sections.push_back({0, {Rows{groups_table(changed)}}});
   for (const ChangeGroup& g : changed.groups) {
     List list;
     for (const ChangedRow& row : g.rows) {

@@ -52,6 +52,11 @@ std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::stri
 /// What changed from `base` to `head`. Throws Error(usage) where the two do not compare.
 WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits& limits);
 
+/// "3 slower, 1 new of 494 rows, 12 inconclusive, from run 4 (...) to run 9 (...)"
+Line what_changed_line(const WhatChanged& changed);
+/// A row for each group.
+Table groups_table(const WhatChanged& changed);
+
 /// `address`: of the repository on the web, for links to its commits; empty: none.
 Page what_changed_page(const WhatChanged& changed, const std::string& address);
 /// A row for each row that changed; for csv and json.

@@ -63,6 +63,16 @@ TEST_F(WhatChangedTest, BadNewsComesFirst) {
   EXPECT_EQ(all.groups[2].kind, ChangeKind::faster);
 }
 
+TEST_F(WhatChangedTest, WhatFailedBeforeIsNoChange) {
+  const auto crashes = [](Row& row) {
+    if (row.variant == "chain") row.result.status = Status::crashed;
+    return true;
+  };
+  const int64_t first = add("c1", 10, "old", crashes);
+  EXPECT_TRUE(changed(first, add("c2", 10, "old", crashes)).groups.empty());
+  EXPECT_EQ(changed(add("c3", 10, "old"), add("c4", 10, "old", crashes)).groups.size(), 1u);
+}
+
 TEST_F(WhatChangedTest, NothingChangedIsSaid) {
   add("c1", 10, "old");
   add("c2", 10, "old");

@@ -206,6 +206,11 @@ class BlockWriter {
   void operator()(const Rows& rows) {
     out_ += "{\"t\":";
     append_table(out_, rows.table, shared_);
+    if (!rows.opened.empty()) {
+      out_ += ",\"o\":";
+      append_list(out_, rows.opened,
+                  [&](const Table& table) { append_table(out_, table, shared_); });
+    }
     out_ += '}';
   }
   void operator()(const Commands& commands) {

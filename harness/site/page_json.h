@@ -76,8 +76,8 @@ std::string chart_name(const std::string& file);
 class PagesJson {
  public:
   /// Adds {"title": ..., "blocks": [...]} under a name, every section in its order. A block is an
-  /// object with one of h (heading), p (lines of a paragraph), l (items), t (table), k (commands),
-  /// c (chart), y (levels).
+  /// object with one of h (heading), p (lines of a paragraph), l (items), t (table; o: tables that
+  /// its rows open to), k (commands), c (chart), y (levels).
   void add(const std::string& name, const Page& page, const std::string& title);
   /// {"shared": [...], "pages": {...}}
   std::string json() const;

@@ -2,7 +2,6 @@
 #include "harness/site/site.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 
 #include "harness/base/text.h"
 #include "harness/baseline/waivers.h"
+#include "harness/judge/steps.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/gate_report.h"
 #include "harness/site/site_data.h"
@@ -21,7 +21,7 @@
 
 namespace moegate {
 
-// The start of a site: how things are, what is worst, how it came about.
+// The start of a site: what changed, how things are, how it came about.
 
 namespace {
 
@@ -113,8 +113,6 @@ void add_list(Page& page, const char* title, Table table) {
 
 void add_newest(Page& page, Site& site, const SiteRun& run) {
   page.sections.push_back({0, {Heading{run.info.device.name}, Paragraph{{title_of(run)}}}});
-  for (const std::string& report : reports_of("start"))
-    add_report(page, site, report, {run.info.id});
   Table lines = sparklines(site.data, run);
   if (lines.rows.empty()) return;
   List operators;
@@ -135,6 +133,7 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
 
 Page start_page(Site& site) {
   Page page;
+  add_changes(page, site);
   for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
   add_list(page, "Runs", runs_table(site.data, false));
   add_list(page, "A/B", runs_table(site.data, true));
@@ -204,8 +203,10 @@ const char* list_of(const SiteRun& run, bool whole) {
 Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Page page;
   Line line = health_of(run);
-  line.push_back(plain(fmt::format(", on {}, commit {}, {}", run.info.device.name,
+  line.push_back(plain(fmt::format(", on {}, commit {}, {}; ", run.info.device.name,
                                    short_measured_commit(run.info), minute_of(run.info.started))));
+  const std::string before = compare_page(site.data, run);
+  if (!before.empty()) line.push_back(linked("compare with the run before", before));
   // An older night shows what was not well: the rest is the store's.
   const bool open = run.judged() && !whole;
   Paragraph health{{line}};
@@ -231,15 +232,6 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
 
 namespace {
 
-/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
-/// for, often.
-double student_975(int df) {
-  static std::map<int, double> known;
-  const auto [at, fresh] = known.try_emplace(df, 0);
-  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
-  return at->second;
-}
-
 LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
   if (!before || p.code == 0 || before->code == 0) return LevelChart::Code::unknown;
   return p.code == before->code ? LevelChart::Code::same : LevelChart::Code::changed;
@@ -249,10 +241,7 @@ std::vector<LevelChart::Point> points_of(const Points& points) {
   std::vector<LevelChart::Point> shown;
   shown.reserve(points.size());
   for (const SitePoint* p : points) {
-    const double reach = p->processes > 1
-                             ? p->sd_log / std::sqrt(p->processes) * student_975(p->processes - 1)
-                             : NAN;
-    shown.push_back({p->run, p->mean_log, static_cast<float>(reach), p->processes,
+    shown.push_back({p->run, p->mean_log, static_cast<float>(half_interval(*p)), p->processes,
                      code_of(*p, shown.empty() ? nullptr : points[shown.size() - 1])});
   }
   return shown;
@@ -276,26 +265,28 @@ LevelChart level_chart_of(const Site& site, const SiteRow& row, int conditions,
       .steps = {}};
 }
 
+/// What the steps of a history do not say.
+std::string note_on_steps(size_t runs, bool left_out, bool found) {
+  if (left_out) {
+    return "Steps of unchanged code were not looked for here: many histories may have some, and "
+           "others more clearly; the command below finds them.";
+  }
+  if (runs > kSearched) {
+    return fmt::format(
+        "Steps are looked for in the newest {} runs; the command below finds others.", kSearched);
+  }
+  return found ? "" : no_step_in(runs);
+}
+
 void add_history(Page& page, const Site& site, size_t place) {
   const SiteRow& row = site.data.rows[place];
-  bool left_out = false, older = false;
   for (const auto& [conditions, points] : histories_of(site.data, row)) {
     LevelChart chart = level_chart_of(site, row, conditions, points);
-    if (site.steps.searched.contains({place, conditions})) chart.steps = steps_of(points);
-    left_out = left_out || site.steps.left_out.contains({place, conditions});
-    older = older || points.size() > kSearched;
+    chart.steps = steps_of(points, site.steps.searched.contains({place, conditions}));
+    const std::string note = note_on_steps(
+        points.size(), site.steps.left_out.contains({place, conditions}), !chart.steps.empty());
     page.sections.push_back({0, {std::move(chart)}});
-  }
-  const auto note = [&](const std::string& text) {
-    page.sections.push_back({0, {Paragraph{{{plain(text)}}, /*small=*/true}}});
-  };
-  if (left_out) {
-    note(
-        "Steps were not looked for here: many histories may have some, and others more clearly; "
-        "the command below finds them.");
-  } else if (older) {
-    note(fmt::format("Steps are looked for in the newest {} runs; the command below finds others.",
-                     kSearched));
+    if (!note.empty()) page.sections.push_back({0, {Paragraph{{{plain(note)}}, /*small=*/true}}});
   }
 }
 
@@ -394,13 +385,13 @@ Page pull_requests_page(Site& site) {
     page.sections.push_back({0, {Heading{suite}}});
     add_report(page, site, has_report(suite) ? suite : "speedup", {run});
   }
-  if (page.sections.empty()) {
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain("This store has no run of a pull request's suite. One is measured by "),
-                      code("moegate run --suite pr-aiter-3526"), plain(".")}}}}});
-  }
   return page;
+}
+
+bool has_pull_requests(Store& store) {
+  return std::ranges::any_of(reports_of("pull-requests"), [&](const std::string& suite) {
+    return run_of_suite(store, suite) > 0;
+  });
 }
 
 /// Adds the pages of what is shown as today: operators and reports.
@@ -467,7 +458,11 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                      [site, &run = *run, whole] { return night_page_of(*site, run, whole); }});
   }
   for (const size_t i : newest_runs(site->data)) add_newest(site, site->data.runs[i], pages);
-  pages.push_back({"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
+  if (has_pull_requests(store)) {
+    pages.push_back(
+        {"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
+  }
+  add_lookups(site, pages);
   for (size_t i = 0; i < site->data.rows.size(); ++i) {
     const SiteRow& row = site->data.rows[i];
     pages.push_back({case_page(row.key, row.variant), row.variant + " " + row.key,

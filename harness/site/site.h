@@ -25,7 +25,8 @@ struct SiteOptions {
 std::string days_ago(int days);
 
 /// A page with its name, which is what links lead to: "start", "night=12",
-/// "operator=topk_sort&run=12", "case=KEY&variant=V", "report=speedup&run=12", "pull-requests".
+/// "operator=topk_sort&run=12", "case=KEY&variant=V", "report=speedup&run=12", "pull-requests";
+/// "everything" and "levels=12" are what reports/pages/find.js looks up.
 struct SitePage {
   std::string id, title;
   std::function<Page()> make;

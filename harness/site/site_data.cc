@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/site/site_data.h"
 
+#include <boost/math/distributions/students_t.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,8 +10,9 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/base/stats.h"
+#include "harness/judge/steps.h"
 #include "harness/store/level_walk.h"
+#include "harness/store/query_report.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -27,9 +30,10 @@ std::vector<int64_t> run_ids(Store& store, const std::string& since) {
 }
 
 void count_outcomes(Store& store, SiteRun& run) {
-  Statement q(store.database(),
-              "SELECT outcome, count(*) AS n, sum(blind) AS blind FROM verdict WHERE run_id = ?1 "
-              "GROUP BY outcome");
+  Statement q(
+      store.database(),
+      "SELECT outcome, count(*) AS n, sum(blind) AS blind FROM own_verdict WHERE run_id = ?1 "
+      "GROUP BY outcome");
   q.bind(run.info.id);
   const Columns columns(q);
   while (q.step()) {
@@ -190,7 +194,7 @@ std::map<uint32_t, std::map<RowName, SiteRow*>> newest_judged(SiteData& data) {
 /// Reads the verdicts of those runs, each once.
 void read_bases(Store& store, SiteData& data) {
   Statement q(store.database(),
-              "SELECT key, variant, base FROM verdict WHERE run_id = ?1 AND base > 0");
+              "SELECT key, variant, base FROM own_verdict WHERE run_id = ?1 AND base > 0");
   for (const auto& [run, rows] : newest_judged(data)) {
     q.bind(data.runs[run].info.id);
     while (q.step()) {
@@ -204,6 +208,7 @@ void read_bases(Store& store, SiteData& data) {
 }  // namespace
 
 SiteData read_site(Store& store, const std::string& since) {
+  add_sql_functions(store.database());
   SiteData data;
   const std::vector<int64_t> ids = run_ids(store, since);
   Reader reader(store, data, ids.size());
@@ -221,6 +226,25 @@ SiteData read_site(Store& store, const std::string& since) {
   }
   read_bases(store, data);
   return data;
+}
+
+namespace {
+
+/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
+/// for, often.
+double student_975(int df) {
+  static std::map<int, double> known;
+  const auto [at, fresh] = known.try_emplace(df, 0);
+  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
+  return at->second;
+}
+
+}  // namespace
+
+double half_interval(const SitePoint& point) {
+  return point.processes > 1
+             ? point.sd_log / std::sqrt(point.processes) * student_975(point.processes - 1)
+             : NAN;
 }
 
 std::vector<size_t> newest_runs(const SiteData& data) {
@@ -284,11 +308,19 @@ std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row) {
   return histories;
 }
 
-std::map<size_t, double> steps_of(const Points& points) {
+std::map<size_t, double> steps_of(const Points& points, bool searched) {
   const size_t first = first_searched(points);
+  const std::vector<double> logs = newest_logs(points);
+  std::vector<size_t> code_changes;
+  for (size_t i = first + 1; i < points.size(); ++i) {
+    const bool known = points[i]->code != 0 && points[i - 1]->code != 0;
+    if (known && points[i]->code != points[i - 1]->code) code_changes.push_back(i - first);
+  }
   std::map<size_t, double> steps;
-  for (const ChangePoint& change : change_points(newest_logs(points)))
+  for (const ChangePoint& change :
+       searched ? steps_in(logs, code_changes) : steps_of_code(logs, code_changes)) {
     steps[first + change.at] = std::expm1(change.after - change.before);
+  }
   return steps;
 }
 

@@ -52,6 +52,9 @@ struct SiteData {
 /// side of an A/B.
 SiteData read_site(Store& store, const std::string& since);
 
+/// Half of the 95 % interval of a point's mean logarithm; NaN: one process has none.
+double half_interval(const SitePoint& point);
+
 /// Index of the newest run, judged ones first, of each class of devices: what is shown as today.
 std::vector<size_t> newest_runs(const SiteData& data);
 
@@ -69,8 +72,9 @@ using Points = std::vector<const SitePoint*>;
 /// By conditions.
 std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row);
 
-/// The steps among the newest points: the change, a share, by the index of the point after it.
-std::map<size_t, double> steps_of(const Points& points);
+/// The steps among the newest points, as `report history` finds them: the change, a share, by the
+/// index of the point after it. Without a search those where the code changed.
+std::map<size_t, double> steps_of(const Points& points, bool searched);
 
 /// Histories in which some split parts the newest points clearly, so that they may have a step, by
 /// the index of their row and their conditions.

@@ -198,7 +198,8 @@ std::string document(const std::string& title, const std::string& data,
                      const std::string& inlined) {
   const std::string style = part_of_page("style.css");
   std::string app = "(function () {\n\"use strict\";\n";
-  for (const char* file : {"unpack.js", "charts.js", "fold.js", "tables.js", "blocks.js", "app.js"})
+  for (const char* file : {"unpack.js", "charts.js", "range.js", "fold.js", "tables.js",
+                           "blocks.js", "find.js", "app.js"})
     app += part_of_page(file);
   app += "})();\n";
   std::string scripts, hashes;
@@ -320,14 +321,17 @@ std::string write_row_pages(DataFiles& data, Pages pages, Charts& charts) {
 
 /// What app.js begins with.
 std::string site_json(const std::string& files, const std::string& row_files, const Vega& vega,
-                      const Charts& charts, const PagesJson& first) {
-  return fmt::format("{{\"files\":{},\"rowFiles\":{},\"vega\":{},\"charts\":{},\"part\":{}}}",
-                     files, row_files, json_string(vega.missing), charts.json(), first.json());
+                      const Charts& charts, const PagesJson& first, const std::string& repository) {
+  return fmt::format(
+      "{{\"files\":{},\"rowFiles\":{},\"vega\":{},\"repository\":{},\"charts\":{},\"part\":{}}}",
+      files, row_files, json_string(vega.missing), json_string(repository), charts.json(),
+      first.json());
 }
 
 }  // namespace
 
-void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
+void write_site(const fs::path& folder, const std::vector<SitePage>& pages,
+                const std::string& repository) {
   DataFiles data(folder / "data");
   Charts charts;
   const Page start = pages[0].make();
@@ -340,8 +344,8 @@ void write_site(const fs::path& folder, const std::vector<SitePage>& pages) {
   const std::string row_files = write_row_pages(data, {rows, others.end()}, charts);
   const Vega vega = find_vega();
   if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
-  write_file_atomically(folder / "index.html",
-                        document("moegate", site_json(files, row_files, vega, charts, first), ""));
+  const std::string json = site_json(files, row_files, vega, charts, first, repository);
+  write_file_atomically(folder / "index.html", document("moegate", json, ""));
   data.remove_others();
 }
 
@@ -351,7 +355,7 @@ std::string single_html(const Page& page, const std::string& title) {
   PagesJson first;
   first.add("start", page, title);
   const Vega vega = find_vega();
-  return document("moegate", site_json("{}", "[]", vega, charts, first), vega.script);
+  return document("moegate", site_json("{}", "[]", vega, charts, first, ""), vega.script);
 }
 
 namespace {

@@ -36,8 +36,10 @@ std::string chart_svg(const std::filesystem::path& chart, const std::string& tit
 /// Writes a site into a folder: index.html with the first page, data/*.js with the others, and
 /// vega.js. Pages of an earlier call stay until the index names the new ones; other files of data/
 /// stay. Where Vega is not installed, the pages have tables only and say why; so does standard
-/// error. Throws Error(usage) for what cannot be written.
-void write_site(const std::filesystem::path& folder, const std::vector<SitePage>& pages);
+/// error. `repository`: its address on the web, for links to commits; empty: unknown. Throws
+/// Error(usage) for what cannot be written.
+void write_site(const std::filesystem::path& folder, const std::vector<SitePage>& pages,
+                const std::string& repository = "");
 
 /// One page with everything that it needs, charts included.
 std::string single_html(const Page& page, const std::string& title);

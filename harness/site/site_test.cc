@@ -42,7 +42,7 @@ TEST_F(SiteTest, EveryRunOperatorAndRowHasAPage) {
   EXPECT_TRUE(has("night=1"));
   EXPECT_TRUE(has("operator=topk_sort&run=1"));
   EXPECT_TRUE(has("report=latency&run=1"));
-  EXPECT_TRUE(has("pull-requests"));
+  EXPECT_FALSE(has("pull-requests")) << "it has none of their suites";
   const auto rows = std::ranges::count_if(
       pages, [](const SitePage& page) { return page.id.starts_with("case="); });
   EXPECT_EQ(rows, 8);
@@ -91,7 +91,50 @@ TEST_F(SiteTest, TheStartCountsOutcomesWorstFirst) {
           "(1, 'b', 's', 'k', 'w', 'wrong', 1, 0, 2, '', 'because')");
   const std::string start = page("start");
   EXPECT_NE(start.find("**1 wrong, 1 pass, 1 blind** of 2 rows"), std::string::npos) << start;
-  EXPECT_NE(start.find("because"), std::string::npos);
+}
+
+TEST_F(SiteTest, TheStartBeginsWithWhatChanged) {
+  add_run(Backend::cuda);
+  EXPECT_NE(page("start").find("No other run compares with run 1"), std::string::npos)
+      << page("start");
+  add_run(Backend::cuda);
+  const std::string start = page("start");
+  const size_t changes = start.find("What changed on");
+  EXPECT_LT(changes, start.find("Operators on")) << start;
+  EXPECT_NE(start.find("**Nothing changed** of ", changes), std::string::npos) << start;
+}
+
+TEST_F(SiteTest, AComparisonIsNoVerdictOnTheNight) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'run 5', 's', 'k', 'v', 'regressed', 1, 1, 2, "
+          "'', 'because'), (1, 'run 4', 's', 'k', 'v', 'wrong', 1, 0, 2, '', '')");
+  EXPECT_NE(page("start").find("**not judged** in run"), std::string::npos) << page("start");
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'b.tsv', 's', 'k', 'v', 'pass', 1, 0, 2, '', '')");
+  EXPECT_NE(page("start").find("**1 pass** of 1 rows"), std::string::npos) << page("start");
+  EXPECT_EQ(page("night=1").find("because"), std::string::npos) << page("night=1");
+}
+
+TEST_F(SiteTest, AnAbIsJudgedByItsOwnComparison) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE)
+      .execute(
+          "INSERT INTO tag (run_id, name, value) VALUES (1, 'ab', 'head'); "
+          "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
+          "family, waiver, why) VALUES (1, 'run 5 at c', 's', 'k', 'v', 'pass', 2, 0, 2, '', ''), "
+          "(1, 'run 5', 's', 'k', 'v', 'wrong', 1, 0, 2, '', '')");
+  EXPECT_NE(page("night=1").find("**1 pass** of 1 rows"), std::string::npos) << page("night=1");
+}
+
+TEST_F(SiteTest, PullRequestsHaveAPageWhereThereIsARunOfOne) {
+  add_run(Backend::cuda);
+  Database(db_, SQLITE_OPEN_READWRITE).execute("UPDATE run_case SET suite = 'pr-aiter-3526'");
+  EXPECT_NE(page("pull-requests").find("pr-aiter-3526"), std::string::npos);
 }
 
 TEST_F(SiteTest, ANightExplainsItsWords) {
@@ -218,11 +261,23 @@ class SiteStepsTest : public testing::Test {
 TEST_F(SiteStepsTest, AreFoundAmongTheNewestPoints) {
   add_row(40, 0.05);
   add_row(200, 0.05);
-  const auto steps = steps_of(points(0));
+  const auto steps = steps_of(points(0), true);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps.begin()->first, 20u);
   EXPECT_NEAR(steps.begin()->second, std::expm1(0.05), 0.003);
-  EXPECT_TRUE(steps_of(points(1)).empty()) << "it was 100 runs ago";
+  EXPECT_TRUE(steps_of(points(1), true).empty()) << "it was 100 runs ago";
+}
+
+TEST_F(SiteStepsTest, OfACodeThatChangedNeedTwoRuns) {
+  for (const double step : {0.1, 0.1, 0.0}) add_row(4, step);
+  for (const size_t row : {0, 2}) {
+    for (size_t i = 0; i < 4; ++i) data_.rows[row].points[i].code = i < 2 ? 1 : 2;
+  }
+  for (const bool searched : {false, true}) {
+    EXPECT_EQ(steps_of(points(0), searched).size(), 1u);
+    EXPECT_TRUE(steps_of(points(1), searched).empty()) << "four runs of one code are too few";
+    EXPECT_TRUE(steps_of(points(2), searched).empty()) << "the code changed, the level did not";
+  }
 }
 
 TEST_F(SiteStepsTest, AreLookedForWhereTheyAreClearestWithinTheWork) {

@@ -41,6 +41,12 @@ SELECT run_id, case_id, memory_ns(read_bytes, write_bytes, cache_bytes, bandwidt
        products_ns(flops, iif(params ->> 'dtype' = 'bf16', bf16, fp8)) AS products_ns
 FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
 
+-- What a run's own gate decided, of an A/B's head its A/B: what else a run was compared with is no verdict on it.
+CREATE TEMP VIEW IF NOT EXISTS own_verdict AS
+SELECT * FROM verdict
+WHERE iif(run_id IN (SELECT run_id FROM tag WHERE name = 'ab'), against GLOB 'run [0-9]* at *',
+          against NOT GLOB 'run [0-9]*');
+
 -- One row per parameter that has several values within a section of a run.
 CREATE TEMP VIEW IF NOT EXISTS varying AS
 SELECT run_id, section, j.key AS name FROM run_case JOIN bench_case USING (case_id), json_each(params) j

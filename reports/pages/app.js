@@ -82,19 +82,18 @@ function remember(state) {
 function show(focus) {
   var here = place(), call = ++drawn;
   if (here.id === "main") return;  // the link to the content
-  return load(here.id).then(function () {
-    if (call !== drawn) return;
+  var page = madePage(here.id) || load(here.id).then(function () {
     var found = pages.get(here.id);
+    if (!found) throw new Error("These pages have none called " + here.id + ".");
+    return unpackPage(found.page, found.shared);
+  });
+  return page.catch(function (error) {
+    return {title: "Not here", blocks: [{p: [[{t: error.message}]]}]};
+  }).then(function (page) {
+    if (call !== drawn) return;
     main.replaceChildren();
-    if (found) {
-      var page = unpackPage(found.page, found.shared);
-      document.title = page.title + " - moegate";
-      drawPage(main, page, here.state);
-    } else {
-      document.title = "Not here - moegate";
-      main.append(make("h1", {}, "Not here"),
-                  make("p", {}, "These pages have none called " + here.id + ". "));
-    }
+    document.title = page.title + " - moegate";
+    drawPage(main, page, here.state);
     main.dataset.page = here.id;
     if (focus) { main.focus(); window.scrollTo(0, 0); }
   });
@@ -102,5 +101,19 @@ function show(focus) {
 
 window.addEventListener("hashchange", function () { show(true); });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { show(false); });
-if (Object.keys(site.files).length === 0) document.querySelectorAll(".site").forEach(function (e) { e.remove(); });
+document.querySelectorAll("header [data-needs]").forEach(function (element) {
+  if (!fileOf(element.dataset.needs)) element.remove();
+});
+var search = document.getElementById("search");
+if (search) {
+  search.addEventListener("submit", function (event) {
+    event.preventDefault();
+    location.hash = addressOf("search=" + search.elements.words.value.trim());
+  });
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    search.elements.words.focus();
+  });
+}
 show(false);

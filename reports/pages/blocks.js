@@ -49,14 +49,19 @@ function drawBlock(parent, block, context) {
   } else if (block.k) {
     block.k.forEach(function (command) { parent.append(drawCommand(command)); });
   } else if (block.t && block.c === undefined) {
-    parent.append(drawTable(block.t, context));
+    parent.append(drawTable(block.t, placeOfTable(context)));
   } else if (block.c !== undefined) {
+    if (hasDates(block.t) && context.dated.length === 0) {
+      parent.append(drawRange(context.state, function () { context.dated.forEach(function (draw) { draw(); }); }));
+    }
     parent.append(drawChart(block, context));
+  } else if (block.draw) {
+    parent.append(block.draw());
   }
 }
 
 function drawPage(parent, page, state) {
-  var context = {state: state, tables: 0, names: new Map(), heading: page.title};
+  var context = {state: state, tables: 0, names: new Map(), heading: page.title, dated: []};
   parent.append(make("h1", {}, page.title));
   page.blocks.forEach(function (block) { drawBlock(parent, block, context); });
 }

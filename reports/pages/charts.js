@@ -133,32 +133,40 @@ function walkRows(figure, block, reads, view) {
   });
 }
 
-function drawChart(block, context) {
-  var box = make("div", {class: "chart", "data-chart": block.c});
-  var figure = make("figure", {});
-  var plot = make("div", {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
-    "aria-label": block.title + ". Arrow keys read the " + block.t.rows.length + " rows, Enter opens one."});
-  var reads = make("div", {class: "reads", "aria-live": "polite"});
+function drawChart(whole, context) {
+  var box = make("div", {class: "chart", "data-chart": whole.c});
+  var figure = make("figure", {}), details = make("details", {});
   var caption = make("figcaption", {});
-  caption.append(make("h2", {}, block.title));
-  figure.append(caption, plot, reads);
-  context.heading = block.title;
-  var details = make("details", {});
-  details.append(make("summary", {}, "The table of this chart (" + block.t.rows.length + " rows)"),
-    drawTable(block.t, context));
+  context.heading = whole.title;
+  caption.append(make("h2", {}, whole.title));
   box.append(figure, details);
-  loadVega().then(function (vega) {
-    if (!box.isConnected) return null;
-    return drawView(vega, block, plot, Math.max(280, plot.clientWidth - 4)).then(function (view) {
-      walkRows(plot, block, reads, view);
-      box.dataset.drawn = "yes";
-    });
-  }).catch(function (error) {
+  var place = placeOfTable(context), newest = 0;
+
+  function failed(plot, error) {
     plot.replaceChildren(make("p", {class: "note"}, String(error.message || error)));
     details.open = true;
     box.dataset.drawn = "no";
     console.warn(error);
-  });
+  }
+  function draw() {
+    var block = Object.assign({}, whole, {t: withinRange(whole.t, context.state)}), call = ++newest;
+    var plot = make("div", {class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
+      "aria-label": block.title + ". Arrow keys read the " + block.t.rows.length + " rows, Enter opens one."});
+    var reads = make("div", {class: "reads", "aria-live": "polite"});
+    delete box.dataset.drawn;
+    figure.replaceChildren(caption, plot, reads);
+    details.replaceChildren(make("summary", {}, "The table of this chart (" + block.t.rows.length + " rows)"),
+      drawTable(block.t, place));
+    loadVega().then(function (vega) {
+      if (!box.isConnected || call !== newest) return null;
+      return drawView(vega, block, plot, Math.max(280, plot.clientWidth - 4)).then(function (view) {
+        walkRows(plot, block, reads, view);
+        box.dataset.drawn = "yes";
+      });
+    }).catch(function (error) { failed(plot, error); });
+  }
+  draw();
+  if (hasDates(whole.t)) context.dated.push(draw);
   window.addEventListener("beforeprint", function () { details.open = true; });
   return box;
 }

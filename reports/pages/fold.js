@@ -4,8 +4,8 @@
 // Of little use at a glance: they go first. What then is too much goes from the right.
 var foldedFirst = ["against", "adjusted p", "mde (%)", "blind", "waiver", "path", "launch", "cache", "routing", "model",
   "operator", "from (%)", "to (%)"];
-var foldedLast = ["why", "Speedup", "change (%)", "variant"];
-var keptBelow = ["variant", "route", "us", "Speedup", "speed-up", "change (%)"];
+var foldedLast = ["why", "rows", "Speedup", "change (%)", "change", "variant"];
+var keptBelow = ["variant", "change", "route", "us", "Speedup", "speed-up", "change (%)"];
 var paperWidth = 680;  // what a sheet has at least, in CSS pixels; what it will have is not known before it is printed
 var opensWidth = 44;  // of the column that opens rows, in CSS pixels
 
@@ -34,8 +34,8 @@ function columnsToFold(columns, widths, room) {
   return folded.sort(function (a, b) { return a - b; });
 }
 
-// A row's folded cells, as a row below it; empty ones say nothing.
-function drawFolded(table, row, folded) {
+// A row's folded cells, as a row below it, and the table that it opens to; empty cells say nothing.
+function drawFolded(table, row, folded, place) {
   var list = make("dl", {});
   folded.forEach(function (i) {
     if (textOf(row[i]) === "" || keptBelow.includes(table.columns[i])) return;
@@ -45,9 +45,16 @@ function drawFolded(table, row, folded) {
     list.append(item);
   });
   var cell = make("td", {colspan: table.columns.length + 1}), tr = make("tr", {class: "folded"});
-  cell.append(list);
+  if (list.children.length > 0) cell.append(list);
+  var i = table.rows.indexOf(row);
+  if (table.opened) cell.append(drawTable(table.opened[i], placeWithin(place, i, nameOfRow(table, row))));
   tr.append(cell);
   return tr;
+}
+
+function nameOfRow(table, row) {
+  var names = table.opened ? ["what", "operator", "variant"] : table.columns.slice(0, 1);
+  return names.map(function (name) { return textOf(row[table.columns.indexOf(name)]); }).join(" ");
 }
 
 // What tells rows apart and was folded goes under the case, so that a phone shows it, too.
@@ -62,14 +69,14 @@ function drawUnder(table, row, folded) {
 }
 
 // Leaves out of a drawn row what is folded, and lets it open.
-function foldRow(table, row, tr, folded, opened) {
-  if (folded.length === 0) return;
+function foldRow(table, row, tr, folded, opened, place) {
+  if (folded.length === 0 && !table.opened) return;
   folded.forEach(function (i) { tr.cells[i].hidden = true; });
   tr.cells[Math.max(0, table.columns.indexOf("case"))].append(drawUnder(table, row, folded));
-  var cell = make("td", {class: "opens"}), button = openButton(textOf(row[0])), below = null;
+  var cell = make("td", {class: "opens"}), button = openButton(nameOfRow(table, row)), below = null;
   function show(open) {
     if (below) below.remove();
-    below = open ? drawFolded(table, row, folded) : null;
+    below = open ? drawFolded(table, row, folded, place) : null;
     if (below) tr.after(below);
     button.show(open);
   }

@@ -7,6 +7,6 @@ SELECT row_number() OVER (ORDER BY effect, key, variant) AS place,
        round(100 * effect, 2) AS "change (%)",
        round(100 * low, 2) AS "from (%)",
        round(100 * high, 2) AS "to (%)"
-FROM verdict
+FROM own_verdict
 WHERE run_id = :run AND effect IS NOT NULL
 ORDER BY place

@@ -6,6 +6,6 @@ SELECT key AS "case",
        outcome,
        round(base, 4) AS before,
        round(head, 4) AS now
-FROM verdict
+FROM own_verdict
 WHERE run_id = :run AND base > 0 AND head > 0
 ORDER BY base, key, variant

@@ -19,7 +19,7 @@ SELECT outcome,
        waiver,
        iif(cause <> '', cause || '; ' || why, why) AS why,
        against
-FROM verdict v LEFT JOIN bench_case USING (key)
+FROM own_verdict v LEFT JOIN bench_case USING (key)
 LEFT JOIN run_case rc ON rc.run_id = v.run_id AND rc.case_id = bench_case.case_id
 WHERE v.run_id = :run AND (:open IS NULL OR outcome NOT IN ('pass', 'identical', 'improved'))
 ORDER BY CASE outcome WHEN 'regressed' THEN 0 WHEN 'wrong' THEN 1 WHEN 'missing' THEN 2 WHEN 'environment' THEN 3

@@ -3,7 +3,7 @@
 // the address: N.q text, N.s column to sort by ('-' in front: descending), N.f.COLUMN value, of table N.
 
 var shownRows = 200;    // at first
-var chosenColumns = ["outcome", "status", "operator", "model", "variant", "device"];
+var chosenColumns = ["what", "outcome", "status", "operator", "model", "variant", "device"];
 
 function textOf(cell) {
   if (cell === null || typeof cell !== "object") return String(cell);
@@ -27,20 +27,37 @@ function compareCells(a, b) {
   return textOf(a).localeCompare(textOf(b), "en", {numeric: true});
 }
 
+// What is searched for: words, in any order, of which each has to be there.
+function wordsOf(text) { return text.toLowerCase().split(/\s+/).filter(Boolean); }
+function hasWords(text, words) {
+  var low = text.toLowerCase();
+  return words.every(function (word) { return low.includes(word); });
+}
+
 // A long name may go on in the next line after a comma or a slash.
 function breakable(element, text) {
   text.split(/(?<=[,/])/).forEach(function (part) { element.append(part, make("wbr", {})); });
   return element;
 }
 
+// The page of a commit, or of two with all between them, in a repository on the web; "" where there is none.
+function commitAddress(column, text) {
+  var range = /^([0-9a-f]{7,40})(?:\+dirty)?(?:\.\.([0-9a-f]{7,40})(?:\+dirty)?)?$/.exec(text);
+  if (!site.repository || !range || !column.startsWith("commit")) return "";
+  return site.repository + (range[2] ? "/compare/" + range[1] + "..." + range[2] : "/commit/" + range[1]);
+}
+
 function drawCell(table, row, i) {
   var cell = row[i], column = table.columns[i], page = pageOf(table, row, column);
   var td = make("td", isNumber(cell) ? {class: "n"} : {});
   var text = textOf(cell);
-  if (column === "outcome" || column === "status") td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (["what", "outcome", "status"].includes(column)) td.classList.add("o-" + text.replace(/[^a-z_]/g, ""));
+  if (column === "trend") td.classList.add("trend");
   if (text.length > 60) td.classList.add("long");
   if (text.length < 24) td.classList.add("short");
+  var commit = commitAddress(column, text);
   if (page) td.append(breakable(make("a", {href: addressOf(page)}), text));
+  else if (commit) td.append(breakable(make("a", {href: commit, rel: "noreferrer"}), text));
   else if (cell.b) td.append(breakable(make("strong", {}), text));
   else breakable(td, text);
   return td;
@@ -53,15 +70,20 @@ function choices(table, i) {
   return values.size > 1 && values.size <= 60 ? Array.from(values).sort() : [];
 }
 
-// Two tables under one heading, of two devices, say, have names of their own.
-function nameOfTable(context) {
+// A table's number and name in its page. Two under one heading, of two devices, say, have names of their own.
+function placeOfTable(context) {
   var earlier = context.names.get(context.heading) || 0;
   context.names.set(context.heading, earlier + 1);
-  return context.heading + (earlier > 0 ? ", " + (earlier + 1) : "");
+  return {n: context.tables++, state: context.state, name: context.heading + (earlier > 0 ? ", " + (earlier + 1) : "")};
 }
 
-function drawTable(table, context) {
-  var n = context.tables++, state = context.state, name = nameOfTable(context);
+// That of the table that a row opens to.
+function placeWithin(place, i, about) {
+  return {n: place.n + "." + i, state: place.state, name: place.name + ": " + about};
+}
+
+function drawTable(table, place) {
+  var n = place.n, state = place.state, name = place.name;
   var box = make("div", {class: "table"}), all = false;
   var get = function (key) { return state.get(n + "." + key) || ""; };
   var body = make("tbody", {}), headings = [];
@@ -70,11 +92,11 @@ function drawTable(table, context) {
   var folded = [], opened = false, wide = false, room = 0, foldTools = make("span", {});
 
   function chosen() {
-    var q = get("q").toLowerCase(), sort = get("s");
+    var words = wordsOf(get("q")), sort = get("s");
     var filters = table.columns.map(function (column) { return get("f." + column); });
     var rows = table.rows.filter(function (row) {
       if (!filters.every(function (value, i) { return !value || textOf(row[i]) === value; })) return false;
-      return !q || row.some(function (cell) { return textOf(cell).toLowerCase().includes(q); });
+      return hasWords(row.map(textOf).join("\n"), words);
     });
     if (sort === "") return rows;
     var down = sort[0] === "-", i = table.columns.indexOf(down ? sort.slice(1) : sort);
@@ -88,7 +110,7 @@ function drawTable(table, context) {
       row.forEach(function (_, i) { tr.append(drawCell(table, row, i)); });
       return tr;
     }));
-    Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened); });
+    Array.from(body.rows).forEach(function (tr, i) { foldRow(table, shown[i], tr, folded, opened, place); });
     count.textContent = rows.length === table.rows.length ? rows.length + " rows"
       : rows.length + " of " + table.rows.length + " rows";
     more.hidden = shown.length === rows.length;
@@ -108,14 +130,17 @@ function drawTable(table, context) {
     if (folded.length > 0) { folded = []; fill(); }
     room = scroll.clientWidth;
     if (room === 0) return;
+    var forRows = Math.min(room, paper || room) - (table.opened ? opensWidth : 0);
     if (!wide) {
       element.style.width = "0";  // every column as narrow as it can be
       var widths = headings.map(function (th) { return th.offsetWidth; });
       element.style.width = "";
-      folded = columnsToFold(table.columns, widths, Math.min(room, paper || room));
+      folded = columnsToFold(table.columns, widths, forRows);
     }
     head.querySelectorAll(".opens").forEach(function (th) { th.remove(); });
-    if (folded.length > 0) head.append(drawOpenAll(opened, function (open) { opened = open; fill(); }));
+    if (folded.length > 0 || table.opened) {
+      head.append(drawOpenAll(opened, function (open) { opened = open; fill(); }));
+    }
     foldTools.replaceChildren(drawFoldTools(table, folded, wide, {
       sort: function (column) { choose("s", column); },
       wide: function (all) { wide = all; fit(); foldTools.querySelector("button").focus(); }}));

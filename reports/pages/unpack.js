@@ -36,7 +36,10 @@ function unpackLevels(block, shared) {
 function unpackPage(page, shared) {
   return {title: page.title, blocks: page.blocks.map(function (block) {
     if (block.y !== undefined) return unpackLevels(block, shared);
-    return block.t === undefined ? block : Object.assign({}, block, {t: unpackTable(block.t, shared)});
+    if (block.t === undefined) return block;
+    var table = unpackTable(block.t, shared);
+    if (block.o) table.opened = block.o.map(function (opened) { return unpackTable(opened, shared); });
+    return Object.assign({}, block, {t: table});
   })};
 }
 

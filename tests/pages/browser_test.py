@@ -30,7 +30,7 @@ PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "operator": f"operator=moe_down&run={NEWEST}", "operator-host": f"operator=moe_down&run={HOST}",
          "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
          "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
-         "pull-requests": "pull-requests"}
+         "pull-requests": "pull-requests", "compare": f"compare=21..{NEWEST}", "search": "search=moe_down tokens=64"}
 # Their reports of runs that the store has not: with the rows of the gallery's pages.
 PULL_REQUESTS = ["aphrodite-1603", "onnxruntime-29167", "sglang-10567", "tensorrt-llm-12686"]
 PAGES |= {f"pr-{name}": f"report=nvidia-h200-pr-{name}&run={NEWEST}" for name in PULL_REQUESTS}
@@ -54,6 +54,9 @@ class PagesTest(browser.BrowserTest):
         cls.shots.mkdir(parents=True, exist_ok=True)
         cls.db = cls.folder / "results.sqlite"
         make_store.make(cls.db, 12, 24)
+        with sqlite3.connect(cls.db) as db:
+            db.execute("UPDATE run_case SET suite = 'pr-aiter-3526' WHERE run_id = 2")
+        (cls.folder / "moegate.ini").write_text("[project]\nrepository = https://example.org/o/r\n")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
         draw = gallery_test.load_draw()
@@ -65,7 +68,8 @@ class PagesTest(browser.BrowserTest):
 
     @classmethod
     def moegate(cls, *args, exits=0):
-        done = subprocess.run([sys.argv[1], *map(str, args), "--db", str(cls.db)], capture_output=True, text=True)
+        done = subprocess.run([pathlib.Path(sys.argv[1]).resolve(), *map(str, args), "--db", str(cls.db)], capture_output=True, text=True,
+                              cwd=cls.folder)
         assert exits is None or done.returncode == exits, done.stderr
         return done
 
@@ -136,6 +140,83 @@ class PagesTest(browser.BrowserTest):
         self.open(address, PAGES["night"])
         self.assertEqual(["moe_down"] * 2, self.column("operator"))
         self.assertEqual("2 of 25 rows", self.texts(".tools .note")[0])
+
+    def test_the_start_begins_with_what_changed_by_cause(self):
+        self.open_page("start")
+        self.assertEqual("What changed on NVIDIA H200", self.texts("h2")[0])
+        self.assertIn("8 slower", self.texts("main p strong")[0])
+        self.assertEqual(["slower"] * 2, self.column("what")[:2])
+        self.assertEqual(["4"] * 2, self.column("rows")[:2], "of one variant")
+        self.assertRegex(self.column("trend")[0], "^[▁▂]+[▇█]+$")
+        commits = self.browser.find_element(By.CSS_SELECTOR, "td a[href*='/compare/']")
+        self.assertRegex(commits.get_attribute("href"), "^https://example.org/o/r/compare/[0-9a-f]+[.]{3}[0-9a-f]+$")
+        self.assertEqual([], self.texts("tr.folded"))
+        self.browser.find_element(By.CSS_SELECTOR, "td.opens button").send_keys(Keys.ENTER)
+        self.check_page("start")
+        self.assertEqual(4, len(self.texts("tr.folded td > a, tr.folded td a[href*='case=']")))
+        self.check_axe("start, with an open row")
+        self.shoot("start-open")
+
+    def test_a_range_of_days_is_kept_in_the_address(self):
+        self.open_page(CASE)
+        summary = "[data-chart=history] summary"
+        self.assertIn("(24 rows)", self.texts(summary)[0])
+        self.browser.find_element(By.CSS_SELECTOR, ".range select").send_keys("last 7 days")
+        self.wait_for("return document.querySelector('[data-chart=history]').dataset.drawn", "yes")
+        self.check_page("case, last 7 days")
+        self.assertIn("(8 rows)", self.texts(summary)[0])
+        self.assertIn("days=7", self.browser.current_url)
+        self.open(self.browser.current_url, CASE)
+        self.assertIn("(8 rows)", self.texts(summary)[0])
+        self.js("""const to = document.querySelectorAll('.range input')[1];
+            to.value = '2026-01-04'; to.dispatchEvent(new Event('change'))""")
+        self.wait_for("return document.querySelector('[data-chart=history]').dataset.drawn", "yes")
+        self.check_page("case, to a day")
+        self.assertIn("(4 rows)", self.texts(summary)[0])
+        self.assertEqual("own", self.js("return document.querySelector('.range select').value"))
+        self.assertIn("to=2026-01-04", self.browser.current_url)
+        self.assertNotIn("days=", self.browser.current_url)
+        self.assertEqual("https://example.org/o/r/commit/" + f"{1003:x}".ljust(12, "0"),
+                         self.js("return document.querySelector('[data-chart=history] tbody tr:last-child a[href^=http]').href"))
+
+    def test_two_runs_are_compared(self):
+        self.open_page(PAGES["compare"])
+        self.assertEqual([f"Run {NEWEST} against run 21"], self.texts("h1"))
+        self.assertIn("8 slower", self.texts("main p strong")[0])
+        self.assertEqual(["slower"] * 2, self.column("what"))
+        self.assertEqual(["4"] * 2, self.column("rows"))
+        for change in self.column("change (%)"):
+            self.assertAlmostEqual(8, float(change), delta=1)
+        against = self.browser.find_element(By.XPATH, "//label[starts-with(., 'against')]/select")
+        against.send_keys("31 ")
+        self.wait_for_page(f"compare=31..{NEWEST}")
+        self.assertNotIn("8 slower", self.texts("main p strong")[0])
+        self.open_page("compare")
+        self.assertEqual([f"Run {NEWEST} against run 31"], self.texts("h1"))
+        self.open_page(PAGES["night"])
+        self.browser.find_element(By.LINK_TEXT, "compare with the run before").click()
+        self.wait_for_page(f"compare=31..{NEWEST}")
+
+    def test_everything_is_searched(self):
+        self.open_page("start")
+        self.browser.find_element(By.TAG_NAME, "body").send_keys("/")
+        self.browser.switch_to.active_element.send_keys("tokens=64 CHAIN3 moe_down", Keys.ENTER)
+        self.wait_for_page("search=tokens=64 CHAIN3 moe_down")
+        self.assertEqual(["Rows"], self.texts("h2"))
+        self.assertEqual(["chain3"], self.column("variant"))
+        for words, heading in {"silu_mul": "Pages", "latency": "Pages", "nightly 2026-01-05": "Runs"}.items():
+            self.open_page("search=" + words)
+            self.assertEqual(heading, self.texts("h2")[0], words)
+        self.open_page("search=nowhere")
+        self.assertIn("Nothing has all", self.texts("main p")[0])
+
+    def test_words_are_found_in_any_order(self):
+        self.open_page(PAGES["night"])
+        find = self.browser.find_element(By.CSS_SELECTOR, ".tools input")
+        find.send_keys("Tokens=64  hidden=7168")
+        self.assertEqual(6, len(self.column("case")))
+        find.send_keys(" chain3 nowhere")
+        self.assertEqual([], self.column("case"))
 
     def test_what_a_row_has_no_space_for_opens(self):
         self.open_page(PAGES["night"])
@@ -232,6 +313,7 @@ class PagesTest(browser.BrowserTest):
             for page in [list(pages)[0], list(pages)[-1]]:
                 self.open_page(page, site=site.as_uri())
                 self.assertEqual([pages[page]["title"]], self.texts("h1"))
+        self.assertNotIn("Pull requests", self.texts("nav a"), "it has no run of one")
 
     def test_the_keyboard_walks_over_a_chart(self):
         self.open_page(CASE)

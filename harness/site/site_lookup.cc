@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed lately, and what the scripts look up: every page, run and row, and the levels of
+// each run, for a search and for comparing two runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "harness/report/what_changed.h"
+#include "harness/site/site_parts.h"
+
+namespace moegate {
+namespace {
+
+constexpr const char* kSomeDays = "-7 days";
+
+std::string some_days_before(Store& store, int64_t run) {
+  Statement q(store.database(), "SELECT date(started, ?2) FROM run WHERE run_id = ?1");
+  q.bind(run, kSomeDays);
+  q.step();
+  return q.text(0);
+}
+
+std::vector<Table> rows_of_groups(const WhatChanged& changed) {
+  std::vector<Table> tables;
+  for (const ChangeGroup& group : changed.groups) {
+    Table& table = tables.emplace_back();
+    table.columns = {"case", "variant", "change (%)", "why"};
+    for (const ChangedRow& row : group.rows) {
+      table.rows.push_back({{row.id.key},
+                            {row.id.variant},
+                            {row.change == 0 ? "" : fmt::format("{:.2f}", 100 * row.change), true},
+                            {row.why}});
+    }
+    add_links(table);
+  }
+  return tables;
+}
+
+void add_changes_of(Page& page, Site& site, const SiteRun& head) {
+  const int64_t id = head.info.id;
+  const auto runs = comparable_runs(site.store, id, some_days_before(site.store, id));
+  Section section{0, {Heading{"What changed on " + head.info.device.name}}};
+  if (runs.size() < 2) {
+    section.blocks.push_back(
+        Paragraph{{{plain("No other run compares with "),
+                    linked("run " + name_of(head), night_page(id)), plain(".")}}});
+  } else {
+    const WhatChanged changed =
+        what_changed(site.store, runs.front(), id, Limits::of(head.info.device.backend));
+    section.blocks.push_back(Paragraph{{what_changed_line(changed)}});
+    Table groups = groups_table(changed);
+    add_links(groups);
+    if (!groups.rows.empty())
+      section.blocks.push_back(Rows{std::move(groups), 0, rows_of_groups(changed)});
+  }
+  page.sections.push_back(std::move(section));
+}
+
+}  // namespace
+
+void add_changes(Page& page, Site& site) {
+  std::set<std::string> shown;
+  for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
+    if (!run->ab && shown.insert(run->info.device.klass).second) add_changes_of(page, site, *run);
+  }
+}
+
+namespace {
+
+/// Of the runs that compare with one another, so many of the newest have their levels in a file.
+constexpr size_t kCompared = 60;
+
+/// By id, so many of each conditions.
+std::set<int64_t> compared_runs(const SiteData& data) {
+  std::map<int, size_t> of_conditions;
+  std::set<int64_t> runs;
+  for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
+    if (!run->ab && of_conditions[run->conditions]++ < kCompared) runs.insert(run->info.id);
+  }
+  return runs;
+}
+
+std::string levels_page(int64_t run) {
+  return fmt::format("levels={}", run);
+}
+
+Table known_pages(const std::vector<std::pair<std::string, std::string>>& names) {
+  Table table{{"page", "title"}, {}};
+  for (const auto& [id, title] : names) table.rows.push_back({{id}, {title}});
+  table.links["page"] = table.links["title"] = "{page}";
+  return table;
+}
+
+/// `series`: runs of one number compare; empty where there are no levels of the run.
+Table known_runs(const SiteData& data) {
+  const std::set<int64_t> compared = compared_runs(data);
+  Table table{{"run", "label", "started", "device", "commit", "series"}, {}};
+  for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
+    const RunInfo& info = run->info;
+    table.rows.push_back(
+        {{std::to_string(info.id), true},
+         {info.label},
+         {minute_of(info.started)},
+         {info.device.name},
+         {short_measured_commit(info)},
+         {compared.contains(info.id) ? std::to_string(run->conditions) : "", true}});
+  }
+  add_links(table);
+  return table;
+}
+
+Table known_rows(const SiteData& data) {
+  Table table{{"case", "variant"}, {}};
+  for (const SiteRow& row : data.rows) table.rows.push_back({{row.key}, {row.variant}});
+  add_links(table);
+  return table;
+}
+
+/// What a run says of the rows, in their order. half: of the 95 % interval of the mean, in percent.
+/// code: equal numbers are equal code.
+Table levels_table(const SiteData& data, uint32_t run) {
+  Table table{{"level", "half", "code"}, {}};
+  for (const SiteRow& row : data.rows) {
+    const auto p = std::ranges::lower_bound(row.points, run, {}, &SitePoint::run);
+    auto& cells = table.rows.emplace_back(3, Table::Cell{});
+    if (p == row.points.end() || p->run != run || !p->level) continue;
+    const double half = half_interval(*p);
+    cells = {{fmt::format("{:.5g}", std::exp(p->mean_log)), true},
+             {std::isnan(half) ? "" : fmt::format("{:.3g}", 100 * half), true},
+             {p->code == 0 ? "" : std::to_string(p->code), true}};
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const SitePage& page : pages) names.emplace_back(page.id, page.title);
+  pages.push_back({"everything", "Everything", [site, names] {
+                     Page page;
+                     page.sections.push_back(
+                         {0,
+                          {Rows{known_pages(names)}, Rows{known_runs(site->data)},
+                           Rows{known_rows(site->data)}}});
+                     return page;
+                   }});
+  const std::set<int64_t> compared = compared_runs(site->data);
+  for (uint32_t i = 0; i < site->data.runs.size(); ++i) {
+    const int64_t id = site->data.runs[i].info.id;
+    if (!compared.contains(id)) continue;
+    pages.push_back({levels_page(id), fmt::format("Levels of run {}", id), [site, i] {
+                       Page page;
+                       page.sections.push_back({0, {Rows{levels_table(site->data, i)}}});
+                       return page;
+                     }});
+  }
+}
+
+std::string compare_page(const SiteData& data, const SiteRun& run) {
+  const std::set<int64_t> compared = compared_runs(data);
+  int64_t before = 0;
+  for (const SiteRun& other : data.runs) {
+    const bool earlier = other.info.id < run.info.id && other.conditions == run.conditions;
+    if (earlier && compared.contains(other.info.id)) before = other.info.id;
+  }
+  return before == 0 || run.ab ? "" : fmt::format("compare={}..{}", before, run.info.id);
+}
+
+}  // namespace moegate
