@@ -39,6 +39,7 @@ struct Nvml {
   int (*power_limit)(Handle, unsigned*) = nullptr;
   int (*throttle)(Handle, unsigned long long*) = nullptr;
   int (*energy)(Handle, unsigned long long*) = nullptr;
+  int (*virtualization)(Handle, unsigned*) = nullptr;
   int (*processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
   const char* (*error_text)(int) = nullptr;
   std::string why;
@@ -57,6 +58,7 @@ struct Nvml {
     lib.bind(power, "nvmlDeviceGetPowerUsage");
     lib.bind(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
     lib.bind(energy, "nvmlDeviceGetTotalEnergyConsumption");
+    lib.bind(virtualization, "nvmlDeviceGetVirtualizationMode");
     lib.bind(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     lib.bind(error_text, "nvmlErrorString");
     // Older spelling first: it exists in every driver, the newer name only in recent ones.
@@ -170,6 +172,13 @@ std::optional<int> other_gpu_processes(const std::string& uuid) {
   // One of them is this process, under whatever number its container gave it.
   if ((status != kOk && status != kMoreRoom) || count == 0) return std::nullopt;
   return static_cast<int>(count) - 1;
+}
+
+bool is_virtual_gpu(const std::string& uuid) {
+  constexpr unsigned kVgpu = 2;  // nvmlGpuVirtualizationMode_t; 1 is a whole GPU passed through
+  std::string why;
+  const Handle gpu = gpu_of(uuid, why);
+  return gpu && ask(nvml().virtualization, gpu) == kVgpu;
 }
 
 std::string nvidia_driver_version() {

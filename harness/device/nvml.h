@@ -40,6 +40,9 @@ class EnergyCounter {
 /// one. Absent: NVML does not say, or does not even know of this one.
 std::optional<int> other_gpu_processes(const std::string& uuid);
 
+/// Whether the GPU with this UUID is a virtual one (vGPU), whose SMs serve other machines, too.
+bool is_virtual_gpu(const std::string& uuid);
+
 /// "580.159.03"; empty without NVML.
 std::string nvidia_driver_version();
 

@@ -280,6 +280,33 @@ Variant ruler_variant(const std::string& name, Backend backend,
   return variant;
 }
 
+Probe chip_probe(int capability, bool compiled_by_driver) {
+  constexpr int kRunOn = 90;  // all that moegate's developers have
+  std::string note = compiled_by_driver
+                         ? "the driver compiles moegate's code for it, and another driver counts "
+                           "as a change; -DMOEGATE_ALL_CHIPS=ON builds machine code"
+                         : "machine code";
+  if (capability != kRunOn) {
+    note += "; moegate was compiled for this chip, but its developers run it on sm_90 only: tell "
+            "them what you see";
+  }
+  return {.name = "chip", .value = fmt::format("sm_{}", capability), .note = note};
+}
+
+Probe whole_probe(const std::string& name, bool is_virtual, const std::string& kernel) {
+  const auto no = [](const char* what, const char* note) {
+    return Probe{.name = "whole GPU", .value = what, .note = note, .ok = false};
+  };
+  if (name.find(" MIG ") != std::string::npos) {
+    return no("MIG slice", "other slices share L2 and memory; switch MIG off to measure");
+  }
+  if (is_virtual) return no("vGPU", "other machines share its SMs; pass a whole GPU through");
+  if (kernel.find("microsoft") != std::string::npos) {
+    return no("WSL2", "launches and counters go through Windows; measure under Linux");
+  }
+  return {.name = "whole GPU", .value = "yes", .note = "no MIG slice, no vGPU, no WSL2"};
+}
+
 RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& conditions,
                         int samples) {
   const std::unique_ptr<Session> session = timer.open(subject, nullptr, conditions);

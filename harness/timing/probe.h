@@ -52,6 +52,13 @@ std::optional<std::string> clock_limit(const Device& device);
 Probe limits_probe(std::span<const ClockLimit> limits);
 constexpr const char* kBehindCeilings = "behind the ceilings";
 
+/// The chip that moegate's own code runs on: whether the driver compiled it, and whether moegate
+/// was ever run on such a one.
+Probe chip_probe(int capability, bool compiled_by_driver);
+/// Whether this is a whole GPU under an ordinary Linux: by its name ("… MIG 1g.10gb"), NVML and the
+/// kernel's release ("…-microsoft-standard-WSL2").
+Probe whole_probe(const std::string& name, bool is_virtual, const std::string& kernel);
+
 /// Highest rates seen on this device: read_bytes_per_s, copy_bytes_per_s (read plus written) and,
 /// on a GPU with cuBLASLt, bf16_flops and fp8_flops. A rate that cannot be measured is left out.
 std::map<std::string, double> measure_ceilings(Device& device);

@@ -25,6 +25,24 @@ Health health_of(const Turns& turns, Backend backend = Backend::cuda) {
   return health;
 }
 
+TEST(Probe, AChipSaysWhoCompiledForIt) {
+  EXPECT_EQ(chip_probe(90, false).value, "sm_90");
+  EXPECT_EQ(chip_probe(90, false).note, "machine code");
+  EXPECT_NE(chip_probe(89, true).note.find("the driver compiles"), std::string::npos);
+  EXPECT_NE(chip_probe(89, true).note.find("on sm_90 only"), std::string::npos);
+}
+
+TEST(Probe, PartsOfAGpuAreNotWhole) {
+  const auto value = [](const char* name, bool is_virtual, const char* kernel) {
+    return whole_probe(name, is_virtual, kernel).value;
+  };
+  EXPECT_TRUE(whole_probe("NVIDIA H200", false, "6.1.0-40-amd64").ok);
+  EXPECT_FALSE(whole_probe("NVIDIA A100-SXM4-80GB MIG 1g.10gb", false, "6.1.0").ok);
+  EXPECT_EQ(value("NVIDIA A100-SXM4-80GB MIG 1g.10gb", false, "6.1.0"), "MIG slice");
+  EXPECT_EQ(value("NVIDIA A40-48Q", true, "6.1.0"), "vGPU");
+  EXPECT_EQ(value("NVIDIA L4", false, "5.15.153.1-microsoft-standard-WSL2"), "WSL2");
+}
+
 TEST(Probe, AQuietMachineIsQuiet) {
   const Health health = health_of(turns_of(1, 0.002));
   EXPECT_TRUE(health.quiet);

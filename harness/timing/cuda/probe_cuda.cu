@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes of a GPU: timers, the cost of a flush, the proof that cold is cold, clocks, noise.
 #include <cuda_runtime.h>
+#include <sys/utsname.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -15,10 +17,16 @@
 namespace moegate {
 namespace {
 
-constexpr int64_t kRulerBytes = int64_t{16} << 20;  // fits in every L2 of interest, reads in 5 us
+constexpr int64_t kMega = 1 << 20;
+constexpr int64_t kRulerMost = 16 * kMega;  // an H200 reads it in 5 us
 constexpr int kSamples = 200;
 constexpr int kFlushSamples = 50;
 constexpr double kColdLeast = 1.2;  // an L2 hit is about twice as fast on an H200
+
+/// Whole MiB of which two fit in L2.
+int64_t ruler_bytes(const DeviceFacts& facts) {
+  return std::clamp(facts.cache_bytes / 3 / kMega * kMega, kMega, kRulerMost);
+}
 
 void launch_read(const RulerProblem& problem, const Launch& launch) {
   constexpr int kThreads = 512;
@@ -39,8 +47,14 @@ void attempt(const char* name, std::vector<Probe>& probes, const std::function<v
 }
 
 void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
-  constexpr double kMega = 1 << 20;
   probes.push_back({.name = "device", .value = facts.name, .note = facts.uuid});
+  cudaFuncAttributes own{};
+  MOEGATE_CUDA_CHECK(cudaFuncGetAttributes(&own, read_kernel));
+  // Machine code is made of PTX of its own chip; what the driver made is of an older one.
+  probes.push_back(chip_probe(facts.capability, own.ptxVersion != own.binaryVersion));
+  utsname system{};
+  uname(&system);
+  probes.push_back(whole_probe(facts.name, is_virtual_gpu(facts.uuid), system.release));
   probes.push_back({.name = "driver", .value = facts.driver});
   probes.push_back({.name = "SMs", .value = fmt::format("{}", facts.processors)});
   probes.push_back({.name = "L2",
@@ -113,12 +127,14 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
   const RulerLevel after_write = sample_ruler(timer, subject, dirty, kSamples);
   const RulerLevel hit = sample_ruler(timer, subject, warm, kSamples);
   const Quiet quiet = quiet_of(Backend::cuda);
-  const auto row = [&](const char* name, const RulerLevel& level) {
+  const int64_t bytes = subject.sets.front()->tensors().front()->bytes();
+  const auto row = [&](const char* how, const RulerLevel& level) {
+    const std::string name = fmt::format("read {} MiB, {}", bytes / kMega, how);
     probes.push_back(level_probe(name, level, timer.name(), quiet));
   };
-  row("read 16 MiB, cold (clean lines)", cold);
-  row("read 16 MiB, cold (dirty lines)", after_write);
-  row("read 16 MiB, warm", hit);
+  row("cold (clean lines)", cold);
+  row("cold (dirty lines)", after_write);
+  row("warm", hit);
   if (cold.valid == 0 || after_write.valid == 0 || hit.valid == 0) return;
   const bool proven = cold.ns / hit.ns >= kColdLeast;
   probes.push_back({.name = "cold / warm",
@@ -198,7 +214,8 @@ Health probe_cuda(Device& device) {
     add_timers(no_cupti, cupti ? cupti->tick_ns() : 0, event->tick_ns(), probes);
     Timer& timer = cupti ? *cupti : *event;
     // Two buffers, as a case has several problem sets.
-    RulerProblem first(device, kRulerBytes), second(device, kRulerBytes);
+    const int64_t bytes = ruler_bytes(device.facts());
+    RulerProblem first(device, bytes), second(device, bytes);
     const Variant read = ruler_variant("read", Backend::cuda, launch_read);
     const Subject subject{&read, {&first, &second}};
     if (cupti) {
