@@ -78,7 +78,9 @@ bool is_formula(const std::string& text) {
 
 std::string csv_escaped(const std::string& cell) {
   std::string text = one_line(cell);  // no control characters: it may end on a terminal
-  if (is_formula(text)) text.insert(0, "'");
+  if (is_formula(text.substr(std::min(text.find_first_not_of(' '), text.size())))) {
+    text.insert(0, "'");
+  }
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {

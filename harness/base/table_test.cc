@@ -52,6 +52,8 @@ TEST(Table, CsvHoldsNoFormulas) {
   EXPECT_EQ(csv("+cmd|x"), "'+cmd|x");
   EXPECT_EQ(csv("-2+3"), "'-2+3");
   EXPECT_EQ(csv("-HYPERLINK"), "'-HYPERLINK");
+  EXPECT_EQ(csv("\t=1+1"), "' =1+1");
+  EXPECT_EQ(csv("\r@SUM(A1)"), "' @SUM(A1)");
   for (const char* plain : {"-36.30 bits", "+5.1 %", "-1e-06", "-", "a=b", "x-1"})
     EXPECT_EQ(csv(plain), plain);
   EXPECT_EQ(render({{"=a"}, {}}, Format::csv), "'=a\r\n");
