@@ -103,6 +103,28 @@ std::string render_csv(const Table& table) {
   return out;
 }
 
+std::string tsv_escaped(const std::string& cell) {
+  std::string out;
+  for (const char c : cell) {
+    const size_t at = std::string_view("\\\t\n\r").find(c);
+    out += at == std::string_view::npos ? std::string(1, c) : std::string{'\\', "\\tnr"[at]};
+  }
+  return one_line(out);
+}
+
+std::string render_tsv(const Table& table) {
+  std::string out;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    out += (i > 0 ? "\t" : "") + tsv_escaped(table.columns[i]);
+  }
+  out += "\n";
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "\t" : "") + tsv_escaped(plain(row[i]));
+    out += "\n";
+  }
+  return out;
+}
+
 std::string json_string(const std::string& text) {
   // Bytes that are not UTF-8 (a kernel's name from a profiler) become U+FFFD instead of an
   // exception.
@@ -137,12 +159,13 @@ Format parse_format(const std::string& name) {
   if (name == "text") return Format::text;
   if (name == "md") return Format::md;
   if (name == "csv") return Format::csv;
+  if (name == "tsv") return Format::tsv;
   if (name == "json") return Format::json;
-  usage_error("format '{}' is unknown; use text, md, csv or json", name);
+  usage_error("format '{}' is unknown; use text, md, csv, tsv or json", name);
 }
 
-Format format_for_people() {
-  return is_terminal(STDOUT_FILENO) ? Format::text : Format::md;
+bool is_for_people(Format format) {
+  return format == Format::text || format == Format::md;
 }
 
 std::string render(const Table& table, Format format) {
@@ -163,6 +186,8 @@ std::string render(const Table& table, Format format) {
   }
   throw Error(Exit::internal, "unknown table format");
 }
+    case Format::tsv:
+      return render_tsv(table);
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of text cells has four spellings: text for a terminal, aligned markdown, CSV (RFC 4180)
-// and JSON. Parts of it can be taken, in another order.
+// A table of text cells has five spellings: text for a terminal, aligned markdown, CSV (RFC 4180),
+// TSV and JSON. Parts of it can be taken, in another order.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,14 @@ struct Table {
   std::map<std::string, std::string> links = {};
 };
 
-enum class Format { text, md, csv, json };
-/// "text", "md", "csv", "json"; throws Error(usage) naming the choices.
+enum class Format { text, md, csv, tsv, json };
+/// "text", "md", "csv", "tsv", "json"; throws Error(usage) naming the choices.
 Format parse_format(const std::string& name);
-/// For people: text where standard output is a terminal, else md, which scripts rely on.
-Format format_for_people();
+/// text and md; the others are for programs.
+bool is_for_people(Format format);
 
-/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); json is an
-/// array of objects.
+/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); tsv writes
+/// tab, line end and backslash in a cell as \t, \n, \r and \\; json is an array of objects.
 std::string render(const Table& table, Format format);
 
 // A part of a table: some of its columns or rows, in another order.

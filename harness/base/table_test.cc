@@ -92,7 +92,7 @@ TEST(Table, JsonIsValidWhateverTheCellsHold) {
 
 TEST(Table, RaggedRowIsAnInternalError) {
   const Table table{{"a", "b"}, {{{"x", false}}}};
-  for (const Format format : {Format::md, Format::csv, Format::json}) {
+  for (const Format format : {Format::md, Format::csv, Format::tsv, Format::json}) {
     EXPECT_THROW(render(table, format), Error);
   }
 }
@@ -102,7 +102,7 @@ TEST(Table, ParsesFormats) {
   EXPECT_EQ(parse_format("csv"), Format::csv);
   EXPECT_EQ(parse_format("json"), Format::json);
   EXPECT_EQ(refusal_of([&] { parse_format("xml"); }),
-            "format 'xml' is unknown; use text, md, csv or json");
+            "format 'xml' is unknown; use text, md, csv, tsv or json");
 }
 
 Table three_rows() {

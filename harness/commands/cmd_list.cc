@@ -204,7 +204,7 @@ struct ListCommand {
   std::optional<std::string> db, waivers;
   std::string run = "latest";
   ResourcesCommand kernels;
-  Format format = Format::md;
+  Format format = Format::text;
 
   std::string store() const { return db ? *db : announced(nearest_store()); }
 };

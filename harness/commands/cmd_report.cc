@@ -25,7 +25,7 @@ struct ReportCommand {
   std::string name, db, run;
   std::string filter, variant;  // regular expressions; empty: everything
   std::string columns, sort;
-  Format format = Format::md;
+  Format format = Format::text;
   std::optional<std::string> chart;
   std::string against, klass;  // of the reports why, changes and history
   std::string since;           // UTC day; empty: a week ago
@@ -108,7 +108,7 @@ int print_causes(const ReportCommand& command) {
     if (!for_people) {
       usage_error(
           "report why: stalls are written as text or md only; `moegate report stalls --run R` "
-          "writes csv and json of one run");
+          "writes csv, tsv and json of one run");
     }
     print_page(stall_page(store, query), command.format);
     return 0;
