@@ -174,6 +174,11 @@ std::string render(const Table& table, Format format) {
     throw Error(Exit::internal, fmt::format("a table row has {} cells for {} columns", row.size(),
                                             table.columns.size()));
   }
+  if (!table.only.empty()) {
+    Table theirs = for_readers(table, is_for_people(format) ? Readers::people : Readers::programs);
+    theirs.only.clear();
+    return render(theirs, format);
+  }
   switch (format) {
     case Format::text:
       return render_text(table, screen_of(STDOUT_FILENO));
@@ -181,13 +186,13 @@ std::string render(const Table& table, Format format) {
       return render_markdown(table);
     case Format::csv:
       return render_csv(table);
+    case Format::tsv:
+      return render_tsv(table);
     case Format::json:
       return render_json(table);
   }
   throw Error(Exit::internal, "unknown table format");
 }
-    case Format::tsv:
-      return render_tsv(table);
 
 namespace {
 
@@ -237,8 +242,17 @@ size_t column_of(const Table& table, const std::string& flag, const std::string&
               did_you_mean(name, table.columns), fmt::join(table.columns, ", "));
 }
 
+Table for_readers(const Table& table, Readers readers) {
+  std::vector<size_t> theirs;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const auto only = table.only.find(table.columns[i]);
+    if (only == table.only.end() || only->second == readers) theirs.push_back(i);
+  }
+  return with_columns(table, theirs);
+}
+
 Table with_columns(const Table& table, const std::vector<size_t>& columns) {
-  Table part;
+  Table part{{}, {}, table.links, table.only, table.keep};
   for (const size_t i : columns) part.columns.push_back(table.columns[i]);
   for (const auto& row : table.rows) {
     auto& cells = part.rows.emplace_back();
@@ -280,7 +294,7 @@ Table most_important(const Table& table, size_t most,
     }
   }
   std::ranges::sort(kept);
-  Table part{table.columns, {}};
+  Table part{table.columns, {}, table.links, table.only, table.keep};
   for (const size_t i : kept) part.rows.push_back(table.rows[i]);
   return part;
 }

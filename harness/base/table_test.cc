@@ -59,6 +59,24 @@ TEST(Table, CsvHoldsNoFormulas) {
   EXPECT_EQ(render({{"=a"}, {}}, Format::csv), "'=a\r\n");
 }
 
+TEST(Table, TsvEscapesWhatWouldEndACell) {
+  const Table table{{"a\tb", "n"}, {{{"x\ty\r\nz\\"}, {"-1.5", true}}, {{"=1+1"}, {""}}}};
+  EXPECT_EQ(render(table, Format::tsv), "a\\tb\tn\nx\\ty\\r\\nz\\\\\t-1.5\n=1+1\t\n");
+}
+
+TEST(Table, ReadersGetTheirColumns) {
+  Table table{{"case", "Speedup", "speedup"}, {{{"a"}, {"1.21x"}, {"1.2137", true}}}};
+  table.only = {
+      {"case", Readers::programs}, {"Speedup", Readers::people}, {"speedup", Readers::programs}};
+  EXPECT_EQ(render(table, Format::csv), "case,speedup\r\na,1.2137\r\n");
+  EXPECT_EQ(render(table, Format::tsv), "case\tspeedup\na\t1.2137\n");
+  EXPECT_EQ(render(table, Format::md), "| Speedup |\n| ------- |\n| 1.21x   |\n");
+  EXPECT_EQ(for_readers(with_columns(table, {1, 0}), Readers::people).columns,
+            (std::vector<std::string>{"Speedup"}));
+  const Table some = most_important(table, 1, [](const auto&) { return true; });
+  EXPECT_EQ(render(some, Format::csv), render(table, Format::csv));
+}
+
 TEST(Table, JsonIsAnArrayOfObjectsInColumnOrder) {
   EXPECT_EQ(
       render(sample(), Format::json),

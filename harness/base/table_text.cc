@@ -111,6 +111,26 @@ void fold_key_columns(TableLayout& layout) {
   }
 }
 
+/// "2026-11-22T04:40:44Z" as "2026-11-22 04:40", where all of a column are such times.
+void shorten_times(TableLayout& layout) {
+  constexpr size_t kDay = 10, kMinute = 16, kWhole = 20;
+  const auto is_time = [](const std::string& text) {
+    return text.size() == kWhole && text[kDay] == 'T' && text.back() == 'Z';
+  };
+  for (size_t i = 0; i < layout.table.columns.size(); ++i) {
+    if (!std::ranges::all_of(layout.table.rows, [&](const auto& r) { return is_time(r[i].text); }))
+      continue;
+    for (auto& row : layout.table.rows) {
+      row[i].text.resize(kMinute);
+      row[i].text[kDay] = ' ';
+    }
+  }
+}
+
+bool is_kept(const Table& table, size_t column) {
+  return std::ranges::count(table.keep, table.columns[column]) > 0;
+}
+
 /// Takes a column out of the table.
 TableLayout::Aside set_aside(Table& table, size_t column) {
   TableLayout::Aside aside{table.columns[column], {}};
@@ -119,22 +139,42 @@ TableLayout::Aside set_aside(Table& table, size_t column) {
   return aside;
 }
 
-/// The first column of long keys, which tells the rows apart best when it can be read whole.
+bool has_keys(const Table& table, size_t column) {
+  return std::ranges::all_of(table.rows, [column](const auto& row) {
+    return row[column].text.find('=') != std::string::npos;
+  });
+}
+
+/// What tells rows apart and is best read whole: the first column of long keys, and what stands
+/// before the columns that are kept.
 void group_by_key(TableLayout& layout) {
-  const Table& table = layout.table;
-  for (size_t i = 0; i < table.columns.size() && table.columns.size() > 1; ++i) {
-    const bool keys = std::ranges::all_of(
-        table.rows, [i](const auto& row) { return row[i].text.find('=') != std::string::npos; });
-    if (!keys || table.rows.empty() || cells_width(table, i) < kLongKey) continue;
-    layout.group = set_aside(layout.table, i);
-    layout.indent = kIndent;
-    return;
+  const Table table = layout.table;
+  const size_t n = table.columns.size();
+  size_t kept = 0, key = 0;
+  while (kept < n && !is_kept(table, kept)) ++kept;
+  while (key < n && (!has_keys(table, key) || cells_width(table, key) < kLongKey)) ++key;
+  const auto stands_above = [&](size_t i) { return i == key || (kept < n && i < kept); };
+  std::vector<std::string> texts(table.rows.size());
+  size_t above = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (!stands_above(i)) continue;
+    ++above;
+    const std::string name = has_keys(table, i) ? "" : table.columns[i] + " ";
+    for (size_t r = 0; r < texts.size(); ++r) {
+      const std::string& cell = table.rows[r][i].text;
+      if (!cell.empty()) texts[r] += (texts[r].empty() ? "" : ", ") + name + cell;
+    }
   }
+  if (above == 0 || above == n || table.rows.empty()) return;
+  layout.group = {"", texts};
+  layout.indent = kIndent;
+  drop(layout.table, stands_above);
 }
 
 void fold_last_column(TableLayout& layout) {
   const Table& table = layout.table;
   const size_t last = table.columns.size() - 1;
+  if (!layout.below.texts.empty() || (!table.keep.empty() && !is_kept(table, last))) return;
   if (last == 0 || has_numbers(table, last) || cells_width(table, last) < kFoldedLeast) return;
   const size_t others = width_of(layout) - column_width(layout, last);
   if (others + kFoldedLeast <= layout.width) {
@@ -150,12 +190,11 @@ bool has_tone(const Table& table, size_t column) {
 }
 
 /// From the right, while more than so many of the kind are left. What has a tone stays.
-void leave_out(TableLayout& layout, bool numbers, size_t kept) {
+void leave_out(TableLayout& layout, size_t kept, const std::function<bool(size_t)>& of_kind) {
   while (!fits(layout)) {
     std::vector<size_t> all;
     for (size_t i = 0; i < layout.table.columns.size(); ++i) {
-      const bool of_kind = has_numbers(layout.table, i) == numbers;
-      if (of_kind && !has_tone(layout.table, i)) all.push_back(i);
+      if (of_kind(i) && !has_tone(layout.table, i)) all.push_back(i);
     }
     if (all.size() <= kept) return;
     layout.not_shown.insert(layout.not_shown.begin(), layout.table.columns[all.back()]);
@@ -182,20 +221,27 @@ void shorten_texts(TableLayout& layout, size_t least) {
 
 void make_fit(TableLayout& layout) {
   constexpr size_t kNumbersKept = 3, kTextsKept = 2, kLong = 16, kReadable = 10, kLeast = 8;
+  const Table& table = layout.table;
+  const auto numbers = [&](size_t i) { return has_numbers(table, i); };
+  const auto texts = [&](size_t i) { return !has_numbers(table, i); };
+  const auto not_kept = [&](size_t i) { return !table.keep.empty() && !is_kept(table, i); };
   const std::function<void()> steps[] = {
       [&] { say_constants_above(layout); },
       [&] { fold_key_columns(layout); },
+      [&] { shorten_times(layout); },
       [&] { layout.headings_fold = true; },
       [&] { group_by_key(layout); },
       [&] { fold_last_column(layout); },
-      [&] { leave_out(layout, true, kNumbersKept); },
+      [&] { leave_out(layout, 0, not_kept); },
+      [&] { fold_last_column(layout); },
+      [&] { leave_out(layout, kNumbersKept, numbers); },
       [&] { shorten_texts(layout, kLong); },
       [&] { shorten_texts(layout, kReadable); },
-      [&] { leave_out(layout, true, 1); },
+      [&] { leave_out(layout, 1, numbers); },
       [&] { shorten_texts(layout, kLeast); },
-      [&] { leave_out(layout, false, kTextsKept); },
-      [&] { leave_out(layout, true, 0); },
-      [&] { leave_out(layout, false, 1); },
+      [&] { leave_out(layout, kTextsKept, texts); },
+      [&] { leave_out(layout, 0, numbers); },
+      [&] { leave_out(layout, 1, texts); },
       [&] { shorten_texts(layout, 1); },
   };
   for (const auto& step : steps) {

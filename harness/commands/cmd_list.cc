@@ -117,6 +117,7 @@ Table list_runs_table(const std::string& db) {
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
       {}};
   while (rows.step()) {
+  table.keep = {"run", "label", "started", "status", "commit"};
     table.rows.push_back({{run.text("run_id"), true},
                           {run.text("label")},
                           {run.text("started")},

@@ -28,7 +28,9 @@ struct ReportArgs {
 };
 
 /// Runs the report's one read-only SELECT. NULL becomes an empty
-/// cell. Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
+/// cell. Lines before it, "-- keep: a; b", say what a narrow text keeps, and "-- people: a",
+/// "-- programs: b" which columns only those get (Table::keep, Table::only).
+/// Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
 /// Throws Error(usage) naming the file for anything else, for columns of the same name, more than a
 /// million rows, a cell of more than 16 MiB and more than 60 seconds; Error(store) for what is the
 /// store's fault.

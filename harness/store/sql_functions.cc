@@ -118,6 +118,13 @@ void speedup_text(sqlite3_context* context, int count, sqlite3_value** values) {
   answer(context, sqlite3_mprintf("%.*fx", sqlite3_value_int(values[2]), std::exp(x)));
 }
 
+/// The same as a number; NULL where that is "~".
+void speedup(sqlite3_context* context, int count, sqlite3_value** values) {
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  if (any_null(count, values) || !is_change(x, reach)) return sqlite3_result_null(context);
+  answer(context, std::exp(x));
+}
+
 /// "1.25x (1.20–1.30)"
 void speedup_with_interval(sqlite3_context* context, int count, sqlite3_value** values) {
   if (any_null(1, values)) return sqlite3_result_null(context);
@@ -239,6 +246,7 @@ constexpr std::array kScalars = {
     Scalar{"memory_ns", 4, memory_ns},
     Scalar{"products_ns", 2, products_ns},
     Scalar{"speedup_text", 3, speedup_text},
+    Scalar{"speedup", 2, speedup},
     Scalar{"speedup_with_interval", 3, speedup_with_interval},
     Scalar{"interval_text", 3, interval_text},
     Scalar{"extent_size", 1, size_of_extent},
