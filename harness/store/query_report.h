@@ -47,6 +47,8 @@ std::string task_of_report(const std::filesystem::path& sql);
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
 /// Not to the store: it may be open for reading only. Those that it has already stay.
 void add_sql_functions(Database& db);
+/// Of these views those that any client of SQLite can have: a script that makes them.
+std::string plain_views();
 
 // Inside the store: what is common to reports, however they are read.
 
