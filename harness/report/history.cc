@@ -158,16 +158,17 @@ void add_series(Store& store, const Name& name, const std::string& klass,
     if (!klass.empty() && run.device.klass != klass) continue;
     const Sides sides = collect(levels);
     const Side& side = sides.begin()->second;
-    if (!side.comparable()) continue;
+    if (!side.measured() || side.judged == Judged::is_yardstick) continue;
     const std::string measured_on = uuid_of(run, found_levels.gpu);
     const std::string uuid = host ? "" : measured_on;
     HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
-    if (series.points.empty()) {
+    if (series.key.empty()) {
       series = {name.key,  name.variant, run.device.klass,   uuid, side.timer,
                 run.flush, run.protocol, run.device.backend, {},   {}};
     }
-    series.points.push_back({id, run.started, run.label, measured_on, short_measured_commit(run),
-                             side.level, side.code, recorded(run, found_levels, side)});
+    auto& points = side.comparable() ? series.points : series.noisy;
+    points.push_back({id, run.started, run.label, measured_on, short_measured_commit(run),
+                      side.level, side.code, recorded(run, found_levels, side)});
   }
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
 }
@@ -210,10 +211,15 @@ void add_steps_of_code(HistorySeries& series, const std::vector<double>& logs) {
   std::ranges::sort(series.changes, {}, &ChangePoint::at);
 }
 
-void find_changes(HistorySeries& series, int last) {
-  const auto keep = static_cast<size_t>(last);
-  if (last > 0 && series.points.size() > keep)
-    series.points.erase(series.points.begin(), series.points.end() - last);
+void keep_newest(HistorySeries& series, size_t last) {
+  const std::vector<HistoryPoint> all = all_points(series);
+  if (last == 0 || all.size() <= last) return;
+  const auto is_old = [from = all[all.size() - last].run](const auto& p) { return p.run < from; };
+  std::erase_if(series.points, is_old);
+  std::erase_if(series.noisy, is_old);
+}
+
+void find_changes(HistorySeries& series) {
   std::vector<double> logs;
   for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
   series.changes = change_points(logs);
@@ -286,6 +292,13 @@ std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
 
 }  // namespace
 
+std::vector<HistoryPoint> all_points(const HistorySeries& series) {
+  std::vector<HistoryPoint> all = series.points;
+  all.insert(all.end(), series.noisy.begin(), series.noisy.end());
+  std::ranges::sort(all, {}, &HistoryPoint::run);
+  return all;
+}
+
 std::string row_name(const std::string& key, const std::string& variant) {
   return key + '\n' + variant;
 }
@@ -325,7 +338,10 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
-  for (HistorySeries& series : all) find_changes(series, query.last);
+  for (HistorySeries& series : all) {
+    keep_newest(series, static_cast<size_t>(query.last));
+    find_changes(series);
+  }
   classify(all, store);
   return all;
 }

@@ -2,6 +2,7 @@
 // A history as a page and as a table; the reading is in history.cc.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -18,49 +19,68 @@ std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, kShort);
 }
 
-std::string run_name(const HistoryPoint& p) {
-  return p.label.empty() ? fmt::format("{}", p.run) : fmt::format("{} {}", p.run, p.label);
-}
-
 /// Whether the machine code is that of the point before.
 std::string code_text(const HistoryPoint& p, const HistoryPoint* before) {
   if (!before || p.code.empty() || before->code.empty()) return "";
   return p.code == before->code ? "same" : "changed";
 }
 
-/// The place of the change at a point among the changes; nothing where there is none.
-std::optional<size_t> change_at(const HistorySeries& series, size_t i) {
+/// The place of the change at a run among the changes; nothing where there is none.
+std::optional<size_t> change_at(const HistorySeries& series, int64_t run) {
   for (size_t c = 0; c < series.changes.size(); ++c) {
-    if (series.changes[c].at == i) return c;
+    if (series.points[series.changes[c].at].run == run) return c;
   }
   return std::nullopt;
 }
 
-std::string size_of(const ChangePoint& change) {
-  return percent(std::expm1(change.after - change.before));
+/// How a change of a logarithm is written.
+using Change = std::string (*)(double log);
+
+std::string percent_of(double log) {
+  return percent(std::expm1(log));
 }
 
-std::vector<Table::Cell> cells_of(const HistorySeries& series, size_t i) {
-  const HistoryPoint& p = series.points[i];
-  const HistoryPoint* before = i > 0 ? &series.points[i - 1] : nullptr;
-  const auto change = change_at(series, i);
+std::string share_of(double log) {
+  return fmt::format("{:.4f}", std::expm1(log));
+}
+
+/// `before`: the point before that compares with it.
+std::vector<Table::Cell> cells_of(const HistorySeries& series, const HistoryPoint& p, bool noisy,
+                                  const HistoryPoint* before, Change written) {
+  const auto change = change_at(series, p.run);
   const bool spread = p.level.n > 1;
+  const auto step = [&](const ChangePoint& c) { return written(c.after - c.before); };
   return {{p.started},
-          {run_name(p)},
+          {fmt::format("{}", p.run), true},
+          {p.label},
           {short_uuid(p.uuid)},
           {p.commit},
           {fmt::format("{:.5g}", p.level.level()), true},
           {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
           {fmt::format("{}", p.level.n), true},
+          noisy ? Table::Cell{.text = "noisy", .tone = Tone::doubtful} : Table::Cell{"ok"},
           {code_text(p, before)},
-          {before ? percent(std::expm1(p.level.mean_log - before->level.mean_log)) : "", true},
-          {change ? size_of(series.changes[*change]) : "", true},
+          {before ? written(p.level.mean_log - before->level.mean_log) : "", true},
+          {change ? step(series.changes[*change]) : "", true},
           {change ? name_of(series.steps[*change].kind) : ""}};
 }
 
 std::vector<std::string> columns_of(const std::string& level) {
-  return {"started",   "run",  "device", "commit", level,  "sd %",
-          "processes", "code", "change", "step",   "class"};
+  return {"started",   "run",    "label", "device", "commit", level,  "sd %",
+          "processes", "status", "code",  "change", "step",   "class"};
+}
+
+/// The rows of a series, by run.
+std::vector<std::vector<Table::Cell>> rows_of(const HistorySeries& series, Change written) {
+  std::vector<std::vector<Table::Cell>> rows;
+  const HistoryPoint* before = nullptr;
+  const std::vector<HistoryPoint> points = all_points(series);
+  for (const HistoryPoint& p : points) {
+    const bool noisy = std::ranges::count(series.noisy, p.run, &HistoryPoint::run) > 0;
+    rows.push_back(cells_of(series, p, noisy, noisy ? nullptr : before, written));
+    if (!noisy) before = &p;
+  }
+  return rows;
 }
 
 const char* unit_of(const HistorySeries& series) {
@@ -73,9 +93,10 @@ List changes(const HistorySeries& series) {
     const ChangePoint& c = series.changes[i];
     const HistoryPoint &before = series.points[c.at - 1], &after = series.points[c.at];
     const ClassifiedStep& step = series.steps[i];
-    list.items.push_back({plain(fmt::format(
-        "step of {} between {} (run {}) and {} (run {}), p = {:.2g}: {} ({})", size_of(c),
-        before.commit, before.run, after.commit, after.run, c.p, name_of(step.kind), step.why))});
+    list.items.push_back(
+        {plain(fmt::format("step of {} between {} (run {}) and {} (run {}), p = {:.2g}: {} ({})",
+                           percent_of(c.after - c.before), before.commit, before.run, after.commit,
+                           after.run, c.p, name_of(step.kind), step.why))});
   }
   return list;
 }
@@ -93,7 +114,7 @@ Line title(const HistorySeries& series) {
 /// The levels as a line, in the order of the table.
 Line curve(const HistorySeries& series) {
   std::vector<double> logs;
-  for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
+  for (const HistoryPoint& p : all_points(series)) logs.push_back(p.level.mean_log);
   return {plain(level_line(logs, unit_of(series)))};
 }
 
@@ -101,14 +122,18 @@ Line curve(const HistorySeries& series) {
 
 namespace {
 
-std::string no_step(size_t runs) {
+std::string no_step(const HistorySeries& series) {
   constexpr size_t kEnough = 10;  // change_points() finds none in fewer
-  return runs >= kEnough
-             ? "No step found."
-             : fmt::format(
-                   "{} runs are too few to find a step where the code did not change; {} are "
-                   "enough.",
-                   runs, kEnough);
+  const size_t runs = series.points.size();
+  const std::string noisy =
+      series.noisy.empty()
+          ? ""
+          : fmt::format(" No step is searched over the {} that are noisy.", series.noisy.size());
+  if (runs >= kEnough) return "No step found." + noisy;
+  return fmt::format(
+             "{} runs are too few to find a step where the code did not change; {} are enough.",
+             runs, kEnough) +
+         noisy;
 }
 
 }  // namespace
@@ -116,12 +141,13 @@ std::string no_step(size_t runs) {
 Page history_page(const std::vector<HistorySeries>& all) {
   Page page;
   for (const HistorySeries& series : all) {
-    Table table{columns_of(unit_of(series)), {}};
-    for (size_t i = 0; i < series.points.size(); ++i) table.rows.push_back(cells_of(series, i));
+    Table table{columns_of(unit_of(series)), rows_of(series, percent_of)};
+    table.keep = {"started", "run",    "commit", unit_of(series), "sd %",
+                  "status",  "change", "step",   "class"};
     page.sections.push_back(
         {0, {Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)}}});
     if (series.changes.empty()) {
-      page.sections.push_back({0, {Paragraph{{{plain(no_step(series.points.size()))}}}}});
+      page.sections.push_back({0, {Paragraph{{{plain(no_step(series))}}}}});
     } else {
       page.sections.push_back({0, {changes(series)}});
     }
@@ -133,12 +159,12 @@ Table history_table(const std::vector<HistorySeries>& all) {
   Table table{{"case", "variant", "class", "timer", "flush", "protocol", "unit"}, {}};
   for (const std::string& column : columns_of("level")) table.columns.push_back(column);
   for (const HistorySeries& series : all) {
-    for (size_t i = 0; i < series.points.size(); ++i) {
+    for (auto& cells : rows_of(series, share_of)) {
       std::vector<Table::Cell> row = {{series.key},     {series.variant},
                                       {series.klass},   {series.timer},
                                       {series.flush},   {fmt::format("{}", series.protocol), true},
                                       {unit_of(series)}};
-      for (Table::Cell& cell : cells_of(series, i)) row.push_back(std::move(cell));
+      std::ranges::move(cells, std::back_inserter(row));
       table.rows.push_back(std::move(row));
     }
   }
