@@ -1,5 +1,6 @@
 -- title: output against truth: every metric of every output, worst over the processes
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; output; output is; mismatches; rel_l2; max_abs; why
 -- An empty error is not finite; an empty misrounded, excess or factor is not known, or of integers. misrounded, excess, factors: values/rounding.h. deterministic: the output was bitwise equal over all timed launches.
 -- Processes of a row find the same as a rule: what they found is read once.
 WITH found AS (

@@ -1,6 +1,7 @@
 -- title: what cold launches read from DRAM against what they must, and why where the two differ by over 3 %
 -- SPDX-License-Identifier: Apache-2.0
 -- task: counters
+-- keep: variant; must read MB; DRAM read MB; ratio; verdict
 -- Of runs of `moegate profile`, rows with cache = cold. must read MB: the operator's compulsory bytes. A difference of
 -- up to 64 KiB is code, arguments, page tables and what the counting itself does.
 WITH counted AS (

@@ -1,6 +1,9 @@
 -- title: hardware counters: bytes, hit rates, pipes, what warps wait for, what bounds the launch
 -- SPDX-License-Identifier: Apache-2.0
 -- task: counters
+-- keep: variant; of; busy us; DRAM %; L2 %; tensor %; issue %; bound by
+-- people: first stall
+-- programs: first stall reason; first stall %
 -- Of runs of `moegate profile`. One row per launch, and one per kernel where each was counted (--per-kernel).
 -- busy us is the time in which the busiest SM had a warp: the kernels without the gaps between them, slower than
 -- where nobody counts. DRAM % and L2 % are bytes over that time and the chip's peak. A stall is a share of the warps'
@@ -58,6 +61,10 @@ SELECT section AS model,
        CAST(conflicts AS INTEGER) AS "bank conflicts",
        (SELECT printf('%s %.0f %%', reason, 100 * value / warp_cycles) FROM stalled s
         WHERE s.result_id = c.result_id AND s.ordinal = c.ordinal AND place = 1) AS "first stall",
+       (SELECT reason FROM stalled s WHERE s.result_id = c.result_id AND s.ordinal = c.ordinal AND place = 1)
+         AS "first stall reason",
+       (SELECT round(100 * value / warp_cycles, 1) FROM stalled s
+        WHERE s.result_id = c.result_id AND s.ordinal = c.ordinal AND place = 1) AS "first stall %",
        CASE WHEN max(dram, l2, l1, tensor, issue) < 60 THEN 'latency'
             WHEN dram = max(dram, l2, l1, tensor, issue) THEN 'DRAM'
             WHEN tensor = max(dram, l2, l1, tensor, issue) THEN 'tensor pipe'

@@ -1,5 +1,8 @@
 -- title: FC2 of an MoE layer: one dense GEMM over all experts against a grouped GEMM and the sum of a token's rows
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: tokens; routing; scales; dense us; sparse us; dense / sparse; 95 % CI; faster
+-- people: dense / sparse; 95 % CI
+-- programs: case; dense_fc2 case; moe_sum case; ratio; low; high
 -- One row per model, tokens and routing, where a run measured dense_fc2, moe_down (fp8) and moe_sum of the same layer. Each
 -- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K. Those that are not the dense form do
 -- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out. Routing changes nothing of the dense form, so
@@ -54,7 +57,13 @@ SELECT replace(section, '-down', '') AS model,
        round(s.ns / 1000, 2) AS "sparse_rows us",
        printf('%.2f', exp(x)) AS "dense / sparse",
        interval_text(x, reach, 2) AS "95 % CI",
-       CASE WHEN x + reach < 0 THEN 'dense' WHEN x - reach > 0 THEN 'sparse' ELSE '~' END AS faster
+       exp(x) AS ratio,
+       exp(x - reach) AS low,
+       exp(x + reach) AS high,
+       CASE WHEN x + reach < 0 THEN 'dense' WHEN x - reach > 0 THEN 'sparse' ELSE '~' END AS faster,
+       (SELECT key FROM bench_case c WHERE c.case_id = l.case_id) AS "case",
+       (SELECT key FROM bench_case c WHERE c.case_id = dense_case) AS "dense_fc2 case",
+       (SELECT key FROM bench_case c WHERE c.case_id = sum_case) AS "moe_sum case"
 FROM layer l JOIN ratio USING (case_id, dense_case)
 LEFT JOIN sparse_rows s ON s.rows_of = l.rows_of AND s.weights_of = l.weights_of
   AND s.scales = dense_params ->> 'scales' AND s.routing = params ->> 'routing'

@@ -1,6 +1,7 @@
 -- title: energy of a launch: millijoules, mean power, work per joule
 -- SPDX-License-Identifier: Apache-2.0
 -- task: energy
+-- keep: variant; mJ; ± mJ; W; TFLOP/J; GB/J
 -- Of a run whose task is energy. mJ is what a launch adds to the flush before it; of one process ± is half the range of
 -- its measurements, of several the 95 % interval of their mean. counter mJ is a step of the GPU's counter, per launch of
 -- a batch. Where mJ is not above ±, its power and the work per joule are left out.

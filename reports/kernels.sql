@@ -1,5 +1,6 @@
 -- title: the launches inside every variant: kernels, shapes, time and the gaps between them
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; #; kernel; us; gap us
 -- us and gap are means over the processes; gap is the time since the previous launch ended.
 -- Summed up by the number of the shape before anything has a name.
 WITH launched AS (

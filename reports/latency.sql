@@ -1,8 +1,9 @@
 -- title: latency of every case and variant: microseconds with 95 % interval, bandwidth, status
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: row; variant; us; from; to; GB/s; status; why
 -- us is the geometric mean of the processes' trimmed means, its interval from their spread (Student t on
 -- logs); with one process, the interval of that process's trimmed mean, or of its median where samples are gone.
--- row is what `moegate repro` takes.
+-- row is what `moegate run --like` takes.
 WITH results AS (
   SELECT r.*, run_id, round,
          (SELECT count(*) FROM launch k WHERE k.result_id = r.result_id) AS launches,
@@ -21,9 +22,9 @@ WITH results AS (
   FROM results
   GROUP BY case_id, variant
 )
-SELECT grouped.result_id AS "row",
-       section AS model,
+SELECT section AS model,
        key AS "case",
+       grouped.result_id AS "row",
        variant,
        round(level / 1000, 3) AS us,
        round(CASE WHEN n > 1 THEN level * exp(-reach) ELSE ifnull(span_bound(spans, 0), low_ns) END / 1000, 3) AS "from",

@@ -1,5 +1,8 @@
 -- title: a whole MoE layer against the least times of its steps: percent of their sum, and of what no layer can beat
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; us; % of sum of floors; % of floor; floor us
+-- people: launches us
+-- programs: case
 -- One row per case and variant of fused_moe. Least times are those of cold launches at the ceilings that `moegate doctor
 -- --db` measured on the same device; without them they are empty. floor us: of the layer's operands and operations alone.
 -- sum of floors us: each step's, max(bytes / bandwidth, operations / rate), added up. The steps are align, gate-up, silu (the
@@ -44,6 +47,7 @@ WITH layer AS (
 SELECT section AS model,
        CAST(params ->> 'tokens' AS INTEGER) AS tokens,
        params ->> 'routing' AS routing,
+       (SELECT key FROM bench_case c WHERE c.case_id = cell.case_id) AS "case",
        variant,
        round(ns / 1000, 1) AS us,
        round(100 * sum_ns / ns, 1) AS "% of sum of floors",

@@ -1,5 +1,8 @@
 -- title: split-K as aphrodite-engine PR 1603 submitted and as it meant it: gate-up, with and without zeroing the output
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; us; speed-up; 95 % CI; speed-up without zeroing; % of floor
+-- people: speed-up; 95 % CI; speed-up without zeroing; expected speed-up
+-- programs: case; speedup; low; high; GEMM speedup; GEMM low; GEMM high; expected speedup
 -- One row per model, tokens and variant, at the block (BM) with which the variant is fastest. us is the span, first start to
 -- last end; a split variant's launches are the zeroing of the output and the GEMM. Speed-up against gather at its own best
 -- block, of spans and, for a variant that zeroes, of the GEMM launch alone; ~ where the 95 % interval includes 1 or does not
@@ -37,6 +40,7 @@ SELECT model,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
         WHERE j.key <> 'tokens'
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,
+       (SELECT key FROM bench_case c WHERE c.case_id = placed.case_id) AS "case",
        placed.variant,
        block,
        round(ns / 1000, 2) AS us,
@@ -44,11 +48,18 @@ SELECT model,
        CASE WHEN zero_ns THEN round(gemm_ns / 1000, 2) END AS "GEMM us",
        speedup_text(x, reach, 3) AS "speed-up",
        interval_text(x, reach, 3) AS "95 % CI",
+       speedup(x, reach) AS speedup,
+       exp(x - reach) AS low,
+       exp(x + reach) AS high,
        CASE WHEN zero_ns IS NOT NULL THEN speedup_text(gemm_x, gemm_reach, 3) END AS "speed-up without zeroing",
+       CASE WHEN zero_ns IS NOT NULL THEN speedup(gemm_x, gemm_reach) END AS "GEMM speedup",
+       CASE WHEN zero_ns IS NOT NULL THEN exp(gemm_x - gemm_reach) END AS "GEMM low",
+       CASE WHEN zero_ns IS NOT NULL THEN exp(gemm_x + gemm_reach) END AS "GEMM high",
        round(memory_ns / 1000, 2) AS "floor us: memory",
        round(products_ns / 1000, 2) AS "floor us: products",
        round(100 * max(memory_ns, coalesce(products_ns, 0)) / ns, 1) AS "% of floor",
        iif(placed.variant = 'gather_split_k1', '1.00', NULL) AS "expected speed-up",
+       iif(placed.variant = 'gather_split_k1', 1, NULL) AS "expected speedup",
        gain AS "published gain"
 FROM placed LEFT JOIN change USING (case_id, variant) JOIN roof USING (case_id)
 LEFT JOIN published p ON p.variant = placed.variant AND experts = shape ->> 'experts' AND hidden = shape ->> 'hidden'

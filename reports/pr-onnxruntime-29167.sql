@@ -1,5 +1,9 @@
 -- title: int4 MoE layers as ONNX Runtime PR 29167 tabulates them: FC1 and FC2, cold and warm, beside its own figures
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: route; FC1 us, cold; FC1 speed-up, cold; FC2 us, cold; FC2 speed-up, cold
+-- people: launches, cold; FC1 speed-up, cold; launches, warm; FC1 speed-up, warm; FC2 speed-up, cold; FC2 speed-up, warm
+-- programs: FC1 case, cold; FC1 speedup, cold; FC1 low, cold; FC1 high, cold; FC1 case, warm; FC1 speedup, warm; FC1 low, warm; FC1 high, warm
+-- programs: FC2 case, cold; FC2 speedup, cold; FC2 low, cold; FC2 high, cold; FC2 case, warm; FC2 speedup, warm; FC2 low, warm; FC2 high, warm
 -- One row per layer and route: a variant of FC1 with the FC2 that goes with it, which for a split FC1 is that of its
 -- before (FC2 is never split). us is the span, first start to last end; launches gives the parts of a split one, partial
 -- sums + reduction, without the gap between them. Speed-up against the single pass with the same accumulator, with 95 %
@@ -39,7 +43,9 @@ WITH published (hidden, inter, block, variant, fc1, fc2) AS (
   SELECT model, layer, op = 'qmoe_fc1_swiglu' AS is_fc1, cache, m.variant, before, launches,
          round(exp(avg(ln(span_ns))) / 1000, 2) AS us,
          CASE WHEN m.variant <> before
-              THEN coalesce(speedup_with_interval(x, reach, 2), '~') END AS speedup
+              THEN coalesce(speedup_with_interval(x, reach, 2), '~') END AS text,
+         speedup(x, reach) AS speedup, exp(x - reach) AS low, exp(x + reach) AS high,
+         (SELECT key FROM bench_case c WHERE c.case_id = m.case_id) AS key
   FROM measured m LEFT JOIN parts USING (case_id, variant) LEFT JOIN change USING (case_id, variant)
   GROUP BY case_id, m.variant
 ), route AS (
@@ -55,14 +61,30 @@ SELECT model,
        route.variant AS route,
        max(us) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 us, cold",
        max(launches) FILTER (WHERE is_fc1 AND cache = 'cold') AS "launches, cold",
-       max(speedup) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 speed-up, cold",
+       max(text) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 speed-up, cold",
        max(us) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 us, warm",
        max(launches) FILTER (WHERE is_fc1 AND cache = 'warm') AS "launches, warm",
-       max(speedup) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 speed-up, warm",
+       max(text) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 speed-up, warm",
        max(us) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 us, cold",
-       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 speed-up, cold",
+       max(text) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 speed-up, cold",
        max(us) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 us, warm",
-       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 speed-up, warm",
+       max(text) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 speed-up, warm",
+       max(key) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 case, cold",
+       max(speedup) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 speedup, cold",
+       max(low) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 low, cold",
+       max(high) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 high, cold",
+       max(key) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 case, warm",
+       max(speedup) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 speedup, warm",
+       max(low) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 low, warm",
+       max(high) FILTER (WHERE is_fc1 AND cache = 'warm') AS "FC1 high, warm",
+       max(key) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 case, cold",
+       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 speedup, cold",
+       max(low) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 low, cold",
+       max(high) FILTER (WHERE NOT is_fc1 AND cache = 'cold') AS "FC2 high, cold",
+       max(key) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 case, warm",
+       max(speedup) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 speedup, warm",
+       max(low) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 low, warm",
+       max(high) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 high, warm",
        p.fc1 AS "published FC1 us, hot",
        p.fc2 AS "published FC2 us, hot"
 FROM route

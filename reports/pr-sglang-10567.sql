@@ -1,5 +1,8 @@
 -- title: sorted activations and TMA as SGLang PR 10567 tabulates them: gate-up, down and both, beside its own figures
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: route; gate-up us; gate-up speed-up; both us; both speed-up
+-- people: gate-up speed-up; down speed-up; both speed-up
+-- programs: gate-up case; gate-up speedup; gate-up low; gate-up high; down case; down speedup; down low; down high; both speedup; both low; both high
 -- One row per model, tokens and route: a variant of gate-up with the down GEMM that goes with it, which for sorted_rows is
 -- tma_down. Both start from the same blocks of rows (BM), those with which their sum is least. us are spans, first start to
 -- last end. Speed-up against the route gather at its own best block, with 95 % interval; ~ where that includes 1 or does
@@ -46,12 +49,15 @@ WITH published (tokens, route, gate_up, down, layer) AS (
   GROUP BY a.model, a.shape, a.route, a.is_down
 ), speedup AS (
   SELECT model, shape, route, is_down,
-         speedup_with_interval(x, reach, 2) AS text
+         speedup_with_interval(x, reach, 2) AS text, speedup(x, reach) AS speedup, exp(x - reach) AS low, exp(x + reach) AS high
   FROM change
+), both AS (
+  SELECT model, shape, route, text AS both_text, speedup AS both_speedup, low AS both_low, high AS both_high
+  FROM speedup WHERE is_down = 2
 ), varies AS (  -- within a model, which here is two sections
   SELECT model, j.key AS name FROM best, json_each(shape) j GROUP BY model, j.key HAVING count(DISTINCT j.value) > 1
 ), placed AS (
-  SELECT gemm.*, memory_ns, products_ns, text, 100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent,
+  SELECT gemm.*, key, memory_ns, products_ns, text, speedup, low, high, 100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent,
          memory_ns(read_bytes, write_bytes, 0, 4.0e12) AS h20_memory_ns,
          products_ns(flops, iif(params ->> 'dtype' = 'bf16', 148e12, 296e12)) AS h20_products_ns
   FROM gemm JOIN best USING (model, shape, route, block) JOIN bench_case USING (case_id)
@@ -66,14 +72,24 @@ SELECT model,
        placed.route,
        block,
        round(max(ns) FILTER (WHERE NOT is_down) / 1000, 1) AS "gate-up us",
-       max(text) FILTER (WHERE NOT is_down) AS "gate-up speed-up",
+       max(placed.text) FILTER (WHERE NOT is_down) AS "gate-up speed-up",
        round(max(percent) FILTER (WHERE NOT is_down), 1) AS "gate-up % of floor",
        round(max(ns) FILTER (WHERE is_down) / 1000, 1) AS "down us",
-       max(text) FILTER (WHERE is_down) AS "down speed-up",
+       max(placed.text) FILTER (WHERE is_down) AS "down speed-up",
        round(max(percent) FILTER (WHERE is_down), 1) AS "down % of floor",
        CASE WHEN count(*) = 2 THEN round(sum(ns) / 1000, 1) END AS "both us",
-       (SELECT text FROM speedup s WHERE s.model = placed.model AND s.shape = placed.shape AND s.route = placed.route
-          AND s.is_down = 2) AS "both speed-up",
+       both_text AS "both speed-up",
+       max(key) FILTER (WHERE NOT is_down) AS "gate-up case",
+       max(placed.speedup) FILTER (WHERE NOT is_down) AS "gate-up speedup",
+       max(placed.low) FILTER (WHERE NOT is_down) AS "gate-up low",
+       max(placed.high) FILTER (WHERE NOT is_down) AS "gate-up high",
+       max(key) FILTER (WHERE is_down) AS "down case",
+       max(placed.speedup) FILTER (WHERE is_down) AS "down speedup",
+       max(placed.low) FILTER (WHERE is_down) AS "down low",
+       max(placed.high) FILTER (WHERE is_down) AS "down high",
+       both_speedup AS "both speedup",
+       both_low AS "both low",
+       both_high AS "both high",
        round(max(memory_ns) FILTER (WHERE is_down) / 1000, 1) AS "down floor us: memory",
        round(max(products_ns) FILTER (WHERE is_down) / 1000, 1) AS "down floor us: products",
        round(max(h20_memory_ns) FILTER (WHERE is_down) / 1000, 1) AS "on an H20: memory",
@@ -82,6 +98,7 @@ SELECT model,
        p.down AS "published down us, H20",
        p.layer AS "published both us, H20"
 FROM placed
+LEFT JOIN both USING (model, shape, route)
 LEFT JOIN published p ON p.route = placed.route AND p.tokens = shape ->> 'tokens' AND shape ->> 'hidden' = '7168'
      AND shape ->> 'inter' = '256' AND shape ->> 'experts' IN ('256', '257') AND shape ->> 'routing' GLOB '*zipf:*'
 GROUP BY model, shape, placed.route

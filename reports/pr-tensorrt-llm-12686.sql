@@ -1,5 +1,8 @@
 -- title: FC2 of an MoE layer as one dense GEMM as TensorRT-LLM PR 12686 tabulates it: alpha per K tile and per expert
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; us; speed-up; 95 % CI; % of floor; published speed-up
+-- people: speed-up; 95 % CI; published speed-up
+-- programs: case; speedup; low; high; published speedup
 -- One row per model, tokens and variant: the PR's pairs by tile of the output, then ours and a library. us is the span,
 -- first start to last end. Speed-up against the variant named beside it, with 95 % interval; ~ where that includes 1 or does
 -- not exist. The PR's before does not run with the tile of two blocks; what has no before of its own is compared with that of
@@ -57,7 +60,7 @@ WITH what (place, variant, role, tile, before) AS (
                CAST(params ->> 'experts' AS INTEGER) AS e, (params ->> 'experts') * (params ->> 'inter') AS k
         FROM bench_case WHERE op = 'dense_fc2')
 ), floors AS (
-  SELECT case_id, params, dense.flops AS issued,
+  SELECT case_id, key, params, dense.flops AS issued,
          memory_ns(dense.read_bytes, write_bytes, cache_bytes, bandwidth) AS dense_memory_ns,
          products_ns(dense.flops, fp8) AS dense_products_ns,
          max(memory_ns, coalesce(products_ns(bench_case.flops, fp8), 0)) AS sparse_ns
@@ -65,7 +68,7 @@ WITH what (place, variant, role, tile, before) AS (
   WHERE run_id = :run
 ), claimed AS (
   SELECT case_id, variant, CASE role WHEN 'before' THEN p.before ELSE p.after END AS us,
-         CASE role WHEN 'after' THEN p.before / p.after END AS speedup
+         CASE role WHEN 'after' THEN p.before / p.after END AS gain
   FROM placed l JOIN bench_case USING (case_id) JOIN published p USING (tile)
   WHERE p.tokens = params ->> 'tokens' AND params ->> 'hidden' = '7168' AND (params ->> 'experts') * (params ->> 'inter') = 65536
 )
@@ -74,11 +77,15 @@ SELECT model,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
         WHERE j.key <> 'tokens'
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,
+       key AS "case",
        placed.variant,
        role || coalesce(', ' || tile, '') AS "what it is",
        round(ns / 1000, 2) AS us,
        speedup_text(x, reach, 3) AS "speed-up",
        interval_text(x, reach, 3) AS "95 % CI",
+       speedup(x, reach) AS speedup,
+       exp(x - reach) AS low,
+       exp(x + reach) AS high,
        CASE WHEN x IS NOT NULL THEN before END AS against,
        CASE WHEN placed.variant <> 'sparse_rows' THEN round(issued / ns / 1000, 1) END AS "TFLOP/s issued",
        round(dense_memory_ns / 1000, 2) AS "dense floor us: memory",
@@ -87,7 +94,8 @@ SELECT model,
        round(100 * iif(placed.variant = 'sparse_rows', sparse_ns, max(dense_memory_ns, coalesce(dense_products_ns, 0))) / ns, 1)
          AS "% of floor",
        claimed.us AS "published us, B200",
-       CASE WHEN speedup IS NOT NULL THEN printf('%.2fx', speedup) END AS "published speed-up",
+       CASE WHEN gain IS NOT NULL THEN printf('%.2fx', gain) END AS "published speed-up",
+       round(gain, 4) AS "published speedup",
        round(issued / 1e6 / claimed.us, 0) AS "published TFLOP/s"
 FROM placed JOIN floors USING (case_id) LEFT JOIN change USING (case_id, variant) LEFT JOIN claimed USING (case_id, variant)
 ORDER BY model, tokens, params, place, placed.variant

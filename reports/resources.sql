@@ -1,5 +1,6 @@
 -- title: what every kernel takes of an SM: registers, local and shared memory, blocks per SM, waves
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; #; kernel; registers; local bytes; blocks per SM
 -- blocks per SM is what registers, shared memory and threads allow, on devices whose limits this program knows; waves
 -- is how often such blocks fill the device until the grid is done. Clusters are not looked at, and persistent kernels
 -- have few warps on purpose. local bytes is of a thread: spills, and arrays that are indexed.

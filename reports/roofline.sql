@@ -1,5 +1,6 @@
 -- title: how close to this device's measured ceilings: bandwidth, rate, floor
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: variant; us; GB/s; % of bandwidth; % of rate; % of roofline
 -- Ceilings are those that `moegate doctor --db` measured on the same device; without them the last columns are
 -- empty. floor us = max(bytes / bandwidth, operations / rate): no launch can be faster; writes that fit in
 -- the cache need not reach memory in time and are left out of it. So % of bandwidth, which counts all bytes, may

@@ -1,5 +1,6 @@
 -- title: the runs of a store: when, where, which commit, and how they ended
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: run; started; status; commit; measured; failed
 -- From what processes count, so that no run's results are read: a year has 10^8.
 WITH counted AS (
   SELECT run_id,

@@ -1,6 +1,7 @@
 -- title: where warps wait: the ten hottest instructions of every variant, with the reason
 -- SPDX-License-Identifier: Apache-2.0
 -- task: stalls
+-- keep: variant; #; at; instruction; reason; %
 -- Of a run of `moegate profile stalls`. samples are those of warps that waited at the instruction, of all
 -- processes; % is their share of all samples of the launch, those of warps that issued too. reason is the
 -- most frequent one there, and "of these %" its share of the instruction's.

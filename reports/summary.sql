@@ -1,5 +1,8 @@
 -- title: what `moegate run` ends with: time and speed-up of every case and variant, and why a row is not ok
 -- SPDX-License-Identifier: Apache-2.0
+-- keep: row; variant; us; 95 % CI; Speedup; status; why
+-- people: 95 % CI; Speedup
+-- programs: from; to; speedup; low; high
 -- us and its interval are those of `latency`, before and Speedup those of `speedup`. ~ stands where the interval of the
 -- speed-up includes 1 or does not exist. A row with another status than ok says why; of several processes, one does.
 WITH results AS (
@@ -25,8 +28,13 @@ SELECT bounded.result_id AS "row",
        variant,
        round(level / 1000, iif(level < 1e5, 2, 1)) AS us,
        round(low / 1000, iif(level < 1e5, 2, 1)) || '–' || round(high / 1000, iif(level < 1e5, 2, 1)) AS "95 % CI",
+       round(low / 1000, 3) AS "from",
+       round(high / 1000, 3) AS "to",
        before,
        speedup_text(x, gain_reach, 2) AS Speedup,
+       speedup(x, gain_reach) AS speedup,
+       exp(x - gain_reach) AS low,
+       exp(x + gain_reach) AS high,
        status || iif(suspect_warm, ' suspect_warm', '') || iif(impossible, ' impossible', '') AS status,
        why
 FROM bounded JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gains USING (case_id, variant)

@@ -78,7 +78,9 @@ bool is_formula(const std::string& text) {
 
 std::string csv_escaped(const std::string& cell) {
   std::string text = one_line(cell);  // no control characters: it may end on a terminal
-  if (is_formula(text)) text.insert(0, "'");
+  if (is_formula(text.substr(std::min(text.find_first_not_of(' '), text.size())))) {
+    text.insert(0, "'");
+  }
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
@@ -97,6 +99,28 @@ std::string render_csv(const Table& table) {
   for (const auto& row : table.rows) {
     for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_escaped(plain(row[i]));
     out += "\r\n";
+  }
+  return out;
+}
+
+std::string tsv_escaped(const std::string& cell) {
+  std::string out;
+  for (const char c : cell) {
+    const size_t at = std::string_view("\\\t\n\r").find(c);
+    out += at == std::string_view::npos ? std::string(1, c) : std::string{'\\', "\\tnr"[at]};
+  }
+  return one_line(out);
+}
+
+std::string render_tsv(const Table& table) {
+  std::string out;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    out += (i > 0 ? "\t" : "") + tsv_escaped(table.columns[i]);
+  }
+  out += "\n";
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "\t" : "") + tsv_escaped(plain(row[i]));
+    out += "\n";
   }
   return out;
 }
@@ -135,12 +159,13 @@ Format parse_format(const std::string& name) {
   if (name == "text") return Format::text;
   if (name == "md") return Format::md;
   if (name == "csv") return Format::csv;
+  if (name == "tsv") return Format::tsv;
   if (name == "json") return Format::json;
-  usage_error("format '{}' is unknown; use text, md, csv or json", name);
+  usage_error("format '{}' is unknown; use text, md, csv, tsv or json", name);
 }
 
-Format format_for_people() {
-  return is_terminal(STDOUT_FILENO) ? Format::text : Format::md;
+bool is_for_people(Format format) {
+  return format == Format::text || format == Format::md;
 }
 
 std::string render(const Table& table, Format format) {
@@ -149,6 +174,11 @@ std::string render(const Table& table, Format format) {
     throw Error(Exit::internal, fmt::format("a table row has {} cells for {} columns", row.size(),
                                             table.columns.size()));
   }
+  if (!table.only.empty()) {
+    Table theirs = for_readers(table, is_for_people(format) ? Readers::people : Readers::programs);
+    theirs.only.clear();
+    return render(theirs, format);
+  }
   switch (format) {
     case Format::text:
       return render_text(table, screen_of(STDOUT_FILENO));
@@ -156,6 +186,8 @@ std::string render(const Table& table, Format format) {
       return render_markdown(table);
     case Format::csv:
       return render_csv(table);
+    case Format::tsv:
+      return render_tsv(table);
     case Format::json:
       return render_json(table);
   }
@@ -210,8 +242,17 @@ size_t column_of(const Table& table, const std::string& flag, const std::string&
               did_you_mean(name, table.columns), fmt::join(table.columns, ", "));
 }
 
+Table for_readers(const Table& table, Readers readers) {
+  std::vector<size_t> theirs;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const auto only = table.only.find(table.columns[i]);
+    if (only == table.only.end() || only->second == readers) theirs.push_back(i);
+  }
+  return with_columns(table, theirs);
+}
+
 Table with_columns(const Table& table, const std::vector<size_t>& columns) {
-  Table part;
+  Table part{{}, {}, table.links, table.only, table.keep};
   for (const size_t i : columns) part.columns.push_back(table.columns[i]);
   for (const auto& row : table.rows) {
     auto& cells = part.rows.emplace_back();
@@ -253,7 +294,7 @@ Table most_important(const Table& table, size_t most,
     }
   }
   std::ranges::sort(kept);
-  Table part{table.columns, {}};
+  Table part{table.columns, {}, table.links, table.only, table.keep};
   for (const size_t i : kept) part.rows.push_back(table.rows[i]);
   return part;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of text cells has four spellings: text for a terminal, aligned markdown, CSV (RFC 4180)
-// and JSON. Parts of it can be taken, in another order.
+// A table of text cells has five spellings: text for a terminal, aligned markdown, CSV (RFC 4180),
+// TSV and JSON. Parts of it can be taken, in another order.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,9 @@ namespace moegate {
 
 /// What a cell says of its row, by its colour where there are colours.
 enum class Tone { plain, good, bad, doubtful };
+
+/// Whom a column is for: "1.21x" for people, 1.2137 for programs.
+enum class Readers { people, programs };
 
 struct Table {
   /// A text as it is; each spelling escapes it.
@@ -33,16 +36,21 @@ struct Table {
   /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty
   /// leads nowhere.
   std::map<std::string, std::string> links = {};
+  /// Columns, by name, that only some readers get.
+  std::map<std::string, Readers> only = {};
+  /// Names of the columns that a text which is too wide keeps. Columns before the first of them
+  /// stand above their rows, any other column goes. Empty: see render_text().
+  std::vector<std::string> keep = {};
 };
 
-enum class Format { text, md, csv, json };
-/// "text", "md", "csv", "json"; throws Error(usage) naming the choices.
+enum class Format { text, md, csv, tsv, json };
+/// "text", "md", "csv", "tsv", "json"; throws Error(usage) naming the choices.
 Format parse_format(const std::string& name);
-/// For people: text where standard output is a terminal, else md, which scripts rely on.
-Format format_for_people();
+/// text and md; the others are for programs.
+bool is_for_people(Format format);
 
-/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); json is an
-/// array of objects.
+/// What is drawn as text fits standard output. md shows every cell as it is (escape.h); tsv writes
+/// tab, line end and backslash in a cell as \t, \n, \r and \\; json is an array of objects.
 std::string render(const Table& table, Format format);
 
 // A part of a table: some of its columns or rows, in another order.
@@ -51,6 +59,9 @@ std::string render(const Table& table, Format format);
 std::optional<size_t> find_column(const Table& table, const std::string& name);
 /// The same; throws Error(usage) naming the flag, the name that is closest and all there are.
 size_t column_of(const Table& table, const std::string& flag, const std::string& name);
+
+/// Without the columns that are for other readers alone.
+Table for_readers(const Table& table, Readers readers);
 
 /// These columns, in this order.
 Table with_columns(const Table& table, const std::vector<size_t>& columns);
@@ -73,11 +84,13 @@ Table most_important(const Table& table, size_t most,
 /// is wider is made to fit, by as few of these as do, in this order:
 /// - a table of one row: its cells below each other
 /// - columns that say the same in all rows are said once above it
+/// - times lose their seconds
 /// - parts that all keys of a column share become "…", and are said once above it
 /// - headings fold at their spaces
-/// - keys that are still long stand above their rows
+/// - keys that are still long stand above their rows, and the columns before those that it keeps
 /// - a last column of text folds, or stands below its row
-/// - columns of numbers go from the right, but three, and a line names them
+/// - columns that it does not keep go from the right, else those of numbers, but three; a line
+///   names them
 /// - texts are cut in their middle, then more numbers go, then texts
 /// Pure: all that it knows of a terminal is `screen`.
 std::string render_text(const Table& table, const Screen& screen);

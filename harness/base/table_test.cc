@@ -52,9 +52,29 @@ TEST(Table, CsvHoldsNoFormulas) {
   EXPECT_EQ(csv("+cmd|x"), "'+cmd|x");
   EXPECT_EQ(csv("-2+3"), "'-2+3");
   EXPECT_EQ(csv("-HYPERLINK"), "'-HYPERLINK");
+  EXPECT_EQ(csv("\t=1+1"), "' =1+1");
+  EXPECT_EQ(csv("\r@SUM(A1)"), "' @SUM(A1)");
   for (const char* plain : {"-36.30 bits", "+5.1 %", "-1e-06", "-", "a=b", "x-1"})
     EXPECT_EQ(csv(plain), plain);
   EXPECT_EQ(render({{"=a"}, {}}, Format::csv), "'=a\r\n");
+}
+
+TEST(Table, TsvEscapesWhatWouldEndACell) {
+  const Table table{{"a\tb", "n"}, {{{"x\ty\r\nz\\"}, {"-1.5", true}}, {{"=1+1"}, {""}}}};
+  EXPECT_EQ(render(table, Format::tsv), "a\\tb\tn\nx\\ty\\r\\nz\\\\\t-1.5\n=1+1\t\n");
+}
+
+TEST(Table, ReadersGetTheirColumns) {
+  Table table{{"case", "Speedup", "speedup"}, {{{"a"}, {"1.21x"}, {"1.2137", true}}}};
+  table.only = {
+      {"case", Readers::programs}, {"Speedup", Readers::people}, {"speedup", Readers::programs}};
+  EXPECT_EQ(render(table, Format::csv), "case,speedup\r\na,1.2137\r\n");
+  EXPECT_EQ(render(table, Format::tsv), "case\tspeedup\na\t1.2137\n");
+  EXPECT_EQ(render(table, Format::md), "| Speedup |\n| ------- |\n| 1.21x   |\n");
+  EXPECT_EQ(for_readers(with_columns(table, {1, 0}), Readers::people).columns,
+            (std::vector<std::string>{"Speedup"}));
+  const Table some = most_important(table, 1, [](const auto&) { return true; });
+  EXPECT_EQ(render(some, Format::csv), render(table, Format::csv));
 }
 
 TEST(Table, JsonIsAnArrayOfObjectsInColumnOrder) {
@@ -90,7 +110,7 @@ TEST(Table, JsonIsValidWhateverTheCellsHold) {
 
 TEST(Table, RaggedRowIsAnInternalError) {
   const Table table{{"a", "b"}, {{{"x", false}}}};
-  for (const Format format : {Format::md, Format::csv, Format::json}) {
+  for (const Format format : {Format::md, Format::csv, Format::tsv, Format::json}) {
     EXPECT_THROW(render(table, format), Error);
   }
 }
@@ -100,7 +120,7 @@ TEST(Table, ParsesFormats) {
   EXPECT_EQ(parse_format("csv"), Format::csv);
   EXPECT_EQ(parse_format("json"), Format::json);
   EXPECT_EQ(refusal_of([&] { parse_format("xml"); }),
-            "format 'xml' is unknown; use text, md, csv or json");
+            "format 'xml' is unknown; use text, md, csv, tsv or json");
 }
 
 Table three_rows() {

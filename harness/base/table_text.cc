@@ -4,86 +4,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "harness/base/escape.h"
 #include "harness/base/table.h"
 #include "harness/base/terminal.h"
 
 namespace moegate {
-namespace {
-
-constexpr const char* kEllipsis = "…";
-
-struct Part {
-  std::string text;
-  std::string separator;  // before it
-};
-
-std::vector<Part> parts_of(const std::string& key) {
-  std::vector<Part> parts;
-  std::string separator;
-  for (size_t at = 0;;) {
-    const size_t end = key.find_first_of("/,", at);
-    parts.push_back({key.substr(at, end - at), separator});
-    if (end == std::string::npos) return parts;
-    separator = key[end];
-    at = end + 1;
-  }
-}
-
-std::set<std::string> texts_of(const std::vector<Part>& parts) {
-  std::set<std::string> texts;
-  for (const Part& part : parts) texts.insert(part.text);
-  return texts;
-}
-
-std::string folded(const std::vector<Part>& parts, const std::set<std::string>& shared) {
-  std::string text;
-  bool gap = false;
-  for (const Part& part : parts) {
-    if (shared.contains(part.text)) {
-      if (!gap) text += kEllipsis;
-      gap = true;
-    } else {
-      text += (gap ? "" : part.separator) + part.text;
-      gap = false;
-    }
-  }
-  return text;
-}
-
-/// The parts that are shared, and of the others their names.
-std::string without_values(const std::vector<Part>& parts, const std::set<std::string>& shared) {
-  std::string text;
-  for (const Part& part : parts) {
-    const size_t equals = part.text.find('=');
-    const size_t name = equals == std::string::npos ? 0 : equals + 1;
-    text += part.separator +
-            (shared.contains(part.text) ? part.text : part.text.substr(0, name) + kEllipsis);
-  }
-  return text;
-}
-
-}  // namespace
-
-FoldedKeys fold_keys(const std::vector<std::string>& keys) {
-  const bool all_have_parts = std::ranges::all_of(
-      keys, [](const std::string& key) { return key.find('=') != std::string::npos; });
-  if (keys.size() < 2 || !all_have_parts) return {};
-  std::vector<std::vector<Part>> parts;
-  for (const std::string& key : keys) parts.push_back(parts_of(key));
-  std::set<std::string> shared = texts_of(parts.front());
-  for (const auto& of_key : parts) {
-    const std::set<std::string> texts = texts_of(of_key);
-    std::erase_if(shared, [&](const std::string& text) { return !texts.contains(text); });
-  }
-  if (shared.empty()) return {};
-  FoldedKeys all{{}, without_values(parts.front(), shared)};
-  for (const auto& of_key : parts) all.keys.push_back(folded(of_key, shared));
-  return all;
-}
-
 namespace {
 
 // What of a table is shown where, so that it fits a width.
@@ -185,6 +111,26 @@ void fold_key_columns(TableLayout& layout) {
   }
 }
 
+/// "2026-11-22T04:40:44Z" as "2026-11-22 04:40", where all of a column are such times.
+void shorten_times(TableLayout& layout) {
+  constexpr size_t kDay = 10, kMinute = 16, kWhole = 20;
+  const auto is_time = [](const std::string& text) {
+    return text.size() == kWhole && text[kDay] == 'T' && text.back() == 'Z';
+  };
+  for (size_t i = 0; i < layout.table.columns.size(); ++i) {
+    if (!std::ranges::all_of(layout.table.rows, [&](const auto& r) { return is_time(r[i].text); }))
+      continue;
+    for (auto& row : layout.table.rows) {
+      row[i].text.resize(kMinute);
+      row[i].text[kDay] = ' ';
+    }
+  }
+}
+
+bool is_kept(const Table& table, size_t column) {
+  return std::ranges::count(table.keep, table.columns[column]) > 0;
+}
+
 /// Takes a column out of the table.
 TableLayout::Aside set_aside(Table& table, size_t column) {
   TableLayout::Aside aside{table.columns[column], {}};
@@ -193,22 +139,42 @@ TableLayout::Aside set_aside(Table& table, size_t column) {
   return aside;
 }
 
-/// The first column of long keys, which tells the rows apart best when it can be read whole.
+bool has_keys(const Table& table, size_t column) {
+  return std::ranges::all_of(table.rows, [column](const auto& row) {
+    return row[column].text.find('=') != std::string::npos;
+  });
+}
+
+/// What tells rows apart and is best read whole: the first column of long keys, and what stands
+/// before the columns that are kept.
 void group_by_key(TableLayout& layout) {
-  const Table& table = layout.table;
-  for (size_t i = 0; i < table.columns.size() && table.columns.size() > 1; ++i) {
-    const bool keys = std::ranges::all_of(
-        table.rows, [i](const auto& row) { return row[i].text.find('=') != std::string::npos; });
-    if (!keys || table.rows.empty() || cells_width(table, i) < kLongKey) continue;
-    layout.group = set_aside(layout.table, i);
-    layout.indent = kIndent;
-    return;
+  const Table table = layout.table;
+  const size_t n = table.columns.size();
+  size_t kept = 0, key = 0;
+  while (kept < n && !is_kept(table, kept)) ++kept;
+  while (key < n && (!has_keys(table, key) || cells_width(table, key) < kLongKey)) ++key;
+  const auto stands_above = [&](size_t i) { return i == key || (kept < n && i < kept); };
+  std::vector<std::string> texts(table.rows.size());
+  size_t above = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (!stands_above(i)) continue;
+    ++above;
+    const std::string name = has_keys(table, i) ? "" : table.columns[i] + " ";
+    for (size_t r = 0; r < texts.size(); ++r) {
+      const std::string& cell = table.rows[r][i].text;
+      if (!cell.empty()) texts[r] += (texts[r].empty() ? "" : ", ") + name + cell;
+    }
   }
+  if (above == 0 || above == n || table.rows.empty()) return;
+  layout.group = {"", texts};
+  layout.indent = kIndent;
+  drop(layout.table, stands_above);
 }
 
 void fold_last_column(TableLayout& layout) {
   const Table& table = layout.table;
   const size_t last = table.columns.size() - 1;
+  if (!layout.below.texts.empty() || (!table.keep.empty() && !is_kept(table, last))) return;
   if (last == 0 || has_numbers(table, last) || cells_width(table, last) < kFoldedLeast) return;
   const size_t others = width_of(layout) - column_width(layout, last);
   if (others + kFoldedLeast <= layout.width) {
@@ -224,12 +190,11 @@ bool has_tone(const Table& table, size_t column) {
 }
 
 /// From the right, while more than so many of the kind are left. What has a tone stays.
-void leave_out(TableLayout& layout, bool numbers, size_t kept) {
+void leave_out(TableLayout& layout, size_t kept, const std::function<bool(size_t)>& of_kind) {
   while (!fits(layout)) {
     std::vector<size_t> all;
     for (size_t i = 0; i < layout.table.columns.size(); ++i) {
-      const bool of_kind = has_numbers(layout.table, i) == numbers;
-      if (of_kind && !has_tone(layout.table, i)) all.push_back(i);
+      if (of_kind(i) && !has_tone(layout.table, i)) all.push_back(i);
     }
     if (all.size() <= kept) return;
     layout.not_shown.insert(layout.not_shown.begin(), layout.table.columns[all.back()]);
@@ -256,20 +221,27 @@ void shorten_texts(TableLayout& layout, size_t least) {
 
 void make_fit(TableLayout& layout) {
   constexpr size_t kNumbersKept = 3, kTextsKept = 2, kLong = 16, kReadable = 10, kLeast = 8;
+  const Table& table = layout.table;
+  const auto numbers = [&](size_t i) { return has_numbers(table, i); };
+  const auto texts = [&](size_t i) { return !has_numbers(table, i); };
+  const auto not_kept = [&](size_t i) { return !table.keep.empty() && !is_kept(table, i); };
   const std::function<void()> steps[] = {
       [&] { say_constants_above(layout); },
       [&] { fold_key_columns(layout); },
+      [&] { shorten_times(layout); },
       [&] { layout.headings_fold = true; },
       [&] { group_by_key(layout); },
       [&] { fold_last_column(layout); },
-      [&] { leave_out(layout, true, kNumbersKept); },
+      [&] { leave_out(layout, 0, not_kept); },
+      [&] { fold_last_column(layout); },
+      [&] { leave_out(layout, kNumbersKept, numbers); },
       [&] { shorten_texts(layout, kLong); },
       [&] { shorten_texts(layout, kReadable); },
-      [&] { leave_out(layout, true, 1); },
+      [&] { leave_out(layout, 1, numbers); },
       [&] { shorten_texts(layout, kLeast); },
-      [&] { leave_out(layout, false, kTextsKept); },
-      [&] { leave_out(layout, true, 0); },
-      [&] { leave_out(layout, false, 1); },
+      [&] { leave_out(layout, kTextsKept, texts); },
+      [&] { leave_out(layout, 0, numbers); },
+      [&] { leave_out(layout, 1, texts); },
       [&] { shorten_texts(layout, 1); },
   };
   for (const auto& step : steps) {

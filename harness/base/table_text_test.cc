@@ -67,6 +67,48 @@ TEST(TableText, LongKeysStandAboveTheirRows) {
             "  20\n");
 }
 
+TEST(TableText, WhatIsKeptStaysAndWhatIsBeforeItStandsAbove) {
+  Table table{{"model", "tokens", "variant", "Before (us)", "After (us)", "Speedup", "path"}, {}};
+  for (const char* tokens : {"1", "8"}) {
+    for (const char* variant : {"chain2", "fused_cluster"}) {
+      const std::string number = tokens + std::to_string(table.rows.size());
+      table.rows.push_back({{"deepseek"},
+                            {tokens, true},
+                            {variant},
+                            {number, true},
+                            {number, true},
+                            {number + "x"},
+                            {variant}});
+    }
+  }
+  table.rows[0][0] = table.rows[1][0] = {"gpt-oss"};
+  table.keep = {"variant", "After (us)", "Speedup"};
+  EXPECT_EQ(render_text(table, {40, false}),
+            "there was no space for: Before (us),\n"
+            "path (choose with --columns, or use\n"
+            "another --format)\n\n"
+            "                 After\n"
+            "  variant         (us)  Speedup\n"
+            "  ─────────────  ─────  ───────\n"
+            "model gpt-oss, tokens 1\n"
+            "  chain2            10  10x\n"
+            "  fused_cluster     11  11x\n"
+            "model deepseek, tokens 8\n"
+            "  chain2            82  82x\n"
+            "  fused_cluster     83  83x\n");
+}
+
+TEST(TableText, TimesLoseTheirSeconds) {
+  const Table table{
+      {"started", "run"},
+      {{{"2026-11-22T04:40:44Z"}, {"1", true}}, {{"2026-11-23T04:42:12Z"}, {"2", true}}}};
+  EXPECT_EQ(render_text(table, {22, false}),
+            "started           run\n"
+            "────────────────  ───\n"
+            "2026-11-22 04:40    1\n"
+            "2026-11-23 04:42    2\n");
+}
+
 TEST(TableText, NoLineIsLongerThanTheScreen) {
   for (size_t width = 20; width <= 160; ++width) {
     expect_fitting(render_text(wide_table(), {width, false}), width);

@@ -52,11 +52,13 @@ bool allows_colour(const char* no_color, const char* force, const char* term, bo
 }
 
 Screen screen_of(int fd) {
+  constexpr size_t kElsewhere = 160;  // a pipe, a file, a log
   winsize size{};
-  const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0;
-  return {line_width(std::getenv("COLUMNS"), known ? size.ws_col : 0),
+  const bool terminal = is_terminal(fd);
+  if (terminal) ioctl(fd, TIOCGWINSZ, &size);
+  return {line_width(std::getenv("COLUMNS"), terminal ? size.ws_col : kElsewhere),
           allows_colour(std::getenv("NO_COLOR"), std::getenv("CLICOLOR_FORCE"), std::getenv("TERM"),
-                        is_terminal(fd))};
+                        terminal)};
 }
 
 size_t display_width(std::string_view utf8) {

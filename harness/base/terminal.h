@@ -16,7 +16,8 @@ struct Screen {
   bool colour = false;
 };
 
-/// Of a stream: its width is COLUMNS', else the terminal's, else 80; see allows_colour().
+/// Of a stream: its width is COLUMNS', else the terminal's, else 80, and 160 of what is no
+/// terminal; see allows_colour().
 Screen screen_of(int fd);
 bool is_terminal(int fd);
 

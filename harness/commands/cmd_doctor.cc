@@ -74,7 +74,7 @@ Table table_of(const std::vector<Probe>& probes) {
 
 int cmd_doctor(const Args& args) {
   std::string device = "auto";
-  Format format = Format::md;
+  Format format = Format::text;
   std::optional<std::string> db;
   Flags flags;
   flags.add(one_device_flag(device)).add(format_flag(format));

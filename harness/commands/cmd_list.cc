@@ -26,6 +26,7 @@
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
+#include "harness/store/query_report.h"
 #include "harness/store/rows.h"
 #include "harness/store/store.h"
 
@@ -116,6 +117,7 @@ Table list_runs_table(const std::string& db) {
   Table table{
       {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
       {}};
+  table.keep = {"run", "label", "started", "status", "commit"};
   while (rows.step()) {
     table.rows.push_back({{run.text("run_id"), true},
                           {run.text("label")},
@@ -204,7 +206,7 @@ struct ListCommand {
   std::optional<std::string> db, waivers;
   std::string run = "latest";
   ResourcesCommand kernels;
-  Format format = Format::md;
+  Format format = Format::text;
 
   std::string store() const { return db ? *db : announced(nearest_store()); }
 };
@@ -213,7 +215,7 @@ Table table_of(const ListCommand& command) {
   const std::string& what = command.what;
   if (what.empty()) {
     usage_error(
-        "list what? give suites, kernels, cases, devices, runs, reports, resources, "
+        "list what? give suites, kernels, cases, devices, runs, reports, views, resources, "
         "waivers or project");
   }
   if (what == "suites") return list_suites_table();
@@ -225,10 +227,10 @@ Table table_of(const ListCommand& command) {
   if (what == "project") return project_table();
   usage_error(
       "list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
-      "resources, waivers or project",
+      "views, resources, waivers or project",
       what,
-      did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "resources",
-                          "waivers", "project"}));
+      did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "views",
+                          "resources", "waivers", "project"}));
 }
 
 }  // namespace
@@ -251,6 +253,10 @@ int cmd_list(const Args& args) {
   if (command.what != "waivers")
     refuse_flags(given, {"waivers"}, "belongs to `moegate list waivers`; leave it out");
   if (command.what == "waivers") return list_waivers(command.waivers);
+  if (command.what == "views") {
+    fmt::print("{}", plain_views());
+    return 0;
+  }
   if (command.what == "resources") {
     command.kernels.take(given, given.contains("run") ? command.store() : command.db.value_or(""),
                          command.run, baselines);

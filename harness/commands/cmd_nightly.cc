@@ -152,8 +152,7 @@ NightCalls calls_of(const NightOptions& night) {
 void print_night(const NightlyCommand& command, const Night& night) {
   const std::string db = command.night.db();
   Store store = open_for_verdict(db);
-  fmt::print("{}\n",
-             render(run_report(store, find_report("speedup"), {night.run}), format_for_people()));
+  fmt::print("{}\n", render(run_report(store, find_report("speedup"), {night.run}), Format::text));
   if (night.verdict) publish(store, report_of(store, db, *night.verdict), command.publish);
 }
 

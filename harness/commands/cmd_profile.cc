@@ -20,7 +20,7 @@ struct ProfileCommand {
   RunOptions run;
   std::string what = "counters";  // counters, stalls, energy
   std::string under;              // ncu, nsys: print how the rows are recorded by that
-  Format format = Format::md;
+  Format format = Format::text;
 };
 
 /// "a,b", or of "@FILE" the lines that are neither empty nor comments.

@@ -25,7 +25,7 @@ struct ReportCommand {
   std::string name, db, run;
   std::string filter, variant;  // regular expressions; empty: everything
   std::string columns, sort;
-  Format format = Format::md;
+  Format format = Format::text;
   std::optional<std::string> chart;
   std::string against, klass;  // of the reports why, changes and history
   std::string since;           // UTC day; empty: a week ago
@@ -108,7 +108,7 @@ int print_causes(const ReportCommand& command) {
     if (!for_people) {
       usage_error(
           "report why: stalls are written as text or md only; `moegate report stalls --run R` "
-          "writes csv and json of one run");
+          "writes csv, tsv and json of one run");
     }
     print_page(stall_page(store, query), command.format);
     return 0;
@@ -194,7 +194,9 @@ Table only_columns(const Table& table, const std::string& list) {
     if (std::ranges::count(columns, columns.back()) == 1) continue;
     usage_error("--columns {}: has '{}' twice; keep one", list, name);
   }
-  return with_columns(table, columns);
+  Table chosen = with_columns(table, columns);
+  chosen.only.clear();  // who names a column gets it
+  return chosen;
 }
 
 }  // namespace
@@ -217,7 +219,8 @@ int cmd_report(const Args& args) {
   Table table = run_report(store, sql, {run});
   keep_matching(table, *command);
   if (command->chart) {
-    write_output(*command->chart, chart_svg(chart_of(sql), title_of_report(sql), table));
+    write_output(*command->chart, chart_svg(chart_of(sql), title_of_report(sql),
+                                            for_readers(table, Readers::people)));
   }
   if (!command->sort.empty()) sort_by(table, command->sort);
   if (!command->columns.empty()) table = only_columns(table, command->columns);

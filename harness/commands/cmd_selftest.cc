@@ -61,9 +61,9 @@ std::optional<SelftestCommand> read_selftest(const Args& args) {
 }
 
 void print_calibration(const Comparison& result, const std::vector<Calibration>& calibrations) {
-  fmt::print("{}{}\n{}", render(calibration_table(calibrations), format_for_people()),
+  fmt::print("{}{}\n{}", render(calibration_table(calibrations), Format::text),
              calibrations.empty() ? "" : lambda_text(calibrations.front()),
-             render(mde_histogram(result), format_for_people()));
+             render(mde_histogram(result), Format::text));
   const auto blind = blind_cases(result);
   if (!blind.empty()) fmt::print("\nBlind rows, and the smallest slow-down that each one shows:\n");
   for (const std::string& line : blind) fmt::print("- {}\n", one_line(line));
@@ -86,8 +86,8 @@ Exit try_saboteurs(const RunOptions& run) {
   const auto missed =
       std::ranges::count_if(all, [](const TriedSaboteur& s) { return !s.as_expected(); });
   fmt::print("{}\n{} of {} variants got the status that they deserve\n",
-             render(saboteur_table(all), format_for_people()),
-             all.size() - static_cast<size_t>(missed), all.size());
+             render(saboteur_table(all), Format::text), all.size() - static_cast<size_t>(missed),
+             all.size());
   return missed == 0 ? Exit::ok : Exit::environment;
 }
 

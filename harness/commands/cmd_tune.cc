@@ -61,7 +61,7 @@ void print(const Tuned& tuned, const std::string& db) {
   fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   for (const TunedFile& file : tuned.files) {
     fmt::print("{}{}\n{}\n", file.path.string(), what_became_of(file.merged),
-               render(tune_table(file.picks), format_for_people()));
+               render(tune_table(file.picks), Format::text));
     for (const TunedTile& tile : file.merged.apart) {
       say("{} keeps block {} at {} tokens; a layer needs one for all its operators: tune them "
           "together\n",

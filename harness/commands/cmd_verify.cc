@@ -27,7 +27,7 @@ int cmd_verify(const Args& args) {
   if (!options) return 0;
   const Tally tally = check_suites(*options, worker_processes());
   const bool graded = options->worker.task == Task::verify && !tally.graded.empty();
-  if (graded) fmt::print("{}", render(precision_table(tally), format_for_people()));
+  if (graded) fmt::print("{}", render(precision_table(tally), Format::text));
   fmt::print("{}", summary_of_check(tally, options->worker.task));
   return static_cast<int>(tally.exit());
 }

@@ -44,7 +44,7 @@ TEST(Completion, AFlagSaysWhatItsValueIs) {
 
 TEST(Completion, AValueIsOneOfItsChoices) {
   EXPECT_EQ(asked_of({"--device", ""}).words, (WordList{"auto", "host", "cuda", "all"}));
-  EXPECT_EQ(asked_of({"--format", ""}).words, (WordList{"text", "md", "csv", "json"}));
+  EXPECT_EQ(asked_of({"--format", ""}).words, (WordList{"text", "md", "csv", "tsv", "json"}));
   EXPECT_EQ(asked_of({"--cache", ""}).words, (WordList{"cold", "warm", "both", "cold-weights"}));
   EXPECT_EQ(asked_of({"--rounds", ""}).words, WordList{});
 }

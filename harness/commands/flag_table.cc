@@ -73,8 +73,8 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"fail-at", "P%", K::text,
      "a row fails if its estimate is this much slower or more (default: 1.5% on a GPU, 15% on a "
      "host)"},
-    {"format", "F", K::choice,
-     "text, md, csv or json on stdout (default: text on a terminal, else md)", "text,md,csv,json"},
+    {"format", "F", K::choice, "text (default), md, csv, tsv or json on stdout",
+     "text,md,csv,tsv,json"},
     {"out", "PATH", K::file, "where results go"},
     {"github", "", K::none, "annotate the GitHub Actions job and append the report to its summary"},
     {"reason", "TEXT", K::text, "why the baseline changes; the ledger keeps it"},

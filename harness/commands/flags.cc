@@ -115,7 +115,7 @@ Flag label_flag(std::string& label) {
 }
 
 Flag format_flag(Format& format, const char* about) {
-  format = format_for_people();
+  format = Format::text;
   return flag(
       "format", [&](const std::string& text) { format = parse_format(text); }, nullptr, about);
 }

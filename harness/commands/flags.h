@@ -28,7 +28,7 @@ Flag new_db_flag(std::string& db, const char* file = kDefaultStore);
 Flag run_flag(std::string& run);
 /// A run's name; default: none. Throws Error(usage) for what plain_name() refuses.
 Flag label_flag(std::string& label);
-/// The default is text where standard output is a terminal, else md.
+/// The default is text.
 Flag format_flag(Format& format, const char* about = nullptr);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);

@@ -75,7 +75,8 @@ void print_verdict(const GateReport& report, const Page& page, const std::string
       fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
       break;
     case Format::csv:
-      fmt::print("{}", render(verdict_table(report.result), Format::csv));
+    case Format::tsv:
+      fmt::print("{}", render(verdict_table(report.result), format));
       break;
     case Format::json:
       fmt::print("{}", json);
@@ -88,8 +89,7 @@ void print_verdict(const GateReport& report, const Page& page, const std::string
 
 std::string summary_of_check(const Tally& tally, Task task) {
   if (task != Task::controls) return summary(tally, "verified") + "\n";
-  return render(controls_table(tally), format_for_people()) + summary(tally, "negative controls") +
-         "\n";
+  return render(controls_table(tally), Format::text) + summary(tally, "negative controls") + "\n";
 }
 
 Table precision_table(const Tally& tally) {
@@ -159,10 +159,6 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
   failures.rethrow();
 }
 
-bool is_for_people(Format format) {
-  return format == Format::text || format == Format::md;
-}
-
 void print_page(const Page& page, Format format) {
   fmt::print("{}", format == Format::text ? to_text(page, screen_of(STDOUT_FILENO))
                                           : to_markdown(page, kAnyBytes));
@@ -205,7 +201,7 @@ std::string run_table(const std::string& db, const Tally& tally) {
   const std::string more =
       left_out > 0 ? fmt::format("{} more rows: {}", left_out, report_command("summary", db, run))
                    : fmt::format("more: {}", report_command("latency", db, run));
-  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), format_for_people()), more);
+  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), Format::text), more);
 }
 
 }  // namespace

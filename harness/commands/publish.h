@@ -16,7 +16,7 @@ namespace moegate {
 /// Where a verdict goes beside standard output and the store; a file that is not named is not
 /// written.
 struct PublishOptions {
-  Format format = Format::md;  // of standard output
+  Format format = Format::text;  // of standard output
   std::optional<std::string> report, page, junit, verdict;
   bool github = false;
 };
@@ -42,10 +42,7 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
 
 // A page on standard output.
 
-/// text and md; csv and json are tables alone.
-bool is_for_people(Format format);
-
-/// In a format for people: text as wide as the terminal, else markdown, whole.
+/// In a format for people: text as wide as the screen, or markdown, whole.
 void print_page(const Page& page, Format format);
 
 // What `run` ends with: what was measured, and where to look further.

@@ -144,11 +144,10 @@ Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelectio
   Table table{{"file", "kernel", "variants", "registers", "local bytes", "static shared", "threads",
                "dynamic shared", "blocks per SM"},
               {}};
-  const bool for_people = format == Format::text || format == Format::md;
   for (const ResourceRow& row : rows) {
     const KernelResources& k = row.kernel;
     table.rows.push_back({{k.file},
-                          {for_people ? kernel_name(k.kernel).whole() : k.kernel},
+                          {is_for_people(format) ? kernel_name(k.kernel).whole() : k.kernel},
                           {fmt::format("{}", fmt::join(selection.variants_of(k), " "))},
                           {std::to_string(k.registers), true},
                           {std::to_string(k.local_bytes), true},

@@ -21,7 +21,7 @@ struct ResourcesCommand {
   std::string db;
   std::vector<std::string> runs;  // whose launches give shapes
   std::optional<std::string> baselines;
-  Format format = Format::md;
+  Format format = Format::text;
 
   std::filesystem::path folder() const;
   std::filesystem::path file() const;

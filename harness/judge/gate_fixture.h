@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -110,6 +111,9 @@ class GateTest : public ::testing::Test {
   /// Runs a command; its stdout is in out_.
   int call(int (*command)(const Args&), Args args) {
     args.insert(args.end(), {"--db", db_});
+    const bool prints = command == cmd_report || command == cmd_gate;
+    if (prints && std::ranges::count(args, "--format") == 0)
+      args.insert(args.end(), {"--format", "md"});  // whole lines
     testing::internal::CaptureStdout();
     int code = -1;
     try {

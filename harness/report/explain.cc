@@ -27,17 +27,14 @@ std::string change_cell(const CauseNumber& n) {
   return n.base != 0 ? percent(n.head / n.base - 1) : "";
 }
 
-std::vector<Table::Cell> number_cells(const CauseNumber& n) {
-  return {{n.name},
-          {number_cell(n.base), true},
-          {number_cell(n.head), true},
-          {n.unit},
-          {change_cell(n), true}};
+std::vector<Table::Cell> number_cells(const CauseNumber& n, const std::string& change) {
+  return {
+      {n.name}, {number_cell(n.base), true}, {number_cell(n.head), true}, {n.unit}, {change, true}};
 }
 
 Table numbers_table(const Cause& cause) {
   Table table{{"Number", "Base", "Head", "Unit", "Change"}, {}};
-  for (const CauseNumber& n : cause.numbers) table.rows.push_back(number_cells(n));
+  for (const CauseNumber& n : cause.numbers) table.rows.push_back(number_cells(n, change_cell(n)));
   return table;
 }
 
@@ -96,7 +93,8 @@ Table cause_table(const std::vector<CausedRow>& rows) {
     }
     for (const CauseNumber& n : row.cause.numbers) {
       table.rows.push_back(first);
-      std::ranges::move(number_cells(n), std::back_inserter(table.rows.back()));
+      const std::string share = n.base != 0 ? fmt::format("{:.4f}", n.head / n.base - 1) : "";
+      std::ranges::move(number_cells(n, share), std::back_inserter(table.rows.back()));
     }
   }
   return table;

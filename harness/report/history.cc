@@ -157,16 +157,17 @@ void add_series(Store& store, const Name& name, const std::string& klass,
     if (!klass.empty() && run.device.klass != klass) continue;
     const Sides sides = collect(levels);
     const Side& side = sides.begin()->second;
-    if (!side.comparable()) continue;
+    if (!side.measured() || side.judged == Judged::is_yardstick) continue;
     const std::string measured_on = uuid_of(run, found_levels.gpu);
     const std::string uuid = host ? "" : measured_on;
     HistorySeries& series = found[{run.device.klass, uuid, side.timer, run.flush, run.protocol}];
-    if (series.points.empty()) {
+    if (series.key.empty()) {
       series = {name.key,  name.variant, run.device.klass,   uuid, side.timer,
                 run.flush, run.protocol, run.device.backend, {},   {}};
     }
-    series.points.push_back({id, run.started, run.label, measured_on, short_measured_commit(run),
-                             side.level, side.code, recorded(run, found_levels, side)});
+    auto& points = side.comparable() ? series.points : series.noisy;
+    points.push_back({id, run.started, run.label, measured_on, short_measured_commit(run),
+                      side.level, side.code, recorded(run, found_levels, side)});
   }
   for (auto& [conditions, series] : found) all.push_back(std::move(series));
 }
@@ -180,10 +181,15 @@ std::vector<size_t> code_changes(const std::vector<HistoryPoint>& points) {
   return changes;
 }
 
-void find_changes(HistorySeries& series, int last) {
-  const auto keep = static_cast<size_t>(last);
-  if (last > 0 && series.points.size() > keep)
-    series.points.erase(series.points.begin(), series.points.end() - last);
+void keep_newest(HistorySeries& series, size_t last) {
+  const std::vector<HistoryPoint> all = all_points(series);
+  if (last == 0 || all.size() <= last) return;
+  const auto is_old = [from = all[all.size() - last].run](const auto& p) { return p.run < from; };
+  std::erase_if(series.points, is_old);
+  std::erase_if(series.noisy, is_old);
+}
+
+void find_changes(HistorySeries& series) {
   std::vector<double> logs;
   for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
   series.changes = steps_in(logs, code_changes(series.points));
@@ -255,6 +261,13 @@ std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
 
 }  // namespace
 
+std::vector<HistoryPoint> all_points(const HistorySeries& series) {
+  std::vector<HistoryPoint> all = series.points;
+  all.insert(all.end(), series.noisy.begin(), series.noisy.end());
+  std::ranges::sort(all, {}, &HistoryPoint::run);
+  return all;
+}
+
 std::string row_name(const std::string& key, const std::string& variant) {
   return key + '\n' + variant;
 }
@@ -294,131 +307,12 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
-  for (HistorySeries& series : all) find_changes(series, query.last);
+  for (HistorySeries& series : all) {
+    keep_newest(series, static_cast<size_t>(query.last));
+    find_changes(series);
+  }
   classify(all, store);
   return all;
-}
-
-// A history as a page and as a table; the reading is in history.cc.
-
-namespace {
-
-std::string short_uuid(const std::string& uuid) {
-  constexpr size_t kShort = 12;  // "GPU-c869e42a"
-  return uuid.substr(0, kShort);
-}
-
-std::string run_name(const HistoryPoint& p) {
-  return p.label.empty() ? fmt::format("{}", p.run) : fmt::format("{} {}", p.run, p.label);
-}
-
-/// Whether the machine code is that of the point before.
-std::string code_text(const HistoryPoint& p, const HistoryPoint* before) {
-  if (!before || p.code.empty() || before->code.empty()) return "";
-  return p.code == before->code ? "same" : "changed";
-}
-
-/// The place of the change at a point among the changes; nothing where there is none.
-std::optional<size_t> change_at(const HistorySeries& series, size_t i) {
-  for (size_t c = 0; c < series.changes.size(); ++c) {
-    if (series.changes[c].at == i) return c;
-  }
-  return std::nullopt;
-}
-
-std::string size_of(const ChangePoint& change) {
-  return percent(std::expm1(change.after - change.before));
-}
-
-std::vector<Table::Cell> cells_of(const HistorySeries& series, size_t i) {
-  const HistoryPoint& p = series.points[i];
-  const HistoryPoint* before = i > 0 ? &series.points[i - 1] : nullptr;
-  const auto change = change_at(series, i);
-  const bool spread = p.level.n > 1;
-  return {{p.started},
-          {run_name(p)},
-          {short_uuid(p.uuid)},
-          {p.commit},
-          {fmt::format("{:.5g}", p.level.level()), true},
-          {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
-          {fmt::format("{}", p.level.n), true},
-          {code_text(p, before)},
-          {before ? percent(std::expm1(p.level.mean_log - before->level.mean_log)) : "", true},
-          {change ? size_of(series.changes[*change]) : "", true},
-          {change ? name_of(series.steps[*change].kind) : ""}};
-}
-
-std::vector<std::string> columns_of(const std::string& level) {
-  return {"started",   "run",  "device", "commit", level,  "sd %",
-          "processes", "code", "change", "step",   "class"};
-}
-
-const char* unit_of(const HistorySeries& series) {
-  return series.backend == Backend::host ? "ratio" : "us";
-}
-
-List changes(const HistorySeries& series) {
-  List list;
-  for (size_t i = 0; i < series.changes.size(); ++i) {
-    const ChangePoint& c = series.changes[i];
-    const HistoryPoint &before = series.points[c.at - 1], &after = series.points[c.at];
-    const ClassifiedStep& step = series.steps[i];
-    list.items.push_back({plain(fmt::format(
-        "step of {} between {} (run {}) and {} (run {}), p = {:.2g}: {} ({})", size_of(c),
-        before.commit, before.run, after.commit, after.run, c.p, name_of(step.kind), step.why))});
-  }
-  return list;
-}
-
-/// "**`key` `variant`** on nvidia-h200 GPU-1, timer cupti, flush read, protocol 1"
-Line title(const HistorySeries& series) {
-  Line line = {code(series.key), bold(" "), code(series.variant)};
-  for (Span& span : line) span.bold = true;
-  line.push_back(plain(fmt::format(" on {}{}, timer {}, flush {}, protocol {}", series.klass,
-                                   series.uuid.empty() ? "" : " " + series.uuid, series.timer,
-                                   series.flush, series.protocol)));
-  return line;
-}
-
-/// The levels as a line, in the order of the table.
-Line curve(const HistorySeries& series) {
-  std::vector<double> logs;
-  for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
-  return {plain(level_line(logs, unit_of(series)))};
-}
-
-}  // namespace
-
-Page history_page(const std::vector<HistorySeries>& all) {
-  Page page;
-  for (const HistorySeries& series : all) {
-    Table table{columns_of(unit_of(series)), {}};
-    for (size_t i = 0; i < series.points.size(); ++i) table.rows.push_back(cells_of(series, i));
-    page.sections.push_back(
-        {0, {Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)}}});
-    if (series.changes.empty()) {
-      page.sections.push_back({0, {Paragraph{{{plain(no_step_in(series.points.size()))}}}}});
-    } else {
-      page.sections.push_back({0, {changes(series)}});
-    }
-  }
-  return page;
-}
-
-Table history_table(const std::vector<HistorySeries>& all) {
-  Table table{{"case", "variant", "class", "timer", "flush", "protocol", "unit"}, {}};
-  for (const std::string& column : columns_of("level")) table.columns.push_back(column);
-  for (const HistorySeries& series : all) {
-    for (size_t i = 0; i < series.points.size(); ++i) {
-      std::vector<Table::Cell> row = {{series.key},     {series.variant},
-                                      {series.klass},   {series.timer},
-                                      {series.flush},   {fmt::format("{}", series.protocol), true},
-                                      {unit_of(series)}};
-      for (Table::Cell& cell : cells_of(series, i)) row.push_back(std::move(cell));
-      table.rows.push_back(std::move(row));
-    }
-  }
-  return table;
 }
 
 }  // namespace moegate

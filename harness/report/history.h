@@ -45,9 +45,13 @@ struct HistorySeries {
   int protocol = 0;
   Backend backend = Backend::cuda;
   std::vector<HistoryPoint> points;        // by run
+  std::vector<HistoryPoint> noisy = {};    // too noisy for a step to be searched over them
   std::vector<ChangePoint> changes;        // of the logarithm of the level
   std::vector<ClassifiedStep> steps = {};  // what each change is of
 };
+
+/// Those of `points` and of `noisy`, by run.
+std::vector<HistoryPoint> all_points(const HistorySeries& series);
 
 /// A row's level in a run, as far as it tells what a step is about.
 struct RunRow {
@@ -63,12 +67,13 @@ RunRows read_run_rows(Store& store, int64_t run);
 /// Every series of the store that matches, from its complete runs; runs of a self-test that built
 /// slow-downs in are left out. Yardsticks of a host have no level and no series. Throws
 /// Error(usage) for a bad pattern and Error(coverage) when nothing matches, saying what there is.
+/// A row that was too noisy to compare is no point of its series, and is listed beside them.
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
 
 /// A heading, a table and the changes with the two commits they lie between and what they are of,
 /// for each series.
 Page history_page(const std::vector<HistorySeries>& all);
-/// One row per point, with the columns that tell the series apart in front; for csv and json.
+/// One row per point, with the columns that tell the series apart in front; for programs.
 Table history_table(const std::vector<HistorySeries>& all);
 
 }  // namespace moegate

@@ -43,12 +43,12 @@ TEST_F(HistoryTest, AStepIsReportedBetweenItsCommits) {
   EXPECT_TRUE(says("- step of +20.0 % between c6 (run 6) and c7 (run 7), p = 0.0")) << out_;
   EXPECT_EQ(out_.find("step of"), out_.rfind("step of")) << "one step only\n" << out_;
   EXPECT_TRUE(
-      says("| 7 night  | GPU-1  | c7     | 12.012 | 0.20 |         3 | changed | +20.1 % | "
-           "+20.0 % |"))
+      says("|   7 | night | GPU-1  | c7     | 12.012 | 0.20 |         3 | ok     | changed | "
+           "+20.1 % | +20.0 % |"))
       << out_;
   EXPECT_TRUE(
-      says("| 8 night  | GPU-1  | c8     | 12.024 | 0.20 |         3 | same    |  +0.1 % | "
-           "        |"))
+      says("|   8 | night | GPU-1  | c8     | 12.024 | 0.20 |         3 | ok     | same    |  "
+           "+0.1 % |         |"))
       << out_;
 }
 
@@ -199,6 +199,37 @@ TEST_F(HistoryTest, HostsOfOneClassAreOneSeriesOfRatios) {
   EXPECT_EQ(json[1]["commit"], "abc123+dirty");
   EXPECT_EQ(json[1]["unit"], "ratio");
   EXPECT_EQ(json[1]["device"], "another-host");
+}
+
+TEST_F(HistoryTest, NoisyRunsAreShownAndNoStepIsSearchedOverThem) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  const auto add = [&](bool noisy, double ratio) {
+    add_run([=](Row& row, int) {
+      if (noisy) row.result.status = Status::noisy;
+      if (row.variant == "fused") row.result.ratio *= ratio;
+      return row.tokens == "8";
+    });
+  };
+  add(true, 2);
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(says("| noisy  |")) << out_;
+  for (int i = 0; i < 10; ++i) add(false, 1 + 0.001 * (i % 3));
+  add(true, 2);
+  const auto all = read({"tokens=8", "fused", "", 0});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].points.size(), 10u);
+  EXPECT_EQ(all[0].noisy.size(), 2u);
+  EXPECT_EQ(all[0].changes.size(), 0u);
+  EXPECT_EQ(history(), 0) << out_;
+  EXPECT_TRUE(says("No step found. No step is searched over the 2 that are noisy.")) << out_;
+  EXPECT_EQ(history({"--filter", "tokens=8", "--last", "3", "--format", "json"}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[2]["status"], "noisy");
+  EXPECT_TRUE(json[2]["change"].is_null());
+  EXPECT_TRUE(json[1]["change"].is_number());
+  EXPECT_EQ(json[1]["run"], 11);
 }
 
 TEST_F(HistoryTest, OnlyCompleteRunsThatAreNoSideOfAnAb) {

@@ -122,7 +122,7 @@ void add_table(Page& page, const ShownReport& report, Table table) {
 
 void add_report(Page& page, Site& site, const std::string& report, const ReportArgs& about) {
   const ShownReport shown = shown_report(report);
-  add_table(page, shown, run_report(site.store, shown.sql, about));
+  add_table(page, shown, for_readers(run_report(site.store, shown.sql, about), Readers::people));
 }
 
 Line health_of(const SiteRun& run) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "harness/base/environment.h"
 #include "harness/base/files.h"
@@ -46,9 +47,39 @@ void bind(Statement& q, const ReportArgs& about) {
   if (about.open) q.bind_named(":open", 1);
 }
 
+/// What lines "-- NAME: a; b" before the SELECT list; nothing where there are none.
+std::vector<std::string> head_list(const std::string& text, const std::string& name) {
+  const std::string mark = "-- " + name + ": ";
+  std::vector<std::string> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line) && line.starts_with("--");) {
+    if (!line.starts_with(mark)) continue;
+    std::istringstream names(line.substr(mark.size()));
+    for (std::string column; std::getline(names, column, ';');) all.push_back(trimmed(column));
+  }
+  return all;
+}
+
+/// The columns that lines "-- NAME: a; b" list.
+std::vector<std::string> head_columns(const fs::path& sql, const std::string& name,
+                                      const Table& table) {
+  const std::vector<std::string> all = head_list(read_file(sql, kLongestReport), name);
+  for (const std::string& column : all) {
+    if (std::ranges::count(table.columns, column) == 1) continue;
+    usage_error("{}: its line '-- {}:' names '{}', which is no column{}", sql.string(), name,
+                column, did_you_mean(column, table.columns));
+  }
+  return all;
+}
+
 Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
   bind(q, about);
   Table table{columns_of_report(q, sql), {}};
+  table.keep = head_columns(sql, "keep", table);
+  for (const auto& column : head_columns(sql, "people", table))
+    table.only[column] = Readers::people;
+  for (const auto& column : head_columns(sql, "programs", table))
+    table.only[column] = Readers::programs;
   while (q.step()) {
     if (table.rows.size() == kMostRows) {
       usage_error("{}: has more than {} rows; narrow it, or query the store with sqlite3",

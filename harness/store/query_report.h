@@ -28,7 +28,9 @@ struct ReportArgs {
 };
 
 /// Runs the report's one read-only SELECT. NULL becomes an empty
-/// cell. Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
+/// cell. Lines before it, "-- keep: a; b", say what a narrow text keeps, and "-- people: a",
+/// "-- programs: b" which columns only those get (Table::keep, Table::only).
+/// Beside SQLite's own functions and the tables it may use what add_sql_functions() adds.
 /// Throws Error(usage) naming the file for anything else, for columns of the same name, more than a
 /// million rows, a cell of more than 16 MiB and more than 60 seconds; Error(store) for what is the
 /// store's fault.
@@ -45,6 +47,8 @@ std::string task_of_report(const std::filesystem::path& sql);
 /// Adds the functions and views that reports share, listed in reports/README.md, to a connection.
 /// Not to the store: it may be open for reading only. Those that it has already stay.
 void add_sql_functions(Database& db);
+/// Of these views those that any client of SQLite can have: a script that makes them.
+std::string plain_views();
 
 // Inside the store: what is common to reports, however they are read.
 

@@ -2,6 +2,8 @@
 // The runner of reports, and every report of reports/ on a small synthetic store.
 #include "harness/store/query_report.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -266,11 +268,45 @@ TEST_F(ReportTest, TheCommandPrints) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(cmd_report({"speedup", "--db", db_, "--format", "csv"}), 0);
   EXPECT_EQ(testing::internal::GetCapturedStdout().rfind("model,tokens,routing", 0), 0u);
+  const auto json = [&](const std::string& name) {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(cmd_report({name, "--db", db_, "--format", "json"}), 0);
+    return nlohmann::json::parse(testing::internal::GetCapturedStdout());
+  };
+  for (const char* name : {"speedup", "summary"}) {
+    int decided = 0;
+    for (const auto& row : json(name)) {
+      EXPECT_TRUE(row["case"].is_string() && row["variant"].is_string()) << row;
+      EXPECT_TRUE(row["speedup"].is_number() || row["speedup"].is_null()) << row;
+      EXPECT_EQ(row["low"].is_number(), row["high"].is_number()) << row;
+      EXPECT_FALSE(row.contains("Speedup") || row.contains("95 % CI")) << row;
+      if (!row["speedup"].is_number()) continue;
+      ++decided;
+      EXPECT_LT(row["low"], row["speedup"]) << row;
+      EXPECT_GT(row["high"], row["speedup"]) << row;
+    }
+    EXPECT_GT(decided, 0) << name;
+  }
   EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--run", "9"}), Error);
   EXPECT_THROW(cmd_report({"speedup", "--db", db_, "--format", "xml"}), Error);
 }
 
 // Reports that people write: what they may ask, with which functions, and what they get.
+
+TEST_F(ReportTest, ItsFirstLinesSayWhoGetsAColumn) {
+  add_run(Backend::cuda);
+  const auto sql = fs::path(db_).replace_extension(".sql");
+  const auto write = [&](const std::string& head) {
+    std::ofstream(sql) << "-- title: t\n" << head << "SELECT 1 AS a, 2 AS \"b, c\", 3 AS d\n";
+  };
+  write("-- keep: b, c; a\n-- programs: d\n");
+  const Table t = report(sql.string(), 1);
+  EXPECT_EQ(t.keep, (std::vector<std::string>{"b, c", "a"}));
+  EXPECT_EQ(t.only, (std::map<std::string, Readers>{{"d", Readers::programs}}));
+  write("-- people: e\n");
+  EXPECT_NE(refusal_of([&] { report(sql.string(), 1); }).find("names 'e', which is no column"),
+            std::string::npos);
+}
 
 TEST_F(ReportTest, QuantilesAreOfStoredSpans) {
   add_run(Backend::cuda);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reports share: statistics that SQLite lacks, the roofline and the wording of speed-ups,
-// beside the views of report_views.sql. reports/README.md lists them.
+// beside the views of views.sql and report_views.sql. reports/README.md lists them.
 #include <algorithm>
 #include <array>
 #include <boost/math/distributions/students_t.hpp>
@@ -18,7 +18,7 @@
 #include "harness/values/resources.h"
 #include "harness/values/result.h"
 #include "harness/values/roofline.h"
-#include "store_sql.h"  // made by the build from report_views.sql
+#include "store_sql.h"  // made by the build from views.sql and report_views.sql
 
 namespace moegate {
 namespace {
@@ -116,6 +116,13 @@ void speedup_text(sqlite3_context* context, int count, sqlite3_value** values) {
   const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
   if (any_null(count, values) || !is_change(x, reach)) return answer_none(context);
   answer(context, sqlite3_mprintf("%.*fx", sqlite3_value_int(values[2]), std::exp(x)));
+}
+
+/// The same as a number; NULL where that is "~".
+void speedup(sqlite3_context* context, int count, sqlite3_value** values) {
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  if (any_null(count, values) || !is_change(x, reach)) return sqlite3_result_null(context);
+  answer(context, std::exp(x));
 }
 
 /// "1.25x (1.20–1.30)"
@@ -239,6 +246,7 @@ constexpr std::array kScalars = {
     Scalar{"memory_ns", 4, memory_ns},
     Scalar{"products_ns", 2, products_ns},
     Scalar{"speedup_text", 3, speedup_text},
+    Scalar{"speedup", 2, speedup},
     Scalar{"speedup_with_interval", 3, speedup_with_interval},
     Scalar{"interval_text", 3, interval_text},
     Scalar{"extent_size", 1, size_of_extent},
@@ -259,7 +267,7 @@ constexpr std::array kAggregates = {Aggregate{"sd", sd_step, sd_final},
 }  // namespace
 
 void add_sql_functions(Database& db) {
-  if (db.integer("SELECT count(*) FROM temp.sqlite_schema WHERE name = 'varying'") > 0) return;
+  if (db.integer("SELECT count(*) FROM temp.sqlite_schema WHERE name = 'gain'") > 0) return;
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
   int failures = 0;
   for (const Scalar& f : kScalars) {
@@ -273,7 +281,12 @@ void add_sql_functions(Database& db) {
   if (failures > 0) db.fail("cannot add the functions of reports");
   // Temporary views are the connection's own; the store stays as it is.
   const TempWrites writes(db);
+  db.execute(kViews);
   db.execute(kReportViews);
+}
+
+std::string plain_views() {
+  return kViews;
 }
 
 }  // namespace moegate

@@ -4,10 +4,6 @@
 import json
 import os
 import pathlib
-import re
-
-_TIMES = re.compile(r"^(\d+(?:\.\d+)?)x$")
-_RANGE = re.compile(r"^(\d+(?:\.\d+)?)–(\d+(?:\.\d+)?)$")
 
 
 def _program():
@@ -19,17 +15,6 @@ def _program():
     if not named:
         raise RuntimeError("moegate.results: there is no program moegate in PATH; set MOEGATE_PROGRAM to its path")
     return named
-
-
-def _number(value):
-    """1.21 of "1.21x", (1.2, 1.23) of "1.20–1.23"; anything else stays."""
-    if not isinstance(value, str):
-        return value
-    if times := _TIMES.match(value):
-        return float(times[1])
-    if both := _RANGE.match(value):
-        return float(both[1]), float(both[2])
-    return value
 
 
 def results(store=None, report="latency", run="latest", case=None, variant=None, **equal):
@@ -55,5 +40,4 @@ def results(store=None, report="latency", run="latest", case=None, variant=None,
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip() or f"{command[0]} ended with code {done.returncode}")
-    rows = [{name: _number(value) for name, value in row.items()} for row in json.loads(done.stdout)]
-    return [row for row in rows if all(row[name] == value for name, value in equal.items())]
+    return [row for row in json.loads(done.stdout) if all(row[name] == value for name, value in equal.items())]

@@ -80,7 +80,7 @@ TEST_F(CompletionTest, WhatThereIsToRunAndToLookAt) {
   EXPECT_EQ(complete("report late"), (Lines{"latency"}));
   EXPECT_EQ(complete("report latency --format j"), (Lines{"json"}));
   EXPECT_EQ(complete("list ''"), (Lines{"suites", "kernels", "cases", "devices", "runs", "reports",
-                                        "resources", "waivers", "project"}));
+                                        "views", "resources", "waivers", "project"}));
   EXPECT_EQ(complete("new v"), (Lines{"variant"}));
   EXPECT_EQ(complete("run --module ''"), (Lines{":files"}));
 }

@@ -51,7 +51,7 @@ TEST_F(NewTest, AnOperatorInPythonPassesWithItsControls) {
   EXPECT_NE(verified.out.find("10 ok"), std::string::npos) << verified.out;
   const Outcome controls = next("operator row_norm --language python --out other", 1);
   EXPECT_EQ(controls.exit, 0) << controls.err;
-  EXPECT_NE(controls.out.find("| token dropped     |        5 |        0 |"), std::string::npos)
+  EXPECT_NE(controls.out.find("\ntoken dropped             5         0  "), std::string::npos)
       << controls.out;
   EXPECT_EQ(files(),
             "./moegate.ini ./other/row_norm.py ./other/row_norm.suite ./row_scale.py "
@@ -95,7 +95,7 @@ TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
 TEST_F(NewTest, ASuiteIsOneOfItsOperator) {
   const Outcome listed = next("suite mine", 0);
   EXPECT_EQ(listed.exit, 0) << listed.err;
-  EXPECT_NE(listed.out.find("| mine  | example | moe_sum/"), std::string::npos) << listed.out;
+  EXPECT_NE(listed.out.find("\nmine   example  moe_sum/"), std::string::npos) << listed.out;
   const Outcome verified = next("suite rows-8 --op moe_align --out suites", 1);
   EXPECT_EQ(verified.exit, 0) << verified.err;
   EXPECT_NE(verified.out.find("6 ok"), std::string::npos) << verified.out;

@@ -28,7 +28,7 @@ module=build/my_kernels.so
 verify() { "$moegate" verify --device host --suite row_norm.suite --module "$@"; }
 
 expect "kernels are listed" 0 "$(code "$moegate" list kernels --module $module --variant 'eight_sums|two_columns')"
-expect "of an operator of its own, and of ours" "moe_sum row_norm" "$(sed -n 's/^| \([a-z_]*\) .*host.*/\1/p' "$scratch/printed" | xargs)"
+expect "of an operator of its own, and of ours" "moe_sum row_norm" "$(sed -n 's/^\([a-z_]*\) .*host.*/\1/p' "$scratch/printed" | xargs)"
 expect "and are right" 0 "$(code verify $module)"
 expect "all of them" 1 "$(grep -c '4 ok' "$scratch/printed")"
 expect "their controls are rejected" 0 "$(code verify $module --controls)"
