@@ -92,6 +92,7 @@ class SiluMulQuant : public Problem {
   bool redraw(uint64_t change) override;
   bool samples() const { return static_cast<int64_t>(rows_.size()) < shape.rows; }
   QuantisedRows truth(const std::vector<int64_t>& rows) const;
+  Tolerance code_ceilings() const;
   Tolerance scale_ceilings() const;
   void swap_rows();
   void drop_row();
