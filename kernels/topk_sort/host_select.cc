@@ -42,7 +42,7 @@ void largest(const float* row, int n, int k, int* chosen) {
 /// Sets the biased scores of the groups that noaux_tc drops to -infinity.
 void drop_groups(const TopkSortShape& shape, float* biased) {
   const int width = shape.experts / shape.groups;
-  std::array<float, kMaxExperts / 2> sums;
+  std::array<float, kMaxExperts / 2> sums{};
   std::array<int, kMaxExperts / 2> kept;
   for (int g = 0; g < shape.groups; ++g) {
     float first = -std::numeric_limits<float>::infinity(), second = first;

@@ -4,9 +4,9 @@
 // have no wgmma and no TMA; on Hopper the other variants are for that.
 //
 // A first kernel writes [M, K/128] + [H/128, K/128] factors and the one expert's list of rows: at
-// most 1/32 of the bytes of a and b. Floor: the operator's. On an H100 (R1 TP8, 2026-11-25) it takes
-// 311 us for 128 tokens and 323 for 256, where alpha_per_k_tile takes 201 and 234: there is no split
-// of K, so that only H/128 = 56 blocks per 128 tokens are under way on 132 SMs.
+// most 1/32 of the bytes of a and b. Floor: the operator's. On an H100 (R1 TP8, 2026-11-25) it
+// takes 311 us for 128 tokens and 323 for 256, where alpha_per_k_tile takes 201 and 234: there is
+// no split of K, so that only H/128 = 56 blocks per 128 tokens are under way on 132 SMs.
 #include <algorithm>
 
 #include "kernels/dense_fc2/dense_fc2.h"
