@@ -127,7 +127,7 @@ int blocks_per_sm(const BlockNeeds& block, const SmLimits& sm) {
     blocks = std::min(blocks, found / warps);
   }
   const int64_t shared = rounded_up(block.shared + sm.shared_reserved, sm.shared_unit);
-  blocks = std::min(blocks, sm.shared / shared);
+  if (shared > 0) blocks = std::min(blocks, sm.shared / shared);
   if (block.barriers > 0 && sm.barriers > 0)
     blocks = std::min<int64_t>(blocks, sm.barriers / block.barriers);
   return static_cast<int>(blocks);

@@ -89,8 +89,8 @@ TEST_F(ProjectProgramTest, AHeadDropsNoSuiteOfTheBase) {
   write("team/moegate.ini",
         "[project]\nmodule = bench/kernels.py\nsuite = bench/other.suite\ndevice = host\n");
   const Outcome ab = team(std::string("ab work --variant other --rounds 2,2,0 ") + kQuick);
-  EXPECT_NE(ab.out.find("`doubled`"), std::string::npos) << ab.out << ab.err;
-  EXPECT_NE(ab.out.find("`other`"), std::string::npos) << ab.out << ab.err;
+  EXPECT_NE(ab.out.find("- doubled: against"), std::string::npos) << ab.out << ab.err;
+  EXPECT_NE(ab.out.find("- other: against"), std::string::npos) << ab.out << ab.err;
 }
 
 TEST_F(ProjectProgramTest, ANightTestsTheTeamsOperatorsOnly) {

@@ -178,7 +178,8 @@ TEST_F(ResourcesInputTest, EveryMistakeIsNamed) {
   expect("--program none", 2, "none");
   expect("--program /bin/true", 21, "without CUDA");
   expect("--module mine.py", 2, "Python");
-  expect("--class nvidia-a100", 2, "nvidia-a100");
+  expect("--class nvidia-v100", 2, "nvidia-v100");
+  expect("--class nvidia-a100", 21, "holds no machine code of kernels for sm_80");
   EXPECT_EQ(moegate("gate --resources --format csv").exit, 2);
   EXPECT_EQ(moegate("bless --resources --accept dirty").exit, 2);
   EXPECT_EQ(moegate("gate --class nvidia-h200").exit, 2) << "goes with --resources";
