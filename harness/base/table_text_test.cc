@@ -83,7 +83,7 @@ TEST(TableText, WhatIsKeptStaysAndWhatIsBeforeItStandsAbove) {
   }
   table.rows[0][0] = table.rows[1][0] = {"gpt-oss"};
   table.keep = {"variant", "After (us)", "Speedup"};
-  EXPECT_EQ(render_text(table, {40, false}),
+  EXPECT_EQ(render_text(table, {36, false}),
             "there was no space for: Before (us),\n"
             "path (choose with --columns, or use\n"
             "another --format)\n\n"
