@@ -287,8 +287,9 @@ Probe chip_probe(int capability, bool compiled_by_driver) {
                            "as a change; -DMOEGATE_ALL_CHIPS=ON builds machine code"
                          : "machine code";
   if (capability != kRunOn) {
-    note += "; moegate was compiled for this chip, but its developers run it on sm_90 only: tell "
-            "them what you see";
+    note +=
+        "; moegate was compiled for this chip, but its developers run it on sm_90 only: tell "
+        "them what you see";
   }
   return {.name = "chip", .value = fmt::format("sm_{}", capability), .note = note};
 }
