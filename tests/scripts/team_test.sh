@@ -69,7 +69,7 @@ def launch(p):
     p.out[:] = np.float32(FACTOR) * p.x / rms * p.weight
 END
 sed -i 's/^module = .*/&, quick.py/' moegate.ini
-printf 'budget = 2min\nrounds = 1\n[pull-request]\nrounds = 2,2,0\n' >>moegate.ini
+printf 'budget = 30s\nrounds = 1\n[pull-request]\nrounds = 2,2,0\n' >>moegate.ini
 echo build/ >.gitignore
 expect "it builds as is said" 0 "$(code sh -c "$build")"
 expect "it is right" 0 "$(code moegate verify)"
