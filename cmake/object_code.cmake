@@ -36,7 +36,6 @@ foreach(object file chip IN ZIP_LISTS OBJECTS FILES CHIPS)
   # What is left differs only where the code or its data does: no paths, lines, names of local symbols.
   execute_process(COMMAND ${OBJCOPY} --strip-unneeded ${drop} ${object} ${bare} COMMAND_ERROR_IS_FATAL ANY)
   file(SHA256 ${bare} hash)
-  string(REGEX REPLACE "^any$" "" chip "${chip}")
   string(APPEND rows "    {\"${file}\", \"${hash}\", \"${chip}\"},\n")
 endforeach()
 file(REMOVE ${bare} ${empty} ${gpu_code})

@@ -90,19 +90,6 @@ std::string csv_escaped(const std::string& cell) {
   return out + "\"";
 }
 
-std::string render_csv(const Table& table) {
-  std::string out;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    out += (i > 0 ? "," : "") + csv_escaped(table.columns[i]);
-  }
-  out += "\r\n";  // RFC 4180
-  for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + csv_escaped(plain(row[i]));
-    out += "\r\n";
-  }
-  return out;
-}
-
 std::string tsv_escaped(const std::string& cell) {
   std::string out;
   for (const char c : cell) {
@@ -112,15 +99,18 @@ std::string tsv_escaped(const std::string& cell) {
   return one_line(out);
 }
 
-std::string render_tsv(const Table& table) {
+/// A line for the columns and one for each row.
+std::string render_lines(const Table& table, const char* separator, const char* end,
+                         std::string (*escaped)(const std::string&)) {
   std::string out;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    out += (i > 0 ? "\t" : "") + tsv_escaped(table.columns[i]);
+    out += (i > 0 ? separator : "") + escaped(table.columns[i]);
   }
-  out += "\n";
+  out += end;
   for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "\t" : "") + tsv_escaped(plain(row[i]));
-    out += "\n";
+    for (size_t i = 0; i < row.size(); ++i)
+      out += (i > 0 ? separator : "") + escaped(plain(row[i]));
+    out += end;
   }
   return out;
 }
@@ -185,9 +175,9 @@ std::string render(const Table& table, Format format) {
     case Format::md:
       return render_markdown(table);
     case Format::csv:
-      return render_csv(table);
+      return render_lines(table, ",", "\r\n", csv_escaped);  // RFC 4180
     case Format::tsv:
-      return render_tsv(table);
+      return render_lines(table, "\t", "\n", tsv_escaped);
     case Format::json:
       return render_json(table);
   }

@@ -22,8 +22,8 @@ namespace moegate {
 struct ObjectCode {
   const char* file;  // as __builtin_FILE() spells it: relative to the source tree
   const char* hash;  // of its sections, without debug information and (.cu) without GPU programs
-  /// What it was compiled for, as its line "// chip: sm_90a (wgmma)" says; empty: any chip.
-  const char* chip = "";
+  /// What it was compiled for, as its line "// chip: sm_90a (wgmma)" says, or "any".
+  const char* chip = "any";
 };
 
 /// Adds a table; true, so that a namespace-scope constant can do it.
@@ -33,7 +33,7 @@ bool register_objects(std::initializer_list<ObjectCode> objects);
 std::span<const ObjectCode> known_objects();
 
 /// Whether a GPU of a compute capability (89 for 8.9) runs code for a chip: "sm_90a" stands for
-/// 9.0 alone, "sm_90" for that and later ones, "" for all.
+/// 9.0 alone, "sm_90" for that and later ones, "any" for all.
 bool runs_on(std::string_view chip, int capability);
 /// Why a variant cannot run a case on a device: the chip that its file is for, else what its author
 /// says (KernelSpec::unsupported). Empty: it can.

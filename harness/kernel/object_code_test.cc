@@ -52,6 +52,7 @@ TEST(ObjectCode, AFileWithoutObjectIsUnknown) {
 
 TEST(ObjectCode, SaysWhichChipsItIsFor) {
   EXPECT_TRUE(runs_on("", 75));
+  EXPECT_TRUE(runs_on("any", 75));
   EXPECT_TRUE(runs_on("sm_90a (wgmma)", 90));
   EXPECT_FALSE(runs_on("sm_90a (wgmma)", 100));
   EXPECT_FALSE(runs_on("sm_90a", 89));
