@@ -18,10 +18,6 @@
 namespace moegate {
 namespace {
 
-/// A step fails for more than latency and accuracy, so that a commit where the case crashed is
-/// skipped and not taken for a good one.
-constexpr const char* kFailOn = "latency,accuracy,coverage,environment,inconclusive";
-
 /// What the user typed; what is passed on to ci/ab has ci/ab's defaults.
 struct BisectFlags {
   std::optional<std::string> cases, variant, good, device;
@@ -65,9 +61,8 @@ const std::string& required(const std::optional<std::string>& value, const char*
 std::vector<std::string> flags_of_ab(const BisectFlags& typed) {
   const std::string& cases = required(typed.cases, "filter");
   compile_pattern("--filter", cases);
-  std::vector<std::string> flags = {"--filter",  cases,
-                                    "--variant", exactly(required(typed.variant, "variant")),
-                                    "--fail-on", kFailOn};
+  std::vector<std::string> flags = {"--filter", cases, "--variant",
+                                    exactly(required(typed.variant, "variant"))};
   for (const std::string& suite : typed.suites) {
     // A path, where it is one, is the user's; steps run in another folder.
     const bool path = suite.find('/') != std::string::npos;

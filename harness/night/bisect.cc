@@ -87,10 +87,20 @@ class Worktree {
   std::string root_, path_;
 };
 
-/// A bisection towards a commit that is not bad would blame any commit.
-void expect_regression(const BisectQuery& query, const Words& ab, const std::string& good,
+/// The flags of a step. It fails for coverage and the like, too, so that a commit where the case
+/// crashed is skipped and not taken for a good one. Which commit made an output wrong is found
+/// whatever the noise of its time.
+Words asking(const BisectQuery& query, bool output_alone) {
+  return joined(query.ab_flags,
+                {"--fail-on", output_alone ? "accuracy,coverage"
+                                           : "latency,accuracy,coverage,environment,inconclusive"});
+}
+
+/// A bisection towards a commit that is not bad would blame any commit. Whether its output is wrong
+/// and nothing else.
+bool expect_regression(const BisectQuery& query, const Words& ab, const std::string& good,
                        const std::string& bad) {
-  const int exit = run_interruptible(joined(joined(ab, {good, bad}), query.ab_flags));
+  const int exit = run_interruptible(joined(joined(ab, {good, bad}), asking(query, false)));
   throw_if_interrupted();
   const int code = bisect_code(exit);
   if (code == kGood) {
@@ -107,6 +117,7 @@ void expect_regression(const BisectQuery& query, const Words& ab, const std::str
   }
   if (code == kBisectGiveUp)
     usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);
+  return static_cast<Exit>(exit) == Exit::accuracy;
 }
 
 /// The lines of a git bisect log that name what is left when the rest was skipped.
@@ -136,7 +147,7 @@ std::string why_of(const std::string& root, const BisectQuery& query, const Word
       (cache_of_repository(root) / fmt::format("why-{}.json", getpid())).string();
   const AskWhy ask("all");
   const std::string parent = git(root, {"rev-parse", commit + "^"}).out;
-  const Words command = joined(joined(ab, {parent, commit}), query.ab_flags);
+  const Words command = joined(joined(ab, {parent, commit}), asking(query, false));
   const int exit = run_interruptible(joined(command, {"--out", verdict}));
   std::error_code ignored;
   const std::string causes = fs::exists(verdict, ignored) ? causes_in(read_file(verdict)) : "";
@@ -201,14 +212,14 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   const InterruptGuard guard;
   std::optional<AskWhy> ask(std::in_place,
                             "off");  // of every step: that would take longer than it does
-  expect_regression(query, ab, good, bad);
+  const bool output_alone = expect_regression(query, ab, good, bad);
   const Worktree worktree(root, bad);
   const Finished started = git(worktree.path(), {"bisect", "start", bad, good, "--"});
   if (started.exit != 0)
     throw Error(Exit::environment, fmt::format("git bisect start exited {}", started.exit));
   const Words run = joined({"git", "-C", worktree.path(), "bisect", "run"}, step);
   const Words command = joined(joined({std::to_string(ab.size())}, ab), {good});
-  const int exit = run_interruptible(joined(joined(run, command), query.ab_flags));
+  const int exit = run_interruptible(joined(joined(run, command), asking(query, output_alone)));
   throw_if_interrupted();
   const std::string log = git(worktree.path(), {"bisect", "log"}).out;
   if (exit != 0) {

@@ -12,7 +12,7 @@ struct BisectQuery {
   std::string good, bad;              // what the user calls them
   std::string repo;                   // empty: the one around the current folder
   std::vector<std::string> ab;        // command; empty: ci/ab of the repository
-  std::vector<std::string> ab_flags;  // after its two commits
+  std::vector<std::string> ab_flags;  // after its two commits; without --fail-on
   bool why = false;                   // ask at the end why the commit is slower than its parent
 };
 

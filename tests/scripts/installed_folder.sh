@@ -13,19 +13,11 @@ folder="$scratch/an installed folder"
 mkdir -p "$folder/bin" "$folder/ci"
 failures=0
 
-# stub PATH: a moegate that lists one CUDA device, and otherwise does as it is told.
+# stub PATH: a moegate that does as it is told.
 stub() {
   mkdir -p "$(dirname "$1")"
   cat >"$1" <<EOF
 #!/usr/bin/env bash
-if [ "\$1 \$2" = "list devices" ]; then
-  printf 'device,name,class\n%s\n' "\$(cat "$scratch/device")"
-  exit 0
-fi
-if [ "\$1 \${2-}" = "ab --help" ]; then
-  echo '  --base WHAT'
-  exit 0
-fi
 { printf '<%s>' "\${0##*/}" "\$@"; echo; } >>"$scratch/calls"
 printf '%s\n' "\${MOEGATE_COMMAND-}" >>"$scratch/typed"
 pwd >"$scratch/place"
@@ -46,7 +38,6 @@ EOF
 fresh() {
   echo "${1-0}" >"$scratch/exit"
   echo "${2-${1-0}}" | sed '/none/d' >"$scratch/says"
-  echo 'cuda:0,NVIDIA H200,nvidia-h200' >"$scratch/device"
   : >"$scratch/calls"
   : >"$scratch/typed"
 }
@@ -55,6 +46,7 @@ fresh() {
 expect() {
   [ "$2" = "$3" ] && return
   printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3" >&2
+  [ ! -f "$scratch/printed" ] || sed 's/^/  | /' "$scratch/printed" | tail -60 >&2
   failures=$((failures + 1))
 }
 
