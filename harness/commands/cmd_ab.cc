@@ -8,9 +8,11 @@
 #include "harness/campaign/git.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/doctor_probes.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/project.h"
 #include "harness/night/ab.h"
+#include "harness/night/night.h"
 #include "harness/report/gate_report.h"
 
 namespace moegate {
@@ -220,6 +222,10 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
         "ab: nothing to compare; give --base program=PATH or --variant A --variant B (or use "
         "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
   }
+  const bool own_kernels =
+      ab.run.worker.kernels.empty() && ab.base.kernels.empty() && !ab.checkouts;
+  if (ab.run.suites.empty() && own_kernels)
+    ab.run.suites = default_suites(backend_of(ab.run.worker.device));
   require_suite(ab.run);
   check_measuring(ab.run);
   // What judges may be of another checkout than what it judges.
@@ -330,6 +336,11 @@ int cmd_ab(const Args& args) {
   const AbOptions& ab = command->ab;
   PreparedAb prepared = prepare_ab(ab, worker_processes());  // first: a bad suite leaves no store
   const auto limits = [&](Backend backend) { return command->judging.limits.of(backend); };
+  // The ceilings that a table gives percentages of, once per store.
+  if (!is_file(ab.run.db)) {
+    if (const Finished doctor = run_doctor(ab.run.worker.device, ab.run.db); doctor.exit != 0)
+      return doctor.exit;
+  }
   Store store = Store::open(ab.run.db, Store::Mode::write);
   fmt::print(stderr, "the order of the sides is drawn from seed {}\n",
              prepared.options.run.order_seed);

@@ -111,19 +111,6 @@ void remove_verdict(const NightlyCommand& command) {
   if (error) usage_error("{}: {}", *command.publish.verdict, error.message());
 }
 
-/// Of the first device: its ceilings are the run's. In a process of its own, because opening a
-/// device pins the one that does. Returns its exit code, but 0 for a machine whose timer is not the
-/// default one: the rows of the night say so.
-int write_doctor(const NightOptions& night) {
-  const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const Finished doctor =
-      run_program({self, "doctor", "--device", devices_of(night.device)[0], "--db", night.db()},
-                  Output::capture_stdout);
-  write_output(night.out + "/doctor.md", doctor.out);
-  const bool looked = doctor.exit == static_cast<int>(Exit::environment) && !doctor.out.empty();
-  return looked ? 0 : doctor.exit;
-}
-
 std::string build_commit(const std::string& commit, double seconds) {
   const fs::path script = home() / "ci" / "build-commit";
   if (access(script.c_str(), X_OK) != 0 || seconds < 1) return "";
@@ -180,7 +167,9 @@ int cmd_nightly(const Args& args) {
   refuse_beside_another(lock, command->night.out);
   remove_verdict(*command);
   const Deadline end(command->night.budget());
-  if (const int failed = write_doctor(command->night); failed != 0) return failed;
+  const Finished doctor = run_doctor(command->night.device, command->night.db());
+  write_output(command->night.out + "/doctor.md", doctor.out);
+  if (doctor.exit != 0) return doctor.exit;
   constexpr double kLeast = 1;  // the doctor's time is the night's, too
   command->night.budget_s = std::max(kLeast, end.left());
   const Night result = night(command->night, calls_of(command->night), worker_processes());

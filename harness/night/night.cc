@@ -20,8 +20,7 @@ namespace {
 
 /// What is judged.
 std::vector<std::string> suites_of(const NightOptions& options) {
-  if (!options.suites.empty()) return options.suites;
-  return {options.backend == Backend::host ? "smoke" : "nightly"};
+  return options.suites.empty() ? default_suites(options.backend) : options.suites;
 }
 
 /// Kernels from elsewhere are tested by the suites that are judged; the tool's own have smaller
@@ -213,6 +212,10 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
 }
 
 }  // namespace
+
+std::vector<std::string> default_suites(Backend backend) {
+  return {backend == Backend::host ? "smoke" : "nightly"};
+}
 
 RunOptions verify_options(const NightOptions& options, Task task) {
   RunOptions run;

@@ -18,7 +18,7 @@
 namespace moegate {
 
 struct NightOptions {
-  std::vector<std::string> suites;   // empty: `nightly` on a GPU, `smoke` on a host
+  std::vector<std::string> suites;   // empty: the default ones
   std::string device;                // as devices_of() reads it, not auto
   std::vector<std::string> kernels;  // WorkerOptions
   Backend backend = Backend::host;   // of the device
@@ -54,6 +54,9 @@ struct Night {
 
   Exit exit() const { return night_exit(exits); }
 };
+
+/// What is judged where nobody says: `nightly` on a GPU, `smoke` on a host.
+std::vector<std::string> default_suites(Backend backend);
 
 /// What each phase is to do.
 RunOptions verify_options(const NightOptions& options, Task task);

@@ -31,6 +31,17 @@ TEST_F(AbTest, TheSameProgramLaunchesTheSameCode) {
   EXPECT_EQ(query("r.sqlite", "SELECT group_concat(rounds) FROM run"), "1,1");
 }
 
+TEST_F(AbTest, ANewStoreHasTheCeilingsAndTheToolsKernelsASuite) {
+  const Outcome outcome = moegate(
+      "ab --device host --db new.sqlite --filter '^moe_sum/.*tokens=16(,|$)' --rounds 2,2,0 "
+      "--min-samples 10 --max-samples 20 --budget 50ms --base program=" +
+      program() + " --fail-at 900%");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(query("new.sqlite", "SELECT count(*) FROM ceiling"), "0") << "for percentages of them";
+  EXPECT_EQ(query("new.sqlite", "SELECT DISTINCT json_extract(options, '$.suites[0]') FROM run"),
+            "smoke");
+}
+
 TEST_F(AbTest, EachSideLeadsOnceInTwoRounds) {
   ab("--base program=" + program() + " --measure-identical");
   const std::string order =

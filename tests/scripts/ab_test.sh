@@ -5,7 +5,7 @@
 set -euo pipefail
 # shellcheck source=tests/scripts/installed_folder.sh disable=SC1091
 . "$(dirname "$0")/installed_folder.sh"
-cp "$root/ci/ab" "$root/ci/run-judge" "$folder/ci/"
+cp "$root/ci/ab" "$folder/ci/"
 # The program of a commit is built/COMMIT/moegate; one called broken does not build, and unknown there is none.
 cat >"$folder/ci/build-commit" <<EOF
 #!/usr/bin/env bash
@@ -20,42 +20,24 @@ for commit in main feature --worktree; do
 done
 stub "$folder/built/old/moegate"
 built=$folder/built
-db=$folder/out/ab.sqlite
-doctor() { echo "<moegate-judge><doctor><--device><$1><--db><$2>"; }
-# Where it is not given, the verdict goes to a scratch folder.
-calls() { sed 's/<--out><[^>]*>//' "$scratch/calls"; }
-sides() { echo "<moegate-judge><ab><--base><program=$built/$1/moegate><--head><program=$built/$2/moegate>"; }
+calls() { cat "$scratch/calls"; }
+# sides BASE HEAD [LABEL]
+sides() {
+  echo "<moegate-judge><ab><--base><program=$built/$1/moegate><--base><label=$1>$(
+  )<--head><program=$built/$2/moegate><--head><label=${3-$2}>"
+}
 
 fresh
 expect "exit code of one commit" 0 "$(code "$folder/ci/ab" main)"
-expect "the working tree, on a GPU" \
-  "$(doctor cuda:0 "$db")
-$(sides main --worktree)<--base><label=main><--head><label=working tree><--suite><nightly><--db><$db>" \
-  "$(calls)"
+expect "the working tree" "$(sides main --worktree 'working tree')" "$(calls)"
+expect "in the clone, whose project it is" "$folder" "$(cat "$scratch/place")"
 expect "the command that a reader can repeat" "ci/ab main" "$(tail -n 1 "$scratch/typed")"
 
 fresh 10
-echo 'host,some CPU,x86-64' >"$scratch/device"
-mkdir -p "$folder/out"
-touch "$db"
-expect "exit code of the gate" 10 "$(code "$folder/ci/ab" main feature --filter 'a b|c')"
-expect "two commits, on a host, with ceilings in the store" \
-  "$(sides main feature)<--base><label=main><--head><label=feature><--suite><smoke><--db><$db><--filter><a b|c>" \
-  "$(calls)"
-expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c" "$(tail -n 1 "$scratch/typed")"
-
-fresh
-expect "exit code with flags of its own" 0 \
-  "$(code "$folder/ci/ab" main feature --suite s --db "$scratch/my store" --device=cuda:2)"
-expect "what is given is not given twice" \
-  "$(doctor cuda:2 "$scratch/my store")
-$(sides main feature)<--base><label=main><--head><label=feature><--suite><s><--db><$scratch/my store><--device=cuda:2>" \
-  "$(calls)"
-
-fresh 0 10
-expect "the verdict has the word" 10 "$(code "$folder/ci/ab" main --out "$scratch/v.json")"
-fresh 0 none
-expect "no verdict is a failure" 1 "$(code "$folder/ci/ab" main)"
+expect "exit code of the verdict" 10 "$(cd "$folder/built" && code ../ci/ab main feature --filter 'a b|c' --out v.json)"
+expect "two commits and flags" "$(sides main feature)<--filter><a b|c><--out><v.json>" "$(calls)"
+expect "files are where they are named" "$folder/built" "$(cat "$scratch/place")"
+expect "quoted for a shell" "ci/ab main feature --filter a\\ b\\|c --out v.json" "$(tail -n 1 "$scratch/typed")"
 
 # The head's limits, clocks and exit handlers are not asked.
 fresh
