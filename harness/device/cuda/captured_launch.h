@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/cuda/driver_entry.h"
+#include "harness/kernel/driver_entry.h"
 #include "harness/kernel/kernel.h"
 #include "harness/values/result.h"
 

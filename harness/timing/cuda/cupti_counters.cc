@@ -9,8 +9,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/text.h"
-#include "harness/device/cuda/driver_entry.h"
 #include "harness/kernel/cuda_check.h"
+#include "harness/kernel/driver_entry.h"
 #include "harness/timing/cuda/cupti_lib.h"
 
 namespace moegate {

@@ -18,7 +18,7 @@
 #include "harness/base/error.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
-#include "harness/device/cuda/driver_entry.h"
+#include "harness/kernel/driver_entry.h"
 #include "harness/timing/cuda/cupti_code.h"
 #include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/profiler.h"
