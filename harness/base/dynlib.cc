@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlopen and dlsym behind Dynlib. Names are fixed lists from the callers; nothing is searched for.
+// dlopen and dlsym behind Dynlib. Names are fixed lists from the callers.
 #include "harness/base/dynlib.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <glob.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -14,14 +16,33 @@
 namespace moegate {
 namespace {
 
+/// NVIDIA's Python packages in an environment's folder: of CUDA 12 a folder for each library, of 13
+/// one for all.
+void add_packages(const std::string& prefix, std::vector<std::string>& all) {
+  const std::string pattern =
+      prefix + "/lib/python3*/{site,dist}-packages/nvidia/{cu13,cuda_cupti,cublas}/lib/";
+  glob_t found{};
+  if (glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0)
+    all.insert(all.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+}
+
 std::vector<std::string> folders() {
-  std::vector<std::string> roots;
-  if (const std::string home = environment("CUDA_HOME"); !home.empty()) roots.push_back(home);
-  roots.emplace_back("/usr/local/cuda");
+  namespace fs = std::filesystem;
   std::vector<std::string> all{""};  // the loader's own search comes first
-  for (const std::string& root : roots) {
+  for (const std::string& root : {environment("CUDA_HOME"), std::string("/usr/local/cuda")}) {
+    if (root.empty()) continue;
     all.push_back(root + "/lib64/");
     all.push_back(root + "/extras/CUPTI/lib64/");
+  }
+  // A wheel's program is lib/python3.x/site-packages/moegate/_home/bin/moegate.
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path python = environment("MOEGATE_PYTHON");
+  for (const std::string& prefix :
+       {python.parent_path().parent_path().string(), environment("VIRTUAL_ENV"),
+        environment("CONDA_PREFIX"), (program / "../../../../../../..").lexically_normal().string(),
+        std::string("/usr/local")}) {
+    if (!prefix.empty()) add_packages(prefix, all);
   }
   return all;
 }
@@ -29,8 +50,9 @@ std::vector<std::string> folders() {
 }  // namespace
 
 Dynlib::Dynlib(const std::vector<std::string>& sonames) {
-  for (const std::string& folder : folders()) {
-    for (const std::string& soname : sonames) {
+  const std::vector<std::string> all = folders();
+  for (const std::string& soname : sonames) {
+    for (const std::string& folder : all) {
       path_ = folder + soname;
       handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle_) {

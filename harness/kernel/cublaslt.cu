@@ -23,7 +23,7 @@ namespace {
   X(cublasLtMatmulAlgoGetHeuristic)
 
 struct CublasLt {
-  Dynlib lib{{"libcublasLt.so.13", "libcublasLt.so"}};
+  Dynlib lib{{fmt::format("libcublasLt.so.{}", CUDART_VERSION / 1000)}};
 #define X(name) decltype(&::name) name = nullptr;
   MOEGATE_CUBLASLT_FUNCTIONS(X)
 #undef X

@@ -6,22 +6,17 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "harness/kernel/driver_entry.h"
 #include "harness/kernel/kernel.h"
 #include "kernels/cuda/cuda_check.cuh"
 
 namespace moegate::cuda {
 
-/// cuTensorMapEncodeTiled, asked of the driver at run time: the program also starts without one.
+/// cuTensorMapEncodeTiled. Throws Error(environment) where the driver has none.
 inline auto encode_tensor_map() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                              cudaEnableDefault, &found),
-             "cuTensorMapEncodeTiled");
-  if (found != cudaDriverEntryPointSuccess) {
-    throw Error(Exit::environment, "the NVIDIA driver has no cuTensorMapEncodeTiled; update it");
-  }
-  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  auto* function = of_driver<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled", 12000);
+  if (function) return function;
+  throw Error(Exit::environment, "the NVIDIA driver has no cuTensorMapEncodeTiled; update it");
 }
 
 /// A [rows, columns] matrix of bytes, copied in tiles of `tile_rows` x 128 into rows of 128 bytes

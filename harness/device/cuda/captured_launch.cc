@@ -193,11 +193,18 @@ class Given {
 };
 
 /// Of those that the activity records do not show.
+constexpr cudaLaunchAttributeID kAttributes[] = {
+    cudaLaunchAttributeAccessPolicyWindow,
+    cudaLaunchAttributeCooperative,
+    cudaLaunchAttributePriority,
+    cudaLaunchAttributeMemSyncDomain,
+#if CUDART_VERSION >= 12050
+    cudaLaunchAttributePreferredSharedMemoryCarveout,
+#endif
+};
+
 void add_attributes(cudaGraphNode_t node, Given& given) {
-  for (const cudaLaunchAttributeID id :
-       {cudaLaunchAttributeAccessPolicyWindow, cudaLaunchAttributeCooperative,
-        cudaLaunchAttributePriority, cudaLaunchAttributeMemSyncDomain,
-        cudaLaunchAttributePreferredSharedMemoryCarveout}) {
+  for (const cudaLaunchAttributeID id : kAttributes) {
     cudaLaunchAttributeValue value;
     std::memset(&value, 0, sizeof value);
     if (cudaGraphKernelNodeGetAttribute(node, id, &value) != cudaSuccess) cudaGetLastError();
@@ -238,13 +245,22 @@ void add_fill(cudaGraphNode_t node, Given& given) {
   given.add_argument(&p, sizeof p);
 }
 
+cudaError_t edges_of(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                     cudaGraphEdgeData* data, size_t* count) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphGetEdges(graph, from, to, data, count);
+#else
+  return cudaGraphGetEdges_v2(graph, from, to, data, count);
+#endif
+}
+
 /// Which node waits for which, and for what of it: programmatic dependent launch is here.
 void add_edges(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& nodes, Given& given) {
   size_t count = 0;
-  MOEGATE_CUDA_CHECK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+  MOEGATE_CUDA_CHECK(edges_of(graph, nullptr, nullptr, nullptr, &count));
   std::vector<cudaGraphNode_t> from(count), to(count);
   std::vector<cudaGraphEdgeData> data(count);
-  MOEGATE_CUDA_CHECK(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count));
+  MOEGATE_CUDA_CHECK(edges_of(graph, from.data(), to.data(), data.data(), &count));
   const auto place = [&](cudaGraphNode_t node) {
     return std::ranges::find(nodes, node) - nodes.begin();
   };

@@ -15,6 +15,8 @@
 
 namespace moegate {
 
+#ifdef MOEGATE_HAS_RANGE_PROFILER
+
 struct CounterPlan::Host {
   CUpti_Profiler_Host_Object* object = nullptr;
 
@@ -320,5 +322,31 @@ std::vector<std::vector<double>> Counters::count(const Repeated& repeated) {
   }
   return session_->decode(*plan_, data, repeated.ranges.size());
 }
+
+#else
+
+struct CounterPlan::Host {};
+class Counters::Session {};
+
+CounterPlan::CounterPlan(const std::string&, const std::vector<std::string>&,
+                         const std::vector<uint8_t>&) {
+  throw Error(
+      Exit::environment,
+      fmt::format("counters cannot be read: this moegate was built with CUDA {}.{}; build it "
+                  "with 12.6 or later",
+                  CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
+}
+CounterPlan::~CounterPlan() = default;
+std::vector<double> CounterPlan::values(const std::vector<uint8_t>&, size_t) const {
+  return {};
+}
+Counters::Counters(const std::vector<std::string>& metrics)
+    : plan_(std::make_unique<CounterPlan>("", metrics)) {}
+Counters::~Counters() = default;
+std::vector<std::vector<double>> Counters::count(const Repeated&) {
+  return {};
+}
+
+#endif
 
 }  // namespace moegate

@@ -22,8 +22,10 @@ const char* remedy(CUptiResult result) {
     case CUPTI_ERROR_INVALID_OPERATION:
       return "another profiler may own CUPTI or the counters (Nsight, DCGM's profiling, a "
              "framework's profiler, a debugger): stop it";
+#if CUDA_VERSION >= 12050
     case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
       return "switch MIG off, or use a whole GPU";
+#endif
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
       return "confidential computing has to be off";
     case CUPTI_ERROR_NOT_SUPPORTED:
@@ -39,7 +41,12 @@ const char* remedy(CUptiResult result) {
 
 std::string CuptiLib::why() const {
   if (complete_) return "";
-  return lib_.why() + "; install the CUPTI of CUDA toolkit 13, or set CUDA_HOME to a toolkit";
+  return fmt::format(
+      "{}; install the CUPTI of CUDA {}: of a toolkit, to which CUDA_HOME points, or NVIDIA's "
+      "Python "
+      "package {}",
+      lib_.why(), CUDA_VERSION / 1000,
+      CUDA_VERSION < 13000 ? "nvidia-cuda-cupti-cu12" : "nvidia-cuda-cupti");
 }
 
 std::string CuptiLib::failure(CUptiResult result, const std::string& what) const {
@@ -50,6 +57,7 @@ std::string CuptiLib::failure(CUptiResult result, const std::string& what) const
                      remedy(result));
 }
 
+#ifdef MOEGATE_HAS_RANGE_PROFILER
 const CounterCupti& counter_cupti() {
   static const CounterCupti* functions = new CounterCupti;
   const std::string why = functions->why();
@@ -62,6 +70,7 @@ void require_counters(CUptiResult result, const char* what) {
   throw Error(Exit::environment,
               "counters cannot be read: " + counter_cupti().failure(result, what));
 }
+#endif
 
 const PcCupti& pc_cupti() {
   static const PcCupti* functions = new PcCupti;

@@ -9,11 +9,14 @@
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_pcsampling.h>
-#include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
-#include <cupti_range_profiler.h>
 #include <cupti_result.h>
 #include <cupti_target.h>
+#if __has_include(<cupti_range_profiler.h>)  // from CUDA 12.6 on
+#include <cupti_profiler_host.h>
+#include <cupti_range_profiler.h>
+#define MOEGATE_HAS_RANGE_PROFILER
+#endif
 
 #include <cstddef>
 #include <string>
@@ -41,8 +44,20 @@ class CuptiLib {
     return function;
   }
 
+  /// The same where it can do without.
+  template <class F>
+  F optional(const char* symbol) {
+    F function = nullptr;
+    lib_.bind(function, symbol);
+    return function;
+  }
+
  private:
-  Dynlib lib_{{"libcupti.so.13", "libcupti.so"}};
+#if CUDA_VERSION >= 13000
+  Dynlib lib_{{"libcupti.so.13", "libcupti.so.12", "libcupti.so"}};
+#else
+  Dynlib lib_{{"libcupti.so.12", "libcupti.so.13", "libcupti.so"}};
+#endif
   bool complete_ = static_cast<bool>(lib_);
   decltype(&::cuptiGetResultString) get_result_string_ =
       bound<decltype(&::cuptiGetResultString)>("cuptiGetResultString");
@@ -51,6 +66,7 @@ class CuptiLib {
 /// A member of CUPTI's name that is this function.
 #define MOEGATE_CUPTI_FUNCTION(name) decltype(&::name) name = bound<decltype(&::name)>(#name);
 
+#ifdef MOEGATE_HAS_RANGE_PROFILER
 // The functions of CUPTI that counting needs, opened at run time.
 
 struct CounterCupti : CuptiLib {
@@ -95,6 +111,7 @@ Params counter_params(size_t bytes) {
   return params;
 }
 #define MOEGATE_COUNTER_PARAMS(name, type) auto name = counter_params<type>(type##_STRUCT_SIZE)
+#endif
 
 // The functions of CUPTI that sampling of the program counter needs, opened at run time.
 

@@ -25,20 +25,23 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
                                          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
+using EnableCall = CUptiResult(CUpti_CallbackId, uint8_t);
+
 struct Functions : CuptiLib {
   MOEGATE_CUPTI_FUNCTION(cuptiActivitySetAttribute)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityRegisterTimestampCallback)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityRegisterCallbacks)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityEnable)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityDisable)
-  MOEGATE_CUPTI_FUNCTION(cuptiActivityEnableRuntimeApi)
-  MOEGATE_CUPTI_FUNCTION(cuptiActivityEnableDriverApi)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityFlushAll)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityGetNextRecord)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityGetNumDroppedRecords)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityPushExternalCorrelationId)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityPopExternalCorrelationId)
   MOEGATE_CUPTI_FUNCTION(cuptiGetCallbackName)
+  // Not in 12.4.
+  EnableCall* enable_runtime_call = optional<EnableCall*>("cuptiActivityEnableRuntimeApi");
+  EnableCall* enable_driver_call = optional<EnableCall*>("cuptiActivityEnableDriverApi");
 };
 
 Functions& cupti() {
@@ -105,10 +108,9 @@ bool starts_work(std::string_view name) {
          name.starts_with("GraphLaunch");
 }
 
-template <class Enable>
-int enable_calls(CUpti_CallbackDomain domain, Enable* enable) {
+int enable_calls(CUpti_CallbackDomain domain, EnableCall* enable) {
   int enabled = 0;
-  for (CUpti_CallbackId id = 1; id < kMostCalls; ++id) {
+  for (CUpti_CallbackId id = 1; enable && id < kMostCalls; ++id) {
     const char* name = nullptr;
     if (cupti().cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name) continue;
     if (starts_work(name) && enable(id, 1) == CUPTI_SUCCESS) ++enabled;
@@ -128,7 +130,7 @@ void set_attributes() {
                                     &preallocated);
 }
 
-void add_kernel(const CUpti_ActivityKernel10& k, CuptiBatch& batch, ShapeTable& shapes) {
+void add_kernel(const CUpti_ActivityKernel9& k, CuptiBatch& batch, ShapeTable& shapes) {
   OperationShape shape;
   shape.name = k.name ? k.name : "?";
   const int grid[3] = {k.gridX, k.gridY, k.gridZ}, block[3] = {k.blockX, k.blockY, k.blockZ};
@@ -158,16 +160,16 @@ void add_memory(const char* name, const Record& r, uint64_t detail, CuptiBatch& 
   batch.operations.push_back({r.start, r.end, r.correlationId, shape, detail});
 }
 
-// Record layouts only grow at their ends, so reading the newest type's first fields also fits the
-// records of an older CUPTI.
+// Record layouts only grow at their ends: these types, of CUDA 12.4, fit the records of any later
+// CUPTI.
 void parse(CUpti_Activity* record, CuptiBatch& batch, ShapeTable& shapes) {
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_KERNEL:
-      add_kernel(*reinterpret_cast<CUpti_ActivityKernel10*>(record), batch, shapes);
+      add_kernel(*reinterpret_cast<CUpti_ActivityKernel9*>(record), batch, shapes);
       break;
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
-      const auto& m = *reinterpret_cast<CUpti_ActivityMemcpy6*>(record);
+      const auto& m = *reinterpret_cast<CUpti_ActivityMemcpy5*>(record);
       add_memory("memcpy", m, detail_of({m.copyKind, m.srcKind, m.dstKind, m.bytes}), batch,
                  shapes);
       break;
@@ -219,8 +221,8 @@ std::string CuptiLog::open() {
     close();
     return explain(result, "enabling activity records");
   }
-  const int calls = enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.cuptiActivityEnableRuntimeApi) +
-                    enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.cuptiActivityEnableDriverApi);
+  const int calls = enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.enable_runtime_call) +
+                    enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.enable_driver_call);
   if (calls == 0) record_all_calls();
   return "";
 }
