@@ -34,6 +34,7 @@ class CuptiLib {
   /// "`what` fails with CUPTI_ERROR_…; the remedy": one remedy for whatever CUPTI is asked for.
   /// Only where nothing is missing.
   std::string failure(CUptiResult result, const std::string& what) const;
+  const std::string& path() const { return lib_.path(); }  // as it was opened
 
  protected:
   /// Null where the library lacks it, or a function before it.

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <functional>
 
+#include "harness/base/escape.h"
 #include "harness/base/stats.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/nvml.h"
 #include "harness/kernel/cuda_check.h"
+#include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/cuda/read_kernel.cuh"
 #include "harness/timing/probe.h"
 
@@ -67,7 +69,9 @@ void add_timers(const std::string& no_cupti, double cupti_tick, double event_tic
   const bool healthy = no_cupti.empty();
   probes.push_back({.name = "CUPTI",
                     .value = healthy ? "healthy" : "unavailable",
-                    .note = healthy ? "self-test: every launch attributed, none dropped" : no_cupti,
+                    .note = healthy ? "self-test: every launch attributed, none dropped; " +
+                                          one_line(CuptiLib().path())
+                                    : no_cupti,
                     .ok = healthy});
   if (healthy)
     probes.push_back(
