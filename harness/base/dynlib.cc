@@ -40,7 +40,8 @@ std::vector<std::string> folders() {
   const fs::path python = environment("MOEGATE_PYTHON");
   for (const std::string& prefix :
        {python.parent_path().parent_path().string(), environment("VIRTUAL_ENV"),
-        environment("CONDA_PREFIX"), (program / "../../../../../../..").lexically_normal().string(),
+        environment("CONDA_PREFIX"), environment("HOME") + "/.local",
+        (program / "../../../../../../..").lexically_normal().string(),
         std::string("/usr/local")}) {
     if (!prefix.empty()) add_packages(prefix, all);
   }

@@ -14,8 +14,8 @@ class Dynlib {
   Dynlib() = default;
   /// The first soname that opens: as the loader finds it, then in the CUDA toolkit's folders
   /// ($CUDA_HOME, /usr/local/cuda), then in NVIDIA's Python packages: beside $MOEGATE_PYTHON, in
-  /// $VIRTUAL_ENV, in $CONDA_PREFIX, beside an installed wheel, in /usr/local. Leaves the object
-  /// empty, with why() set, when none opens.
+  /// $VIRTUAL_ENV, in $CONDA_PREFIX, in ~/.local, beside an installed wheel, in /usr/local. Leaves
+  /// the object empty, with why() set, when none opens.
   explicit Dynlib(const std::vector<std::string>& sonames);
   ~Dynlib();
   Dynlib(Dynlib&& other) noexcept;

@@ -51,6 +51,7 @@ calls() { sed -E 's|https:.*/||; s/ -y .*//' "$scratch/calls" | tr '\n' ';'; }
 fresh
 expect "exit code" 0 "$(setup)"
 expect "one installation" 'apt-get update -qq;apt-get install;' "$(calls)"
+expect "no sanitizers unless asked for" 0 "$(grep -cx clang "$scratch/installed" || true)"
 expect "no CUDA unless asked for" 0 "$(grep -c cuda "$scratch/installed" || true)"
 expect "says what it installs" 1 "$(grep -c '^ci/setup: installing g++ cmake ' "$scratch/said")"
 : >"$scratch/calls"

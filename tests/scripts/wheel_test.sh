@@ -43,6 +43,7 @@ if python3 -m pip --version >/dev/null 2>&1; then
   rm -r "$scratch/site"
   expect "pip installs it" 0 "$(code python3 -m pip install --quiet --no-deps --no-index --target "$scratch/site" "$wheel")"
   expect "without a complaint" "" "$(grep -i warning "$scratch/printed")"
+  expect "shells find the completion" 0 "$(code test -s "$scratch/site/share/bash-completion/completions/moegate")"
   expect "with the command" 0 "$(code env PYTHONPATH="$scratch/site" "$scratch/site/bin/moegate" --version)"
 fi
 

@@ -71,6 +71,8 @@ class CuptiLib {
 // The functions of CUPTI that counting needs, opened at run time.
 
 struct CounterCupti : CuptiLib {
+  // CUPTI looks for them where the loader does alone; those that are open it finds.
+  Dynlib host{{"libnvperf_host.so"}}, target{{"libnvperf_target.so"}};
   MOEGATE_CUPTI_FUNCTION(cuptiProfilerInitialize)
   MOEGATE_CUPTI_FUNCTION(cuptiDeviceGetChipName)
   MOEGATE_CUPTI_FUNCTION(cuptiProfilerGetCounterAvailability)
