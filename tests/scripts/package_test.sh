@@ -27,7 +27,7 @@ done
 # needs FILE: the libraries that it is linked with; versions FILE NAME: the newest symbol version of that kind.
 says() { grep -c -- "$1" "$scratch/printed"; }
 needs() { objdump -p "$1" | sed -n 's/^  NEEDED  *//p'; }
-versions() { objdump -T "$1" | grep -o "$2_[0-9.]*" | sed "s/$2_//" | sort -uV | tail -n 1; }
+versions() { objdump -T "$1" | { grep -o "$2_[0-9.]*" || true; } | sed "s/$2_//" | sort -uV | tail -n 1; }
 home=$usr/lib/moegate
 for file in "$home"/bin/* "$home"/lib/*.so*; do
   name=$(basename "$file")
