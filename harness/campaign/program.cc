@@ -15,6 +15,7 @@
 #include "harness/base/formats.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
+#include "harness/values/json_fields.h"
 #include "harness/worker/worker.h"
 
 namespace moegate {

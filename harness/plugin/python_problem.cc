@@ -129,7 +129,7 @@ PythonProblem::PythonProblem(Device& device, const Case& c, int64_t op)
   uint64_t stream = 0;
   for (const json& tensor : stated.at("tensors")) add_tensor(tensor, seed, ++stream);
   cost_ = cost_of(stated.at("cost"));
-  corruptions_ = stated.at("corruptions");
+  stated.at("corruptions").get_to(corruptions_);
   ask_python(op, "fill", number, nullptr, {{"params", c.params}, {"seed", seed}, {"all", true}});
   for (Filled& filled : filled_) {
     filled.first.resize(filled.tensor->bytes());

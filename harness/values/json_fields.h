@@ -13,6 +13,20 @@
 #include "harness/values/fields.h"
 #include "harness/values/result_fields.h"
 
+#ifndef NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT
+// nlohmann/json before 3.11, which Ubuntu 22.04 has, knows the parts of it.
+#define MOEGATE_FROM_JSON(field) \
+  nlohmann_json_t.field = nlohmann_json_j.value(#field, moegate_defaults.field);
+#define NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Type, ...)                      \
+  inline void to_json(nlohmann::json& nlohmann_json_j, const Type& nlohmann_json_t) {   \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(NLOHMANN_JSON_TO, __VA_ARGS__))            \
+  }                                                                                     \
+  inline void from_json(const nlohmann::json& nlohmann_json_j, Type& nlohmann_json_t) { \
+    const Type moegate_defaults{};                                                      \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(MOEGATE_FROM_JSON, __VA_ARGS__))           \
+  }
+#endif
+
 namespace moegate {
 
 template <class V>

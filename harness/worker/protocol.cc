@@ -49,7 +49,7 @@ nlohmann::json check_message(const std::vector<CaseQuestion>& questions) {
   auto all = nlohmann::json::array();
   const CaseQuestion* before = nullptr;
   for (const CaseQuestion& question : questions) {
-    nlohmann::json values = before ? other_values(*before, question) : nullptr;
+    nlohmann::json values = before ? other_values(*before, question) : nlohmann::json();
     all.push_back(values.is_null() ? nlohmann::json(question)
                                    : nlohmann::json{{"params", std::move(values)}});
     before = &question;
