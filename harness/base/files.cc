@@ -174,8 +174,9 @@ void check_output(const std::string& path) {
   const bool replaced = !fs::exists(status) || fs::is_regular_file(status);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
   if (::access(replaced ? folder.c_str() : target.c_str(), W_OK) == 0) return;
-  usage_error("{}: cannot be written: {}: {}", path, replaced ? folder.string() : path,
-              std::strerror(errno));
+  const bool no_folder = errno == ENOENT;
+  usage_error("{}: cannot be written: {}: {}{}", path, replaced ? folder.string() : path,
+              std::strerror(errno), no_folder ? "; make the folder first" : "");
 }
 
 void write_file_atomically(const fs::path& path, const std::string& text) {

@@ -219,7 +219,8 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
     ab.head.variant = variants[1];
   } else if (ab.base.program.empty() && ab.head.program.empty() && ab.base.kernels.empty()) {
     usage_error(
-        "ab: nothing to compare; give --base program=PATH or --variant A --variant B (or use "
+        "ab: nothing to compare; give a commit (in a project), --base program=PATH or --variant A "
+        "--variant B (or use "
         "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
   }
   const bool own_kernels =

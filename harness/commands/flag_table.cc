@@ -47,8 +47,8 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
     {"against", "RUN", K::run, "the run before: latest, a number or a label"},
     {"baselines", "PATH", K::file, "folder of baselines, or one of their files"},
     {"candidate", "DIR", K::file,
-     "folder of candidates: a suite without a baseline is judged against its candidate, which then "
-     "gets the rows that it lacks"},
+     "folder of candidates (default: candidate/ beside the store, if it is there): a suite without "
+     "a baseline is judged against its candidate, which then gets the rows that it lacks"},
     {"replay-program", "PATH", K::file,
      "program of the baseline. It and the run's program measure rows again that the stored numbers "
      "cannot decide, and the new numbers decide"},

@@ -124,7 +124,8 @@ void with_kernels(const std::vector<std::string>& files,
     if (const std::string home = environment("HOME"); !home.empty()) name_files_below(home);
   }
   for (const std::string& file : files) {
-    if (access(file.c_str(), R_OK) != 0) usage_error("--module {}: {}", file, std::strerror(errno));
+    if (access(file.c_str(), R_OK) != 0)
+      usage_error("--module {}: {}; build it, or correct the path", file, std::strerror(errno));
     if (file.ends_with(".py")) {
       python.push_back(file);
     } else {

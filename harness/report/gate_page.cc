@@ -22,9 +22,10 @@ std::string level_text(double level) {
   return level > 0 ? fmt::format("{:.4g}", level) : "";
 }
 
-/// Where it is not the column's.
-std::string unit_of(const CaseVerdict& v, bool host) {
-  return host && v.by_time ? " us" : "";
+/// With its unit where that is not the column's.
+std::string level_cell(double level, const CaseVerdict& v, bool host) {
+  const std::string text = level_text(level);
+  return text + (host && v.by_time && !text.empty() ? " us" : "");
 }
 
 std::string bounds_text(const CaseVerdict& v) {
@@ -65,8 +66,8 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
     table.rows.push_back({{.text = name_of(v->outcome), .tone = tone_of(v->outcome)},
                           cell(v->id.key),
                           cell(v->id.variant),
-                          {level_text(v->base) + unit_of(*v, host), true},
-                          {level_text(v->head) + unit_of(*v, host), true},
+                          {level_cell(v->base, *v, host), true},
+                          {level_cell(v->head, *v, host), true},
                           {v->latency ? percent(v->latency->effect) : "", true},
                           {bounds_text(*v)},
                           cell((v->stage == 2 ? "replayed: " : "") + v->why)});

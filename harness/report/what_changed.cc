@@ -257,7 +257,8 @@ Line what_changed_line(const WhatChanged& changed) {
   std::string text;
   for (const auto& [order, count] : counts)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count.second, count.first);
-  Line line = {bold(text.empty() ? "Nothing changed" : text)};
+  const bool told = changed.inconclusive < changed.rows;
+  Line line = {bold(!text.empty() ? text : told ? "Nothing changed" : "Nothing could be told")};
   const auto when = [](const RunInfo& run) {
     return fmt::format(" ({}, {})", run.started.substr(0, 10), short_measured_commit(run));
   };

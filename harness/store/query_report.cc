@@ -148,7 +148,8 @@ fs::path find_report(const std::string& name) {
   const fs::path folder = home() / "reports";
   const fs::path path = folder / (name + ".sql");
   if (!name.empty() && fs::is_regular_file(path, ignored)) return path;
-  const std::vector<std::string> known = report_names();
+  std::vector<std::string> known = report_names();
+  for (const char* without_sql : {"changes", "history", "why"}) known.emplace_back(without_sql);
   usage_error("no report '{}'{} in {}; there are: {}; or give the path of a .sql file", name,
               did_you_mean(name, known), folder.string(), fmt::join(known, ", "));
 }

@@ -206,8 +206,9 @@ void check_file(const std::string& path, Store::Mode mode) {
   }
   if (!std::filesystem::exists(path, ignored)) {
     if (mode == Store::Mode::write) return;
-    throw Error(Exit::store,
-                fmt::format("{}: no such store; `moegate run --db {}` makes one", path, path));
+    throw Error(
+        Exit::store,
+        fmt::format("{}: no such store; `moegate run --suite S --db {}` makes one", path, path));
   }
   if (!std::filesystem::is_regular_file(path, ignored)) {
     throw Error(Exit::store,

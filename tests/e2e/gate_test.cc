@@ -62,6 +62,10 @@ TEST_F(GateProgramTest, FirstRunIsTheCandidateSecondIsJudged) {
   const Outcome second = gate();
   EXPECT_EQ(second.exit, 0) << second.out;
   EXPECT_NE(second.out.find("candidate, not blessed"), std::string::npos) << second.out;
+  const Outcome again = gate("");
+  EXPECT_NE(again.out.find("candidate, not blessed"), std::string::npos)
+      << "without a flag that beside the store, else the verdict would be lost\n"
+      << again.out;
   EXPECT_NE(read("verdict.json").find("\"exit\""), std::string::npos) << read("verdict.json");
   EXPECT_NE(read("report.md").find("PASS"), std::string::npos);
 }
