@@ -2,6 +2,7 @@
 #include "harness/store/merge.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -414,9 +415,10 @@ TEST_F(MergeLiveTest, WhatIsMergedGoesIntoAStoreThatOthersMadeMeanwhile) {
 TEST_F(MergeLiveTest, AStoreThatAnotherProcessIsMakingIsNotForeign) {
   Database(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE).execute("VACUUM");
   std::future<void> other;
+  std::atomic<bool> begun = false;  // the other thread is watched, too
   {
     Watch watch([&](const std::string&, const std::string& sql) {
-      if (other.valid() || !contains(sql, "PRAGMA user_version")) return;
+      if (!contains(sql, "PRAGMA user_version") || begun.exchange(true)) return;
       other = std::async(std::launch::async, [&] { Store::open(path_, Store::Mode::write); });
       other.wait_for(std::chrono::milliseconds(300));  // it may wait for this connection
     });

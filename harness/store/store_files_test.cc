@@ -22,7 +22,7 @@ using StoreFilesTest = StoreFixture;
 
 TEST_F(StoreFilesTest, RefusesWhatIsNotThere) {
   for (auto mode : {Store::Mode::read, Store::Mode::update}) {
-    EXPECT_NE(refusal(path_, mode).find("moegate run --db"), std::string::npos);
+    EXPECT_NE(refusal(path_, mode).find("moegate run --suite S --db"), std::string::npos);
   }
   EXPECT_FALSE(fs::exists(path_)) << "reading makes no file";
   EXPECT_NE(refusal((dir_ / "no" / "r.db").string(), Store::Mode::write).find("folder"),
