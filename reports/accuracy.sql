@@ -39,4 +39,4 @@ SELECT section AS model,
        why
 FROM worst JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
 WHERE rc.run_id = :run AND (:op IS NULL OR op = :op)
-ORDER BY ok, suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, output
+ORDER BY ok, suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant, output

@@ -11,7 +11,7 @@ WITH counted AS (
   FROM metric m JOIN result r USING (result_id) JOIN process p USING (process_id)
   JOIN run USING (run_id) JOIN device USING (device_id)
   JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
-  WHERE run_id = :run AND ordinal < 0 AND params ->> 'cache' = 'cold'
+  WHERE run_id = :run AND ordinal < 0 AND json_extract(params, '$.cache') = 'cold'
   GROUP BY result_id
 )
 SELECT section AS model,
@@ -34,4 +34,4 @@ SELECT section AS model,
        END AS verdict
 FROM counted
 WHERE dram_read IS NOT NULL
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant

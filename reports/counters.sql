@@ -74,4 +74,4 @@ SELECT section AS model,
 FROM rate c JOIN result r USING (result_id) JOIN process USING (process_id)
 JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
 LEFT JOIN kernel k ON k.result_id = c.result_id AND k.ordinal = c.ordinal
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, c.ordinal
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant, c.ordinal

@@ -14,18 +14,18 @@
 -- scales: of dense_fc2. tensor is one factor for each operand, where moe_down has one per 128.
 WITH measured AS (
   SELECT case_id, op, section, facts, params, variant, round, span_ns,
-         json_array(params ->> 'tokens', params ->> 'topk', params ->> 'hidden', params ->> 'launch', params ->> 'cache') AS rows_of,
-         json_array(params ->> 'experts', params ->> 'inter') AS weights_of,
-         CASE op WHEN 'moe_down' THEN json_array(section, params ->> 'routing') WHEN 'dense_fc2' THEN params ->> 'scales' END AS kind
+         json_array(json_extract(params, '$.tokens'), json_extract(params, '$.topk'), json_extract(params, '$.hidden'), json_extract(params, '$.launch'), json_extract(params, '$.cache')) AS rows_of,
+         json_array(json_extract(params, '$.experts'), json_extract(params, '$.inter')) AS weights_of,
+         CASE op WHEN 'moe_down' THEN json_array(section, json_extract(params, '$.routing')) WHEN 'dense_fc2' THEN json_extract(params, '$.scales') END AS kind
   FROM level WHERE run_id = :run AND variant <> 'cublaslt_plain'
-    AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND params ->> 'dtype' = 'fp8')
+    AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND json_extract(params, '$.dtype') = 'fp8')
 ), spans AS (
   SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant
 ), ranked AS (
   SELECT *, row_number() OVER (PARTITION BY op, rows_of, weights_of, kind ORDER BY ns, variant, case_id) AS place
   FROM spans WHERE variant <> 'sparse_rows'
 ), sparse_rows AS (
-  SELECT rows_of, weights_of, kind AS scales, params ->> 'routing' AS routing, min(ns) AS ns
+  SELECT rows_of, weights_of, kind AS scales, json_extract(params, '$.routing') AS routing, min(ns) AS ns
   FROM spans WHERE variant = 'sparse_rows' GROUP BY 1, 2, 3, 4
 ), layer AS (
   SELECT down.case_id, down.section, down.facts, down.params, dense.params AS dense_params,
@@ -44,11 +44,11 @@ WITH measured AS (
   GROUP BY l.case_id, dense_case
 )
 SELECT replace(section, '-down', '') AS model,
-       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
-       params ->> 'routing' AS routing,
-       facts ->> 'active_experts' AS "active experts",
-       dense_params ->> 'scales' AS scales,
-       dense_variant || iif(dense_params ->> 'k_tile' <> '128', ' k_tile=' || (dense_params ->> 'k_tile'), '') AS dense,
+       CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens,
+       json_extract(params, '$.routing') AS routing,
+       json_extract(facts, '$.active_experts') AS "active experts",
+       json_extract(dense_params, '$.scales') AS scales,
+       dense_variant || iif(json_extract(dense_params, '$.k_tile') <> '128', ' k_tile=' || (json_extract(dense_params, '$.k_tile')), '') AS dense,
        round(dense_ns / 1000, 2) AS "dense us",
        down_variant AS moe_down,
        round(down_ns / 1000, 2) AS "moe_down us",
@@ -66,5 +66,5 @@ SELECT replace(section, '-down', '') AS model,
        (SELECT key FROM bench_case c WHERE c.case_id = sum_case) AS "moe_sum case"
 FROM layer l JOIN ratio USING (case_id, dense_case)
 LEFT JOIN sparse_rows s ON s.rows_of = l.rows_of AND s.weights_of = l.weights_of
-  AND s.scales = dense_params ->> 'scales' AND s.routing = params ->> 'routing'
+  AND s.scales = json_extract(dense_params, '$.scales') AND s.routing = json_extract(params, '$.routing')
 ORDER BY model, scales, routing, tokens, params

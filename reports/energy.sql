@@ -38,4 +38,4 @@ SELECT section AS model,
        CAST(launches AS INTEGER) AS launches
 FROM energy JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
 WHERE rc.run_id = :run
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant

@@ -25,4 +25,4 @@ FROM launched JOIN launch_shape k USING (shape_id)
 JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
 WHERE rc.run_id = :run
 GROUP BY case_id, variant, ordinal, k.name, grid, block, cluster
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, ordinal, k.name
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant, ordinal, k.name

@@ -41,5 +41,5 @@ SELECT section AS model,
 FROM grouped JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id)
      LEFT JOIN sample ON n = 1 AND sample.result_id = only
 WHERE rc.run_id = :run
-ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
-         CAST(params ->> 'tokens' AS INTEGER), key, variant
+ORDER BY suite, section, op, json_extract(params, '$.launch'), json_extract(params, '$.cache'), json_extract(params, '$.routing'),
+         CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant

@@ -11,9 +11,9 @@
 -- launches us: time of each launch in order. Launches that begin before the one before has ended overlap; such times add up
 -- to more than us.
 WITH layer AS (
-  SELECT run_id, case_id, cache_bytes, bandwidth, fp8, T, T * (params ->> 'topk') AS R, params ->> 'hidden' AS H,
-         params ->> 'inter' AS I, facts ->> 'active_experts' AS D, facts ->> 'padded_rows' AS P
-  FROM (SELECT *, CAST(params ->> 'tokens' AS INTEGER) AS T FROM run_case JOIN bench_case USING (case_id))
+  SELECT run_id, case_id, cache_bytes, bandwidth, fp8, T, T * (json_extract(params, '$.topk')) AS R, json_extract(params, '$.hidden') AS H,
+         json_extract(params, '$.inter') AS I, json_extract(facts, '$.active_experts') AS D, json_extract(facts, '$.padded_rows') AS P
+  FROM (SELECT *, CAST(json_extract(params, '$.tokens') AS INTEGER) AS T FROM run_case JOIN bench_case USING (case_id))
   JOIN ceilings USING (run_id)
   WHERE run_id = :run AND op = 'fused_moe'
 ), step (case_id, name, ns) AS (  -- weights and ids are read by both products; four bytes for each scale factor of 128
@@ -45,8 +45,8 @@ WITH layer AS (
   GROUP BY case_id, variant
 )
 SELECT section AS model,
-       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
-       params ->> 'routing' AS routing,
+       CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens,
+       json_extract(params, '$.routing') AS routing,
        (SELECT key FROM bench_case c WHERE c.case_id = cell.case_id) AS "case",
        variant,
        round(ns / 1000, 1) AS us,
@@ -61,4 +61,4 @@ SELECT section AS model,
        round(max(memory_ns, coalesce(products_ns, 0)) / 1000, 1) AS "floor us"
 FROM cell JOIN floors USING (case_id) JOIN roof USING (run_id, case_id) LEFT JOIN launches USING (case_id, variant)
 WHERE run_id = :run
-ORDER BY suite, section, CAST(params ->> 'tokens' AS INTEGER), routing, ns
+ORDER BY suite, section, CAST(json_extract(params, '$.tokens') AS INTEGER), routing, ns

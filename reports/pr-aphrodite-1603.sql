@@ -16,7 +16,7 @@
 WITH published (experts, hidden, inter, variant, gain) AS (
   VALUES ('128', '2048', '384', 'gather_split_k1', '~0.4 % end to end')
 ), measured AS (
-  SELECT result_id, case_id, section AS model, json_remove(params, '$.block') AS shape, params ->> 'block' AS block, variant,
+  SELECT result_id, case_id, section AS model, json_remove(params, '$.block') AS shape, json_extract(params, '$.block') AS block, variant,
          round, span_ns, judged,
          (SELECT sum(ns) FROM kernel k WHERE k.result_id = l.result_id AND name GLOB '*zero_kernel*') AS zero_ns,
          (SELECT sum(ns) FROM kernel k WHERE k.result_id = l.result_id AND name NOT GLOB '*zero_kernel*') AS gemm_ns
@@ -36,7 +36,7 @@ WITH published (experts, hidden, inter, variant, gain) AS (
   GROUP BY a.case_id, a.variant
 )
 SELECT model,
-       CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
+       CAST(json_extract(shape, '$.tokens') AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
         WHERE j.key <> 'tokens'
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,
@@ -62,8 +62,8 @@ SELECT model,
        iif(placed.variant = 'gather_split_k1', 1, NULL) AS "expected speedup",
        gain AS "published gain"
 FROM placed LEFT JOIN change USING (case_id, variant) JOIN roof USING (case_id)
-LEFT JOIN published p ON p.variant = placed.variant AND experts = shape ->> 'experts' AND hidden = shape ->> 'hidden'
-     AND inter = shape ->> 'inter'
+LEFT JOIN published p ON p.variant = placed.variant AND experts = json_extract(shape, '$.experts') AND hidden = json_extract(shape, '$.hidden')
+     AND inter = json_extract(shape, '$.inter')
 WHERE place = 1 AND roof.run_id = :run
 ORDER BY model, tokens, shape, placed.variant <> 'gather', placed.variant <> 'gather_split_k1', placed.variant NOT GLOB 'split_k*',
          placed.variant

@@ -19,12 +19,12 @@ WITH published (hidden, inter, block, variant, fc1, fc2) AS (
          ('2048', '512', '64', 'single_fp16_acc', '5.11', '3.24'),
          ('2816', '704', '64', 'single_fp16_acc', '7.52', '4.59')
 ), measured AS (
-  SELECT result_id, case_id, op, variant, round, span_ns, params ->> 'cache' AS cache,
+  SELECT result_id, case_id, op, variant, round, span_ns, json_extract(params, '$.cache') AS cache,
          judged,
          substr(section, 1, instr(section || '-fc', '-fc') - 1) AS model,
          json_remove(params, '$.alpha', '$.beta', '$.limit', '$.cache') AS layer,  -- the same for FC1 and FC2
          CASE WHEN backend = 'host' THEN 'single'
-              WHEN variant GLOB '*_fp32_acc' OR params ->> 'dtype' = 'bf16' THEN 'single_fp32_acc'
+              WHEN variant GLOB '*_fp32_acc' OR json_extract(params, '$.dtype') = 'bf16' THEN 'single_fp32_acc'
               ELSE 'single_fp16_acc' END AS before
   FROM level WHERE run_id = :run AND op GLOB 'qmoe_*'
 ), parts AS (
@@ -89,8 +89,8 @@ SELECT model,
        p.fc2 AS "published FC2 us, hot"
 FROM route
 JOIN layer_cell USING (model, layer)
-LEFT JOIN published p ON p.variant = route.variant AND hidden = layer ->> 'hidden' AND inter = layer ->> 'inter'
-     AND block = layer ->> 'scale-block' AND layer ->> 'tokens' = '1' AND layer ->> 'dtype' = 'fp16'
+LEFT JOIN published p ON p.variant = route.variant AND hidden = json_extract(layer, '$.hidden') AND inter = json_extract(layer, '$.inter')
+     AND block = json_extract(layer, '$."scale-block"') AND json_extract(layer, '$.tokens') = '1' AND json_extract(layer, '$.dtype') = 'fp16'
 WHERE layer_cell.variant = iif(is_fc1, route.variant, fc2_variant)
 GROUP BY model, layer, route.variant
-ORDER BY model, CAST(layer ->> 'tokens' AS INTEGER), layer, route.before, route.variant <> route.before, route.variant
+ORDER BY model, CAST(json_extract(layer, '$.tokens') AS INTEGER), layer, route.before, route.variant <> route.before, route.variant

@@ -23,7 +23,7 @@ WITH published (tokens, route, gate_up, down, layer) AS (
          ('16372', 'sorted_rows + tma_down', '4061', '2471', '6532')
 ), measured AS (
   SELECT case_id, op = 'moe_down' AS is_down, replace(replace(section, '-gate-up', ''), '-down', '') AS model,
-         json_remove(params, '$.block') AS shape, params ->> 'block' AS block, round, span_ns, backend,
+         json_remove(params, '$.block') AS shape, json_extract(params, '$.block') AS block, round, span_ns, backend,
          judged,
          iif(backend = 'cuda' AND variant IN ('sorted_rows', 'tma_down'), 'sorted_rows + tma_down', variant) AS route
   FROM level WHERE run_id = :run AND op IN ('moe_gate_up', 'moe_down')
@@ -59,14 +59,14 @@ WITH published (tokens, route, gate_up, down, layer) AS (
 ), placed AS (
   SELECT gemm.*, key, memory_ns, products_ns, text, speedup, low, high, 100 * max(memory_ns, coalesce(products_ns, 0)) / ns AS percent,
          memory_ns(read_bytes, write_bytes, 0, 4.0e12) AS h20_memory_ns,
-         products_ns(flops, iif(params ->> 'dtype' = 'bf16', 148e12, 296e12)) AS h20_products_ns
+         products_ns(flops, iif(json_extract(params, '$.dtype') = 'bf16', 148e12, 296e12)) AS h20_products_ns
   FROM gemm JOIN best USING (model, shape, route, block) JOIN bench_case USING (case_id)
   JOIN roof ON roof.case_id = gemm.case_id AND roof.run_id = :run
   LEFT JOIN speedup USING (model, shape, route, is_down)
   WHERE place = 1
 )
 SELECT model,
-       CAST(shape ->> 'tokens' AS INTEGER) AS tokens,
+       CAST(json_extract(shape, '$.tokens') AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(shape) j
         WHERE j.key <> 'tokens' AND EXISTS (SELECT 1 FROM varies v WHERE v.model = placed.model AND v.name = j.key)) AS other,
        placed.route,
@@ -99,8 +99,8 @@ SELECT model,
        p.layer AS "published both us, H20"
 FROM placed
 LEFT JOIN both USING (model, shape, route)
-LEFT JOIN published p ON p.route = placed.route AND p.tokens = shape ->> 'tokens' AND shape ->> 'hidden' = '7168'
-     AND shape ->> 'inter' = '256' AND shape ->> 'experts' IN ('256', '257') AND shape ->> 'routing' GLOB '*zipf:*'
+LEFT JOIN published p ON p.route = placed.route AND p.tokens = json_extract(shape, '$.tokens') AND json_extract(shape, '$.hidden') = '7168'
+     AND json_extract(shape, '$.inter') = '256' AND json_extract(shape, '$.experts') IN ('256', '257') AND json_extract(shape, '$.routing') GLOB '*zipf:*'
 GROUP BY model, shape, placed.route
 ORDER BY model, tokens, shape, placed.route <> 'gather', placed.route <> 'scalar_b_scale',
          placed.route <> 'sorted_rows + tma_down', placed.route

@@ -55,9 +55,9 @@ WITH what (place, variant, role, tile, before) AS (
   GROUP BY a.case_id, a.variant
 ), dense AS (  -- what every dense launch does; a scale factor has 4 bytes
   SELECT case_id, 2.0 * m * h * k AS flops,
-         (m + h) * k + 4 * iif(params ->> 'scales' = 'block', (m + (h + 127) / 128) * k / 128, 2) + 4 * m * e AS read_bytes
-  FROM (SELECT case_id, params, CAST(params ->> 'tokens' AS INTEGER) AS m, CAST(params ->> 'hidden' AS INTEGER) AS h,
-               CAST(params ->> 'experts' AS INTEGER) AS e, (params ->> 'experts') * (params ->> 'inter') AS k
+         (m + h) * k + 4 * iif(json_extract(params, '$.scales') = 'block', (m + (h + 127) / 128) * k / 128, 2) + 4 * m * e AS read_bytes
+  FROM (SELECT case_id, params, CAST(json_extract(params, '$.tokens') AS INTEGER) AS m, CAST(json_extract(params, '$.hidden') AS INTEGER) AS h,
+               CAST(json_extract(params, '$.experts') AS INTEGER) AS e, (json_extract(params, '$.experts')) * (json_extract(params, '$.inter')) AS k
         FROM bench_case WHERE op = 'dense_fc2')
 ), floors AS (
   SELECT case_id, key, params, dense.flops AS issued,
@@ -70,10 +70,10 @@ WITH what (place, variant, role, tile, before) AS (
   SELECT case_id, variant, CASE role WHEN 'before' THEN p.before ELSE p.after END AS us,
          CASE role WHEN 'after' THEN p.before / p.after END AS gain
   FROM placed l JOIN bench_case USING (case_id) JOIN published p USING (tile)
-  WHERE p.tokens = params ->> 'tokens' AND params ->> 'hidden' = '7168' AND (params ->> 'experts') * (params ->> 'inter') = 65536
+  WHERE p.tokens = json_extract(params, '$.tokens') AND json_extract(params, '$.hidden') = '7168' AND (json_extract(params, '$.experts')) * (json_extract(params, '$.inter')) = 65536
 )
 SELECT model,
-       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
+       CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
         WHERE j.key <> 'tokens'
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = placed.model AND v.name = j.key)) AS other,

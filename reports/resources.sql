@@ -31,4 +31,4 @@ SELECT section AS model,
        per_sm AS "blocks per SM",
        round(CAST(extent_size(grid) AS REAL) / per_sm / processors, 2) AS waves
 FROM launched
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, ordinal, kernel
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant, ordinal, kernel

@@ -35,4 +35,4 @@ SELECT section AS model,
        round(floor_ns / 1000, 3) AS "floor us",
        round(100 * floor_ns / ns, 1) AS "% of roofline"
 FROM roofline LEFT JOIN dram USING (case_id, variant)
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant

@@ -8,10 +8,10 @@
 -- ratios to the yardstick), so it needs two processes. ~ stands where the interval includes 1 or does not exist.
 -- other: the remaining parameters that vary within this model and run.
 SELECT section AS model,
-       CAST(params ->> 'tokens' AS INTEGER) AS tokens,
-       params ->> 'routing' AS routing,
-       params ->> 'launch' AS launch,
-       params ->> 'cache' AS cache,
+       CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens,
+       json_extract(params, '$.routing') AS routing,
+       json_extract(params, '$.launch') AS launch,
+       json_extract(params, '$.cache') AS cache,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
         WHERE j.key NOT IN ('tokens', 'routing', 'launch', 'cache')
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = rc.section AND v.name = j.key)) AS other,

@@ -31,7 +31,7 @@ SELECT section AS model,
        variant,
        rank AS "#",
        kernel,
-       format('%04x', offset) AS "at",
+       printf('%04x', offset) AS "at",
        instruction,
        line,
        reason,
@@ -41,4 +41,4 @@ SELECT section AS model,
 FROM ranked p JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id)
 LEFT JOIN launch USING (case_id, variant)
 WHERE rank <= 10
-ORDER BY suite, section, op, CAST(params ->> 'tokens' AS INTEGER), key, variant, rank
+ORDER BY suite, section, op, CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant, rank

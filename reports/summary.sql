@@ -39,5 +39,5 @@ SELECT bounded.result_id AS "row",
        why
 FROM bounded JOIN bench_case USING (case_id) JOIN run_case rc USING (case_id) LEFT JOIN gains USING (case_id, variant)
 WHERE rc.run_id = :run
-ORDER BY suite, section, op, params ->> 'launch', params ->> 'cache', params ->> 'routing',
-         CAST(params ->> 'tokens' AS INTEGER), key, variant
+ORDER BY suite, section, op, json_extract(params, '$.launch'), json_extract(params, '$.cache'), json_extract(params, '$.routing'),
+         CAST(json_extract(params, '$.tokens') AS INTEGER), key, variant

@@ -49,7 +49,7 @@ Row find_row(Store& store, int64_t id) {
   Statement query(
       store.database(),
       "SELECT run_case.suite, key, variant, run.protocol, git_sha, options, device.backend, "
-      "params ->> 'cache' = 'warm' AS warm, "
+      "json_extract(params, '$.cache') = 'warm' AS warm, "
       "ifnull(':' || CAST(metric.value AS INTEGER), '') AS which_gpu "
       "FROM result JOIN process USING (process_id) JOIN run USING (run_id) "
       "JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id) "

@@ -133,10 +133,10 @@ std::string config_of(const std::string& key) {
 }
 
 void read_cases(Store& store, int64_t run, std::map<std::string, PrCase>& cases) {
-  Statement q(
-      store.database(),
-      "SELECT key, section, op, params ->> 'tokens' AS tokens, flops, read_bytes, write_bytes "
-      "FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
+  Statement q(store.database(),
+              "SELECT key, section, op, json_extract(params, '$.tokens') AS tokens, flops, "
+              "read_bytes, write_bytes "
+              "FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
   q.bind(run);
   const Columns c(q);
   while (q.step()) {

@@ -9,7 +9,7 @@ SELECT result_id, unpack_spans(spans, packing) AS spans FROM main.sample;
 -- the rate of its dtype.
 CREATE TEMP VIEW IF NOT EXISTS roof AS
 SELECT run_id, case_id, memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth) AS memory_ns,
-       products_ns(flops, iif(params ->> 'dtype' = 'bf16', bf16, fp8)) AS products_ns
+       products_ns(flops, iif(json_extract(params, '$.dtype') = 'bf16', bf16, fp8)) AS products_ns
 FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
 
 -- One row per case and variant of `paired`. x: the mean of its processes, and reach, half of its 95 % interval.

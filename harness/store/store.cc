@@ -260,7 +260,8 @@ double Store::seconds_per_result(const DeviceFacts& device, double budget_s) {
       db_,
       "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
       "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
-      "AND task = 'measure' AND options ->> 'budget_s' = ?5 ORDER BY run_id DESC LIMIT 5), counted "
+      "AND task = 'measure' AND json_extract(options, '$.budget_s') = ?5 ORDER BY run_id DESC "
+      "LIMIT 5), counted "
       "AS (SELECT *, (SELECT "
       "sum(results) FROM process WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT "
       "length(value) - length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id "

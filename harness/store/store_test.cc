@@ -101,7 +101,8 @@ TEST_F(StoreTest, KeepsEverythingThatAResultSays) {
   EXPECT_EQ(store.database().integer("SELECT count(*) FROM kernel"), 2);
   add_sql_functions(store.database());
   EXPECT_EQ(store.database().integer("SELECT length(spans) FROM sample"), 12);
-  EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
+  EXPECT_EQ(
+      store.database().integer("SELECT json_extract(facts, '$.active_experts') FROM run_case"), 57);
 }
 
 TEST_F(StoreTest, AProcessHasOneResultOfACaseAndVariant) {
@@ -121,7 +122,8 @@ TEST_F(StoreTest, ACrashDoesNotEraseWhatIsKnownOfTheCase) {
   crashed.status = Status::crashed;
   store.add_result(store.begin_process(run, 1, 2), some_case(), {}, {}, crashed);
   EXPECT_EQ(store.database().integer("SELECT flops FROM bench_case"), 1) << "cost is kept";
-  EXPECT_EQ(store.database().integer("SELECT facts ->> 'active_experts' FROM run_case"), 57);
+  EXPECT_EQ(
+      store.database().integer("SELECT json_extract(facts, '$.active_experts') FROM run_case"), 57);
   EXPECT_EQ(store.done(run).count({1, some_case().key(), "chain3"}), 1u);
 }
 
