@@ -27,9 +27,10 @@ void add_packages(const std::string& prefix, std::vector<std::string>& all) {
   globfree(&found);
 }
 
+/// Where the loader does not look.
 std::vector<std::string> folders() {
   namespace fs = std::filesystem;
-  std::vector<std::string> all{""};  // the loader's own search comes first
+  std::vector<std::string> all;
   for (const std::string& root : {environment("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (root.empty()) continue;
     all.push_back(root + "/lib64/");
@@ -51,22 +52,25 @@ std::vector<std::string> folders() {
 }  // namespace
 
 Dynlib::Dynlib(const std::vector<std::string>& sonames) {
-  const std::vector<std::string> all = folders();
+  const auto opens = [this](const std::string& path) {
+    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_) {
+      path_ = path;
+      why_.clear();
+    } else if (why_.empty()) {  // the plain name's message is the one that helps
+      const char* message = dlerror();
+      why_ = message ? message : "cannot open " + path;
+    }
+    return handle_ != nullptr;
+  };
+  std::vector<std::string> elsewhere;  // looked for when it is needed
   for (const std::string& soname : sonames) {
-    for (const std::string& folder : all) {
-      path_ = folder + soname;
-      handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle_) {
-        why_.clear();
-        return;
-      }
-      if (why_.empty()) {  // the plain name's message is the one that helps
-        const char* message = dlerror();
-        why_ = message ? message : "cannot open " + soname;
-      }
+    if (opens(soname)) return;
+    if (elsewhere.empty()) elsewhere = folders();
+    for (const std::string& folder : elsewhere) {
+      if (opens(folder + soname)) return;
     }
   }
-  path_.clear();
 }
 
 Dynlib::~Dynlib() {

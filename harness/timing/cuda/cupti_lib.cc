@@ -43,8 +43,7 @@ std::string CuptiLib::why() const {
   if (complete_) return "";
   return fmt::format(
       "{}; install the CUPTI of CUDA {}: of a toolkit, to which CUDA_HOME points, or NVIDIA's "
-      "Python "
-      "package {}",
+      "Python package {}",
       lib_.why(), CUDA_VERSION / 1000,
       CUDA_VERSION < 13000 ? "nvidia-cuda-cupti-cu12" : "nvidia-cuda-cupti");
 }

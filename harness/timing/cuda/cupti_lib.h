@@ -40,8 +40,8 @@ class CuptiLib {
   /// Null where the library lacks it, or a function before it.
   template <class F>
   F bound(const char* symbol) {
-    F function = nullptr;
-    complete_ = complete_ && lib_.bind(function, symbol);
+    F function = complete_ ? optional<F>(symbol) : nullptr;
+    complete_ = function != nullptr;
     return function;
   }
 
