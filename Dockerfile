@@ -6,11 +6,12 @@ FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends git ca-certificates
 COPY . /src
 RUN cd /src && ci/setup && ci/setup cuda && ci/release /out
+RUN mkdir /cupti && cp -L /usr/local/cuda/lib64/libcupti.so.* /usr/local/cuda/lib64/libnvperf_*.so /cupti
 
 FROM debian:12-slim
 COPY --from=build /out /out
-COPY --from=build /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/extras/CUPTI/lib64
-RUN apt-get update && apt-get install -y --no-install-recommends /out/*.deb python3-numpy \
+COPY --from=build /cupti /usr/local/cuda/lib64
+RUN apt-get update && apt-get install -y --no-install-recommends /out/*.deb python3-numpy libpython3.11 \
   && rm -rf /var/lib/apt/lists/* /out
 WORKDIR /work
 ENTRYPOINT ["moegate"]
