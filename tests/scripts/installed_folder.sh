@@ -57,6 +57,9 @@ code() {
   echo "$exit"
 }
 
+# says RE: how many lines of what it printed match.
+says() { grep -c -- "$1" "$scratch/printed"; }
+
 finish() {
   [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
   echo "passed"

@@ -25,7 +25,6 @@ for file in share/man/man1/moegate.1 share/bash-completion/completions/moegate \
 done
 
 # needs FILE: the libraries that it is linked with; versions FILE NAME: the newest symbol version of that kind.
-says() { grep -c -- "$1" "$scratch/printed"; }
 needs() { objdump -p "$1" | sed -n 's/^  NEEDED  *//p'; }
 versions() { objdump -T "$1" | { grep -o "$2_[0-9.]*" || true; } | sed "s/$2_//" | sort -uV | tail -n 1; }
 home=$usr/lib/moegate

@@ -31,7 +31,6 @@ installed >"$scratch/before"
 moegate() { /usr/bin/python3 -m moegate "$@"; }
 git() { command git -c user.name=a -c user.email=a@b "$@"; }
 commit() { git add -A && git commit -q -m "$1" && git tag "$1"; }
-says() { grep -c -- "$1" "$scratch/printed"; }
 # measured RATIO: the newest run has what a quiet machine would have measured: `quick` takes so much of the yardstick's
 # time for 64 tokens, and its code is another one where that is not 1.
 measured() {
