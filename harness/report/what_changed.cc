@@ -89,11 +89,19 @@ std::optional<ChangeKind> kind_of(Outcome outcome) {
   }
 }
 
-/// The order in which people want to know: what is bad first.
-int rank(ChangeKind kind) {
-  constexpr std::array kOrder = {ChangeKind::wrong, ChangeKind::slower, ChangeKind::lost,
-                                 ChangeKind::faster, ChangeKind::added};
-  return static_cast<int>(std::ranges::find(kOrder, kind) - kOrder.begin());
+bool is_of_level(ChangeKind kind) {
+  return kind != ChangeKind::wrong && kind != ChangeKind::lost && kind != ChangeKind::added;
+}
+
+/// By how much a row moved whose yardstick is other code than before. A busy machine moves its own
+/// time alone, an edit of the yardstick its ratio alone: the smaller of the two is its own. 0: they
+/// do not agree, or what is left is within `limit`.
+double moved_with_ratio(const CaseVerdict& v, double ratio, double limit) {
+  if (!v.by_time || v.yardstick || !(v.base > 0 && v.head > 0) || std::isnan(ratio)) return 0;
+  const double time = std::log(v.head / v.base);
+  const double least = std::min(std::abs(time), std::abs(ratio));
+  if (time * ratio <= 0 || least <= std::log1p(limit)) return 0;
+  return std::expm1(std::copysign(least, time));
 }
 
 using Statuses = std::map<CaseId, Status, Sides::key_compare>;
@@ -135,19 +143,9 @@ void add_trend(ChangeGroup& group, const Levels& levels) {
 }  // namespace
 
 const char* name_of(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::wrong:
-      return "wrong";
-    case ChangeKind::slower:
-      return "slower";
-    case ChangeKind::faster:
-      return "faster";
-    case ChangeKind::lost:
-      return "lost";
-    case ChangeKind::added:
-      return "new";
-  }
-  return "";
+  constexpr std::array kNames = {"wrong",  "slower",         "perhaps slower", "lost",
+                                 "faster", "perhaps faster", "new"};
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since) {
@@ -193,16 +191,27 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
   const Levels levels(store, runs);
   std::vector<RunInfo> infos;
   for (const int64_t run : runs) infos.push_back(store.run_info(run));
-  std::map<std::tuple<int, std::string, std::string, size_t>, ChangeGroup> groups;
+  const size_t first = static_cast<size_t>(std::ranges::find(runs, base) - runs.begin());
+  std::map<std::tuple<ChangeKind, std::string, std::string, size_t>, ChangeGroup> groups;
   for (const CaseVerdict& v : result.cases) {
     ++changed.rows;
     changed.inconclusive += v.outcome == Outcome::inconclusive;
-    const auto kind = kind_of(v.outcome);
+    const std::vector<double> of_row = levels.of(v.id);
+    auto kind = kind_of(v.outcome);
+    double change = v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0;
+    std::string why = v.why;
+    if (v.outcome == Outcome::inconclusive) {
+      change = moved_with_ratio(v, of_row.back() - of_row[first], limits.fail_at);
+      if (change != 0) {
+        kind = change > 0 ? ChangeKind::perhaps_slower : ChangeKind::perhaps_faster;
+        why = uncertain(change) + ": " + v.why;
+      }
+    }
     if (!kind || failed_alike(v.id, status_before, sides)) continue;
-    const bool moved = *kind == ChangeKind::slower || *kind == ChangeKind::faster;
-    const size_t split = moved ? split_of(levels.of(v.id)) : runs.size() - 1;
+    const bool moved = is_of_level(*kind);
+    const size_t split = moved ? split_of(of_row) : runs.size() - 1;
     const std::string op = op_of(v.id.key);
-    ChangeGroup& group = groups[{rank(*kind), op, v.id.variant, split}];
+    ChangeGroup& group = groups[{*kind, op, v.id.variant, split}];
     if (group.rows.empty()) {
       group.kind = *kind;
       group.op = op;
@@ -211,7 +220,7 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
       group.after = infos[split];
       if (moved) group.code = code_between(levels.code(v.id, split - 1), levels.code(v.id, split));
     }
-    group.rows.push_back({v.id, v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0, v.why});
+    group.rows.push_back({v.id, change, std::move(why)});
   }
   for (auto& [key, group] : groups) {
     double sum = 0;
@@ -224,7 +233,7 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
   }
   std::ranges::stable_sort(changed.groups, [](const ChangeGroup& a, const ChangeGroup& b) {
     const auto by = [](const ChangeGroup& g) {
-      return std::pair(rank(g.kind), -std::abs(g.change) * static_cast<double>(g.rows.size()));
+      return std::pair(g.kind, -std::abs(g.change) * static_cast<double>(g.rows.size()));
     };
     return by(a) < by(b);
   });
@@ -248,15 +257,11 @@ std::string web_address(const std::string& remote) {
 // As a page and as a table.
 
 Line what_changed_line(const WhatChanged& changed) {
-  std::map<int, std::pair<const char*, size_t>> counts;
-  for (const ChangeGroup& g : changed.groups) {
-    auto& [name, n] = counts[rank(g.kind)];
-    name = name_of(g.kind);
-    n += g.rows.size();
-  }
+  std::map<ChangeKind, size_t> counts;
+  for (const ChangeGroup& g : changed.groups) counts[g.kind] += g.rows.size();
   std::string text;
-  for (const auto& [order, count] : counts)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count.second, count.first);
+  for (const auto& [kind, n] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
   const bool told = changed.inconclusive < changed.rows;
   Line line = {bold(!text.empty() ? text : told ? "Nothing changed" : "Nothing could be told")};
   const auto when = [](const RunInfo& run) {
@@ -297,8 +302,7 @@ std::string trend_of(const ChangeGroup& group) {
 }
 
 std::string change_of(const ChangeGroup& group) {
-  const bool moved = group.kind == ChangeKind::slower || group.kind == ChangeKind::faster;
-  return moved ? percent(group.change) : "";
+  return is_of_level(group.kind) ? percent(group.change) : "";
 }
 
 }  // namespace

@@ -15,8 +15,10 @@
 
 namespace moegate {
 
-enum class ChangeKind { wrong, slower, faster, lost, added };
-const char* name_of(ChangeKind kind);  // "wrong", "slower", "faster", "lost", "new"
+/// perhaps_...: a row of a host that only a replay could judge, because its yardstick is other code
+/// too; its own time and its ratio to the yardstick moved the same way.
+enum class ChangeKind { wrong, slower, perhaps_slower, lost, faster, perhaps_faster, added };
+const char* name_of(ChangeKind kind);  // "wrong", "slower", "perhaps slower", ..., "new"
 
 struct ChangedRow {
   CaseId id;
@@ -42,7 +44,7 @@ struct WhatChanged {
   size_t rows = 0;                  // that were compared
   size_t inconclusive = 0;          // of them
   size_t runs = 0;                  // from base to head that compare
-  std::vector<ChangeGroup> groups;  // wrong, slower, lost first; then by size
+  std::vector<ChangeGroup> groups;  // in the order of ChangeKind; then by size
 };
 
 /// The runs that compare with `head` (device class, timer, flush, protocol, suites), are whole, and

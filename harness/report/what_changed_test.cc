@@ -80,6 +80,34 @@ TEST_F(WhatChangedTest, NothingChangedIsSaid) {
   EXPECT_TRUE(says("**Nothing changed** of 4 rows")) << out_;
 }
 
+// A file of Python that holds the yardstick too: each edit makes the yardstick other code.
+TEST_F(WhatChangedTest, WhatMovedBesideAnotherYardstickIsSaidAsNotCertain) {
+  info_.device.backend = Backend::host;
+  info_.timer = "clock";
+  const auto night = [&](const std::string& commit, double time, double ratio) {
+    info_.git_sha = commit;
+    return add_run([&](Row& row, int) {
+      row.result.yardstick_code = row.result.code = commit;
+      if (row.variant == "fused") row.result.span_ns *= time, row.result.ratio *= ratio;
+      return true;
+    });
+  };
+  const int64_t first = night("c1", 1, 1);
+  const WhatChanged slower = changed(first, night("c2", 2, 1.8));
+  ASSERT_EQ(slower.groups.size(), 1u);
+  EXPECT_EQ(slower.groups[0].kind, ChangeKind::perhaps_slower);
+  EXPECT_EQ(slower.groups[0].variant, "fused");
+  EXPECT_NEAR(slower.groups[0].change, 0.8, 0.001);
+  EXPECT_EQ(slower.groups[0].after.git_sha, "c2");
+  EXPECT_EQ(call(cmd_report, {"changes", "--against", "1"}), 0) << out_;
+  EXPECT_TRUE(says("**2 perhaps slower** of 4 rows, 4 inconclusive")) << out_;
+  EXPECT_TRUE(says("about 80 % slower, not certain: judged by its own time")) << out_;
+
+  EXPECT_EQ(changed(first, night("c3", 0.5, 0.5)).groups[0].kind, ChangeKind::perhaps_faster);
+  EXPECT_TRUE(changed(first, night("c4", 2, 1)).groups.empty()) << "a busy machine";
+  EXPECT_TRUE(changed(first, night("c5", 1, 2)).groups.empty()) << "the yardstick is faster";
+}
+
 TEST_F(WhatChangedTest, OneRunHasNothingToCompareWith) {
   add("c1", 10, "old");
   EXPECT_EQ(call(cmd_report, {"changes"}), 13) << out_;
