@@ -58,7 +58,7 @@ std::string usage() {
   std::string text = "usage: moegate COMMAND [options]\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:9} {}\n", verb.name, verb.about);
   return text +
-         "\n'moegate COMMAND -h' shows a command's most used flags, 'moegate help COMMAND' all; "
+         "\n'moegate COMMAND -h' shows a command's most used flags, 'moegate help COMMAND' all,\n"
          "'moegate --version' the build.\n";
 }
 

@@ -30,10 +30,15 @@ bool holds_data(const fs::path& folder) {
 
 }  // namespace
 
-fs::path home_of(const fs::path& program) {
+fs::path place_of(const fs::path& program) {
   std::error_code error;
-  const fs::path whole = fs::weakly_canonical(program, error);
-  for (fs::path folder = whole.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+  const bool replaced = fs::is_symlink(program, error) && !fs::exists(program, error);
+  return replaced ? fs::read_symlink(program, error) : fs::weakly_canonical(program, error);
+}
+
+fs::path home_of(const fs::path& program) {
+  for (fs::path folder = place_of(program).parent_path(); !folder.empty();
+       folder = folder.parent_path()) {
     if (holds_data(folder)) return folder;
     if (folder == folder.root_path()) break;
   }

@@ -20,6 +20,9 @@ std::string environment(const char* name);
 /// Error(environment).
 std::filesystem::path home();
 
+/// Where a program's file lies, or lay: /proc/self/exe of one that was replaced while it runs.
+std::filesystem::path place_of(const std::filesystem::path& program);
+
 /// As home(), of another program: what lies above it; MOEGATE_HOME does not count. Empty where
 /// nothing does.
 std::filesystem::path home_of(const std::filesystem::path& program);

@@ -195,6 +195,10 @@ Pattern compile_pattern(const std::string& what, const std::string& pattern) {
   return Pattern(std::move(compiled));
 }
 
+std::string count_of(size_t n, std::string_view thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
+
 std::string flags_text(const std::vector<std::pair<std::string, std::string>>& flags) {
   std::string text;
   for (const auto& [name, value] : flags) {

@@ -92,6 +92,9 @@ class Pattern {
 /// is longer than 4096 bytes.
 Pattern compile_pattern(const std::string& what, const std::string& pattern);
 
+/// "1 row", "2 rows".
+std::string count_of(size_t n, std::string_view thing);
+
 /// "--filter 'x', --variant 'y'" of flags that are not empty.
 std::string flags_text(const std::vector<std::pair<std::string, std::string>>& flags);
 

@@ -310,18 +310,19 @@ void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day, 
     if (day > w.expires) {
       result.waiver_problems.push_back(fmt::format(
           "waiver {} of {} expired on {:%F}; {}", w.id, w.owner, w.expires,
-          a.failing > 0 ? fmt::format("{} row(s) still fail: fix them ({})", a.failing, w.issue)
-                        : "delete it"));
+          a.failing > 0
+              ? fmt::format("fix what still fails, {} ({})", count_of(a.failing, "row"), w.issue)
+              : "delete it"));
     } else if (a.matched > w.max_cases) {
       result.waiver_problems.push_back(
-          fmt::format("waiver {} matches {} rows, its max_cases is {}, so it waives nothing; "
+          fmt::format("waiver {} matches {}, its max_cases is {}, so it waives nothing; "
                       "narrow cases or variant",
-                      w.id, a.matched, w.max_cases));
+                      w.id, count_of(a.matched, "row"), w.max_cases));
     } else if (a.matched > most) {
       result.waiver_problems.push_back(
-          fmt::format("waiver {} matches {} of {} rows, more than {:g} %, so it waives nothing; "
+          fmt::format("waiver {} matches {} of {}, more than {:g} %, so it waives nothing; "
                       "narrow cases or variant",
-                      w.id, a.matched, result.cases.size(), 100 * kWaivedShare));
+                      w.id, a.matched, count_of(result.cases.size(), "row"), 100 * kWaivedShare));
     } else {
       continue;
     }
@@ -358,9 +359,9 @@ void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const
   for (const Active& a : all) {
     const Waiver& w = *a.waiver;
     if (a.waived > 0) {
-      result.waiver_notes.push_back(fmt::format("{} row(s) waived by {} until {:%F} ({}, {}): {}",
-                                                a.waived, w.id, w.expires, w.owner, w.issue,
-                                                w.reason));
+      result.waiver_notes.push_back(fmt::format("{} waived by {} until {:%F} ({}, {}): {}",
+                                                count_of(a.waived, "row"), w.id, w.expires, w.owner,
+                                                w.issue, w.reason));
     } else if (a.valid && full && a.failing == 0) {
       result.waiver_notes.push_back(
           fmt::format("waiver {} was not needed: none of the {} rows that it matches fails; delete "

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
@@ -86,7 +87,7 @@ std::vector<std::string> kernels_kept_with(const std::string& program) {
 }
 
 std::string keep_program(const std::string& folder, const KernelFiles& kernels) {
-  const fs::path self = fs::canonical(own_program());
+  const fs::path self = own_program();  // which can be read after it was replaced, too
   const fs::path kept = fs::path(folder) / program_hash(self.string(), kernels);
   const fs::path copy = kept / "bin" / "moegate";
   std::error_code error;
@@ -96,7 +97,7 @@ std::string keep_program(const std::string& folder, const KernelFiles& kernels) 
   try {
     fs::create_directories(filling / "bin");
     fs::copy_file(self, filling / "bin" / "moegate");
-    const fs::path installed = self.parent_path().parent_path();
+    const fs::path installed = place_of(self).parent_path().parent_path();
     if (fs::is_directory(installed / "lib")) {
       fs::copy(installed / "lib", filling / "lib", fs::copy_options::recursive);
     }

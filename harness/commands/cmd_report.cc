@@ -126,7 +126,8 @@ int print_causes(const ReportCommand& command) {
 int print_changes(const ReportCommand& command) {
   constexpr int kWeek = 7;
   Store store = Store::open(command.db, Store::Mode::read);
-  const int64_t head = store.find_run(command.run);
+  const bool any = command.run == "latest" && command.against.empty();
+  const int64_t head = any ? last_comparable_run(store) : store.find_run(command.run);
   int64_t base = head;
   if (!command.against.empty()) {
     base = store.find_run(command.against);

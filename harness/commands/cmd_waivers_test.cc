@@ -31,7 +31,7 @@ TEST_F(GateTest, ReadsTheWaiversOfItsHomeOrAFile) {
   std::ofstream(dir_ / "ci" / "waivers.ini") << current(3);
   EXPECT_EQ(gate(), 0) << out_;
   EXPECT_EQ(out_.find("**PASS: 1 waived, 0 inconclusive, 3 pass"), 0u) << out_;
-  EXPECT_TRUE(says("\n- 1 row(s) waived by W-1 until ")) << out_;
+  EXPECT_TRUE(says("\n- 1 row waived by W-1 until ")) << out_;
   EXPECT_TRUE(says("### Waived (1)")) << out_;
   Store store = Store::open(db_, Store::Mode::read);
   EXPECT_EQ(store.database().integer(

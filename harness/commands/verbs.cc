@@ -69,8 +69,7 @@ std::span<const Verb> verbs() {
        "find the commit that made a case slower",
        {"--filter RE --variant RE --base COMMIT [options]"},
        {"moegate bisect --filter 'tokens=8$' --variant chain --base v1.0",
-        "moegate bisect --repo . --module bench/kernels.py --filter tokens=8 --variant mine "
-        "--base HEAD~20"},
+        "moegate bisect --repo . --module moe.py --variant mine --base HEAD~20"},
        {"filter", "variant", "base", "head", "suite", "repo", "module", "build", "rounds"}},
       {"selftest",
        "test the gate: it must pass unchanged code and catch planted faults",

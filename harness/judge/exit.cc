@@ -160,8 +160,9 @@ std::string sentence(const GateResult& result, Exit exit) {
     // Inconclusive is said even when it is none: it must never hide behind "pass".
     if (n > not_judged || o == Outcome::inconclusive) add(n - not_judged, "");
   }
-  std::string text = fmt::format("{}: {}{}{} of {} rows", first_word(result, exit), result.unable,
-                                 result.unable.empty() ? "" : "; ", counts, result.cases.size());
+  std::string text =
+      fmt::format("{}: {}{}{} of {}", first_word(result, exit), result.unable,
+                  result.unable.empty() ? "" : "; ", counts, count_of(result.cases.size(), "row"));
   if (result.judged > 0) text += fmt::format("; median change {}", percent(result.median_change));
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);

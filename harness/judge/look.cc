@@ -23,15 +23,15 @@ std::string other_question(const Side& base, const Side& head) {
 
 std::vector<std::string> changed_operators(
     const std::map<CaseId, std::string, CaseIdLess>& other_questions) {
-  std::map<std::pair<std::string, std::string>, int> rows;
+  std::map<std::pair<std::string, std::string>, size_t> rows;
   for (const auto& [id, what] : other_questions) {
     ++rows[{id.key.substr(0, id.key.find('/')), what}];
   }
   std::vector<std::string> told;
   for (const auto& [of, count] : rows) {
-    told.push_back(fmt::format("operator {} has other {} than the base's: {} not comparable",
-                               of.first, of.second,
-                               count == 1 ? "1 row is" : fmt::format("{} rows are", count)));
+    told.push_back(fmt::format("operator {} has other {} than the base's: {} {} not comparable",
+                               of.first, of.second, count_of(count, "row"),
+                               count == 1 ? "is" : "are"));
   }
   return told;
 }
@@ -46,14 +46,14 @@ void OtherOutputs::add(const CaseId& id, const Look& look) {
 }
 
 void OtherOutputs::say(std::vector<std::string>& notes) const {
-  const auto rows = [](int n) { return n == 1 ? "1 row" : fmt::format("{} rows", n); };
   if (more_precise_ > 0) {
     notes.push_back(fmt::format("outputs of {} are more precise than the base's; {}",
-                                rows(more_precise_), first_));
+                                count_of(more_precise_, "row"), first_));
   }
   if (changed_ > 0) {
     notes.push_back(fmt::format("outputs of {} changed in the last bits, {} less accurate",
-                                rows(changed_), changed_ == 1 ? "and are not" : "none is"));
+                                count_of(changed_, "row"),
+                                changed_ == 1 ? "and are not" : "none is"));
   }
 }
 

@@ -181,9 +181,10 @@ bool Canaries::caught() const {
 
 std::string Canaries::text() const {
   std::string lines = fmt::format(
-      "canary {}: {} of {} rows caught; {} rows were quiet enough to show it\ncanary outputs x "
-      "{:g}: {} of {} rows caught\n",
-      percent(slow_by), slow.failed, slow.judged, seeing, scale, wrong, scaled_rows);
+      "canary {}: {} of {} caught; {} quiet enough to show it\ncanary outputs x {:g}: {} of {} "
+      "caught\n",
+      percent(slow_by), slow.failed, count_of(slow.judged, "row"), seeing, scale, wrong,
+      count_of(scaled_rows, "row"));
   if (static_cast<size_t>(slow.judged) < rows) {
     lines += fmt::format("the first canary had no time for {} of {} rows\n",
                          rows - static_cast<size_t>(slow.judged), rows);

@@ -116,12 +116,11 @@ Paragraph counts(const GateReport& report) {
   Paragraph paragraph;
   const auto say = [&](const std::string& text) { paragraph.lines.push_back({plain(text)}); };
   if (report.result.judged > 0) {
-    say(fmt::format("{} of {} judged rows are inconclusive: neither shown slower nor shown equal.",
-                    inconclusive, report.result.judged));
+    say(fmt::format("{} of {} inconclusive: neither shown slower nor shown equal.", inconclusive,
+                    count_of(report.result.judged, "judged row")));
   }
   if (disturbed > 0)
-    say(fmt::format("{} could not be judged, for example: {}.",
-                    disturbed == 1 ? "1 row" : fmt::format("{} rows", disturbed), why));
+    say(fmt::format("{} could not be judged, for example: {}.", count_of(disturbed, "row"), why));
   const std::string not_judged = not_judged_text(report.result);
   if (!not_judged.empty()) say(not_judged);
   if (report.result.blind > 0) {

@@ -47,10 +47,6 @@ std::string markdown_line(const Line& line) {
   return no_block_start(in_bold ? text + "**" : text);
 }
 
-std::string count_of(size_t n, const char* thing) {
-  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
-}
-
 std::string see(const Page& page) {
   return page.elsewhere.empty() ? "" : "; see " + page.elsewhere;
 }

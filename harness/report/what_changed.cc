@@ -104,6 +104,23 @@ double moved_with_ratio(const CaseVerdict& v, double ratio, double limit) {
   return std::expm1(std::copysign(least, time));
 }
 
+struct Moved {
+  ChangeKind kind;
+  double by;  // ChangedRow::change
+  std::string why;
+};
+
+/// Nothing where the row did not change. `ratio`: what its logarithm moved by.
+std::optional<Moved> change_in(const CaseVerdict& v, double ratio, double limit) {
+  const double told = v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0;
+  if (const auto kind = kind_of(v.outcome)) return Moved{*kind, told, v.why};
+  if (v.outcome != Outcome::inconclusive) return std::nullopt;
+  const double by = moved_with_ratio(v, ratio, limit);
+  if (by == 0) return std::nullopt;
+  return Moved{by > 0 ? ChangeKind::perhaps_slower : ChangeKind::perhaps_faster, by,
+               uncertain(by) + ": " + v.why};
+}
+
 using Statuses = std::map<CaseId, Status, Sides::key_compare>;
 
 /// Whether a row failed before as it does now: that is no change.
@@ -143,23 +160,25 @@ void add_trend(ChangeGroup& group, const Levels& levels) {
 }  // namespace
 
 const char* name_of(ChangeKind kind) {
-  constexpr std::array kNames = {"wrong",  "slower",         "perhaps slower", "lost",
-                                 "faster", "perhaps faster", "new"};
+  constexpr std::array kNames = {"wrong",          "slower", "perhaps slower", "lost", "faster",
+                                 "perhaps faster", "new"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
 std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since) {
-  // Of the same suites, because what a run of others lacks is not lost.
+  // Of the same suites and selection, because what a run of others lacks is not lost.
   Statement q(
       store.database(),
       "WITH measured AS (SELECT run_id, started, (SELECT group_concat(suite, char(10)) FROM "
       "(SELECT DISTINCT suite FROM run_case WHERE run_case.run_id = run.run_id ORDER BY 1)) "
-      "AS suites, class, timer, flush, protocol, CASE backend WHEN 'host' THEN class ELSE "
+      "AS suites, json_extract(options, '$.filter', '$.kernel', '$.ops') AS selection, class, "
+      "timer, flush, protocol, CASE backend WHEN 'host' THEN class ELSE "
       "device.uuid END AS machine FROM run JOIN device USING (device_id) WHERE "
       "status = 'complete' AND task = 'measure' AND NOT EXISTS (SELECT 1 FROM tag WHERE "
       "tag.run_id = run.run_id AND name IN ('ab', 'selftest'))) "
       "SELECT m.run_id, m.started FROM measured m JOIN measured h ON h.run_id = ?1 WHERE "
-      "m.suites = h.suites AND m.class = h.class AND m.machine = h.machine AND m.timer = "
+      "m.suites = h.suites AND m.selection = h.selection AND m.class = h.class AND m.machine = "
+      "h.machine AND m.timer = "
       "h.timer AND m.flush = h.flush AND m.protocol = h.protocol AND (m.started, m.run_id) "
       "<= (h.started, h.run_id) ORDER BY m.started, m.run_id");
   q.bind(head);
@@ -169,6 +188,16 @@ std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::stri
     runs.push_back(q.integer(0));
   }
   return runs;
+}
+
+int64_t last_comparable_run(Store& store) {
+  Statement q(store.database(),
+              "SELECT run_id FROM run WHERE status = 'complete' AND task = 'measure' ORDER BY "
+              "started DESC, run_id DESC");
+  while (q.step()) {
+    if (comparable_runs(store, q.integer(0), "").size() > 1) return q.integer(0);
+  }
+  return store.find_run("latest");
 }
 
 WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits& limits) {
@@ -197,30 +226,22 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
     ++changed.rows;
     changed.inconclusive += v.outcome == Outcome::inconclusive;
     const std::vector<double> of_row = levels.of(v.id);
-    auto kind = kind_of(v.outcome);
-    double change = v.base > 0 && v.head > 0 ? v.head / v.base - 1 : 0;
-    std::string why = v.why;
-    if (v.outcome == Outcome::inconclusive) {
-      change = moved_with_ratio(v, of_row.back() - of_row[first], limits.fail_at);
-      if (change != 0) {
-        kind = change > 0 ? ChangeKind::perhaps_slower : ChangeKind::perhaps_faster;
-        why = uncertain(change) + ": " + v.why;
-      }
-    }
-    if (!kind || failed_alike(v.id, status_before, sides)) continue;
-    const bool moved = is_of_level(*kind);
+    const auto change = change_in(v, of_row.back() - of_row[first], limits.fail_at);
+    if (!change || failed_alike(v.id, status_before, sides)) continue;
+    const ChangeKind kind = change->kind;
+    const bool moved = is_of_level(kind);
     const size_t split = moved ? split_of(of_row) : runs.size() - 1;
     const std::string op = op_of(v.id.key);
-    ChangeGroup& group = groups[{*kind, op, v.id.variant, split}];
+    ChangeGroup& group = groups[{kind, op, v.id.variant, split}];
     if (group.rows.empty()) {
-      group.kind = *kind;
+      group.kind = kind;
       group.op = op;
       group.variant = v.id.variant;
       group.before = infos[moved ? split - 1 : 0];
       group.after = infos[split];
       if (moved) group.code = code_between(levels.code(v.id, split - 1), levels.code(v.id, split));
     }
-    group.rows.push_back({v.id, change, std::move(why)});
+    group.rows.push_back({v.id, change->by, change->why});
   }
   for (auto& [key, group] : groups) {
     double sum = 0;
@@ -268,7 +289,7 @@ Line what_changed_line(const WhatChanged& changed) {
     return fmt::format(" ({}, {})", run.started.substr(0, 10), short_measured_commit(run));
   };
   line.push_back(
-      plain(fmt::format(" of {} rows, {} inconclusive, from {}{} to ", changed.rows,
+      plain(fmt::format(" of {}, {} inconclusive, from {}{} to ", count_of(changed.rows, "row"),
                         changed.inconclusive, describe(changed.base), when(changed.base))));
   line.push_back(linked(describe(changed.head), fmt::format("night={}", changed.head.id)));
   line.push_back(plain(when(changed.head)));

@@ -51,6 +51,10 @@ struct WhatChanged {
 /// began at `since` or later, with the last one before them; by start. `head` is the last one.
 std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since);
 
+/// The last run that others compare with, because someone's own of a few rows may be later; where
+/// there is none, the last run. Throws Error(usage) for a store without runs.
+int64_t last_comparable_run(Store& store);
+
 /// What changed from `base` to `head`. Throws Error(usage) where the two do not compare.
 WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits& limits);
 

@@ -124,6 +124,16 @@ TEST_F(WhatChangedTest, RunsOfOtherSuitesAndSidesOfAnAbAreNoNights) {
   EXPECT_EQ(comparable_runs(store, last, "2999-01-01"), std::vector<int64_t>{3});
 }
 
+TEST_F(WhatChangedTest, ARunOfSomeRowsIsNoNight) {
+  const int64_t first = add("c1", 10, "old"), second = add("c2", 10, "old");
+  info_.options = R"({"filter": "tokens=8$"})";
+  const int64_t some = add("c3", 10, "old", [](const Row& row) { return row.tokens == "8"; });
+  Store store = Store::open(db_, Store::Mode::read);
+  EXPECT_EQ(comparable_runs(store, second, ""), (std::vector{first, second}));
+  EXPECT_EQ(comparable_runs(store, some, ""), std::vector{some});
+  EXPECT_EQ(last_comparable_run(store), second);
+}
+
 TEST_F(WhatChangedTest, TwoRunsThatAreNoNightsAreCompared) {
   info_.tags["ab"] = "x";
   const int64_t first = add("c1", 10, "old");

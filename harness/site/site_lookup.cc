@@ -39,9 +39,14 @@ std::vector<Table> rows_of_groups(const WhatChanged& changed) {
   return tables;
 }
 
+/// Those that compare with it, and itself.
+std::vector<int64_t> runs_before(Site& site, const SiteRun& head) {
+  return comparable_runs(site.store, head.info.id, some_days_before(site.store, head.info.id));
+}
+
 void add_changes_of(Page& page, Site& site, const SiteRun& head) {
   const int64_t id = head.info.id;
-  const auto runs = comparable_runs(site.store, id, some_days_before(site.store, id));
+  const auto runs = runs_before(site, head);
   Section section{0, {Heading{"What changed on " + head.info.device.name}}};
   if (runs.size() < 2) {
     section.blocks.push_back(
@@ -62,9 +67,19 @@ void add_changes_of(Page& page, Site& site, const SiteRun& head) {
 }  // namespace
 
 void add_changes(Page& page, Site& site) {
+  // Of each device the last run that others compare with: someone's own of a few rows may be later.
+  std::map<std::string, const SiteRun*> alone;
   std::set<std::string> shown;
   for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
-    if (!run->ab && shown.insert(run->info.device.klass).second) add_changes_of(page, site, *run);
+    const std::string& klass = run->info.device.klass;
+    if (run->ab || shown.contains(klass)) continue;
+    alone.emplace(klass, &*run);
+    if (runs_before(site, *run).size() < 2) continue;
+    shown.insert(klass);
+    add_changes_of(page, site, *run);
+  }
+  for (const auto& [klass, run] : alone) {
+    if (!shown.contains(klass)) add_changes_of(page, site, *run);
   }
 }
 

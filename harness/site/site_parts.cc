@@ -128,7 +128,7 @@ void add_report(Page& page, Site& site, const std::string& report, const ReportA
 Line health_of(const SiteRun& run) {
   if (!run.judged()) return {bold("not judged")};
   std::string text;
-  int all = 0;
+  size_t all = 0;
   for (const char* word : kOutcomeWords) {
     const auto at = run.outcomes.find(word);
     if (at == run.outcomes.end()) continue;
@@ -136,7 +136,7 @@ Line health_of(const SiteRun& run) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", at->second, word);
   }
   if (run.blind > 0) text += fmt::format(", {} blind", run.blind);
-  return {bold(text), plain(fmt::format(" of {} rows", all))};
+  return {bold(text), plain(" of " + count_of(all, "row"))};
 }
 
 }  // namespace moegate

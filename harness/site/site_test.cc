@@ -116,7 +116,7 @@ TEST_F(SiteTest, AComparisonIsNoVerdictOnTheNight) {
       .execute(
           "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
           "family, waiver, why) VALUES (1, 'b.tsv', 's', 'k', 'v', 'pass', 1, 0, 2, '', '')");
-  EXPECT_NE(page("start").find("**1 pass** of 1 rows"), std::string::npos) << page("start");
+  EXPECT_NE(page("start").find("**1 pass** of 1 row"), std::string::npos) << page("start");
   EXPECT_EQ(page("night=1").find("because"), std::string::npos) << page("night=1");
 }
 
@@ -128,7 +128,7 @@ TEST_F(SiteTest, AnAbIsJudgedByItsOwnComparison) {
           "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, blind, "
           "family, waiver, why) VALUES (1, 'run 5 at c', 's', 'k', 'v', 'pass', 2, 0, 2, '', ''), "
           "(1, 'run 5', 's', 'k', 'v', 'wrong', 1, 0, 2, '', '')");
-  EXPECT_NE(page("night=1").find("**1 pass** of 1 rows"), std::string::npos) << page("night=1");
+  EXPECT_NE(page("night=1").find("**1 pass** of 1 row"), std::string::npos) << page("night=1");
 }
 
 TEST_F(SiteTest, PullRequestsHaveAPageWhereThereIsARunOfOne) {
@@ -174,7 +174,7 @@ TEST_F(SiteTest, AnOlderNightThatPassedShowsWhatDidNotRun) {
           "family, waiver, why) SELECT run_id, 'b', 's', 'k', 'good', 'pass', 1, 0, 2, '', '' "
           "FROM run");
   const std::string older = page("night=1");
-  EXPECT_NE(older.find("**1 pass** of 1 rows"), std::string::npos) << older;
+  EXPECT_NE(older.find("**1 pass** of 1 row"), std::string::npos) << older;
   EXPECT_EQ(older.find("good"), std::string::npos);
   EXPECT_NE(older.find("signal 11"), std::string::npos);
 }

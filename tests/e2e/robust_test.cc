@@ -189,6 +189,18 @@ TEST_F(RobustTest, MessagesBlameWhoIsToBlame) {
   refused("verify --device host --suite ./odd.suite", "moegate: odd.suite [a]: tokens = 'odd'");
 }
 
+// A build takes the file's place by another; the artifact is the program that measured.
+TEST_F(RobustTest, AProgramThatIsReplacedWhileItRunsIsKept) {
+  shell("mkdir bin; cp " + program() + " bin/moegate");
+  const Outcome outcome =
+      shell("bin/moegate " + run() +
+            " --keep-artifact & until [ -e results.sqlite ] || ! kill -0 $!; do sleep 0.01; done; "
+            "rm bin/moegate; wait $!");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  const Outcome same = shell("cmp " + program() + " artifacts/*/bin/moegate");
+  EXPECT_EQ(same.exit, 0) << same.err << outcome.out << outcome.err;
+}
+
 TEST_F(RobustTest, OneNightAtATime) {
   shell("mkdir out");
   const Outcome beside =

@@ -104,7 +104,7 @@ END
 }
 waive "$(date -d '+20 days' +%F)"
 expect "a waiver lets it pass" 0 "$(code moegate gate)"
-expect "and is named" 1 "$(says '1 row(s) waived by W-1')"
+expect "and is named" 1 "$(says '1 row waived by W-1')"
 waive 2020-01-20
 expect "until it ends" 10 "$(code moegate gate)"
 expect "which is said" 1 "$(says 'waiver W-1 of alice expired')"
