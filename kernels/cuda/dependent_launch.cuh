@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programmatic dependent launch (sm_90): the next kernel of a stream is set up, and its blocks take
-// SMs as they become free, while the blocks of the one before still run. Code for older chips does
-// not wait, so only files that are for sm_90 launch such kernels.
+// SMs as they become free, while the blocks of the one before still run. Code for older chips could
+// not wait, also where it runs on a newer one.
 #pragma once
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "starts kernels early: let the source say '// chip: sm_90 (...)'"
+#endif
 
 #include "kernels/cuda/cuda_check.cuh"
 
@@ -16,17 +20,13 @@ enum class Start {
 
 /// In the kernel before: as soon as every block has called this or ended, the next may start.
 __device__ inline void allow_dependents() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
 }
 /// In the next kernel: until all blocks of the one before have ended and what they wrote is there.
 /// Every kernel of a chain calls it, or a later one might miss what came before. After a plain
 /// launch nothing is waited for.
 __device__ inline void wait_for_dependency() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /// Of a launch that may start while the one before runs.
