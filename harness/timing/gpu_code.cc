@@ -41,8 +41,10 @@ enum Attribute : uint8_t {
   kNumBarriers = 0x4c,
 };
 
-/// What every block of compute capability 9.0 and later takes; a section .nv.shared counts it.
+/// What every block takes beside its own. A section .nv.shared counts it where there is a section
+/// .nv.shared.reserved.0, that is from sm_90 on.
 constexpr int64_t kReservedShared = 1024;
+constexpr std::string_view kReserved = ".nv.shared.reserved.0";
 
 struct Value {
   uint8_t attribute;
@@ -98,13 +100,15 @@ class CubinReader {
       if (is_kernel(symbol)) kernels_.try_emplace(names_.back());
     }
     GpuCode code;
+    const bool counts_reserved =
+        std::ranges::find(file_.sections(), kReserved, &ElfSection::name) != file_.sections().end();
     for (const ElfSection& section : file_.sections()) {
       if (section.name == ".note.nv.tkinfo") code.compiler = version_in(section.bytes);
       if (section.name == ".nv.info") read_module(section);
       for_kernel(section, ".nv.info.", [&](KernelResources& k) { read_kernel(section, k); });
       const auto size = static_cast<int64_t>(section.header.sh_size);
       for_kernel(section, ".nv.shared.", [&](KernelResources& k) {
-        k.static_shared = std::max<int64_t>(0, size - kReservedShared);
+        k.static_shared = counts_reserved ? std::max<int64_t>(0, size - kReservedShared) : size;
       });
       for_kernel(section, ".nv.local.", [&](KernelResources& k) { k.local_bytes += size; });
     }

@@ -30,6 +30,7 @@ std::string small_attribute(uint8_t number, uint8_t value) {
 struct SpillingModule {
   uint32_t registers = 168, frame = 16, stack = 24;
   uint64_t shared = 1024 + 512;
+  bool says_reserved = true;  // from sm_90 on
 
   std::string cubin() const {
     const std::string first = "_ZN12_GLOBAL__N_15firstEi", second = "second", helper = "helper";
@@ -63,6 +64,7 @@ struct SpillingModule {
         {".nv.shared." + first, SHT_NOBITS, SHF_ALLOC, ""},
         {".note.nv.tkinfo", SHT_NOTE, 0, note}};
     sections[6].size = shared;
+    if (says_reserved) sections.push_back({".nv.shared.reserved.0", SHT_NOBITS, SHF_ALLOC, ""});
     const auto bytes = elf_file(190, sections, names);
     return {bytes.begin(), bytes.end()};
   }
@@ -124,6 +126,11 @@ TEST(GpuCode, AKernelsResources) {
   EXPECT_EQ(code.kernels[1].kernel, "second");
   EXPECT_EQ(code.kernels[1].registers, 32);
   EXPECT_EQ(code.kernels[1].max_threads, 0);
+}
+
+TEST(GpuCode, SharedMemoryOfChipsBeforeHopperIsTheBlocksOwn) {
+  const SpillingModule of_ampere{.shared = 512, .says_reserved = false};
+  EXPECT_EQ(read(program_of({container(of_ampere.cubin())})).kernels.at(0).static_shared, 512);
 }
 
 TEST(GpuCode, FilesAreKnownByTheirContainers) {
