@@ -7,8 +7,6 @@
 // every product anew; here a warp converts a fragment once for all products that use it.
 #pragma once
 
-#include <cuda_fp8.h>
-
 #include <cstdint>
 
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -33,6 +31,18 @@ __device__ inline void load_matrices(uint32_t address, uint32_t (&to)[4]) {
                : "memory");
 }
 
+/// Two e4m3, each in the upper byte of a half, to fp16, for chips that do not convert (before
+/// sm_89). One place to the right a code is the fp16 of its value / 256, subnormal or not: both
+/// formats are sign, exponent, fraction, and their biases are 8 apart. 0x7f is NaN.
+__device__ inline uint32_t widen_two(uint32_t codes) {
+  const uint32_t value = codes & 0x7f007f00;
+  const uint32_t nan = value + 0x01000100;  // its sign is set for 0x7f alone
+  const uint32_t scaled = (codes & 0x80008000) | value >> 1 | (nan & 0x80008000) >> 1;
+  uint32_t wide;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(scaled), "r"(0x5c005c00));  // * 256
+  return wide;
+}
+
 /// Four e4m3 to fp16: the first two and the last two.
 __device__ inline void widen(uint32_t codes, uint32_t& first, uint32_t& last) {
 #if __CUDA_ARCH__ >= 890
@@ -45,13 +55,8 @@ __device__ inline void widen(uint32_t codes, uint32_t& first, uint32_t& last) {
       : "=r"(first), "=r"(last)
       : "r"(codes));
 #else
-  const auto wide = [](uint32_t two) {
-    const __half2_raw raw =
-        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two), __NV_E4M3);
-    return raw.x | uint32_t{raw.y} << 16;
-  };
-  first = wide(codes & 0xffff);
-  last = wide(codes >> 16);
+  first = widen_two(__byte_perm(codes, 0, 0x1404));
+  last = widen_two(__byte_perm(codes, 0, 0x3424));
 #endif
 }
 
