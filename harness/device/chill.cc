@@ -38,6 +38,14 @@ void flush(const char* p, const char* end) {
 }
 
 constexpr bool kFlushes = true;
+#elif defined(__aarch64__)
+// Linux lets programs clean and invalidate lines by address.
+void flush(const char* p, const char* end) {
+  for (; p < end; p += kLine) __asm__ volatile("dc civac, %0" : : "r"(p) : "memory");
+  __asm__ volatile("dsb ish" : : : "memory");
+}
+
+constexpr bool kFlushes = true;
 #else
 void flush(const char*, const char*) {}
 constexpr bool kFlushes = false;

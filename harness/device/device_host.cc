@@ -80,11 +80,17 @@ DeviceFacts host_facts() {
   uname(&system);
   DeviceFacts facts;
   facts.backend = Backend::host;
-  facts.name = at("model name");
   facts.processors = usable_threads();
+#if defined(__aarch64__)
+  // Linux gives numbers in the place of a name.
+  facts.name = fmt::format("Arm {} {}", at("CPU implementer"), at("CPU part"));
+  facts.klass = class_name(fmt::format("host {} {} {}t", facts.name, isa(), facts.processors));
+#else
+  facts.name = at("model name");
   // Family and model keep apart processors that a hypervisor gives the same name.
   facts.klass = class_name(fmt::format("host {} f{}m{} {} {}t", facts.name, at("cpu family"),
                                        at("model"), isa(), facts.processors));
+#endif
   facts.uuid = system.nodename;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   facts.cache_bytes = cache > 0 ? cache : sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -33,6 +33,10 @@ double elapsed_ns(Clock::time_point from, Clock::time_point to) {
 uint64_t ticks() {
 #if defined(__x86_64__)
   return __rdtsc();
+#elif defined(__aarch64__)
+  uint64_t count = 0;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+  return count;
 #else
   return 0;
 #endif

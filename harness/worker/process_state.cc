@@ -29,6 +29,10 @@ unsigned floating_point_modes() {
 #if defined(__x86_64__)
   constexpr unsigned kStickyFlags = 0x3f;  // Intel SDM, MXCSR bits 0 to 5
   return _mm_getcsr() & ~kStickyFlags;
+#elif defined(__aarch64__)
+  uint64_t modes = 0;  // the flags are in another register, FPSR
+  __asm__ volatile("mrs %0, fpcr" : "=r"(modes));
+  return static_cast<unsigned>(modes);
 #else
   return static_cast<unsigned>(std::fegetround());
 #endif
@@ -37,6 +41,8 @@ unsigned floating_point_modes() {
 void set_floating_point_modes(unsigned modes) {
 #if defined(__x86_64__)
   _mm_setcsr(modes);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{modes}));
 #else
   std::fesetround(static_cast<int>(modes));
 #endif
@@ -120,7 +126,7 @@ std::string ProcessState::broken(bool may_start_threads) const {
     return fmt::format("left its thread at priority {} for {}", now.nice, modes_.nice);
   }
   if (now.floating_point != modes_.floating_point) {
-    return fmt::format("left the floating-point modes at {:#x} for {:#x} (MXCSR)",
+    return fmt::format("left the floating-point modes at {:#x} for {:#x} (MXCSR, FPCR)",
                        now.floating_point, modes_.floating_point);
   }
   if (std::memcmp(now.blocked, modes_.blocked, sizeof now.blocked) != 0) {

@@ -247,14 +247,22 @@ const Kernel<SabotagedSum> burns(
          },
      .expected = {Status::wrong, "still there"}});
 
+#if defined(__x86_64__) || defined(__aarch64__)
+void flush_denormals() {
 #if defined(__x86_64__)
+  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#else
+  __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{1} << 24));  // FZ
+#endif
+}
+
 const Kernel<SabotagedSum> flushes({.name = "flushes_denormals",
                                     .backend = Backend::host,
                                     .help = "leaves the processor's floating-point modes changed",
                                     .launch =
                                         [](SabotagedSum& problem, const Launch& where) {
                                           honest(problem, where);
-                                          __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+                                          flush_denormals();
                                         },
                                     .expected = {Status::wrong, "floating-point modes"}});
 #endif
