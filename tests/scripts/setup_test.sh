@@ -86,6 +86,19 @@ chmod +x "$scratch/cuda/bin/nvcc"
 expect "the user's own toolkit" 0 "$(setup cuda)"
 expect "is left alone" '' "$(calls)"
 
+# Ubuntu has packages of other architectures elsewhere.
+fresh
+if grep -qsx ID=debian /etc/os-release; then
+  expect "exit code, cross" 0 "$(setup cross)"
+  expect "first the architecture" 'dpkg --add-architecture;apt-get update -qq;apt-get install;' "$(calls)"
+  expect "libraries of that architecture, and no others" 0 "$(grep '^lib' "$scratch/installed" | grep -vc ':arm64$' || true)"
+  : >"$scratch/calls"
+  expect "exit code, cross again" 0 "$(setup cross)"
+else
+  expect "exit code, cross" 1 "$(setup cross)"
+fi
+expect "nothing more is installed" '' "$(calls)"
+
 fresh
 for argument in --cuda nowhere; do expect "exit code of $argument" 2 "$(setup "$argument")"; done
 expect "exit code of --help" 0 "$(setup --help)"
