@@ -28,6 +28,15 @@ void free_gate(uint32_t* gate) {
   cudaFreeHost(gate);
 }
 
+/// Of the flush, that are on an SM at once.
+template <FlushKind kind>
+int blocks_per_sm() {
+  int blocks = 0;
+  MOEGATE_CUDA_CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, flush_kernel<kind>, kFlushThreads, 0));
+  return blocks;
+}
+
 }  // namespace
 
 void launch_empty_kernel(void* stream) {
@@ -63,6 +72,9 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
     flush_bytes_ = static_cast<size_t>(bytes) / sizeof(uint4) * sizeof(uint4);
     flush_buffer_.reset(device.allocate(flush_bytes_));
     device.fill(flush_buffer_.get(), 0, flush_bytes_);
+    flush_blocks_ = device.facts().processors * (conditions.flush == Flush::write
+                                                     ? blocks_per_sm<FlushKind::write>()
+                                                     : blocks_per_sm<FlushKind::read>());
   }
   const bool touches = conditions.cache == Cache::cold_weights;
   for (Problem* problem : subject.sets) {
@@ -142,14 +154,13 @@ void CudaSequence::launch_flush() {
   }
   if (unread_ && !flush_may_look()) launch_look();
   if (std::exchange(unread_, false)) outputs.look = last_outputs();
-  const int blocks = device_.facts().processors * kFlushBlocksPerSm;
   if (!flush_buffer_) {
     scribble_kernel<<<device_.facts().processors, kScribbleThreads, 0, stream>>>(outputs.spoilt);
     flush_kernel<FlushKind::none><<<1, 1, 0, stream>>>(work, FlushFirst{});
   } else if (conditions_.flush == Flush::write) {
-    flush_kernel<FlushKind::write><<<blocks, kFlushThreads, 0, stream>>>(work, outputs);
+    flush_kernel<FlushKind::write><<<flush_blocks_, kFlushThreads, 0, stream>>>(work, outputs);
   } else {
-    flush_kernel<FlushKind::read><<<blocks, kFlushThreads, 0, stream>>>(work, outputs);
+    flush_kernel<FlushKind::read><<<flush_blocks_, kFlushThreads, 0, stream>>>(work, outputs);
   }
   check_launch("spoiling the outputs and the flush");
 }

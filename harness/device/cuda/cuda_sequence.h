@@ -102,6 +102,7 @@ class CudaSequence {
   std::string given_;
   Scribbler scribbler_;
   size_t flush_bytes_ = 0;
+  int flush_blocks_ = 0;  // that are on the chip at once
   DeviceMemory flush_buffer_;
   DeviceMemory readings_;                                // kMostPending of SampleReading
   std::unique_ptr<uint32_t, void (*)(uint32_t*)> gate_;  // pinned: newest released sample's number

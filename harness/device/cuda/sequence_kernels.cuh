@@ -27,7 +27,15 @@ constexpr uint64_t kGateLimitNs = 5'000'000;  // see release()
 constexpr unsigned kNeverSum = 0x6d6f6567u;   // no sum of the zeros that the buffer holds
 
 constexpr int kFlushThreads = 512;
-constexpr int kFlushBlocksPerSm = 4;  // 2048 threads: a full SM
+/// Which fill an SM; by chip, as the table of compute capabilities in NVIDIA's programming guide.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || \
+    (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100)
+constexpr int kFlushBlocksPerSm = 4;  // of 2048 threads
+#elif __CUDA_ARCH__ >= 800
+constexpr int kFlushBlocksPerSm = 3;  // of 1536
+#else
+constexpr int kFlushBlocksPerSm = 2;  // of 1024
+#endif
 
 enum class FlushKind { none, read, write };
 
