@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kLongestSuite = size_t{1} << 20;  // bytes
 constexpr double kMostCases = 1e5;                 // of one file: more would fill the memory
+constexpr const char* kRecipe = "run";             // the section that has no cases
 
 std::vector<std::string> known_suites() {
   std::vector<std::string> names;
@@ -211,7 +212,7 @@ void for_each_case(const std::string& name, const Axes& axes,
   const IniFile file = read_suite(name);
   std::vector<SectionCases> sections;
   for (size_t i = 1; i < file.sections.size(); ++i) {
-    sections.emplace_back(file, file.sections[i], operators);
+    if (file.sections[i].name != kRecipe) sections.emplace_back(file, file.sections[i], operators);
   }
   check_axes(file, sections, axes);
   size_t count = 0;  // equal keys as often as they are written
@@ -226,6 +227,26 @@ std::vector<Case> load_suite(const std::string& name, const Axes& axes,
     if (keys.insert(c.key()).second) all.push_back(std::move(c));
   });
   return all;
+}
+
+Recipe recipe_of(const std::string& suite) {
+  static const std::vector<std::string> known = {"rounds", "budget",  "min-samples", "max-samples",
+                                                 "filter", "variant", "report"};
+  const IniFile file = read_suite(suite);
+  const auto section = std::ranges::find(file.sections, kRecipe, &IniSection::name);
+  Recipe recipe;
+  if (section == file.sections.end()) return recipe;
+  for (const IniEntry& entry : section->entries) {
+    if (std::ranges::count(known, entry.key) == 0)
+      usage_error("{}:{}: [{}] has no key '{}'{}; it has {}", file.path, entry.line, kRecipe,
+                  entry.key, did_you_mean(entry.key, known), fmt::join(known, ", "));
+    if (entry.key == "report") {
+      recipe.reports = entry.values;
+    } else {
+      recipe.flags.emplace_back(entry.key, fmt::format("{}", fmt::join(entry.values, ",")));
+    }
+  }
+  return recipe;
 }
 
 std::vector<std::string> suites_of(const std::string& program, std::vector<std::string> names) {

@@ -28,6 +28,15 @@ void for_each_case(const std::string& name, const Axes& axes,
 std::vector<Case> load_suite(const std::string& name, const Axes& axes,
                              const std::vector<OpDescription>& operators);
 
+/// What a suite says in its section [run] of `moegate run` of it alone: flags, which a typed one
+/// replaces, and the reports that end the run.
+struct Recipe {
+  std::vector<std::pair<std::string, std::string>> flags;  // name, value
+  std::vector<std::string> reports;
+};
+/// Throws Error(usage) as load_suite() does for the file, and for a key that [run] does not have.
+Recipe recipe_of(const std::string& suite);
+
 /// The same suites as paths, where a name is of a suite of another program's home, as in an A/B of
 /// two checkouts; a name that is of none there stays what it is.
 std::vector<std::string> suites_of(const std::string& program, std::vector<std::string> names);

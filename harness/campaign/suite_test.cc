@@ -175,6 +175,24 @@ TEST_F(SuiteTest, KeepsColonsSlashesAndEqualsInValues) {
             (Keys{"suite_test_op/rows=replay:a/b=c.npy,width=hot:1:0.5"}));
 }
 
+TEST_F(SuiteTest, TheSectionRunHasNoCases) {
+  const std::string cases =
+      "op = suite_test_op\n[run]\nrounds = 3\nfilter = a, b\nreport = x, y\n[m]\n"
+      "rows = 1\nwidth = 2\n";
+  EXPECT_EQ(keys(cases).size(), 1u);
+  const Recipe recipe = recipe_of("s");
+  using Flags = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(recipe.flags, (Flags{{"rounds", "3"}, {"filter", "a,b"}}));
+  EXPECT_EQ(recipe.reports, (std::vector<std::string>{"x", "y"}));
+  write("plain", "op = suite_test_op\n[m]\nrows = 1\nwidth = 2\n");
+  EXPECT_TRUE(recipe_of("plain").flags.empty());
+  write("bad", "[run]\nround = 3\n[m]\nop = suite_test_op\n");
+  const std::string why = refusal_of([] { recipe_of("bad"); });
+  EXPECT_NE(why.find("bad.suite:2: [run] has no key 'round', did you mean 'rounds'"),
+            std::string::npos)
+      << why;
+}
+
 TEST_F(SuiteTest, FindsByNameOrPath) {
   write("s", "op = suite_test_op\n[a]\nrows = 1\nwidth = 2\n");
   const std::string path = (home_ / "suites/s.suite").string();

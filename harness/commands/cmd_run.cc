@@ -8,17 +8,21 @@
 
 #include "harness/base/environment.h"
 #include "harness/base/escape.h"
+#include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/campaign/program.h"
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
+#include "harness/campaign/suite.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/doctor_probes.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/planning.h"
 #include "harness/commands/publish.h"
 #include "harness/store/gbench.h"
+#include "harness/store/query_report.h"
 #include "harness/store/rows.h"
 #include "harness/values/provenance.h"
 
@@ -137,8 +141,9 @@ struct RunCommand {
   int64_t resume = 0;  // the run to finish; 0: a new one
   bool dry_run = false, profile = false, keep_artifact = false;
   std::optional<std::string> benchmark_out;
-  std::optional<int64_t> like;  // the row to repeat
-  std::string under;            // ncu, nsys: print how it is recorded by that
+  std::optional<int64_t> like;                 // the row to repeat
+  std::string under;                           // ncu, nsys: print how it is recorded by that
+  std::vector<std::filesystem::path> reports;  // that end the run, as its suite says
 };
 
 Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
@@ -176,14 +181,34 @@ void refuse_beside_like(const std::set<std::string>& given) {
   }
 }
 
+bool parse_run(const Args& args, RunCommand& command, std::optional<std::string>& resume,
+               std::set<std::string>& given) {
+  Flags flags = selection_flags(command.run);
+  flags.add(measuring_flags(command.run)).add(recording_flags(command, resume));
+  return parse("run", flags, args, {}, &given);
+}
+
+/// With what its suite, where it is one, says of flags that nobody typed, and of reports.
+void follow_suite(const Args& args, const std::set<std::string>& given, RunCommand& command) {
+  if (command.run.suites.size() != 1) return;
+  const Recipe recipe = recipe_of(command.run.suites[0]);
+  Args all = args;
+  for (const auto& [flag, value] : recipe.flags) {
+    if (!given.contains(flag)) all.push_back(fmt::format("--{}={}", flag, value));
+  }
+  command = RunCommand{};
+  std::optional<std::string> resume;
+  std::set<std::string> seen;
+  parse_run(all, command, resume, seen);
+  for (const std::string& name : recipe.reports) command.reports.push_back(find_report(name));
+}
+
 std::optional<RunCommand> read_run(const Args& args) {
   RunCommand command;
-  RunOptions& run = command.run;
   std::optional<std::string> resume;
-  Flags flags = selection_flags(run);
-  flags.add(measuring_flags(run)).add(recording_flags(command, resume));
   std::set<std::string> given;
-  if (!parse("run", flags, args, {}, &given)) return std::nullopt;
+  if (!parse_run(args, command, resume, given)) return std::nullopt;
+  RunOptions& run = command.run;
   if (command.like) {
     refuse_beside_like(given);
     if (!given.contains("db")) run.db = announced(nearest_store());  // it is there already
@@ -202,6 +227,7 @@ std::optional<RunCommand> read_run(const Args& args) {
     return command;
   }
   require_suite(run);
+  follow_suite(args, given, command);
   check_measuring(run);
   within("--rounds", run.rounds, 1, kMostRounds);
   run.command = command_line("run", args);
@@ -219,6 +245,19 @@ void print_plan(const RunOptions& options) {
                          .seconds_each = 0,
                          .budget_s = options.worker.sampling.budget_s,
                          .case_timeout_s = options.case_timeout_s}));
+}
+
+}  // namespace
+
+namespace {
+
+void print_reports(const std::string& db, const std::vector<std::filesystem::path>& reports,
+                   int64_t run) {
+  Store store = Store::open(db, Store::Mode::read);
+  for (const auto& sql : reports) {
+    fmt::print("{}\n\n{}\n", title_of_report(sql),
+               render(run_report(store, sql, {run}), Format::text));
+  }
 }
 
 }  // namespace
@@ -245,6 +284,11 @@ int cmd_run(const Args& args) {
     fmt::print("{}\n", summary(tally, "launched for the profiler"));
     return static_cast<int>(tally.exit());
   }
+  // Reports compare with the ceilings of the device, which a store holds once.
+  if (!command->reports.empty() && !is_file(run.db)) {
+    if (const Finished doctor = run_doctor(run.worker.device, run.db); doctor.exit != 0)
+      return doctor.exit;
+  }
   const Tally tally = run_suites(run, command->resume, worker_processes());
   if (command->keep_artifact) {
     const auto folder = std::filesystem::path(run.db).parent_path() / "artifacts";
@@ -253,7 +297,12 @@ int cmd_run(const Args& args) {
     if (!lost.empty()) say("note: {}\n", lost);
   }
   if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
-  print_run(run.db, tally);
+  if (command->reports.empty() || tally.exit() != Exit::ok) {
+    print_run(run.db, tally);
+  } else {
+    print_reports(run.db, command->reports, tally.run);
+    fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));
+  }
   return static_cast<int>(tally.exit());
 }
 

@@ -53,6 +53,19 @@ TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
       "1");
 }
 
+TEST_F(RunTest, ASuiteSaysHowItIsRunAndWhatEndsIt) {
+  write("recipe.suite",
+        "[run]\nrounds = 3\nmin-samples = 10\nmax-samples = 20\nbudget = 100ms\nreport = speedup\n"
+        "[small]\nop = topk_sort\nexperts = 16\ntopk = 2\nhidden = 64\ntokens = 3, 20\n");
+  const Outcome outcome =
+      moegate("run --suite ./recipe.suite --device host --rounds 1 --filter =3,");
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("before and after: every variant"), 0u) << outcome.out;
+  EXPECT_EQ(rows(), 2) << "one round was typed";
+  EXPECT_EQ(query("results.sqlite", "SELECT max(samples) <= 20 FROM result"), "1");
+  EXPECT_NE(number("results.sqlite", "SELECT count(*) FROM ceiling"), 0) << "of a new store";
+}
+
 TEST_F(RunTest, DryRunListsAndStoresNothing) {
   const Outcome outcome = moegate(run("--dry-run"));
   EXPECT_EQ(outcome.exit, 0);
