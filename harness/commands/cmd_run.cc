@@ -297,10 +297,10 @@ int cmd_run(const Args& args) {
     if (!lost.empty()) say("note: {}\n", lost);
   }
   if (command->benchmark_out) write_benchmark_json(run.db, tally.run, *command->benchmark_out);
+  print_reports(run.db, command->reports, tally.run);
   if (command->reports.empty() || tally.exit() != Exit::ok) {
     print_run(run.db, tally);
   } else {
-    print_reports(run.db, command->reports, tally.run);
     fmt::print("{}\n", summary(tally, fmt::format("run {} in {}", tally.run, run.db)));
   }
   return static_cast<int>(tally.exit());
