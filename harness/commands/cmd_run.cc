@@ -196,6 +196,7 @@ void follow_suite(const Args& args, const std::set<std::string>& given, RunComma
   for (const auto& [flag, value] : recipe.flags) {
     if (!given.contains(flag)) all.push_back(fmt::format("--{}={}", flag, value));
   }
+  if (!given.contains("db")) all.push_back("--db=" + command.run.db);  // which was announced
   command = RunCommand{};
   std::optional<std::string> resume;
   std::set<std::string> seen;
@@ -246,10 +247,6 @@ void print_plan(const RunOptions& options) {
                          .budget_s = options.worker.sampling.budget_s,
                          .case_timeout_s = options.case_timeout_s}));
 }
-
-}  // namespace
-
-namespace {
 
 void print_reports(const std::string& db, const std::vector<std::filesystem::path>& reports,
                    int64_t run) {
