@@ -188,7 +188,7 @@ TEST_F(SuiteTest, TheSectionRunHasNoCases) {
   EXPECT_TRUE(recipe_of("plain").flags.empty());
   write("bad", "[run]\nround = 3\n[m]\nop = suite_test_op\n");
   const std::string why = refusal_of([] { recipe_of("bad"); });
-  EXPECT_NE(why.find("bad.suite:2: [run] has no key 'round', did you mean 'rounds'"),
+  EXPECT_NE(why.find("bad.suite:2: [run] has no key 'round' (did you mean 'rounds'?)"),
             std::string::npos)
       << why;
 }
