@@ -196,11 +196,13 @@ void follow_suite(const Args& args, const std::set<std::string>& given, RunComma
   for (const auto& [flag, value] : recipe.flags) {
     if (!given.contains(flag)) all.push_back(fmt::format("--{}={}", flag, value));
   }
-  if (!given.contains("db")) all.push_back("--db=" + command.run.db);  // which was announced
-  command = RunCommand{};
-  std::optional<std::string> resume;
-  std::set<std::string> seen;
-  parse_run(all, command, resume, seen);
+  if (all.size() > args.size()) {
+    if (!given.contains("db")) all.push_back("--db=" + command.run.db);  // which was announced
+    command = RunCommand{};
+    std::optional<std::string> resume;
+    std::set<std::string> seen;
+    parse_run(all, command, resume, seen);
+  }
   for (const std::string& name : recipe.reports) command.reports.push_back(find_report(name));
 }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "harness/base/stats.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -175,7 +176,7 @@ Test test_of(const PairedQuestion& q, const Limits& limits, const VariancePrior&
   if (rounds > 0) t.delta = mean(q.log_ratios);
   t.margin = log_margin(limits, q.tick);
   if (rounds < 2) {
-    t.sample = fmt::format("in {} paired round{}", rounds, rounds == 1 ? "" : "s");
+    t.sample = "in " + count_of(rounds, "paired round");
     return t;
   }
   const auto n = static_cast<double>(rounds);

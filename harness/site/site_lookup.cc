@@ -39,14 +39,9 @@ std::vector<Table> rows_of_groups(const WhatChanged& changed) {
   return tables;
 }
 
-/// Those that compare with it, and itself.
-std::vector<int64_t> runs_before(Site& site, const SiteRun& head) {
-  return comparable_runs(site.store, head.info.id, some_days_before(site.store, head.info.id));
-}
-
-void add_changes_of(Page& page, Site& site, const SiteRun& head) {
+/// `runs`: those that compare with it, and itself.
+void add_changes_of(Page& page, Site& site, const SiteRun& head, const std::vector<int64_t>& runs) {
   const int64_t id = head.info.id;
-  const auto runs = runs_before(site, head);
   Section section{0, {Heading{"What changed on " + head.info.device.name}}};
   if (runs.size() < 2) {
     section.blocks.push_back(
@@ -68,18 +63,22 @@ void add_changes_of(Page& page, Site& site, const SiteRun& head) {
 
 void add_changes(Page& page, Site& site) {
   // Of each device the last run that others compare with: someone's own of a few rows may be later.
-  std::map<std::string, const SiteRun*> alone;
+  std::map<std::string, const SiteRun*> alone;  // the last that no other compares with
   std::set<std::string> shown;
   for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
     const std::string& klass = run->info.device.klass;
     if (run->ab || shown.contains(klass)) continue;
-    alone.emplace(klass, &*run);
-    if (runs_before(site, *run).size() < 2) continue;
+    const int64_t id = run->info.id;
+    const auto runs = comparable_runs(site.store, id, some_days_before(site.store, id));
+    if (runs.size() < 2) {
+      alone.emplace(klass, &*run);
+      continue;
+    }
     shown.insert(klass);
-    add_changes_of(page, site, *run);
+    add_changes_of(page, site, *run, runs);
   }
   for (const auto& [klass, run] : alone) {
-    if (!shown.contains(klass)) add_changes_of(page, site, *run);
+    if (!shown.contains(klass)) add_changes_of(page, site, *run, {run->info.id});
   }
 }
 
