@@ -60,9 +60,10 @@ class RoundTo {
 ///
 /// One element can be off by an ulp by chance, so that few of them show nothing: a share is at
 /// least of kFewInRow elements of a row or column, kFewInAll of an output, and an excess has to be
-/// more than excess_of_few(). Of a scale s = <d, t> / <t, t> counts what its standard error e =
-/// sqrt(sum d^2 t^2) / <t, t> does not explain: of one row max(0, |s| - 4 e), of n rows sqrt(mean
-/// s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
+/// more than excess_of_few(). Off by less than kUnitOfSums of its row's rms no element is
+/// misrounded: sums in fp32 end there (a saturated sigmoid times a gate is 1e-38 or 0). Of a scale
+/// s = <d, t> / <t, t> counts what its standard error e = sqrt(sum d^2 t^2) / <t, t> does not
+/// explain: of one row max(0, |s| - 4 e), of n rows sqrt(mean s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
 ///
 /// fp32 has no rounding of its own that matters: shares are 0, and the excess is in units of
 /// kUnitOfFp32 of ||t||, a tenth of which is what other orders of summation make.
@@ -70,7 +71,7 @@ struct BeyondRounding {
   /// Elements, those that carry the output: at most 3 (sum t^2)^2 / sum t^4, which is all of normal
   /// ones. 0: integers, or an older program.
   int64_t graded = 0;
-  double misrounded = 0;                             // share of elements with d != 0
+  double misrounded = 0;                             // share of elements with d != 0, see above
   double row_misrounded = 0, column_misrounded = 0;  // of the worst row, column
   double excess = 0;        // ||d|| / ||r(t) - t||: in units of the output's own rounding
   double beyond = 0;        // ||d|| / ||t||
@@ -84,7 +85,7 @@ struct BeyondRounding {
   int64_t at_row = -1, at_column = -1;  // with the most of ||d||; of several seeds: the first's
 };
 constexpr int64_t kFewInRow = 256, kFewInAll = 4096;
-constexpr double kUnitOfFp32 = 1e-5;
+constexpr double kUnitOfFp32 = 1e-5, kUnitOfSums = 0x1p-24;
 
 /// The worst of each, of two outputs; NaN is worse than anything.
 void take_worst(BeyondRounding& all, const BeyondRounding& one);
@@ -104,6 +105,10 @@ BeyondRounding allowed_beyond(int digits, double between);
 /// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements,
 /// 0.1 of 16,000.
 double excess_of_few(int64_t graded);
+/// The excess that so many elements may show where an output shows `allowed` of many. Roundings in
+/// between carry elements over a boundary, few of them, each by a whole ulp: their squares add up
+/// to a sum of Poisson's kind, of which this is four standard errors (Bernstein's inequality).
+double most_excess(double allowed, int64_t graded);
 /// By what share the excess of so many elements scatters: four standard errors of a mean square of
 /// normal ones.
 double scatter_of_few(int64_t graded);

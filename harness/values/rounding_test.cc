@@ -113,6 +113,14 @@ TEST(Rounding, FewElementsShowNothing) {
   EXPECT_EQ(b.column_misrounded, 0) << "8 elements are too few for any statement";
 }
 
+TEST(Rounding, WhatSumsInFp32CannotTellIsNotMisrounded) {
+  Data data(64, 512);
+  for (size_t i = 0; i < data.out.size(); i += 16) data.truth[i] = -3e-38, data.out[i] = 0;
+  EXPECT_EQ(data.graded().misrounded, 0) << "an exponential that overflowed";
+  for (size_t i = 0; i < data.out.size(); i += 16) data.truth[i] = -1e-6;
+  EXPECT_NEAR(data.graded().misrounded, 1.0 / 16, 1e-9) << "sums do tell it from 0";
+}
+
 TEST(Rounding, OfFp32OnlyWhatOtherOrdersOfSumsDoNotMake) {
   Data data(16, 1024);
   for (size_t i = 0; i < data.out.size(); ++i) {
@@ -168,6 +176,9 @@ TEST(Rounding, WhatIsAllowedFollowsFromTheTypes) {
   const BeyondRounding of_codes = allowed_beyond(4, 0x1p-7);
   EXPECT_EQ(beyond_allowed({.graded = 400, .excess = 1.3}, of_codes), "");
   EXPECT_NE(beyond_allowed({.graded = 40000, .excess = 1.3}, of_codes), "");
+  // One group of 128: five codes that fell to the other side of a tie.
+  EXPECT_EQ(beyond_allowed({.graded = 56, .excess = 3.3}, of_codes), "");
+  EXPECT_NE(beyond_allowed({.graded = 56, .excess = 4}, of_codes), "");
 }
 
 TEST(Rounding, AToleranceThatStatesItHoldsTheOutputToIt) {
