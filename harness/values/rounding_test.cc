@@ -201,6 +201,20 @@ TEST(Rounding, AToleranceThatStatesItHoldsTheOutputToIt) {
   EXPECT_TRUE(compared(wide.widened({1, 1e-3})).ok);
 }
 
+TEST(Rounding, AnElementOfALargeRowMayBeOffByWhatTheRowsRoundingsMake) {
+  std::vector<double> truth(256, 2.0);
+  std::vector<float> out(256, 2.0f);
+  truth[9] = 0, out[9] = 0.3f;
+  Tolerance tolerance{.rtol = 0.1, .atol = 0.1, .rel_l2 = 1, .row = 1, .scale = 1, .between = 0.04};
+  const auto compared = [&] { return compare_floats("y", out, truth, 256, tolerance, kBf16); };
+  EXPECT_EQ(compared().mismatches, 0) << "6 x 0.04 x 2";
+  out[9] = 0.5f;
+  EXPECT_EQ(compared().mismatches, 1);
+  tolerance.between = Tolerance::kNotStated;
+  out[9] = 0.3f;
+  EXPECT_EQ(compared().mismatches, 1);
+}
+
 TEST(Rounding, RoundingsInBetweenAddUpAsTheRootOfTheirSquares) {
   const Tolerance of_operator{1, 1, 1, 1, 1, 3e-4};
   EXPECT_DOUBLE_EQ(of_operator.widened({1, 4e-4}).between, 5e-4);
