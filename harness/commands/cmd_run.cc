@@ -188,10 +188,18 @@ bool parse_run(const Args& args, RunCommand& command, std::optional<std::string>
   return parse("run", flags, args, {}, &given);
 }
 
-/// With what its suite, where it is one, says of flags that nobody typed, and of reports.
+/// What the run's suite, where it is one, says of it.
+Recipe recipe_of_run(const RunOptions& run) {
+  return run.suites.size() == 1 ? recipe_of(run.suites[0]) : Recipe{};
+}
+
+void end_with(const Recipe& recipe, RunCommand& command) {
+  for (const std::string& name : recipe.reports) command.reports.push_back(find_report(name));
+}
+
+/// With what its suite says of flags that nobody typed, and of reports.
 void follow_suite(const Args& args, const std::set<std::string>& given, RunCommand& command) {
-  if (command.run.suites.size() != 1) return;
-  const Recipe recipe = recipe_of(command.run.suites[0]);
+  const Recipe recipe = recipe_of_run(command.run);
   Args all = args;
   for (const auto& [flag, value] : recipe.flags) {
     if (!given.contains(flag)) all.push_back(fmt::format("--{}={}", flag, value));
@@ -203,7 +211,7 @@ void follow_suite(const Args& args, const std::set<std::string>& given, RunComma
     std::set<std::string> seen;
     parse_run(all, command, resume, seen);
   }
-  for (const std::string& name : recipe.reports) command.reports.push_back(find_report(name));
+  end_with(recipe, command);
 }
 
 std::optional<RunCommand> read_run(const Args& args) {
@@ -227,6 +235,7 @@ std::optional<RunCommand> read_run(const Args& args) {
     use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", command.resume));
     stored.db = run.db;
     run = stored;
+    end_with(recipe_of_run(run), command);
     return command;
   }
   require_suite(run);

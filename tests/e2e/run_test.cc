@@ -64,6 +64,9 @@ TEST_F(RunTest, ASuiteSaysHowItIsRunAndWhatEndsIt) {
   EXPECT_EQ(rows(), 2) << "one round was typed";
   EXPECT_EQ(query("results.sqlite", "SELECT max(samples) <= 20 FROM result"), "1");
   EXPECT_NE(number("results.sqlite", "SELECT count(*) FROM ceiling"), 0) << "of a new store";
+  Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
+      .execute("UPDATE run SET status = 'interrupted'");
+  EXPECT_EQ(moegate("run --resume").out.find("before and after: every variant"), 0u);
 }
 
 TEST_F(RunTest, DryRunListsAndStoresNothing) {
