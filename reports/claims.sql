@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- keep: tokens; variant; published; here; says
 -- people: published; here; 95 % CI; best speed-up
--- programs: case; variant; published low; published high; speedup; low; high; best speedup
+-- programs: case; variant; published low; published high; speedup; low; high; best speedup; best low; best high
 -- One row per figure that a pull request publishes, where the run has its case. published: time before over time after, a
 -- range where it gives several. here: the same ratio, each variant at its own best block of rows, with 95 % interval; ~
 -- where that includes 1. The times of onnxruntime's launches are added up without the gap between them, as its profiler
@@ -19,15 +19,15 @@ WITH claim (pull_request, op, section, tokens, conditions, variant, before, low,
   VALUES ('ROCm/aiter 3526', 'topk_sort', 'gpt-oss-120b', 32, '{"launch":"stream"}', 'fused_one_block', 'chain3', 1, NULL, 'MI355X'),
          ('ROCm/aiter 3526', 'topk_sort', 'deepseek-r1', 64, '{"launch":"graph"}', 'fused_one_block', 'chain3', 1, NULL, 'MI355X'),
          ('ONNX Runtime 29167', 'qmoe_fc1_swiglu', 'gpt-oss-20b-fc1', 1, '{"cache":"warm","dtype":"fp16","scale-block":"0"}',
-          'split_k2_fp32_acc', 'single_fp32_acc', 1.072, 1.08, 'H200'),
-         ('ONNX Runtime 29167', 'qmoe_fc1_swiglu', 'gpt-oss-20b-fc1', 1, '{"cache":"warm","dtype":"fp16","scale-block":"0"}',
           'single_fp16_acc', 'single_fp32_acc', 1.538, 1.548, 'H200'),
+         ('ONNX Runtime 29167', 'qmoe_fc1_swiglu', 'gpt-oss-20b-fc1', 1, '{"cache":"warm","dtype":"fp16","scale-block":"0"}',
+          'split_k2_fp32_acc', 'single_fp32_acc', 1.072, 1.08, 'H200'),
          ('aphrodite-engine 1603', 'moe_gate_up', 'qwen3-30b-a3b-tp2', 512, '{}', 'gather_split_k1', 'gather', 1, 1.004, 'RTX 6000 Ada'),
          ('aphrodite-engine 1603', 'moe_gate_up', 'deepseek-r1-tp8', 1, '{}', 'split_k8', 'gather', NULL, NULL, 'RTX 6000 Ada'),
          ('SGLang 10567', 'moe_down', 'deepseek-r1-tp8-shared-prefill-down', 8192, '{"routing":"shared:zipf:0.67"}', 'tma_down', 'gather',
           1.486, 1.601, 'H20'),
-         ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 384, '{}', 'alpha_per_expert', 'alpha_per_k_tile', 1.064, 1.064, 'B200'),
-         ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 288, '{}', 'alpha_per_expert_n64', 'alpha_per_k_tile_n64', 1.17, 1.17, 'B200')
+         ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 288, '{}', 'alpha_per_expert_n64', 'alpha_per_k_tile_n64', 1.17, 1.17, 'B200'),
+         ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 384, '{}', 'alpha_per_expert', 'alpha_per_k_tile', 1.064, 1.064, 'B200')
 ), measured AS (  -- one of a variant's blocks of rows: the fastest, chosen below
   SELECT case_id, op, section, CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens, json_remove(params, '$.block') AS shape,
          variant, round, iif(op GLOB 'qmoe_*', sum_ns, l.span_ns) AS ns
@@ -49,7 +49,7 @@ WITH claim (pull_request, op, section, tokens, conditions, variant, before, low,
   FROM level_of a JOIN level_of b ON b.place = a.place AND b.round = a.round AND b.variant = a.before
   WHERE a.variant <> a.before GROUP BY a.place, a.variant
 ), fastest AS (
-  SELECT place, variant, x, row_number() OVER (PARTITION BY place ORDER BY x DESC) AS nth FROM ratio WHERE variant <> 'cublaslt_plain'
+  SELECT place, variant, x, reach, row_number() OVER (PARTITION BY place ORDER BY x DESC) AS nth FROM ratio WHERE variant <> 'cublaslt_plain'
 )
 SELECT pull_request AS "pull request",
        section AS model,
@@ -79,7 +79,9 @@ SELECT pull_request AS "pull request",
        f.variant AS "best here",
        (SELECT round(ns / 1000, 2) FROM best WHERE best.place = c.place AND best.variant = f.variant AND nth = 1) AS "best us",
        printf('%.2fx', exp(f.x)) AS "best speed-up",
-       exp(f.x) AS "best speedup"
+       exp(f.x) AS "best speedup",
+       exp(f.x - f.reach) AS "best low",
+       exp(f.x + f.reach) AS "best high"
 FROM numbered c JOIN ratio r USING (place, variant)
 JOIN best a ON a.place = c.place AND a.variant = c.variant AND a.nth = 1
 JOIN best b ON b.place = c.place AND b.variant = c.before AND b.nth = 1

@@ -18,23 +18,25 @@ import tempfile
 
 GALLERY = pathlib.Path(__file__).resolve().parent
 ROOT = GALLERY.parents[1]
-KEPT = GALLERY / "nvidia-h200-claims.sqlite.xz"
+CLASS = "nvidia-h200"
+ALL = GALLERY / "pull-requests"  # the picture of all five, and its figures
+KEPT = GALLERY / f"{CLASS}-claims.sqlite.xz"
 # Of each page the report that draws its picture, and the cases in it.
 PICTURES = {
     "pr-aiter-3526": ("speedup", "launch=graph"),
     "pr-aphrodite-1603": ("pr-aphrodite-1603", "hidden=7168,inter=256|hidden=2048,inter=384"),
-    "pr-onnxruntime-29167": ("pr-onnxruntime-29167", "scale-block=0|^(?!.*scale-block)"),
-    "pr-sglang-10567": ("pr-sglang-10567", "experts=257.*shared:zipf"),
-    "pr-tensorrt-llm-12686": ("pr-tensorrt-llm-12686", "^dense_fc2/(?!.*k_tile).*tokens=(128|192|256|288|384),"),
+    "pr-onnxruntime-29167": ("pr-onnxruntime-29167", "other=scale-block=0"),
+    "pr-sglang-10567": ("pr-sglang-10567", "."),
+    "pr-tensorrt-llm-12686": ("pr-tensorrt-llm-12686", "inter=256,launch=graph,tokens=(128|192|256|288|384),"),
 }
 COLUMNS = ["pull request", "model", "tokens", "before", "before us", "variant", "us", "published", "published on", "here", "95 % CI",
-           "says", "best here", "best us", "best speed-up"]
-RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, command, build, driver, device_id, device.uuid AS gpu, name
+           "says", "speedup", "low", "high", "best here", "best us", "best speed-up", "best speedup", "best low", "best high"]
+RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, command, build, driver, device_id, device.uuid AS gpu, name, class
           FROM run JOIN device USING (device_id) WHERE status = 'complete' AND dirty = 0"""
 
 
 def page_of(name):
-    return GALLERY / f"nvidia-h200-{name}.md"
+    return GALLERY / f"{CLASS}-{name}.md"
 
 
 def picture_of(name):
@@ -53,6 +55,9 @@ class Claims:
         missing = sorted(PICTURES.keys() - self.runs.keys())
         if missing:
             sys.exit(f"claims.py: {store} has no complete run of a clean commit of {', '.join(missing)}; ci/claims measures it")
+        wrong = {self.runs[name]["class"] for name in PICTURES} - {CLASS}
+        if wrong:
+            sys.exit(f"claims.py: {store} was measured on {', '.join(wrong)}; the gallery's pages are of {CLASS}")
         for what in ["git_sha", "gpu", "protocol"]:
             values = {str(self.runs[name][what]) for name in PICTURES}
             if len(values) > 1:
@@ -64,7 +69,7 @@ class Claims:
 
     def conditions(self, name):
         run, c = self.runs[name], self.ceilings
-        return (f"<sub>{run['name']} ({run['gpu']}, driver {run['driver']}), {run['started']}, commit {run['git_sha'][:12]}, "
+        return (f"<sub>{run['name']} ({run['gpu']}, {run['driver']}), {run['started']}, commit {run['git_sha'][:12]}, "
                 f"{run['build']}, protocol {run['protocol']}, timer {run['timer']}, flush {run['flush']}, {run['rounds']} processes. "
                 f"Measured ceilings of this GPU: {c['read_bytes_per_s'] / 1e9:.0f} GB/s reading, "
                 f"{c['copy_bytes_per_s'] / 1e9:.0f} GB/s copying, {c['fp8_flops'] / 1e12:.0f} TFLOP/s of fp8.\n"
@@ -82,20 +87,44 @@ class Claims:
         report, cases = PICTURES[name]
         self.report(name, report, "csv", "--filter", cases, "--chart", str(out))
 
+    def claims(self, name):
+        claims = json.loads(self.report(name, "claims", "json", "--columns", ",".join(COLUMNS)))
+        if not claims:
+            sys.exit(f"claims.py: {self.store}: run {self.runs[name]['run_id']} has not what {name} claims; ci/claims measures it")
+        return claims
+
     def table(self):
         """README's."""
         lines = ["| pull request | case | before | its idea | it says | here | best variant here |", "| --- | --- | --: | --: | --- | --- | --- |"]
-        for name in PICTURES:
-            for claim in json.loads(self.report(name, "claims", "json", "--columns", ",".join(COLUMNS))):
-                lines.append("| " + " | ".join(cells_of(name, claim)) + " |")
+        lines += ["| " + " | ".join(cells_of(name, claim)) + " |" for name in PICTURES for claim in self.claims(name)]
         return "\n".join(lines)
+
+    def values(self):
+        """Of the picture of all five: the last claim of each, its idea and the best variant."""
+        rows = []
+        for name in PICTURES:
+            claim = self.claims(name)[-1]
+            case = [claim["pull request"], case_of(claim)]
+            idea = [claim["variant"], claim["before us"], claim["us"], claim["speedup"], claim["low"], claim["high"]]
+            best = [claim["best here"], claim["before us"], claim["best us"], claim["best speedup"], claim["best low"], claim["best high"]]
+            rows += [[*case, "its idea", *idea], [*case, "best here", *best]]
+        return ",\n".join("  (" + ", ".join(literal(cell) for cell in row) + ")" for row in rows)
+
+
+def literal(cell):
+    if cell is None:
+        return "NULL"
+    return f"{cell:.4g}" if isinstance(cell, float) else repr(cell)
+
+
+def case_of(claim):
+    return f"{claim['model']}, {claim['tokens']} token{'s' if claim['tokens'] > 1 else ''}"
 
 
 def cells_of(name, claim):
     says = claim["published"] and f"{claim['published']} on {claim['published on']}"
-    tokens = "1 token" if claim["tokens"] == 1 else f"{claim['tokens']} tokens"
     here = f"{claim['here']} ({claim['95 % CI']})" if claim["95 % CI"] else claim["here"]
-    return [f"[{claim['pull request']}](reports/gallery/{page_of(name).name})", f"{claim['model']}, {tokens}",
+    return [f"[{claim['pull request']}](reports/gallery/{page_of(name).name})", case_of(claim),
             f"`{claim['before']}` {claim['before us']:g}", f"`{claim['variant']}` {claim['us']:g}", says,
             f"{here}: {claim['says']}", f"`{claim['best here']}` {claim['best us']:g}: **{claim['best speed-up']}**"]
 
@@ -116,14 +145,16 @@ def reports_of(suite):
 
 def with_measured(text, measured):
     """The text with this between its two lines."""
-    begin, end = "<!-- measured -->\n", "\n<!-- end -->"
-    head, rest = text.split(begin, 1)
-    return head + begin + measured + end + rest.split(end, 1)[1]
+    lines = re.compile(r"(<!-- measured -->\n\n|-- measured\n).*?(\n\n<!-- end -->|\n-- end)", re.DOTALL)
+    if not lines.search(text):
+        raise ValueError("no lines 'measured' and 'end'")
+    return lines.sub(lambda found: found[1] + measured + found[2], text, count=1)
 
 
 def texts(claims):
     """Path and text of every file that figures of these runs stand in."""
-    measured = {page_of(name): claims.measured(name) for name in PICTURES} | {ROOT / "README.md": claims.table()}
+    measured = {page_of(name): claims.measured(name) for name in PICTURES}
+    measured |= {ROOT / "README.md": claims.table(), ALL.with_suffix(".sql"): claims.values()}
     return {path: with_measured(path.read_text(), text) for path, text in measured.items()}
 
 
@@ -156,6 +187,7 @@ def main(moegate, *stores):
             path.write_text(text)
         for name in PICTURES:
             claims.draw(name, picture_of(name))
+        claims.report("pr-aiter-3526", str(ALL.with_suffix(".sql")), "csv", "--chart", str(ALL.with_suffix(".svg")))
 
 
 if __name__ == "__main__":
