@@ -10,14 +10,18 @@
 -- interval; ~ where that includes 1 or does not exist. other: what varies beside the cache.
 --
 -- The published columns are not measured here: microsoft/onnxruntime PR 29167, H200, Nsight Systems, one token repeated
--- (hot L2). Two figures are those of two of its comparisons.
-WITH published (hidden, inter, block, variant, fc1, fc2) AS (
-  VALUES ('2880', '2880', '0', 'single_fp16_acc', '13.93', '10.14'),
-         ('2880', '2880', '0', 'single_fp32_acc', '21.42, 21.57', '12.15, 12.24'),
-         ('2880', '2880', '0', 'split_k2_fp32_acc', '17.59 + 2.39', '12.15'),
-         ('2880', '2880', '64', 'single_fp16_acc', '14.17', '10.97'),
-         ('2048', '512', '64', 'single_fp16_acc', '5.11', '3.24'),
-         ('2816', '704', '64', 'single_fp16_acc', '7.52', '4.59')
+-- (hot L2). Two figures are those of two of its comparisons. Its operator is the whole layer, with what no row here has:
+-- routing, sorting rows and adding them up again. variables: those of ONNX Runtime that choose the route, of ORT_MOE_GEMV_*.
+WITH published (hidden, inter, block, variant, fc1, fc2, operator) AS (
+  VALUES ('2880', '2880', '0', 'single_fp16_acc', '13.93', '10.14', 63.0),
+         ('2880', '2880', '0', 'split_k2_fp16_acc', NULL, NULL, 63.95),
+         ('2880', '2880', '0', 'single_fp32_acc', '21.42, 21.57', '12.15, 12.24', 71.31),
+         ('2880', '2880', '0', 'split_k2_fp32_acc', '17.59 + 2.39', '12.15', 71.73),
+         ('2880', '2880', '64', 'single_fp16_acc', '14.17', '10.97', NULL),
+         ('2048', '512', '64', 'single_fp16_acc', '5.11', '3.24', NULL),
+         ('2816', '704', '64', 'single_fp16_acc', '7.52', '4.59', NULL)
+), variable (variant, names) AS (
+  VALUES ('single_fp32_acc', 'FP32_ACCUM=1'), ('split_k2_fp16_acc', 'SPLITK2_SWIGLU=1'), ('split_k2_fp32_acc', 'both')
 ), measured AS (
   SELECT result_id, case_id, op, variant, round, span_ns, json_extract(params, '$.cache') AS cache,
          judged,
@@ -59,6 +63,7 @@ SELECT model,
        (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(layer) j
         WHERE EXISTS (SELECT 1 FROM varies v WHERE v.model = route.model AND v.name = j.key)) AS other,
        route.variant AS route,
+       (SELECT names FROM variable v WHERE v.variant = route.variant) AS variables,
        max(us) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 us, cold",
        max(launches) FILTER (WHERE is_fc1 AND cache = 'cold') AS "launches, cold",
        max(text) FILTER (WHERE is_fc1 AND cache = 'cold') AS "FC1 speed-up, cold",
@@ -86,7 +91,8 @@ SELECT model,
        max(low) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 low, warm",
        max(high) FILTER (WHERE NOT is_fc1 AND cache = 'warm') AS "FC2 high, warm",
        p.fc1 AS "published FC1 us, hot",
-       p.fc2 AS "published FC2 us, hot"
+       p.fc2 AS "published FC2 us, hot",
+       p.operator AS "published operator us, hot"
 FROM route
 JOIN layer_cell USING (model, layer)
 LEFT JOIN published p ON p.variant = route.variant AND hidden = json_extract(layer, '$.hidden') AND inter = json_extract(layer, '$.inter')

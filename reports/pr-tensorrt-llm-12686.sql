@@ -17,6 +17,8 @@
 --
 -- The published columns are not measured here: TensorRT-LLM PR 12686, B200, NVFP4 operands, cold L2. They stand by its own
 -- shape, K = 65536 and N = 7168, on a GPU alone, in the rows of the same tile. Their TFLOP/s are of the products issued.
+-- The pull request was closed for PR 13833, which splits K and swaps the operands; its best tactic stands by stream_k, the
+-- variant here that shares K out.
 WITH what (place, variant, role, tile, before) AS (
   VALUES (1, 'alpha_per_k_tile', 'before', '128x128', NULL),
          (2, 'alpha_per_expert', 'after', '128x128', 'alpha_per_k_tile'),
@@ -39,6 +41,8 @@ WITH what (place, variant, role, tile, before) AS (
          ('256', '256x128 of two blocks', NULL, 72.43),
          ('288', '256x128 of two blocks', NULL, 133.01),
          ('384', '256x128 of two blocks', NULL, 135.64)
+), successor (tokens, us) AS (
+  VALUES ('32', 52.09), ('64', 52.68), ('96', 53.15), ('128', 53.89)
 ), measured AS (
   SELECT case_id, section AS model, variant, round, span_ns, backend, judged
   FROM level WHERE run_id = :run AND op = 'dense_fc2'
@@ -96,6 +100,9 @@ SELECT model,
        claimed.us AS "published us, B200",
        CASE WHEN gain IS NOT NULL THEN printf('%.2fx', gain) END AS "published speed-up",
        round(gain, 4) AS "published speedup",
-       round(issued / 1e6 / claimed.us, 0) AS "published TFLOP/s"
+       round(issued / 1e6 / claimed.us, 0) AS "published TFLOP/s",
+       CASE WHEN placed.variant = 'stream_k' AND json_extract(params, '$.hidden') = '7168' AND
+                 (json_extract(params, '$.experts')) * (json_extract(params, '$.inter')) = 65536 THEN
+         (SELECT s.us FROM successor s WHERE s.tokens = json_extract(params, '$.tokens')) END AS "published us, PR 13833, B200"
 FROM placed JOIN floors USING (case_id) LEFT JOIN change USING (case_id, variant) LEFT JOIN claimed USING (case_id, variant)
 ORDER BY model, tokens, params, place, placed.variant
