@@ -48,6 +48,7 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"pr-onnxruntime-29167", 24},
                                                 {"pr-aphrodite-1603", 90},
                                                 {"pr-sglang-10567", 96},
+                                                {"tma-down", 64},
                                                 {"pr-tensorrt-llm-12686", 54}};
   for (const auto& [name, limit] : limits) {
     EXPECT_LE(load_suite(name, {}, operators()).size(), limit) << name;
