@@ -66,7 +66,7 @@ TEST_F(RunTest, ASuiteSaysHowItIsRunAndWhatEndsIt) {
   EXPECT_NE(number("results.sqlite", "SELECT count(*) FROM ceiling"), 0) << "of a new store";
   Database((folder_ / "results.sqlite").string(), SQLITE_OPEN_READWRITE)
       .execute("UPDATE run SET status = 'interrupted'");
-  EXPECT_EQ(moegate("run --resume").out.find("before and after: every variant"), 0u);
+  EXPECT_EQ(moegate("run --resume latest").out.find("before and after: every variant"), 0u);
 }
 
 TEST_F(RunTest, DryRunListsAndStoresNothing) {
