@@ -204,6 +204,7 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
     }
     const Params bf16 = {{"block", block}, {"dtype", "bf16"}};
     expect_same_bits<MoeGateUp>("gather", "sorted_rows", bf16, 200, 264);
+    expect_same_bits<MoeDown>("gather", "tma_down", bf16, 200, 264);
   }
 }
 

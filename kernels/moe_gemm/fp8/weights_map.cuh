@@ -13,9 +13,9 @@ inline CUtensorMap weights_map(const MoeGemmArgs& args, int rows) {
   return cuda::matrix_map(args.weights, int64_t{s.experts} * s.n, s.row_bytes(), rows);
 }
 
-/// Activations in sorted order, a [capacity, K] matrix of e4m3, likewise in tiles of BM x 128.
+/// Activations in sorted order, a [capacity, K] matrix, likewise in tiles of BM x kSliceBytes.
 inline CUtensorMap sorted_rows_map(const MoeGemmArgs& args) {
-  return cuda::matrix_map(args.x, args.shape.capacity(), args.shape.k, args.shape.block);
+  return cuda::matrix_map(args.x, args.shape.capacity(), args.shape.row_bytes(), args.shape.block);
 }
 
 }  // namespace moegate::moe_gemm::fp8

@@ -4,7 +4,8 @@
 // block are neighbours, and the tensor copy engine brings both operands, a whole slice of rows and
 // one of weights by one thread. One scale factor of weights per tile and group; results are
 // scattered to token order, times their routing weights. Everything else is scalar_b_scale's:
-// tiles and their order, products, stages, and so every bit of the output.
+// tiles and their order, products, stages, and so every bit of the output. bf16, which the PR does
+// not have, has no scale factors; its bits are gather's.
 //
 // The idea: no address arithmetic and no load instructions in the warps that multiply. Rows of
 // padding hold what was left in memory, also NaN: a row of a product depends on no other row of x,
@@ -40,8 +41,8 @@ class CopiedSlices {
     if (threadIdx.x == 0 && next_ < slices_) {
       const uint32_t stage = stages_ + into_ * T::kStageBytes;
       arrive_expecting(&full_[into_], T::kStageBytes);
-      copy_tile(stage, x_, next_ * kMoeGroup, x_row_, &full_[into_]);
-      copy_tile(stage + Rows * kSliceBytes, weights_, next_ * kMoeGroup, weight_row_,
+      copy_tile(stage, x_, next_ * kSliceBytes, x_row_, &full_[into_]);
+      copy_tile(stage + Rows * kSliceBytes, weights_, next_ * kSliceBytes, weight_row_,
                 &full_[into_]);
     }
     ++next_;
@@ -71,7 +72,7 @@ class CopiedSlices {
   uint32_t phase_ = 0;
 };
 
-template <int Rows>
+template <int Rows, DType kDtype>
 __global__ void __launch_bounds__(Tile<Rows>::kThreads)
     tma_down_kernel(const __grid_constant__ CUtensorMap x,
                     const __grid_constant__ CUtensorMap weights,
@@ -91,11 +92,11 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   __syncthreads();
   uint8_t* stages = at_swizzle(shared);
   const int weight_row = args.expert_ids[place.block] * args.shape.n + place.first_column;
-  CopiedSlices<Rows> ring(&x, first_row, &weights, weight_row, args.shape.k_groups(),
+  CopiedSlices<Rows> ring(&x, first_row, &weights, weight_row, slices_of<kDtype>(args.shape),
                           shared_address(stages), full);
   const auto source = [&](int row) { return ids[row] < args.shape.rows() ? first_row + row : -1; };
   Sums<Rows> sums = {};
-  sum_products<Rows, DType::e4m3, WeightScale::per_tile>(args, place, ring, source, sums);
+  sum_products<Rows, kDtype, WeightScale::per_tile>(args, place, ring, source, sums);
   write_tile<Rows, Result::stored>(args, place, ids, sums, stages);
 }
 
@@ -103,13 +104,11 @@ void launch(MoeDown& problem, const Launch& where) {
   const MoeGemmArgs args = problem.args(RowOrder::sorted);
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
-    if constexpr (kDtype == DType::e4m3) {
-      const auto kernel = tma_down_kernel<Rows>;
-      constexpr int kSharedBytes = Tile<Rows>::kSharedBytes;
-      allow_shared(kernel, kSharedBytes);
-      kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes, stream_of(where)>>>(
-          fp8::sorted_rows_map(args), fp8::weights_map(args, kTileColumns), args, order);
-    }
+    const auto kernel = tma_down_kernel<Rows, kDtype>;
+    constexpr int kSharedBytes = Tile<Rows>::kSharedBytes;
+    allow_shared(kernel, kSharedBytes);
+    kernel<<<order.tiles(), Tile<Rows>::kThreads, kSharedBytes, stream_of(where)>>>(
+        fp8::sorted_rows_map(args), fp8::weights_map(args, kTileColumns), args, order);
   });
   check_launch("tma_down_kernel");
 }
@@ -120,10 +119,8 @@ const Kernel<MoeDown> down({
     .help = "scalar_b_scale with sorted activations, both operands by TMA (SGLang PR 10567)",
     .launch = launch,
     .prepare = [](MoeDown& problem, const Launch&) { problem.sort_activations(); },
-    .unsupported = [](const Case& c, const DeviceFacts&) -> std::string {
-      const MoeGemmShape shape = MoeDown::shape_of(c);
-      return shape.scaled() ? gather_unsupported(shape) : "multiplies fp8 only";
-    },
+    .unsupported = [](const Case& c,
+                      const DeviceFacts&) { return gather_unsupported(MoeDown::shape_of(c)); },
 });
 
 }  // namespace
