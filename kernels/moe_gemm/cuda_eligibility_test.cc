@@ -102,6 +102,7 @@ TEST(GatherEligibility, NamesWhatDoesNotFit) {
   EXPECT_EQ(refusal<MoeGateUp>("sorted_rows", bf16, 256, 264), "");
   EXPECT_EQ(refusal<MoeDown>("tma_down", few, 256, 264), "");
   EXPECT_EQ(refusal<MoeDown>("tma_down", bf16, 256, 264), "");
+  EXPECT_NE(refusal<MoeDown>("tma_down", bf16, 260, 264).find("K = 260"), std::string::npos);
   EXPECT_NE(refusal<MoeDown>("tma_down", few, 256, 260).find("N = 260"), std::string::npos);
   const Params many = {{"tokens", "65536"}, {"topk", "8"}, {"block", "16"}};
   EXPECT_EQ(refusal<MoeGateUp>("gather", many, 256, 512), "");
