@@ -3,8 +3,8 @@
 -- keep: variant; us; speed-up; 95 % CI; % of floor; published speed-up
 -- people: speed-up; 95 % CI; published speed-up
 -- programs: case; speedup; low; high; published speedup
--- One row per model, tokens and variant: the PR's pairs by tile of the output, then ours and a library. us is the span,
--- first start to last end. Speed-up against the variant named beside it, with 95 % interval; ~ where that includes 1 or does
+-- One row per model, tokens and variant: the PR's pairs by tile of the output, beside them single steps of its change, then
+-- ours and a library. us is the span, first start to last end. Speed-up against the variant named beside it, with 95 % interval; ~ where that includes 1 or does
 -- not exist. The PR's before does not run with the tile of two blocks; what has no before of its own is compared with that of
 -- 128x128. cublaslt_plain does not do the alpha work: what alpha costs the others is in its row. other: what varies beside
 -- model and tokens.
@@ -21,13 +21,16 @@
 -- variant here that shares K out.
 WITH what (place, variant, role, tile, before) AS (
   VALUES (1, 'alpha_per_k_tile', 'before', '128x128', NULL),
-         (2, 'alpha_per_expert', 'after', '128x128', 'alpha_per_k_tile'),
-         (3, 'alpha_per_k_tile_n64', 'before', '128x64', NULL),
-         (4, 'alpha_per_expert_n64', 'after', '128x64', 'alpha_per_k_tile_n64'),
-         (5, 'alpha_per_expert_cluster2', 'after', '256x128 of two blocks', 'alpha_per_k_tile'),
-         (6, 'stream_k', 'ours', NULL, 'alpha_per_k_tile'),
-         (7, 'sparse_rows', 'ours, useful products only', NULL, 'alpha_per_k_tile'),
-         (8, 'cublaslt_plain', 'library, without the alpha work', NULL, 'alpha_per_k_tile')
+         (2, 'alpha_from_global', 'step: alpha from global memory', '128x128', 'alpha_per_k_tile'),
+         (3, 'alpha_ring_per_expert', 'step: one sum per expert', '128x128', 'alpha_per_k_tile'),
+         (4, 'alpha_per_expert', 'after', '128x128', 'alpha_per_k_tile'),
+         (5, 'alpha_per_k_tile_n64', 'before', '128x64', NULL),
+         (6, 'alpha_per_expert_n64', 'after', '128x64', 'alpha_per_k_tile_n64'),
+         (7, 'alpha_per_expert_n64_acc3', 'step: three accumulators', '128x64', 'alpha_per_expert_n64'),
+         (8, 'alpha_per_expert_cluster2', 'after', '256x128 of two blocks', 'alpha_per_k_tile'),
+         (9, 'stream_k', 'ours', NULL, 'alpha_per_k_tile'),
+         (10, 'sparse_rows', 'ours, useful products only', NULL, 'alpha_per_k_tile'),
+         (11, 'cublaslt_plain', 'library, without the alpha work', NULL, 'alpha_per_k_tile')
 ), published (tokens, tile, before, after) AS (
   VALUES ('128', '128x128', 76.54, 75.94),
          ('256', '128x128', 80.59, 76.48),
@@ -47,7 +50,7 @@ WITH what (place, variant, role, tile, before) AS (
   SELECT case_id, section AS model, variant, round, span_ns, backend, judged
   FROM level WHERE run_id = :run AND op = 'dense_fc2'
 ), placed AS (  -- tiles are those of the CUDA variants
-  SELECT case_id, model, m.variant, exp(avg(ln(span_ns))) AS ns, coalesce(place, 7) AS place,
+  SELECT case_id, model, m.variant, exp(avg(ln(span_ns))) AS ns, coalesce(place, 10) AS place,
          role, iif(backend = 'cuda', tile, NULL) AS tile, iif(place IS NULL, 'alpha_per_k_tile', before) AS before
   FROM measured m LEFT JOIN what USING (variant) GROUP BY case_id, m.variant
 ), change AS (
@@ -71,7 +74,7 @@ WITH what (place, variant, role, tile, before) AS (
   FROM roof JOIN ceilings USING (run_id) JOIN dense USING (case_id) JOIN bench_case USING (case_id)
   WHERE run_id = :run
 ), claimed AS (
-  SELECT case_id, variant, CASE role WHEN 'before' THEN p.before ELSE p.after END AS us,
+  SELECT case_id, variant, CASE role WHEN 'before' THEN p.before WHEN 'after' THEN p.after END AS us,
          CASE role WHEN 'after' THEN p.before / p.after END AS gain
   FROM placed l JOIN bench_case USING (case_id) JOIN published p USING (tile)
   WHERE p.tokens = json_extract(params, '$.tokens') AND json_extract(params, '$.hidden') = '7168' AND (json_extract(params, '$.experts')) * (json_extract(params, '$.inter')) = 65536

@@ -56,9 +56,11 @@ class CudaDenseFc2 : public check::CudaVariants {
 };
 
 constexpr double kAlwaysWhole = 1e12;  // products up to which the truth is the whole output
-const std::vector<std::string> kPerKTile = {"alpha_per_k_tile", "alpha_per_k_tile_n64"};
+const std::vector<std::string> kPerKTile = {"alpha_per_k_tile", "alpha_per_k_tile_n64",
+                                            "alpha_from_global"};
 const std::vector<std::string> kPerExpert = {"alpha_per_expert", "alpha_per_expert_n64",
-                                             "alpha_per_expert_cluster2"};
+                                             "alpha_per_expert_n64_acc3",
+                                             "alpha_per_expert_cluster2", "alpha_ring_per_expert"};
 
 // Rows: one, within a warp's, a warpgroup's, a block's and a cluster's, all of these and one more.
 TEST_F(CudaDenseFc2, VariantsAgreeAtAllRows) {

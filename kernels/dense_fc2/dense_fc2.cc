@@ -33,7 +33,7 @@ const Op<DenseFc2> op({
                 "as routed; edges: tokens whose weights are all 0, experts named twice"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "alpha_per_k_tile",
-    .before = {.cuda = {{"alpha_per_k_tile_n64", "alpha_per_expert_n64"}, {"alpha_per_k_tile"}}},
+    .before = {.cuda = {{"alpha_per_k_tile_n64", "alpha_per_expert_n64*"}, {"alpha_per_k_tile"}}},
 });
 
 /// Of the tensor that holds an operand's scale factors.

@@ -75,6 +75,29 @@ TEST_F(DenseFc2ReportTest, RowsSayWhatTheyAre) {
                    {"cublaslt_plain", "library, without the alpha work"}}));
 }
 
+TEST_F(DenseFc2ReportTest, StepsStandBesideTheirPairAndHaveNoPublishedFigures) {
+  add_dense_run(Backend::cuda, {{"alpha_per_expert_n64_acc3", 120},
+                                {"alpha_per_expert_n64", 144},
+                                {"alpha_per_expert", 160},
+                                {"alpha_ring_per_expert", 170},
+                                {"alpha_from_global", 190},
+                                {"alpha_per_k_tile", 200}});
+  const Table t = table();
+  const std::vector<std::string> order = {"alpha_per_k_tile",      "alpha_from_global",
+                                          "alpha_ring_per_expert", "alpha_per_expert",
+                                          "alpha_per_expert_n64",  "alpha_per_expert_n64_acc3"};
+  ASSERT_EQ(t.rows.size(), order.size());
+  for (size_t row = 0; row < order.size(); ++row) EXPECT_EQ(at(t, row, "variant"), order[row]);
+  EXPECT_EQ(column("against"), (Cells{{"alpha_from_global", "alpha_per_k_tile"},
+                                      {"alpha_ring_per_expert", "alpha_per_k_tile"},
+                                      {"alpha_per_expert", "alpha_per_k_tile"},
+                                      {"alpha_per_expert_n64_acc3", "alpha_per_expert_n64"}}));
+  EXPECT_EQ(column("what it is")["alpha_from_global"], "step: alpha from global memory, 128x128");
+  EXPECT_EQ(column("published us, B200"), (Cells{{"alpha_per_k_tile", "76.54"},
+                                                 {"alpha_per_expert", "75.94"},
+                                                 {"alpha_per_expert_n64", "62.63"}}));
+}
+
 TEST_F(DenseFc2ReportTest, WithoutItsBeforeARowHasNoSpeedUp) {
   add_dense_run(Backend::cuda, {{"alpha_per_expert_n64", 144}, {"alpha_per_k_tile", 200}});
   EXPECT_EQ(column("speed-up"), Cells{});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of alpha_per_expert and alpha_per_expert_cluster2: two warpgroups that multiply and
-// read their alphas from global memory, and a thread that copies. That thread has a warpgroup to
-// itself, of which it needs a warp: of a quarter of an SM's registers three warps have 168 per
-// thread each, too few for two accumulators and sums; only a warpgroup can give some of its own up.
+// The kernel of alpha_per_expert, alpha_per_expert_cluster2 and of two steps in one_by_one.cu: two
+// warpgroups that multiply and read their alphas from global memory, and a thread that copies. That
+// thread has a warpgroup to itself, of which it needs a warp: of a quarter of an SM's registers
+// three warps have 168 per thread each, too few for two accumulators and sums; only a warpgroup can
+// give some of its own up.
 #pragma once
 
 #include "kernels/dense_fc2/alpha/product.cuh"
@@ -28,7 +29,7 @@ class GlobalFactors {
       a_[i] = args_.a_scales + row * s.k_groups();
     }
     b_ = args_.b_scales + int64_t{tile.column / kMoeGroup} * s.k_groups();
-    groups_left_ = s.expert_groups();
+    expert_left_ = expert_promotions();
     left_ = C::promotions(s);
     ahead_ = load();
   }
@@ -49,16 +50,21 @@ class GlobalFactors {
       if constexpr (C::kBlockScales) factor.a[i] = __ldg(a_[i]++);
     }
     if constexpr (C::kBlockScales) factor.b = __ldg(b_++);
-    if (C::kBlockScales && --groups_left_ > 0) return factor;
-    groups_left_ = args_.shape.expert_groups();
+    if (!C::kExpertSums && --expert_left_ > 0) return factor;
+    expert_left_ = expert_promotions();
     ++alpha_[0];
     ++alpha_[1];
     return factor;
   }
 
+  /// Promotions that an alpha serves.
+  __device__ int expert_promotions() const {
+    return C::kExpertSums ? 1 : args_.shape.inter / (C::kUnitSlabs * kMoeGroup);
+  }
+
   const DenseFc2Args& args_;
   const float *alpha_[2], *a_[2], *b_;
-  int groups_left_;  // of 128 of K, of the expert
+  int expert_left_;  // of them, until the next expert
   int left_;         // factors of the tile
   Factor<C::kBlockScales> ahead_;
 };

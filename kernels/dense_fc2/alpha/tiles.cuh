@@ -39,9 +39,14 @@ struct Config {
 
   /// Slabs whose products are committed together.
   static constexpr int kUnitSlabs = BlockScales ? 1 : kSlabs;
+  static constexpr int kStageUnits = kSlabs / kUnitSlabs;
+  /// Whether an accumulator sums up an expert's whole part of K: an alpha serves once.
+  static constexpr bool kExpertSums = PerAlpha == AlphaPer::expert && !BlockScales;
+  /// Of a thread: one is added to the tile's sums while products go to the others.
+  static constexpr int kAccumulators = 2;
   /// Commits between two promotions.
   __host__ __device__ static constexpr int units(const DenseFc2Shape& s) {
-    return PerAlpha == AlphaPer::expert && !BlockScales ? s.inter / KTile : 1;
+    return kExpertSums ? s.inter / KTile : 1;
   }
   /// Times that an accumulator is added to a tile's sums.
   __host__ __device__ static constexpr int promotions(const DenseFc2Shape& s) {
