@@ -266,7 +266,7 @@ class StoredRuns : public ::testing::Test {
                : ratio == 1              ? Judged::is_yardstick
                                          : Judged::ratio;
     r.samples = 100;
-    r.span_ns = r.low_ns = r.high_ns = r.busy_ns = total(launches_ns);
+    r.span_ns = r.low_ns = r.high_ns = r.busy_ns = r.sum_ns = total(launches_ns);
     r.ratio = ratio;
     Accuracy a;
     a.output = "weights";

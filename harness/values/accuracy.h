@@ -86,8 +86,8 @@ struct Leeway {
 /// Limits for floating outputs; an output passes only when it passes all of them. An operator's
 /// ceilings are one constant beside its Problem; they are only ever tightened.
 struct Tolerance {
-  double rtol = 0;    // per element: |out - truth| <= atol + rtol * |truth|, or 6 between of
-  double atol = 0;    // the row's rms
+  double rtol = 0;    // of an element: |out - truth| <= atol + rtol |truth|, or
+  double atol = 0;    // six times `between` of its row's rms
   double rel_l2 = 0;  // whole tensor
   double row = 0;     // worst row
   double scale = 0;   // |scale - 1|

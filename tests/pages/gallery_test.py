@@ -23,8 +23,8 @@ TOKENS = {"R1 routing, 64 tokens": "64", "gpt-oss-20b int4 FC1, 8 tokens": "8", 
           "R1 fp8 down, 8192 tokens": "8192", "R1 dense FC2, 384 tokens": "384"}
 
 
-def load_draw():
-    spec = importlib.util.spec_from_file_location("draw", GALLERY / "draw.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, GALLERY / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -73,7 +73,7 @@ class GalleryTest(unittest.TestCase):
                                 "sglang-10567": ["published down us, H20"],
                                 "onnxruntime-29167": ["published FC1 us, hot", "published FC2 us, hot"]}.items():
             page = f"nvidia-h200-pr-{name}"
-            sql = load_draw().with_tables((GALLERY / f"{page}.sql").read_text(), (GALLERY / f"{page}.md").read_text())
+            sql = load("draw").with_tables((GALLERY / f"{page}.sql").read_text(), (GALLERY / f"{page}.md").read_text())
             db = sqlite3.connect(":memory:")
             db.row_factory = sqlite3.Row
             rows = db.execute(sql).fetchall()
@@ -85,19 +85,43 @@ class GalleryTest(unittest.TestCase):
 
     def test_tables_are_read_as_they_stand(self):
         page = "# T\n\n**a · `b`**\n\n| x | **y** |  |\n| --- | --: | --- |\n| `1\\|2` | 0.5 | it's |\n\n| z |\n|---|\n| 7 |\n"
-        sql = load_draw().with_tables("-- title: t\nSELECT page_1.heading, x, y, \"column 3\", z FROM page_1, page_2\n", page)
+        sql = load("draw").with_tables("-- title: t\nSELECT page_1.heading, x, y, \"column 3\", z FROM page_1, page_2\n", page)
         self.assertTrue(sql.startswith("-- title: t\n"))
         self.assertEqual([("a · b", "1|2", 0.5, "it's", 7)], sqlite3.connect(":memory:").execute(sql).fetchall())
 
     @unittest.skipUnless(len(sys.argv) > 1 and shutil.which("node") and VEGA.exists(), "needs moegate, node, libjs-vega")
     def test_the_pictures_are_what_the_pages_say(self):
-        draw = load_draw()
+        draw = load("draw")
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder)
             draw.draw(sys.argv[1], draw.pictures(), out)
             for name in draw.pictures():
                 same = (out / f"{name}.svg").read_bytes() == (GALLERY / f"{name}.svg").read_bytes()
                 self.assertTrue(same, f"{name}.svg is not what {name}.md says; reports/gallery/draw.py draws it again")
+
+
+class ClaimsTest(unittest.TestCase):
+    CLAIM = {"pull request": "ONNX Runtime 29167", "model": "m", "tokens": 1, "before": "b", "before us": 9.5, "variant": "v", "us": 9.0,
+             "published": "1.08x", "published on": "H200", "here": "1.05x", "95 % CI": "1.04–1.06", "says": "not repeated",
+             "best here": "s", "best us": 3.0, "best speed-up": "3.17x"}
+
+    def test_a_row_of_readme(self):
+        self.assertEqual(["[ONNX Runtime 29167](reports/gallery/nvidia-h200-pr-x.md)", "m, 1 token", "`b` 9.5", "`v` 9", "1.08x on H200",
+                          "1.05x (1.04–1.06): not repeated", "`s` 3: **3.17x**"], load("claims").cells_of("pr-x", self.CLAIM))
+
+    def test_what_people_wrote_stays(self):
+        page = "# T\n\nwhy\n\n<!-- measured -->\n\nold\n\n<!-- end -->\n\nwhat is not here\n"
+        self.assertEqual(page.replace("old", "new"), load("claims").with_measured(page, "new"))
+        self.assertEqual("VALUES\n-- measured\nnew\n-- end\n", load("claims").with_measured("VALUES\n-- measured\nold\n-- end\n", "new"))
+        with self.assertRaises(ValueError):
+            load("claims").with_measured("# T\n", "new")
+
+    def test_every_suite_of_a_pull_request_has_a_page_and_ends_with_its_tables(self):
+        claims = load("claims")
+        self.assertEqual(sorted(path.stem for path in (GALLERY.parents[1] / "suites").glob("pr-*.suite")), sorted(claims.PICTURES))
+        for name in claims.PICTURES:
+            self.assertIn(name, claims.reports_of(name))
+            self.assertTrue(claims.page_of(name).exists(), name)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "harness/store/report_fixture.h"
+#include "harness/store/sqlite.h"
 
 namespace moegate {
 namespace {
@@ -53,6 +54,24 @@ TEST_F(QmoeReportTest, WhatIsMissingIsReplacedByTheNextBefore) {
   EXPECT_EQ(at(report("speedup", 1), 0, "Speedup"), "3.00x");
   EXPECT_EQ(column(report("speedup", 2), "before"), (Cells{{"expert_rows", "single"}}));
   EXPECT_EQ(at(report("speedup", 2), 0, "Speedup"), "2.00x");
+}
+
+TEST_F(QmoeReportTest, AClaimIsRepeatedOrNotOrOfAnotherGpu) {
+  add_cuda_run();
+  add_qmoe_run(Backend::cuda, {{"single_fp32_acc", {21.5}, 12}, {"split_k2_fp32_acc", {20}, 0}});
+  const auto says = [&](int64_t run) { return column(report("claims", run), "says"); };
+  EXPECT_EQ(says(1), (Cells{{"single_fp16_acc", "another GPU, faster here"},
+                            {"split_k2_fp32_acc", "another GPU, faster here"}}));
+  Database(db_, SQLITE_OPEN_READWRITE).execute("UPDATE device SET name = 'NVIDIA H200'");
+  EXPECT_EQ(says(1), (Cells{{"single_fp16_acc", "not repeated, faster here"},
+                            {"split_k2_fp32_acc", "not repeated, faster here"}}));
+  EXPECT_EQ(says(2), (Cells{{"split_k2_fp32_acc", "repeated, faster here"}}));
+  const Table t = report("claims");
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(at(t, 1, "published"), "1.08x");
+  EXPECT_EQ(at(t, 1, "before us"), "10.5") << "warm, both launches";
+  EXPECT_EQ(at(t, 1, "here"), "1.05x");
+  EXPECT_EQ(at(t, 1, "best here"), "stream_imma");
 }
 
 TEST_F(QmoeReportTest, ThePullRequestsTableJoinsTheLayers) {
