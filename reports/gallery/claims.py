@@ -107,7 +107,8 @@ class Claims:
             case = [claim["pull request"], case_of(claim)]
             idea = [claim["variant"], claim["before us"], claim["us"], claim["speedup"], claim["low"], claim["high"]]
             best = [claim["best here"], claim["before us"], claim["best us"], claim["best speedup"], claim["best low"], claim["best high"]]
-            rows += [[*case, "its idea", *idea], [*case, "best here", *best]]
+            page = page_of(name).name
+            rows += [[*case, "its idea", *idea, page], [*case, "best here", *best, page]]
         return ",\n".join("  (" + ", ".join(literal(cell) for cell in row) + ")" for row in rows)
 
 

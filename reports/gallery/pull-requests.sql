@@ -5,6 +5,7 @@
 -- any store. The test script.gallery looks every figure up in its page.
 WITH published ("pull request", "case", role, variant, "before us", us, "speed-up", "from", "to", page) AS (
   VALUES
+-- measured
   ('ROCm/aiter 3526', 'R1 routing, 64 tokens', 'its idea', 'fused_one_block', 10.66, 196.3, 0.05, 0.05, 0.05,
    'nvidia-h200-pr-aiter-3526.md'),
   ('ROCm/aiter 3526', 'R1 routing, 64 tokens', 'best here', 'fused_cluster', 10.66, 4.2, 2.54, 2.52, 2.55,
@@ -25,5 +26,6 @@ WITH published ("pull request", "case", role, variant, "before us", us, "speed-u
    'nvidia-h200-pr-tensorrt-llm-12686.md'),
   ('TensorRT-LLM 12686', 'R1 dense FC2, 384 tokens', 'best here', 'sparse_rows', 441.41, 137.34, 3.214, 3.128, 3.303,
    'nvidia-h200-pr-tensorrt-llm-12686.md')
+-- end
 )
 SELECT * FROM published
