@@ -28,17 +28,17 @@ WITH claim (pull_request, op, section, tokens, conditions, variant, before, low,
           1.486, 1.601, 'H20'),
          ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 288, '{}', 'alpha_per_expert_n64', 'alpha_per_k_tile_n64', 1.17, 1.17, 'B200'),
          ('TensorRT-LLM 12686', 'dense_fc2', 'deepseek-r1-tp8', 384, '{}', 'alpha_per_expert', 'alpha_per_k_tile', 1.064, 1.064, 'B200')
-), measured AS (  -- one of a variant's blocks of rows: the fastest, chosen below
+), measured AS (
   SELECT case_id, op, section, CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens, json_remove(params, '$.block') AS shape,
          variant, round, iif(op GLOB 'qmoe_*', sum_ns, l.span_ns) AS ns
   FROM level l JOIN result USING (result_id, case_id, variant) WHERE run_id = :run AND op IN (SELECT op FROM claim) AND backend = 'cuda'
 ), numbered AS (
   SELECT row_number() OVER () AS place, * FROM claim
 ), claimed AS (
-  SELECT place, case_id, m.variant, round, ns, c.variant AS after, before
+  SELECT place, case_id, m.variant, round, ns, before
   FROM numbered c JOIN measured m USING (op, section, tokens)
   WHERE NOT EXISTS (SELECT 1 FROM json_each(conditions) j WHERE json_extract(shape, '$."' || j.key || '"') IS NOT j.value)
-), best AS (
+), best AS (  -- nth 1: a variant's fastest block of rows
   SELECT place, case_id, variant, exp(avg(ln(ns))) AS ns,
          row_number() OVER (PARTITION BY place, variant ORDER BY avg(ln(ns))) AS nth
   FROM claimed GROUP BY place, case_id, variant
