@@ -3,15 +3,8 @@
 # ci/build-commit in a repository of its own, with stubs for cmake and ci/setup: a commit is built once, and a
 # checkout that was killed is made again.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-expect() {
-  [ "$2" = "$3" ] && return
-  printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3" >&2
-  failures=$((failures + 1))
-}
+# shellcheck source=tests/scripts/expect.sh disable=SC1091
+. "$(dirname "$0")/expect.sh"
 
 repository=$scratch/repository
 mkdir -p "$repository/ci" "$repository/harness" "$scratch/bin"
@@ -52,5 +45,5 @@ expect "a killed build goes on in its checkout" 3 "$(builds)"
 code=0
 ci/build-commit nowhere >/dev/null 2>&1 || code=$?
 expect "no such commit" 2 "$code"
-[ "$failures" -eq 0 ] || { cat "$scratch/said"; echo "$failures failures" >&2; exit 1; }
-echo "passed"
+[ "$failures" -eq 0 ] || cat "$scratch/said"
+finish

@@ -5,13 +5,10 @@
 # $scratch/says to the file of its --out FILE.json, or into the folder of its --out or the folder's out/, and exits with what
 # $scratch/exit says.
 
-# shellcheck disable=SC2034  # for the tests
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+# shellcheck source=tests/scripts/expect.sh disable=SC1091
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 folder="$scratch/an installed folder"
 mkdir -p "$folder/bin" "$folder/ci"
-failures=0
 
 # stub PATH: a moegate that does as it is told.
 stub() {
@@ -42,14 +39,6 @@ fresh() {
   : >"$scratch/typed"
 }
 
-# expect WHAT WANTED GOT
-expect() {
-  [ "$2" = "$3" ] && return
-  printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3" >&2
-  [ ! -f "$scratch/printed" ] || sed 's/^/  | /' "$scratch/printed" | tail -60 >&2
-  failures=$((failures + 1))
-}
-
 # code COMMAND...: its exit code; what it prints goes to $scratch/printed.
 code() {
   local exit=0
@@ -59,8 +48,3 @@ code() {
 
 # says RE: how many lines of what it printed match.
 says() { grep -c -- "$1" "$scratch/printed"; }
-
-finish() {
-  [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
-  echo "passed"
-}

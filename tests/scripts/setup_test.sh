@@ -3,15 +3,8 @@
 # ci/setup with stubs for dpkg-query, apt-get, dpkg and curl: what is missing is installed, once; CUDA comes from
 # NVIDIA's repository, and only when it is asked for.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-expect() {
-  [ "$2" = "$3" ] && return
-  printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3" >&2
-  failures=$((failures + 1))
-}
+# shellcheck source=tests/scripts/expect.sh disable=SC1091
+. "$(dirname "$0")/expect.sh"
 
 mkdir "$scratch/bin"
 # One file holds what is installed, another what was called.
@@ -104,5 +97,4 @@ for argument in --cuda nowhere; do expect "exit code of $argument" 2 "$(setup "$
 expect "exit code of --help" 0 "$(setup --help)"
 expect "--help names cuda" 1 "$(grep -c '^  ci/setup cuda ' "$scratch/printed")"
 expect "none of these installs" '' "$(calls)"
-[ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
-echo "passed"
+finish
