@@ -7,10 +7,12 @@ claims.py MOEGATE [STORE]
 STORE, of one GPU and one commit, becomes nvidia-h200-claims.sqlite.xz, without samples; else that is read. A page keeps
 what stands outside its lines "<!-- measured -->" and "<!-- end -->".
 """
+import functools
 import json
 import lzma
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -31,7 +33,7 @@ PICTURES = {
 }
 COLUMNS = ["pull request", "model", "tokens", "before", "before us", "variant", "us", "published", "published on", "here", "95 % CI",
            "says", "speedup", "low", "high", "best here", "best us", "best speed-up", "best speedup", "best low", "best high"]
-RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, command, build, driver, device_id, device.uuid AS gpu, name, class
+RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, build, driver, device.uuid AS gpu, name, class
           FROM run JOIN device USING (device_id) WHERE status = 'complete' AND dirty = 0"""
 
 
@@ -87,6 +89,7 @@ class Claims:
         report, cases = PICTURES[name]
         self.report(name, report, "csv", "--filter", cases, "--chart", str(out))
 
+    @functools.cache
     def claims(self, name):
         claims = json.loads(self.report(name, "claims", "json", "--columns", ",".join(COLUMNS)))
         if not claims:
@@ -159,16 +162,12 @@ def texts(claims):
     return {path: with_measured(path.read_text(), text) for path, text in measured.items()}
 
 
-def kept(store):
+def kept(moegate, store):
     """The store without its samples, packed."""
     with tempfile.TemporaryDirectory(prefix="moegate-claims-") as folder:
         small = pathlib.Path(folder) / "small.sqlite"
-        small.write_bytes(store.read_bytes())
-        db = sqlite3.connect(small)
-        db.execute("DELETE FROM sample")
-        db.commit()
-        db.execute("VACUUM")
-        db.close()
+        shutil.copy(store, small)
+        subprocess.run([moegate, "store", "prune", "--keep-samples", "0", "--db", str(small)], check=True, stdout=subprocess.DEVNULL)
         return lzma.compress(small.read_bytes(), preset=9)
 
 
@@ -180,8 +179,8 @@ def unpacked(folder):
 
 def main(moegate, *stores):
     if stores:
-        Claims(moegate, pathlib.Path(stores[0]))  # which says what is missing
-        KEPT.write_bytes(kept(pathlib.Path(stores[0])))
+        Claims(moegate, stores[0])  # which says what is missing
+        KEPT.write_bytes(kept(moegate, stores[0]))
     with tempfile.TemporaryDirectory(prefix="moegate-claims-") as folder:
         claims = Claims(moegate, unpacked(folder))
         for path, text in texts(claims).items():
