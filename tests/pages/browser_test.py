@@ -59,7 +59,7 @@ class PagesTest(browser.BrowserTest):
         (cls.folder / "moegate.ini").write_text("[project]\nrepository = https://example.org/o/r\n")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
-        draw = gallery_test.load_draw()
+        draw = gallery_test.load("draw")
         reports = [draw.of_page(f"nvidia-h200-pr-{name}", cls.folder)[0] for name in PULL_REQUESTS]
         flags = [flag for report in [cls.folder / "own.sql", *reports] for flag in ["--report", report]]
         cls.moegate("pages", "--out", cls.folder / "site", *flags)
