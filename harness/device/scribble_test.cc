@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/device/open.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/kernel/kernel.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/base/rng.h"
-#include "harness/values/rounding.h"
+#include "harness/values/tolerance.h"
 
 namespace moegate {
 

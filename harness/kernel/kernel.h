@@ -19,18 +19,15 @@
 #include "harness/base/hash.h"
 #include "harness/kernel/device.h"
 #include "harness/kernel/tensor.h"
-#include "harness/values/accuracy.h"
 #include "harness/values/case.h"
 #include "harness/values/device_facts.h"
-#include "harness/values/result.h"
+#include "harness/values/status.h"
+#include "harness/values/tolerance.h"
 
 namespace moegate {
 
-/// Outputs compared with the truth, and their hash, from one look at them.
-struct Checked {
-  std::vector<Accuracy> accuracy;  // one per output tensor
-  uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
-};
+struct Accuracy;
+struct Checked;
 
 /// One way of being wrong that check() must reject. Has no default, so that an operator states each
 /// of them.
@@ -84,7 +81,7 @@ class Problem {
   /// Compares these rows of them, ascending, with the truth, from edge to edge: an Accuracy for
   /// each of them, under the limits of an element and of a row. Keeps the truth of the rows
   /// asked last.
-  virtual std::vector<Accuracy> check_rows(const std::vector<int64_t>&) { return {}; }
+  virtual std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows);
   /// The operator's negative controls; `moegate verify --controls` proves that check() rejects
   /// them.
   virtual Corruptions corruptions() = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/kernel.h"
 
+#include "harness/values/accuracy.h"
+
 namespace moegate {
 
 Tensor& Problem::make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape) {
@@ -61,6 +63,10 @@ Checked Problem::check_with(const Leeway& leeway) {
   leeway_ = leeway;
   limits_ = 0;
   return check();
+}
+
+std::vector<Accuracy> Problem::check_rows(const std::vector<int64_t>&) {
+  return {};
 }
 
 std::vector<SampledOutput> Problem::sampled_outputs_with(const Leeway& leeway) {

@@ -6,6 +6,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "harness/values/accuracy.h"
+
 namespace moegate {
 namespace {
 

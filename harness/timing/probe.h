@@ -12,6 +12,7 @@
 
 #include "harness/kernel/device.h"
 #include "harness/timing/timer.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate {
 

@@ -42,6 +42,12 @@ struct Accuracy {
   std::string beyond() const;
 };
 
+/// Outputs compared with the truth, and their hash, from one look at them.
+struct Checked {
+  std::vector<Accuracy> accuracy;  // one per output tensor
+  uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
+};
+
 /// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs
 /// are compared seed by seed.
 struct SeedError {
@@ -75,43 +81,6 @@ struct Control {
   std::string output;  // the tensor spoilt; empty where the operator chose
   ControlOutcome outcome = ControlOutcome::rejected;
   std::string why;  // accepted: the metrics that passed; not_applicable: the operator's reason
-};
-
-/// By how much a variant may be less accurate than its operator says.
-struct Leeway {
-  double factor = 1;   // on the operator's ceilings
-  double between = 0;  // what it rounds in between itself, beside its operator's Tolerance::between
-};
-
-/// Limits for floating outputs; an output passes only when it passes all of them. An operator's
-/// ceilings are one constant beside its Problem; they are only ever tightened.
-struct Tolerance {
-  double rtol = 0;    // of an element: |out - truth| <= atol + rtol |truth|, or
-  double atol = 0;    // six times `between` of its row's rms
-  double rel_l2 = 0;  // whole tensor
-  double row = 0;     // worst row
-  double scale = 0;   // |scale - 1|
-  /// What a kernel may round in between, beside the output itself: allowed_beyond() says what
-  /// follows. 0: it rounds once. kNotStated: the limits above are all.
-  double between = kNotStated;
-  static constexpr double kNotStated = -1;
-  /// What chance may add to a row, relative and rms, where values are quantised in between: one
-  /// next to a tie falls to the other side of it in another order of sums, which a whole row shows.
-  /// What is less is no loss of precision against a baseline. A variant with a factor has other
-  /// values next to ties.
-  double by_chance = 0;
-
-  /// Roundings that do not depend on each other add up as the root of their squares. A variant that
-  /// needs wider limits and does not say what it rounds is held to these limits alone.
-  Tolerance widened(const Leeway& by) const {
-    const bool stated = between != kNotStated && (by.factor == 1 || by.between > 0);
-    return {by.factor * rtol,     by.factor * atol,
-            by.factor * rel_l2,   by.factor * row,
-            by.factor * scale,    stated ? std::hypot(between, by.between) : kNotStated,
-            by.factor * by_chance};
-  }
-  /// Those of an element and of a row alone: what can be demanded of a few rows.
-  Tolerance of_rows() const { return {rtol, atol, row, row, row, between, by_chance}; }
 };
 
 /// Which part of an output is compared, so that an element is named by its place in the whole.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/values/accuracy.h"
+#include "harness/values/status.h"
 
 namespace moegate {
 
@@ -79,24 +80,6 @@ struct StallRow {
   std::string line;         // "file.cu:12"; empty: built without line information
   std::string reason;       // "long_scoreboard", as the counters' names have it
   int64_t samples = 0;
-};
-
-enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy };
-const char* name_of(Status s);
-void parse_name(const std::string& name, Status& s);  // throws std::invalid_argument
-
-/// A row is as bad as its worst process.
-inline constexpr std::array kWorstFirst = {Status::wrong,     Status::crashed,     Status::timeout,
-                                           Status::bad_timer, Status::unsupported, Status::noisy,
-                                           Status::ok};
-bool is_worse(Status a, Status b);
-/// Wrong, crashed, timeout or bad_timer.
-bool is_failure(Status s);
-
-/// What a result has to be: of an honest variant `ok`, of a saboteur what its author says.
-struct ExpectedResult {
-  Status status = Status::ok;
-  std::string why;  // part of the reason
 };
 
 /// The reasons in a set of SampleFlags, for a sentence: "slow clock, preempted thread".

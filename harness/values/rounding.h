@@ -11,25 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/values/tolerance.h"
+
 namespace moegate {
-
-// The floating types of outputs as numbers: which values they have, and the nearest one.
-
-/// `digits` of significand, the first one included; below 2^least_exponent values are equally far
-/// apart (subnormal).
-struct FloatType {
-  int digits;
-  int least_exponent;
-  double largest;
-
-  /// The largest relative error of rounding to nearest: 2^-digits.
-  constexpr double unit() const { return 1.0 / static_cast<double>(1 << digits); }
-  /// Whether an output's own rounding is larger than what sums in fp32 differ by.
-  constexpr bool is_narrow() const { return digits < 24; }
-};
-
-inline constexpr FloatType kFp32{24, -126, 0x1.fffffep127}, kFp16{11, -14, 65504},
-    kBf16{8, -126, 0x1.fep127}, kE4m3{4, -6, 448};
 
 /// The nearest value, ties to even; the largest for what is beyond. Rounds once, where double to
 /// float to the type would round twice.

@@ -9,6 +9,7 @@
 
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/random_fill.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate::check {
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "harness/kernel/random_fill.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate::moe_align {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
+#include "harness/values/accuracy.h"
 
 namespace moegate::qmoe {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "harness/values/accuracy.h"
+
 namespace row_norm {
 namespace {
 
