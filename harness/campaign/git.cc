@@ -17,9 +17,9 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-/// What runs leave in a checkout, as patterns of .gitignore: the default store, a night's folder,
-/// Python's compiled files. Untracked, these are no change of it.
-constexpr const char* kLeftByRuns[] = {"results.sqlite*", "/out/", "__pycache__/"};
+/// What runs leave in a checkout, as patterns of .gitignore: stores and their locks, a night's
+/// folder, Python's compiled files. Untracked, these are no change of it.
+constexpr const char* kLeftByRuns[] = {"*.sqlite", "*.sqlite[.-]*", "/out/", "__pycache__/"};
 
 /// A commit of a repository names a commit of its submodule, and so cannot hold what is
 /// uncommitted there.
@@ -110,7 +110,8 @@ std::string commit_of_tree(const std::string& root, const std::string& index) {
   };
   with_index({"add", "--update"});
   with_index({"add", "--all", "--", ":/", ":(top,exclude)out",
-              ":(top,exclude,glob)**/__pycache__/**", ":(top,exclude,glob)**/results.sqlite*"});
+              ":(top,exclude,glob)**/__pycache__/**", ":(top,exclude,glob)**/*.sqlite",
+              ":(top,exclude,glob)**/*.sqlite[.-]*"});
   std::string tree = with_index({"write-tree"}).out;
   fs::remove(index, ignored);
   tree = tree.substr(0, tree.find('\n'));

@@ -109,7 +109,7 @@ TEST_F(PythonRepositoryTest, WhatRunsLeaveInARepositoryIsNoChangeOfIt) {
   // Its own files are ignored where nobody tracks them; another file is a change.
   shell(
       "mkdir -p engine/out engine/bench/__pycache__ && touch engine/out/report.md "
-      "engine/bench/__pycache__/helper.pyc");
+      "engine/bench/__pycache__/helper.pyc engine/mine.sqlite engine/mine.sqlite.lock");
   const std::string sides = "ab --repo engine --base HEAD --module bench/kernels.py ";
   const Outcome same = moegate(sides + kDoubled + kQuick);
   EXPECT_EQ(same.exit, 0) << same.err << same.out;
