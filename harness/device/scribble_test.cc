@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/device/open.h"
-#include "harness/values/accuracy.h"
+#include "harness/kernel/check.h"
 
 namespace moegate {
 namespace {

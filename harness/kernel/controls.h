@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/kernel.h"
 
-#include "harness/values/accuracy.h"
+#include "harness/kernel/check.h"
 
 namespace moegate {
 

@@ -5,8 +5,8 @@
 
 #include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
+#include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/values/accuracy.h"
+#include "harness/kernel/check.h"
 
 namespace moegate {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/device.h"
 #include "harness/timing/timer.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate {
 

@@ -42,12 +42,6 @@ struct Accuracy {
   std::string beyond() const;
 };
 
-/// Outputs compared with the truth, and their hash, from one look at them.
-struct Checked {
-  std::vector<Accuracy> accuracy;  // one per output tensor
-  uint64_t hash = 0;  // of the defined part of every output: tells whether two launches agree
-};
-
 /// The outputs of one problem set in short: the worst over its outputs, and their hash. Two runs
 /// are compared seed by seed.
 struct SeedError {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/registry.h"
 #include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"

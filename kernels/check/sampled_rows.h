@@ -7,9 +7,9 @@
 #include <set>
 #include <vector>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/random_fill.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate::check {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/random_fill.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate::moe_align {
 namespace {

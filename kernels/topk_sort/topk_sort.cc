@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/kernel/check.h"
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate::topk_sort {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator whose tolerance a suite chooses, so that a control can slip through: y[i] = seed + i.
+#include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
-#include "harness/values/accuracy.h"
 
 namespace moegate {
 namespace {

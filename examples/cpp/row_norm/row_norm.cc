@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "harness/values/accuracy.h"
+#include "harness/kernel/check.h"
 
 namespace row_norm {
 namespace {
