@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which baseline a run meets: the one place that knows where baseline files lie.
+// Which baseline a run meets, in folders of baselines that the commands choose.
 #pragma once
 
 #include <filesystem>

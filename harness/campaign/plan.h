@@ -22,7 +22,7 @@ constexpr int kProtocol = 1;
 constexpr double kMostRounds = 1e6;
 
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
-/// that --resume and repro need nothing but the store.
+/// that --resume and --like need nothing but the store.
 struct RunOptions {
   /// Names of suites, or paths of suite files. None is an error of the command.
   std::vector<std::string> suites;

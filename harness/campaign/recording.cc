@@ -145,7 +145,7 @@ void Recording::begin(int64_t resume) {
   tally_.gpus = lanes_.size();
   if (resume > 0 && lanes_.several()) settle_as_stored();
   // In the process that planned, the kernels of a graph follow each other faster than ever after
-  // (harness/README.md): it measures nothing.
+  // (README.md): it measures nothing.
   if (options_.worker.task == Task::measure) lanes_.retire();
 }
 

@@ -80,7 +80,6 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   night.backend = backend_of(night.device);
   if (night.device == "auto") night.device = night.backend == Backend::host ? "host" : "cuda:0";
   night.rules.fail_on.undecided = true;
-  night.rules.fail_on.undecided = true;
   night.rules.kernels = night.kernels;
   command.waivers = use_records(night.rules, baselines, waivers);
   night.rules.baselines.candidates = night.out + "/candidate";

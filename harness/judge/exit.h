@@ -7,9 +7,10 @@
 
 #include "harness/base/error.h"
 
-// Exit::coverage is decided in three places: Tally::exit() for a run whose rows crashed or timed
-// out, decide_exit() for a gate whose rows are missing, tune_exit() for a task that got no
-// configuration. It is thrown where a selection matches nothing at all: plan, ab, history.
+// Exit::coverage (13) is decided in four places: Tally::exit() for a run whose rows crashed or
+// timed out, decide_exit() for a gate whose rows are missing, tune_exit() for a task that got no
+// configuration, and the ratchet of resources for a kernel that is missing. It is thrown wherever
+// a selection matches nothing at all.
 namespace moegate {
 
 /// The code that is to be returned of those that are due, by one order: 130, 30, 1, 2, 21, 12, 11,

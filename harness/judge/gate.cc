@@ -115,7 +115,7 @@ void doubt_identical(CaseVerdict& v, const Look& look, const Expectation& e,
   if (!asked || replayed.identical.count(v.id) > 0) return;
   const Question q = stored_question(look, e);
   const double slower = q.head.mean_log - q.base.mean_log;
-  if (slower <= std::log1p(look.setting.limits.fail_at) + 2 * q.extra_sd) return;
+  if (slower <= std::log1p(DoubtedFrom(look.setting.limits).stored) + 2 * q.extra_sd) return;
   v.open = true;
   find(v, Rule::identical_but_off,
        fmt::format("{}, and {} off: only a replay decides", kIdentical,
@@ -177,7 +177,7 @@ Effect effect_of(const CaseVerdict& v) {
   return {v.latency ? v.latency->effect : 0, passed || v.outcome == Outcome::identical};
 }
 
-std::vector<size_t> suspects(const GateResult& result) {
+std::vector<size_t> unsettled(const GateResult& result) {
   std::vector<size_t> places, judged;
   std::vector<Judgement> judgements;
   for (size_t i = 0; i < result.cases.size(); ++i) {

@@ -143,7 +143,16 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
 
 /// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
 /// everything judged but not shown equal, and what only compares by time. These are worth a replay.
-std::vector<size_t> suspects(const GateResult& result);
+std::vector<size_t> unsettled(const GateResult& result);
+
+/// From which difference on, as a share, a row of the same machine code is measured all the same:
+/// what the code reads, or the libraries that it calls, need not be the same. A few rounds differ
+/// by more than stored levels do, and a machine that was disturbed by more still.
+struct DoubtedFrom {
+  double stored, rounds, disturbed;
+  explicit DoubtedFrom(const Limits& limits)
+      : stored(limits.fail_at), rounds(2 * limits.fail_at), disturbed(2 * limits.blind_at) {}
+};
 
 /// Whether both sides are known to have launched the same machine code in the same way.
 bool same_code(const Side& base, const Side& head);

@@ -116,10 +116,6 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
 
 namespace {
 
-/// The same machine code that differs by so many times what fails a row is measured all the same:
-/// one round differs by less by chance.
-constexpr double kOff = 2;
-
 /// Says which rows are measured next, and judges.
 class AbSession {
  public:
@@ -184,7 +180,7 @@ bool AbSession::is_off(const Side& base, const Side& head) const {
   const auto ratios = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
   if (ratios.empty()) return false;
   const double by = base.noisy + head.noisy > 0 ? median(ratios) : mean(ratios);
-  return std::abs(by) > std::log1p(kOff * limits_.fail_at);
+  return std::abs(by) > std::log1p(DoubtedFrom(limits_).rounds);
 }
 
 /// What neither commit says is no comparison of the two. Asked once all kernels have run.

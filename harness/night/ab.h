@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two programs, or two variants of one, measured against each other on one machine: a fresh process
-// of each per round, in random balanced order (replay_rule.h), both runs in one store. Decides
-// nothing itself: what is measured next, and the verdict, are replay_rule.h's.
+// of each per round, in random balanced order, both runs in one store. What is measured next,
+// and the verdict, follow the rules of judge/replay_rule.h.
 #pragma once
 
 #include <functional>

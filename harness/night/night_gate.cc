@@ -113,17 +113,16 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   return input;
 }
 
-Screened screen(const GateInput& input) {
+Screened screen_stored(const GateInput& input) {
   Screened screened{judge(input.sides, input.expected.suites, input.setting), {}};
   const std::vector<CaseVerdict>& cases = screened.result.cases;
-  std::vector<size_t> found = suspects(screened.result);
+  std::vector<size_t> found = unsettled(screened.result);
+  const DoubtedFrom doubted(input.setting.limits);
   for (size_t i = 0; i < cases.size(); ++i) {
     const CaseVerdict& v = cases[i];
     const auto side = input.sides.find(v.id);
     if (v.outcome != Outcome::identical || side == input.sides.end()) continue;
-    // What a busy machine says of unchanged code has to say more.
-    const Limits& limits = input.setting.limits;
-    const double most = side->second.disturbed ? 2 * limits.blind_at : limits.fail_at;
+    const double most = side->second.disturbed ? doubted.disturbed : doubted.stored;
     if (v.base > 0 && v.head > v.base * (1 + most)) found.push_back(i);
   }
   // What is changed comes before what is not, and of equally improbable rows the one that is
@@ -197,7 +196,7 @@ Verdict conclude(const GateInput& input, GateResult screened, const Replayed& re
 Verdict gate(Store& store, const std::string& db, int64_t run, const GateRules& rules,
              const ProgramOf& program_of, const GateTime& time, WorkerSource& source) {
   const GateInput input = find_input(store, db, run, rules, time);
-  Screened screened = screen(input);
+  Screened screened = screen_stored(input);
   std::vector<Compared> compared;
   const Replayed replayed =
       replay(store, input, screened.suspects, program_of, rules, time, source, compared);

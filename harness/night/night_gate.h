@@ -77,10 +77,9 @@ struct Screened {
   std::vector<CaseId> suspects;  // the most suspicious first
 };
 
-/// Screen: judges by the stored numbers. Cases of the same machine code that are slower by what
-/// would fail are among the suspects: what the code reads, or the libraries that it calls, need not
-/// be the same.
-Screened screen(const GateInput& input);
+/// Screen: judges by the stored numbers. Cases of the same machine code that are slower all the
+/// same (DoubtedFrom) are among the suspects.
+Screened screen_stored(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program
 /// together, as many as there is time for. The error rate is that of one family: it is shared out

@@ -93,7 +93,7 @@ TEST_F(NightTest, TheSameCodeThatIsFarSlowerIsSuspect) {
   const int64_t id = run();
   Store results = store();
   const GateInput input = find_input(results, options_.db, id, rules_);
-  const std::vector<CaseId> found = screen(input).suspects;
+  const std::vector<CaseId> found = screen_stored(input).suspects;
   ASSERT_EQ(found.size(), 3u);
   for (const CaseId& suspect : found) EXPECT_EQ(suspect.variant, "fused");
 }

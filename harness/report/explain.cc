@@ -153,7 +153,7 @@ void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, con
     effect.equal = effect_of(v).equal;
     if (v.latency) effect.share = v.latency->effect;
   }
-  for (const size_t open : suspects(result)) effects.at(result.cases[open].id).equal = false;
+  for (const size_t open : unsettled(result)) effects.at(result.cases[open].id).equal = false;
 }
 
 }  // namespace

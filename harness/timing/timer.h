@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timing launches. A Timer opens a Session for one variant; a session enqueues samples (make cold,
-// launch) without waiting and collects them in one drain. measure.cc decides how many.
+// launch) without waiting and collects them in one drain. worker/summary.h
+// decides how many.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process found out about one variant on one case. Plain data: measured by measure.cc,
-// carried by wire.cc, stored by store.cc, judged by gate.cc. A field that is added here is added to
-// result_fields.h, which is all that wire and store need.
+// carried by wire.cc, stored by store_results.cc, summed up for judgement by evidence.cc. A field
+// that is added here is added to result_fields.h, which is all that wire and store need.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace moegate {
 
 // What a timer reports: one Sample per launch, and the kernels a launch consists of. Plain data.
 
-/// Reasons that make a sample invalid: it is kept, flagged and left out of the statistics.
+/// Reasons that make a sample invalid: it is counted with its reasons, and its span is not kept.
 enum SampleFlag : uint32_t {
   kBadTimestamp = 1u << 0,   // zero or reversed
   kMissingRecord = 1u << 1,  // fewer records than launches, or records dropped
@@ -123,7 +123,7 @@ struct Result {
 
   bool measured() const { return status == Status::ok || status == Status::noisy; }
   /// A host that had no processor of its own in one launch: nothing was timed, and that says
-  /// nothing about the variant.
+  /// nothing about the variant. The worker's summary.h decides about all other noisy results.
   bool never_quiet() const {
     return status == Status::bad_timer && samples == 0 && flags == kPreempted;
   }

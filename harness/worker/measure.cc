@@ -18,8 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMostCheckShare = 0.05;  // of the time, spent on comparing outputs between batches
-constexpr double kMaxInterference = 0.05;  // host: more and the ratio itself is not to be trusted
-constexpr double kComputeBound = 100;      // flops per byte from which clocks need long to settle
+constexpr double kComputeBound = 100;     // flops per byte from which clocks need long to settle
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -157,11 +156,7 @@ class Bench::Measurement {
         summarise(samples, result_);
         if (rule_.are_enough(result_.samples, spent) && rule_.is_precise(result_)) return;
       }
-      if (spent) {
-        result_.status = Status::noisy;
-        result_.why = rule_.why_noisy(result_);
-        return;
-      }
+      if (spent) return rule_.judge_imprecise(result_);
       // Behind the last batch all problems are compared.
       if (check_s <= kMostCheckShare * seconds_since(start_)) check_s += compare_one();
       if (is_wrong()) return;
@@ -228,10 +223,7 @@ class Bench::Measurement {
     static const Interference since_first_case;
     const double disturbed = std::max(interference_.share(), since_first_case.share());
     result_.metrics.push_back({.name = "core_wait", .unit = "share", .value = disturbed});
-    if (disturbed <= kMaxInterference) return;
-    result_.status = Status::noisy;
-    result_.why = fmt::format(
-        "the machine was busy: threads had no core for {:.0f} % of their time", 100 * disturbed);
+    judge_interference(disturbed, result_);
   }
 
   void compare_last_outputs() {

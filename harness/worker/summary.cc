@@ -41,8 +41,9 @@ bool StoppingRule::is_precise(const Result& summary) const {
   return uncertainty(summary) <= wanted_;
 }
 
-std::string StoppingRule::why_noisy(const Result& summary) const {
-  return fmt::format(
+void StoppingRule::judge_imprecise(Result& summary) const {
+  summary.status = Status::noisy;
+  summary.why = fmt::format(
       "95 % interval of the {} is ± {:.2f} % after {} samples (wanted: ± {:.2f} % after {})",
       summary.ratio > 0 ? "median ratio" : "trimmed mean", 100 * uncertainty(summary),
       summary.samples, 100 * wanted_, enough(true));
@@ -54,6 +55,7 @@ constexpr double kMaxInvalidShare = 0.05;  // more is status noisy or bad_timer
 // On the host the scheduler's own tick flags some samples of every long launch, and leaving them
 // out is all that is needed; only most of them are too many.
 constexpr double kMaxPreemptedShare = 0.5;
+constexpr double kMaxInterference = 0.05;
 
 std::vector<double> column(const std::vector<Sample>& samples, double Sample::*field) {
   std::vector<double> values;
@@ -128,6 +130,13 @@ void judge_samples(bool host, Result& result) {
   result.status = host && result.samples > 0 ? Status::noisy : Status::bad_timer;
   result.why = fmt::format("{} of {} samples are invalid ({})", result.invalid, all,
                            describe_flags(result.flags));
+}
+
+void judge_interference(double share, Result& result) {
+  if (share <= kMaxInterference) return;
+  result.status = Status::noisy;
+  result.why = fmt::format("the machine was busy: threads had no core for {:.0f} % of their time",
+                           100 * share);
 }
 
 }  // namespace moegate

@@ -41,8 +41,8 @@ class StoppingRule {
   bool are_enough(int samples, bool spent) const;
   /// Whether a summary's interval is narrow enough.
   bool is_precise(const Result& summary) const;
-  /// Why a summary that is not is `noisy`, as a sentence.
-  std::string why_noisy(const Result& summary) const;
+  /// Makes a summary `noisy` that is not, with the reason.
+  void judge_imprecise(Result& summary) const;
 
  private:
   int enough(bool spent) const;
@@ -63,5 +63,8 @@ void summarise(const std::vector<Sample>& samples, Result& result);
 /// Lowers the status of a summarised result with too many invalid samples: noisy where no more than
 /// allowed are invalid for another reason than a slow clock, else bad_timer (host: noisy, too).
 void judge_samples(bool host, Result& result);
+/// Makes a result of the host `noisy` whose threads waited for a core for too large a share of
+/// their time: then the ratio itself is not to be trusted.
+void judge_interference(double share, Result& result);
 
 }  // namespace moegate

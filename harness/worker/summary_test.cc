@@ -137,9 +137,20 @@ TEST(StoppingRule, TheIntervalIsAShareOfWhatIsJudged) {
   EXPECT_TRUE(StoppingRule({}, Backend::host).is_precise(summary));
   EXPECT_FALSE(StoppingRule({}, Backend::cuda).is_precise(summary));
   EXPECT_TRUE(StoppingRule({.precision = 0.1}, Backend::cuda).is_precise(summary));
-  EXPECT_EQ(StoppingRule({}, Backend::cuda).why_noisy(summary),
+  StoppingRule({}, Backend::cuda).judge_imprecise(summary);
+  EXPECT_EQ(summary.status, Status::noisy);
+  EXPECT_EQ(summary.why,
             "95 % interval of the median ratio is ± 1.00 % after 200 samples (wanted: ± 0.50 % "
             "after 50)");
+}
+
+TEST(JudgeInterference, AHostWhoseThreadsWaitedForACoreIsNoisy) {
+  Result quiet, busy;
+  judge_interference(0.05, quiet);
+  EXPECT_EQ(quiet.status, Status::ok);
+  judge_interference(0.06, busy);
+  EXPECT_EQ(busy.status, Status::noisy);
+  EXPECT_EQ(busy.why, "the machine was busy: threads had no core for 6 % of their time");
 }
 
 }  // namespace
