@@ -46,6 +46,8 @@ struct PythonCalls {
   const char* (*packed)(int64_t problem, const char* asked);
   /// Hands in the truth of an output.
   const char* (*expect)(int64_t problem, const char* output, void* truth, int64_t elements);
+  /// Hands in the values, fp32, of an output whose format Python decodes.
+  const char* (*decoded)(int64_t problem, const char* output, void* values, int64_t elements);
   void (*serve)();
 };
 
@@ -267,11 +269,21 @@ json packed(int64_t number, const json& asked) {
   return made;
 }
 
-json expect(int64_t number, const char* output, void* truth, int64_t elements) {
+PythonProblem& python_problem_of(int64_t number) {
   auto* problem = dynamic_cast<PythonProblem*>(&problem_of(number));
   if (!problem) usage_error("the operator has its own truth");
+  return *problem;
+}
+
+json expect(int64_t number, const char* output, void* truth, int64_t elements) {
   const auto* values = static_cast<const double*>(truth);
-  problem->expect(output, {values, values + elements});
+  python_problem_of(number).expect(output, {values, values + elements});
+  return json::object();
+}
+
+json decoded(int64_t number, const char* output, void* decoded, int64_t elements) {
+  const auto* values = static_cast<const float*>(decoded);
+  python_problem_of(number).take_values(output, {values, values + elements});
   return json::object();
 }
 
@@ -305,6 +317,10 @@ constexpr PythonCalls kCalls = {
     .expect =
         [](int64_t problem, const char* output, void* truth, int64_t elements) {
           return returning([&] { return expect(problem, output, truth, elements); });
+        },
+    .decoded =
+        [](int64_t problem, const char* output, void* values, int64_t elements) {
+          return returning([&] { return decoded(problem, output, values, elements); });
         },
     .serve = serve,
 };

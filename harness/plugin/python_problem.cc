@@ -175,11 +175,17 @@ void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t strea
   Tensor& tensor = make_tensor(stated.at("name"), role, dtype, shape);
   if (role == Role::output) {
     const Tolerance tolerance = tolerance_of(stated.at("tolerance"));
-    if (is_floating(dtype) && stated.at("tolerance").is_null()) {
+    const bool is_decoded = stated.at("decoded");
+    if ((is_floating(dtype) || is_decoded) && stated.at("tolerance").is_null()) {
       usage_error("output {} has no tolerance; state Output(..., tolerance=Tolerance(...))",
                   tensor.name());
     }
-    outputs_.push_back({&tensor, tolerance, {}, {}});
+    if (is_decoded && tolerance.between != Tolerance::kNotStated) {
+      usage_error(
+          "output {} has values=, so that its own rounding is not known; leave out between=",
+          tensor.name());
+    }
+    outputs_.push_back({&tensor, tolerance, is_decoded});
   } else if (!stated.at("fill").is_null()) {
     tensor.fill_random(fill_of(stated.at("fill"), dtype, seed, stream));
   } else if (role == Role::activation) {
@@ -197,16 +203,45 @@ Cost PythonProblem::cost_of(const json& stated) const {
   return cost;
 }
 
-void PythonProblem::expect(const std::string& output, std::vector<double> truth) {
-  const auto is_it = [&](const Expected& e) { return e.tensor->name() == output; };
+PythonProblem::Expected& PythonProblem::output_of(const std::string& name, const char* what) {
+  const auto is_it = [&](const Expected& e) { return e.tensor->name() == name; };
   const auto found = std::ranges::find_if(outputs_, is_it);
   if (found == outputs_.end())
-    usage_error("there is a truth of '{}', which is not an output", output);
-  if (static_cast<int64_t>(truth.size()) != found->tensor->size()) {
-    usage_error("truth of {} has {} elements, the output {}", output, truth.size(),
-                found->tensor->size());
+    usage_error("there is a {} of '{}', which is not an output", what, name);
+  return *found;
+}
+
+void PythonProblem::expect(const std::string& output, std::vector<double> truth) {
+  Expected& expected = output_of(output, "truth");
+  const int64_t size = expected.tensor->size(), rows = size / expected.tensor->shape().back();
+  const auto elements = static_cast<int64_t>(truth.size());
+  if (expected.is_decoded && (elements == 0 || elements % rows != 0)) {
+    usage_error("truth of {} has {} elements, which {} rows do not share evenly", output, elements,
+                rows);
   }
-  found->truth = std::move(truth);
+  if (!expected.is_decoded && elements != size)
+    usage_error("truth of {} has {} elements, the output {}", output, elements, size);
+  expected.truth = std::move(truth);
+}
+
+void PythonProblem::take_values(const std::string& output, std::vector<float> values) {
+  output_of(output, "value").values = std::move(values);
+}
+
+/// Its own rounding is not known, so that the limits are all.
+Accuracy PythonProblem::compare_decoded(const Expected& output) const {
+  const Tensor& tensor = *output.tensor;
+  output.values.clear();
+  ask_python(op_, "values", number_of(*this), nullptr,
+             {{"params", case_.params}, {"output", tensor.name()}});
+  if (output.values.size() != output.truth.size()) {
+    usage_error("values= of {} returns {} elements, and its truth has {}", tensor.name(),
+                output.values.size(), output.truth.size());
+  }
+  const int64_t rows = tensor.size() / tensor.shape().back();
+  return compare_floats(tensor.name(), output.values, output.truth,
+                        static_cast<int64_t>(output.truth.size()) / rows,
+                        ceilings(output.tolerance), kFp32);
 }
 
 Checked PythonProblem::check() const {
@@ -216,6 +251,10 @@ Checked PythonProblem::check() const {
     std::vector<std::byte> bytes(tensor.bytes());
     device().download(bytes.data(), tensor.data(), bytes.size());
     checked.hash = hash_bytes(bytes.data(), bytes.size(), checked.hash);
+    if (output.is_decoded) {
+      checked.accuracy.push_back(compare_decoded(output));
+      continue;
+    }
     const auto size = static_cast<size_t>(tensor.size());
     if (is_floating(tensor.dtype())) {
       std::vector<float> values(size);

@@ -36,6 +36,8 @@ class PythonProblem : public Problem {
   PythonProblem(Device& device, const Case& c, int64_t op);
 
   void expect(const std::string& output, std::vector<double> truth);
+  /// What Python made of an output that it decodes; check() asks for it.
+  void take_values(const std::string& output, std::vector<float> values);
 
   Checked check() const override;
   bool find_truth() override;
@@ -46,8 +48,10 @@ class PythonProblem : public Problem {
   struct Expected {
     Tensor* tensor;
     Tolerance tolerance;
-    std::vector<double> truth;
-    ByChange<std::vector<double>> truths;
+    bool is_decoded;  // by Python, where its format has no DType
+    std::vector<double> truth = {};
+    ByChange<std::vector<double>> truths = {};
+    mutable std::vector<float> values = {};  // of the last check()
   };
   /// An activation that a function of the operator fills, and what it held at first.
   struct Filled {
@@ -57,6 +61,8 @@ class PythonProblem : public Problem {
   bool redraw(uint64_t change) override;
   void add_tensor(const nlohmann::json& stated, uint64_t seed, uint64_t stream);
   Cost cost_of(const nlohmann::json& stated) const;
+  Expected& output_of(const std::string& name, const char* what);
+  Accuracy compare_decoded(const Expected& output) const;
   Corruption corruption(const char* name);
 
   const int64_t op_;

@@ -28,6 +28,7 @@ class _Functions(ctypes.Structure):
         ("move", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT, ctypes.c_void_p, _SIZE, ctypes.c_int)),
         ("packed", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT)),
         ("expect", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT, ctypes.c_void_p, _SIZE)),
+        ("decoded", ctypes.CFUNCTYPE(_TEXT, _SIZE, _TEXT, ctypes.c_void_p, _SIZE)),
         ("serve", ctypes.CFUNCTYPE(None)),
     ]
 
@@ -66,8 +67,16 @@ class Calls:
     def upload(self, handle, name, values):
         self._answer(self.functions.move(handle, name.encode(), address(values), values.nbytes, 1))
 
+    def outputs(self, handle):
+        """{name: array of its elements}"""
+        outputs = [t for t in self.describe(handle)["tensors"] if t["role"] == "output"]
+        return {t["name"]: self.download(handle, t) for t in outputs}
+
     def expect(self, handle, name, values):
         self._answer(self.functions.expect(handle, name.encode(), address(values), values.size))
+
+    def decoded(self, handle, name, values):
+        self._answer(self.functions.decoded(handle, name.encode(), address(values), values.size))
 
     @staticmethod
     def _answer(text):
@@ -116,14 +125,14 @@ class OperatorSide:
             file = os.path.basename(type(self.operator).tensors.__code__.co_filename)
             raise ValueError(
                 f"{file}: tensor {tensor.name} of {self.operator.name} has dtype '{tensor.dtype}'; use "
-                f"{', '.join(FORMATS)}: bytes of any other format are uint8, and an output of them is compared exactly"
+                f"{', '.join(FORMATS)}: bytes of any other format are uint8, and an output of them states values="
             )
         stated = {"name": tensor.name, "dtype": tensor.dtype, "shape": [int(n) for n in tensor.shape]}
         if isinstance(tensor, _kernels.Output):
             t = tensor.tolerance
             between = -1 if t is None or t.between is None else t.between
             limits = t and [t.rtol, t.atol, t.rel_l2, t.row, t.scale, between, t.by_chance]
-            return {**stated, "role": "output", "tolerance": limits}
+            return {**stated, "role": "output", "tolerance": limits, "decoded": tensor.values is not None}
         fill = tensor.fill if isinstance(tensor.fill, dict) else None
         return {**stated, "role": tensor.role, "fill": fill}
 
@@ -164,12 +173,19 @@ class OperatorSide:
                 values = np.ascontiguousarray(truth[tensor.name], dtype=np.float64)
                 self.calls.expect(handle, tensor.name, values)
 
+    def values(self, handle, stream, asked):
+        """Hands in what an output of a format of the operator's own comes to."""
+        import numpy as np
+
+        outputs = {t.name: t for t in self.operator.tensors(Case(asked["params"]))}
+        values = outputs[asked["output"]].values(self.calls.outputs(handle))
+        self.calls.decoded(handle, asked["output"], np.ascontiguousarray(values, dtype=np.float32))
+
     def corrupt(self, handle, stream, name):
-        outputs = [t for t in self.calls.describe(handle)["tensors"] if t["role"] == "output"]
-        values = {t["name"]: self.calls.download(handle, t) for t in outputs}
-        self.operator.corruptions()[name](values)
-        for output in outputs:
-            self.calls.upload(handle, output["name"], values[output["name"]])
+        outputs = self.calls.outputs(handle)
+        self.operator.corruptions()[name](outputs)
+        for output, elements in outputs.items():
+            self.calls.upload(handle, output, elements)
 
 
 class VariantSide:

@@ -62,12 +62,16 @@ class Tolerance:
 
 @dataclasses.dataclass
 class Output:
-    """An output tensor; integers are compared exactly."""
+    """An output tensor; integers are compared exactly.
+
+    `values`: for a format that has no dtype here (e5m2, int4, MXFP4), a function of {name: array of an output's
+    elements} that returns the values of this one, as many as its truth has: these are compared, under `tolerance`."""
 
     name: str
     dtype: str
     shape: tuple
     tolerance: typing.Optional[Tolerance] = None
+    values: typing.Optional[typing.Callable] = None
 
 
 @dataclasses.dataclass

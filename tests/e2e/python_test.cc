@@ -177,6 +177,76 @@ TEST_F(PythonTest, WhatAFunctionFillsIsDrawnAnewToo) {
             "1.0");
 }
 
+constexpr const char* kNibbles = R"(
+import numpy as np
+import moegate
+
+LIMITS = moegate.Tolerance(rtol=0.1, atol=0.1, rel_l2=0.1, row=0.3, scale=0.02)
+EXACT = moegate.Tolerance(rtol=1e-6, atol=0, rel_l2=1e-6, row=1e-6, scale=1e-6)
+
+
+def values(outputs):
+    codes = outputs["codes"].astype(np.int64)
+    pairs = np.stack([codes & 15, codes >> 4], axis=-1).reshape(len(codes), -1)
+    return (pairs - 8) * outputs["scales"][:, None].astype(np.float32)
+
+
+class Nibbles(moegate.Operator):
+    name = "nibbles"
+    parameters = [moegate.Param("tokens")]
+    yardstick = "plain"
+
+    def tensors(self, case):
+        return [
+            moegate.Input("x", "fp32", (case.tokens, 64), moegate.uniform(-1, 1)),
+            moegate.Output("codes", "uint8", (case.tokens, 32), LIMITS, values=values),
+            moegate.Output("scales", "fp32", (case.tokens,), EXACT),
+        ]
+
+    def truth(self, inputs, case):
+        x = inputs["x"].astype(np.float64)
+        return {"codes": x, "scales": np.abs(x).max(axis=1) / 7}
+
+
+def quantise(p, shift):
+    scales = np.abs(p.x).max(axis=1) / np.float32(7)
+    codes = np.clip(np.floor(p.x / scales[:, None] + shift) + 8, 0, 15).astype(np.uint8)
+    p.scales[:] = scales
+    p.codes[:] = codes[:, 0::2] | codes[:, 1::2] << 4
+
+
+@moegate.variant("nibbles", "plain", backend="host")
+def plain(p):
+    quantise(p, 0.5)
+
+
+@moegate.variant("nibbles", "rounds_down", backend="host")
+def rounds_down(p):
+    quantise(p, 0)
+)";
+
+TEST_F(PythonTest, AFormatOfItsOwnIsComparedByItsValues) {
+  write("nibbles.py", kNibbles);
+  write("nibbles.suite", "op = nibbles\n[p]\ntokens = 50\n");
+  const std::string verify = "verify --suite ./nibbles.suite --module nibbles.py";
+  const Outcome verified = moegate(verify);
+  EXPECT_EQ(verified.exit, 11) << verified.err;
+  EXPECT_NE(verified.out.find("1 ok, 1 wrong"), std::string::npos) << verified.out << verified.err;
+  EXPECT_NE(verified.err.find("rounds_down: codes: "), std::string::npos) << verified.err;
+  EXPECT_EQ(moegate(verify + " --controls --variant plain").exit, 0);
+
+  const auto refused = [&](const std::string& edit, const std::string& why) {
+    shell("sed '" + edit + "' nibbles.py >other.py");
+    const Outcome outcome = moegate("verify --suite ./nibbles.suite --module other.py");
+    EXPECT_NE(outcome.exit, 0) << edit;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  };
+  refused("s/scale=0.02/scale=0.02, between=0.1/", "codes has values=");
+  refused("s/LIMITS, values/None, values/", "codes has no tolerance");
+  refused("s/pairs - 8/pairs[1:] - 8/", "could not be broadcast");
+  refused("s/\"codes\": x,/\"codes\": x[:, 1:],/", "values= of codes returns 3200 elements");
+}
+
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
   const Outcome listed = moegate("list kernels --module operator.py --variant forgetful");
   EXPECT_NE(listed.out.find("\ndoubled "), std::string::npos) << listed.err;
