@@ -32,7 +32,8 @@ struct RunOptions {
   std::vector<std::string> ops;
   /// Regular expression searched in the case's key; empty: all cases.
   std::string filter;
-  /// Regular expression searched in the variant's name; empty: all variants.
+  /// Regular expression searched in the variant's name; empty: all variants but those of tiles,
+  /// which have to be named.
   std::string kernel;
   /// This part, from 0, of so many parts of the cases. Default: all of them in one.
   int shard = 0, shards = 1;

@@ -25,8 +25,9 @@ std::span<const Verb> verbs();
 /// Null where there is none of this name.
 const Verb* find_verb(std::string_view name);
 
-// Every flag of the program, each with one meaning. The flags of a run stand in the tables of its
-// options (campaign/run_options.h, worker/worker_options.h); all others stand in flag_table.cc.
+// Every flag of the program, each with one meaning (README.md has three exceptions). The flags of a
+// run stand in the tables of its options (campaign/run_options.h, worker/worker_options.h); all
+// others stand in flag_table.cc.
 // Also what earlier spellings became.
 
 /// All flags, by name.
