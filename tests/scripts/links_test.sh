@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Documents name what is there: every relative link of a markdown file leads to a file or folder, and so does
 # every `path` in backticks that begins with a folder of the repository or ends like a source file. A source
-# file may be named without its folder. A path with a placeholder (<name>, *, {a,b}) is not looked at, nor is a
+# file may be named without its folder, in the README of a room only one of that room. A path with a placeholder (<name>, *, {a,b}) is not looked at, nor is a
 # fenced block, nor the changelog, which also names what has gone.
 #
 #   tests/scripts/links_test.sh [ROOT]
@@ -22,6 +22,7 @@ grep '\.md$' <<<"$files" | grep -vx CHANGELOG.md | xargs -d '\n' awk -v files="$
       sub(/.*\//, "", name)
       base[name] = 1
       if (split(list[i], part, "/") > 1) top[part[1]] = 1
+      if (part[1] == "harness") room[part[2] "/" name] = 1
     }
     source_end = "\\.(cc|h|cu|cuh|sql|sh|suite|cmake)$"
   }
@@ -58,10 +59,14 @@ grep '\.md$' <<<"$files" | grep -vx CHANGELOG.md | xargs -d '\n' awk -v files="$
       ++seen
       name = path
       sub(/.*\//, "", name)
-      if (path ~ /\// ? !(plain(folder path) in there) : !(name in base)) dead("`" path "`")
+      if (path ~ /\// ? !(plain(folder path) in there) : !(of_room ? of_room "/" name in room : name in base))
+        dead("`" path "`")
     }
   }
-  FNR == 1 { fence = 0; folder = FILENAME; if (!sub(/[^\/]*$/, "", folder)) folder = "" }
+  FNR == 1 {
+    fence = 0; folder = FILENAME; if (!sub(/[^\/]*$/, "", folder)) folder = ""
+    of_room = split(folder, part, "/") == 3 && part[1] == "harness" ? part[2] : ""
+  }
   /^ *```/ { fence = !fence; next }
   fence { next }
   {
@@ -72,7 +77,7 @@ grep '\.md$' <<<"$files" | grep -vx CHANGELOG.md | xargs -d '\n' awk -v files="$
     }
     text = $0
     while (match(text, /`[^`]+`/)) {
-      named(substr(text, RSTART + 1, RLENGTH - 2))
+      if (substr(text, RSTART + RLENGTH, 2) != "](") named(substr(text, RSTART + 1, RLENGTH - 2))
       text = substr(text, RSTART + RLENGTH)
     }
   }
