@@ -261,9 +261,11 @@ class NpyFile {
     header.item_bytes = parse_item_bytes();
     if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
     const std::vector<int64_t> shape = parse_shape();
-    if (shape.size() != 2) fail(fmt::format("has {} dimensions, not 2", shape.size()));
+    if (shape.empty() || shape.size() > 2) {
+      fail(fmt::format("has {} dimensions, not 1 or 2", shape.size()));
+    }
     header.rows = shape[0];
-    header.columns = shape[1];
+    header.columns = shape.size() == 2 ? shape[1] : 1;
     return header;
   }
 

@@ -77,6 +77,13 @@ TEST_F(NpyTest, AcceptsOtherSpellingsOfTheHeader) {
   EXPECT_EQ(read(Npy{.shape = "(0, 3)", .data = ""}.bytes()).rows, 0);
 }
 
+TEST_F(NpyTest, AListIsAColumn) {
+  const IntTable table = read(Npy{.shape = "(6,)"}.bytes());
+  EXPECT_EQ(table.rows, 6);
+  EXPECT_EQ(table.columns, 1);
+  EXPECT_EQ(table.at(5, 0), -1);
+}
+
 TEST_F(NpyTest, RefusesMissingFile) {
   EXPECT_EQ(refusal_of([&] { read_npy("/nonexistent/ids.npy"); }),
             "'/nonexistent/ids.npy' does not exist; check the path (a relative one starts at "
@@ -118,9 +125,8 @@ TEST_F(NpyTest, RefusesOtherTypesNamingThem) {
 }
 
 TEST_F(NpyTest, RefusesOtherRanks) {
-  expect_refused(Npy{.shape = "(6,)"}.bytes(), "has 1 dimensions, not 2");
-  expect_refused(Npy{.shape = "()"}.bytes(), "has 0 dimensions, not 2");
-  expect_refused(Npy{.shape = "(1, 2, 3)"}.bytes(), "has 3 dimensions, not 2");
+  expect_refused(Npy{.shape = "()"}.bytes(), "has 0 dimensions, not 1 or 2");
+  expect_refused(Npy{.shape = "(1, 2, 3)"}.bytes(), "has 3 dimensions, not 1 or 2");
 }
 
 TEST_F(NpyTest, RefusesDamagedHeaders) {

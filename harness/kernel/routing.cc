@@ -5,22 +5,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 
-#include "harness/base/environment.h"
 #include "harness/base/error.h"
-#include "harness/base/formats.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/kernel/recorded_routing.h"
 
 namespace moegate {
 namespace {
 
 constexpr const char* kAccepted =
     "use uniform, balanced, zipf:S (S in [0, 10]), hot:N:F (N experts, fraction F of the tokens), "
-    "replay:FILE.npy or shared:ROUTING";
+    "replay:FILE.npy, replay:FOLDER/, load:FILE.npy or shared:ROUTING";
 
 // Random streams of this file; an operator's own inputs count from 0, so these start far away.
 constexpr uint64_t kNoiseStream = 0x726f75746500;  // "route"
@@ -32,13 +30,15 @@ constexpr uint64_t kSlotStream = kNoiseStream + 3;
   usage_error("routing '{}': {}; {}", spec, what, kAccepted);
 }
 
-/// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay keeps colons in its path, shared in its routing.
+/// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay and load keep colons in their path, shared in its
+/// routing.
 std::vector<std::string> split_spec(const std::string& spec) {
   std::vector<std::string> parts;
   size_t start = 0;
   while (true) {
     const size_t colon = spec.find(':', start);
-    const bool rest = parts.size() == 1 && (parts[0] == "replay" || parts[0] == "shared");
+    const bool rest =
+        parts.size() == 1 && (parts[0] == "replay" || parts[0] == "load" || parts[0] == "shared");
     if (rest || colon == std::string::npos) {
       parts.push_back(spec.substr(start));
       return parts;
@@ -78,6 +78,8 @@ class Router {
       hot(static_cast<int>(experts), number_in(spec_, parts[2], 0, 1));
     } else if (name == "replay" && parts.size() == 2 && !parts[1].empty()) {
       replay(parts[1]);
+    } else if (name == "load" && parts.size() == 2 && !parts[1].empty()) {
+      load(parts[1]);
     } else if (name == "shared" && parts.size() == 2) {
       shared(parts[1]);
     } else {
@@ -167,24 +169,14 @@ class Router {
     }
   }
 
-  void replay(const std::string& file) {
-    std::filesystem::path path = file;
-    // A suite's own recordings lie beside it and must be found from any folder.
-    std::error_code ignored;
-    if (path.is_relative() && !std::filesystem::exists(path, ignored)) path = home() / path;
-    const IntTable table = read_npy(path.string());
-    if (table.columns != shape_.topk) {
-      usage_error(
-          "'{}' has shape [{}, {}], but the case has topk = {}; record it with that topk or "
-          "change topk",
-          path.string(), table.rows, table.columns, shape_.topk);
-    }
-    if (table.rows < shape_.tokens) {
-      usage_error(
-          "'{}' has {} rows, but the case has tokens = {}; record more or ask for at most {}",
-          path.string(), table.rows, shape_.tokens, table.rows);
-    }
-    for (int t = 0; t < shape_.tokens; ++t) assign(t, checked_row(path.string(), table, t));
+  void replay(const std::string& path) {
+    const auto ids = recorded_ids(path, shape_, seed_);
+    for (int t = 0; t < shape_.tokens; ++t) assign(t, ids[static_cast<size_t>(t)]);
+  }
+
+  void load(const std::string& path) {
+    const std::vector<double> log_weights = recorded_loads(path, shape_);
+    noise([&](int e) { return log_weights[static_cast<size_t>(e)]; });
   }
 
   /// Scores of the others are halved to [-4, 4], which keeps their order and, in floating point,
@@ -199,26 +191,6 @@ class Router {
       }
       score(t, others.experts) = 6;
     }
-  }
-
-  std::vector<int> checked_row(const std::string& path, const IntTable& table, int row) const {
-    std::vector<int> ids;
-    for (int slot = 0; slot < shape_.topk; ++slot) {
-      const int64_t id = table.at(row, slot);
-      if (id < 0 || id >= shape_.experts) {
-        usage_error(
-            "'{}' row {}: id {} is not in [0, {}); replay it with the experts it was recorded "
-            "with",
-            path, row, id, shape_.experts);
-      }
-      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end()) {
-        usage_error(
-            "'{}' row {}: id {} appears twice; a token's experts must differ, record it again",
-            path, row, id);
-      }
-      ids.push_back(static_cast<int>(id));
-    }
-    return ids;
   }
 
   const std::string& spec_;

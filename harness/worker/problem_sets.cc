@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The problems of a Bench: how many, of which seeds, and with what a variant needs.
 #include "harness/base/rng.h"
+#include "harness/kernel/recorded_routing.h"
 #include "harness/worker/measure.h"
 
 namespace moegate {
@@ -33,9 +34,7 @@ std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, c
 }  // namespace
 
 int64_t seed_of_set(const Case& c, size_t set) {
-  // Far apart, so that the sets of one seed are never those of the next.
-  constexpr int64_t kApart = 1000003;
-  return std::stoll(c.get("seed")) + kApart * static_cast<int64_t>(set);
+  return std::stoll(c.get("seed")) + kSetsApart * static_cast<int64_t>(set);
 }
 
 Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw& draw)
