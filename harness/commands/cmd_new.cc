@@ -17,6 +17,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/model_suite.h"
 #include "harness/commands/project.h"
 #include "harness/commands/templates.h"
 #include "harness/kernel/registry.h"
@@ -32,6 +33,8 @@ struct StartOptions {
   std::string op;              // of a variant or suite
   std::string dir;             // empty: the usual one
   std::string suite = "tiny";  // has a case of the operator
+  std::string model;           // whose layers a suite is of; a config.json, or its folder
+  Ranks ranks;
   std::vector<std::string> kernels;
   bool python = false, cuda = false;
 
@@ -279,7 +282,27 @@ StartingPoint new_variant(const StartOptions& options, const Registry& registry)
 
 // --- suites
 
+/// Commands about it; `cases` restricts what is verified.
+std::vector<std::string> suite_lines(const StartOptions& options, const fs::path& folder,
+                                     const std::string& cases) {
+  // A suite is a path where it has an ending.
+  const std::string rest = fmt::format("{} --suite {}", kernels_text(options, {}),
+                                       shell_word(below(folder, options.name + ".suite").string()));
+  return {"moegate list cases" + rest + " --device host",
+          "moegate verify" + rest + cases + " --device host"};
+}
+
+StartingPoint suite_of_model(const StartOptions& options, const Registry& registry) {
+  const fs::path folder = options.dir.empty() ? "." : options.dir;
+  const std::string text =
+      suite_text(read_model(options.model), options.name, options.ranks, registry);
+  return {{{folder / (options.name + ".suite"), text}},
+          {},
+          suite_lines(options, folder, " --axis tokens=1")};
+}
+
 StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
+  if (!options.model.empty()) return suite_of_model(options, registry);
   const OpSample sample = sample_of(registry, options.op, options.suite, Backend::host);
   std::vector<std::string> common;
   for (const Param& param : common_params()) {
@@ -289,12 +312,7 @@ StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
   words["common"] = fmt::format("{}", fmt::join(common, "\n"));
   words["values"] = sample.suite_text(registry);
   const fs::path folder = options.dir.empty() ? "." : options.dir;
-  // A suite is a path where it has an ending.
-  const std::string rest = fmt::format("{} --suite {} --device host", kernels_text(options, {}),
-                                       shell_word(below(folder, options.name + ".suite").string()));
-  return {files_of_template("suite", folder, words),
-          {},
-          {"moegate list cases" + rest, "moegate verify" + rest}};
+  return {files_of_template("suite", folder, words), {}, suite_lines(options, folder, "")};
 }
 
 /// Writes nothing yet. Throws Error(usage) for a name that the registry has already, an unknown
@@ -331,7 +349,25 @@ void check_name(const StartOptions& options) {
   }
 }
 
+/// Of a suite of a model, whose flags are of nothing else.
+void check_model(const StartOptions& options, const std::set<std::string>& given) {
+  if (!given.contains("model")) {
+    for (const char* name : {"tp", "ep"}) {
+      if (given.contains(name)) usage_error("new {}: --{} needs --model", options.what, name);
+    }
+    return;
+  }
+  if (options.what != "suite") usage_error("new {}: --model has no meaning here", options.what);
+  for (const char* name : {"op", "suite"}) {
+    if (given.contains(name)) usage_error("new suite --model: --{} has no meaning here", name);
+  }
+  for (const auto& [name, ranks] : {std::pair("tp", options.ranks.tp), {"ep", options.ranks.ep}}) {
+    if (ranks && (*ranks < 1 || *ranks > 1024)) usage_error("--{} {}: use 1 to 1024", name, *ranks);
+  }
+}
+
 void check_flags(const StartOptions& options, const std::set<std::string>& given) {
+  check_model(options, given);
   const auto refuse = [&](const char* name) {
     if (given.contains(name)) {
       usage_error("new {}: --{} has no meaning here", options.what, name);
@@ -364,6 +400,9 @@ std::optional<StartOptions> read_new(const Args& args) {
   flags.add(module_flag(options.kernels));
   flags.add(
       flag("suite", options.suite, "a suite with a case of the operator, whose shapes are used"));
+  flags.add(flag("model", options.model));
+  flags.add(flag("tp", options.ranks.tp));
+  flags.add(flag("ep", options.ranks.ep));
   std::set<std::string> given;
   if (!parse("new", flags, args,
              {{"WHAT", po::value(&options.what)}, {"NAME", po::value(&options.name)}}, &given)) {

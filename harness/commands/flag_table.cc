@@ -126,6 +126,11 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
      "cpp (a variant for a host, or a project), cuda (a variant for a GPU) or python (one file for "
      "--module)",
      "cpp,cuda,python"},
+    {"model", "PATH", K::file,
+     "suite: of the MoE layers of a model, of which this is the config.json, or the folder with "
+     "it"},
+    {"tp", "N", K::number, "suite of a model: as a rank sees it that has 1/N of each expert"},
+    {"ep", "N", K::number, "suite of a model: as a rank sees it that has 1/N of the experts"},
     {"help", "", K::none, "all flags; -h shows the most used"},
 });
 

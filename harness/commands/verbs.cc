@@ -91,7 +91,7 @@ std::span<const Verb> verbs() {
        "write a starting point for an operator, a variant or a suite",
        {"operator|variant|suite NAME [options]"},
        {"moegate new operator my_op", "moegate new variant mine --op moe_sum --language python"},
-       {"op", "language", "out", "module", "suite"}},
+       {"op", "language", "out", "module", "suite", "model", "tp", "ep"}},
       {"store",
        "merge stores of several machines, or make a store smaller",
        {"merge OUT IN... [options]", "prune [options]"},

@@ -101,6 +101,20 @@ TEST_F(NewTest, ASuiteIsOneOfItsOperator) {
   EXPECT_NE(verified.out.find("6 ok"), std::string::npos) << verified.out;
 }
 
+TEST_F(NewTest, ASuiteIsOneOfAModel) {
+  const std::string config = std::string(MOEGATE_SOURCE_DIR) + "/tests/models/unknown.json";
+  const Outcome listed = next("suite mine --tp 2 --ep 4 --model " + config, 0);
+  EXPECT_EQ(listed.exit, 0) << listed.err;
+  EXPECT_NE(listed.out.find("\nmine   mine-tp2-gate-up"), std::string::npos) << listed.out;
+  // The folder of a model, and what the tool runs of its suite.
+  shell("mkdir model && cp " + config + " model/config.json");
+  const Outcome verified = next("suite other --out suites --model model", 1);
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  const std::string counts = verified.out.substr(verified.out.rfind(": "));
+  EXPECT_TRUE(counts.ends_with(" ok\n")) << verified.out;
+  EXPECT_EQ(files(), "./mine.suite ./model/config.json ./suites/other.suite\n");
+}
+
 TEST_F(NewTest, AProjectHasWhatItBuildsWith) {
   make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
   EXPECT_EQ(read("idea/idea.cc").find("SPDX"), std::string::npos) << "the file is its user's";
@@ -147,6 +161,11 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
   refuse("variant blocked --op moe_sum", "has a host variant 'blocked'");
   refuse("variant idea --op moe_sum --language rust", "use cpp, cuda or python");
   refuse("suite mine --suite nowhere", "no suite 'nowhere'");
+  refuse("suite mine --tp 2", "--tp needs --model");
+  refuse("operator mine --model x", "--model has no meaning here");
+  refuse("suite mine --model x --op moe_sum", "--op has no meaning here");
+  refuse("suite mine --model x --ep 0", "--ep 0: use 1 to 1024");
+  refuse("suite mine --model nowhere", "nowhere");
   EXPECT_EQ(files(), "\n");
 }
 
