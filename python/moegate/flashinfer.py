@@ -15,7 +15,6 @@ import json
 import math
 import os
 import re
-import secrets
 import sqlite3
 import struct
 import sys
@@ -23,183 +22,32 @@ import urllib.parse
 from collections import Counter, namedtuple
 from difflib import get_close_matches
 
+from moegate._client import (
+    COVERAGE,
+    STORE,
+    USAGE,
+    Error,
+    Once,
+    Parser,
+    check_output,
+    clipped,
+    counted,
+    exit_code_of,
+    import_numpy,
+    is_count,
+    make_folder,
+    member,
+    npy_bytes,
+    one_line,
+    parse_json,
+    print_result,
+    printable,
+    read_file,
+    say,
+    valid_text,
+    write_file,
+)
 from moegate._formats import decode
-
-# Exit codes of harness/base/error.h.
-USAGE, COVERAGE, ENVIRONMENT, STORE, INTERRUPTED = 2, 13, 21, 30, 130
-
-
-class Error(Exception):
-    """What ends a command: an exit code, and a sentence that names the thing, the value and the
-    remedy."""
-
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
-# ---- Text. Bytes that are no UTF-8 are surrogates in Python's texts, here too.
-
-_BLANKS = " \t\r\n"
-_ACTS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"  # what shows nothing but acts
-
-
-def _valid(text):
-    valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return valid.replace("\r\n", "\n")
-
-
-def one_line(text):
-    return re.sub(f"[{_ACTS}]", "\ufffd", re.sub("[\n\r\t\x85\u2028\u2029]", " ", _valid(text)))
-
-
-def printable(text):
-    """For a terminal or a log: no line is a command to the machinery that reads a CI job's log."""
-    shown = re.sub(f"[{_ACTS}]", "\ufffd", _valid(text))
-    return re.sub(r"(?m)^([ \t]*):", "\\1\u200b:", shown).replace("##[", "##\u200b[")
-
-
-def _clipped(text, characters):
-    return text if len(text) <= characters else text[: characters - 1] + "…"
-
-
-def _counted(count, what):
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _print(text):
-    """A result that could not be printed is no success."""
-    try:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-        sys.stdout.flush()
-    except (OSError, AttributeError):
-        sys.stdout = None  # else the interpreter complains of it, too
-        why = "standard output cannot be written; the command did not print its result"
-        raise Error(USAGE, why) from None
-
-
-def _say(text):
-    """On standard error, which may be closed or full: what is done matters more."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.buffer.write(printable(text).encode() + b"\n")
-        sys.stderr.flush()
-
-
-# ---- Files
-
-
-def _read_file(path, most=64 << 20):
-    if not os.path.exists(path):
-        raise Error(USAGE, f"{path}: no such file")
-    if not os.path.isfile(path):
-        raise Error(USAGE, f"{path}: this is not a regular file; name a regular file")
-    try:
-        with open(path, "rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise Error(USAGE, f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > most:
-        raise Error(USAGE, f"{path}: is longer than {most} bytes; name the right file")
-    return content
-
-
-def _write_file(path, content):
-    """Replaces a regular file by a rename: a reader sees the old content or the new. Anything else
-    (a device, a pipe) stays what it is and is written to."""
-    target = os.path.realpath(path)
-    # As harness/base/files.cc names it, which removes what a killed writer has left.
-    temporary = f"{target}.{secrets.token_hex(8)}.tmp"
-    made = False
-    try:
-        if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:
-                file.write(content)
-            return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(temporary, flags, 0o644), "wb") as file:
-            made = True
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(temporary, target)
-    except OSError as error:
-        if made:
-            os.unlink(temporary)
-        raise Error(USAGE, f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _make_folder(folder):
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise Error(USAGE, f"--out {folder}: {error.strerror}") from None
-
-
-def _check_output(path):
-    """Before it is computed what is to be written."""
-    target = os.path.realpath(path)
-    replaced = os.path.isfile(target) or not os.path.exists(target)
-    place = (os.path.dirname(path) or ".") if replaced else path
-    if os.access(os.path.dirname(target) if replaced else target, os.W_OK):
-        return
-    why = "Permission denied" if os.path.exists(place) else "No such file or directory"
-    raise Error(USAGE, f"{path}: cannot be written: {place}: {why}")
-
-
-# ---- JSON that somebody else wrote
-
-_DEEPEST = 64
-
-
-def _real(text):
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"number {text} is out of range")
-    return value
-
-
-def _whole(text):
-    """A number of 64 bits; else as a float."""
-    value = int(text) if len(text) < 24 else 1 << 64
-    return value if -(1 << 63) <= value < 1 << 64 else _real(text)
-
-
-def _is_deep(value):
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
-    return bool(level)
-
-
-def _inside(value):
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def parse_json(where, content):
-    """`where` is what messages begin with: a path, or a path and a line."""
-    try:
-        text = content.decode("utf-8-sig")
-        value = json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_real)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no text
-        deep = _is_deep(value)
-    except RecursionError:
-        deep = True
-    except ValueError as error:
-        why = _clipped(one_line(str(error)), 160)
-        raise Error(USAGE, f"{where}: is damaged, or no JSON: {why}") from None
-    if deep:
-        why = f"its JSON is nested deeper than {_DEEPEST}; is it the right file?"
-        raise Error(USAGE, f"{where}: {why}")
-    return value
-
-
-def _member(of, name):
-    return of.get(name) if isinstance(of, dict) else None
-
-
-def _is_count(value, most):
-    return type(value) is int and 0 <= value <= most  # a bool is an int, too
 
 
 def _count_leaves(value, path, counts):
@@ -226,18 +74,9 @@ _NUMBERS = {"F32": "<f4", "F64": "<f8", "BF16": "<u2", "F16": "<f2", "I64": "<i8
 _NUMBERS.update({"I16": "<i2", "I8": "<i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1"})
 
 
-def _numpy():
-    try:
-        import numpy
-    except ImportError:
-        why = f"{sys.executable} has no numpy, which recorded tensors are read with"
-        raise Error(ENVIRONMENT, f"{why}; install it, or use a Python that has it") from None
-    return numpy
-
-
 def read_safetensors(path, content, name):
     """The tensor called `name`, in float64."""
-    np = _numpy()
+    np = import_numpy()
 
     def fail(why):
         remedy = "save it again, for example with safetensors.torch.save_file"
@@ -249,39 +88,30 @@ def read_safetensors(path, content, name):
     if length > _LONGEST_HEADER or length > len(content) - 8:
         fail(f"is no safetensors file, or truncated: its header would have {length} bytes")
     header = parse_json(path, content[8 : 8 + length])
-    tensor = _member(header, name)
+    tensor = member(header, name)
     if not isinstance(tensor, dict) or name == "__metadata__":
         known = set(header) - {"__metadata__"} if isinstance(header, dict) else ()
         names = ", ".join(sorted(known))
-        fail(f"has no tensor '{name}'; it has {_clipped(one_line(names), 200) or 'none'}")
+        fail(f"has no tensor '{name}'; it has {clipped(one_line(names), 200) or 'none'}")
     dtype, shape, offsets = (tensor.get(field) for field in ("dtype", "shape", "data_offsets"))
     if not isinstance(dtype, str) or dtype not in _NUMBERS:
         said = one_line(dtype) if isinstance(dtype, str) else "unknown"
         fail(f"has a tensor '{name}' of type {said}, which is not read here")
     if not isinstance(shape, list):
         fail(f"has a tensor '{name}' without a shape")
-    if not all(_is_count(extent, _MOST_ELEMENTS) for extent in shape):
+    if not all(is_count(extent, _MOST_ELEMENTS) for extent in shape):
         fail(f"has a tensor '{name}' without a shape, or a huge one")
     count = math.prod(shape)
     if count > _MOST_ELEMENTS:
         fail(f"has a tensor '{name}' of more than {_MOST_ELEMENTS} elements")
     data, kind = content[8 + length :], np.dtype(_NUMBERS[dtype])
     pair = isinstance(offsets, list) and len(offsets) == 2
-    pair = pair and all(_is_count(at, len(data)) for at in offsets)
+    pair = pair and all(is_count(at, len(data)) for at in offsets)
     if not pair or offsets[1] - offsets[0] != count * kind.itemsize:
         fail(f"is truncated or damaged: tensor '{name}' has no {count * kind.itemsize} bytes")
     elements = np.frombuffer(data, kind, count, offsets[0] if count else 0).reshape(shape)
     with np.errstate(invalid="ignore"):  # of a NaN that signals
         return (decode(elements, "bf16") if dtype == "BF16" else elements).astype(np.float64)
-
-
-def npy_bytes(ids):
-    """The table as an .npy file of int32: numpy's own differ from version to version."""
-    rows, columns = ids.shape
-    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    start = b"\x93NUMPY\1\0" + struct.pack("<H", len(header))
-    return start + header.encode() + ids.astype("<i4").tobytes()
 
 
 def tensors_below(root):
@@ -296,7 +126,7 @@ def tensors_below(root):
         if os.path.isabs(inside) or inside.split("/")[0] == ".." or not os.path.isfile(file):
             return None
         if last[0] != file:
-            last = (file, _read_file(file, 256 << 20))
+            last = (file, read_file(file, 256 << 20))
         if last[1].startswith(b"version https://git-lfs"):
             return None
         return read_safetensors(file, last[1], key)
@@ -325,6 +155,9 @@ def _decoded(text):
     if not re.fullmatch(r"([A-Za-z0-9_.-]|%[0-9A-Fa-f]{2})*", text):
         return None
     return urllib.parse.unquote(text, errors="surrogateescape")
+
+
+_BLANKS = " \t\r\n"
 
 
 def _split_list(text):
@@ -441,14 +274,14 @@ class SuiteText:
 
 def _largest(values, count):
     """Indices of the largest in each row, in descending order; of equal ones the lower first."""
-    np = _numpy()
+    np = import_numpy()
     return np.argsort(-values, axis=-1, kind="stable")[..., :count]
 
 
 def chosen_experts(layer, logits, bias=None):
     """The experts [tokens, topk] by logits [tokens, experts] and bias [experts], best first. A tie
     goes to the lower expert, and what is no number is chosen last, as topk_sort has it."""
-    np = _numpy()
+    np = import_numpy()
     scores = logits
     with np.errstate(over="ignore", invalid="ignore"):
         if layer.scoring == "noaux_tc":
@@ -526,7 +359,7 @@ class Layer:
 
     def _part(self, kind, name, field):
         """A field of an axis or an input, which is then read."""
-        value = _member(_member(self._definition.get(kind), name), field)
+        value = member(member(self._definition.get(kind), name), field)
         if value is not None:
             self.read.add(f"{kind}.{name}.{field}" + ("[]" if isinstance(value, list) else ""))
         return value
@@ -543,7 +376,7 @@ class Layer:
         for name in names:
             value = self._part("axes", name, "value")
             if value is not None:
-                return value if _is_count(value, 1 << 24) else 0
+                return value if is_count(value, 1 << 24) else 0
         return 0
 
     def _size_in_name(self, mark):
@@ -594,7 +427,7 @@ class Layer:
 
     def _read_products(self):
         inputs = self._definition.get("inputs")
-        weights = "w1" if _member(inputs, "w1") is not None else "gemm1_weights"
+        weights = "w1" if member(inputs, "w1") is not None else "gemm1_weights"
         dtype = self._dtype(weights)
         fp8 = dtype in ("float8_e4m3fn", "float8_e4m3")
         blocks = fp8 and self._dimensions("gemm1_weights_scale") == 3
@@ -674,11 +507,11 @@ Workload = namedtuple("Workload", "definition axes inputs")
 
 
 def _read_input(given):
-    texts = {name: _member(given, name) for name in ("type", "path", "tensor_key")}
+    texts = {name: member(given, name) for name in ("type", "path", "tensor_key")}
     kind, path, key = (text if isinstance(text, str) else "" for text in texts.values())
     if kind == "safetensors" and not (path and key):
         kind = ""
-    value = _member(given, "value")
+    value = member(given, "value")
     number = kind == "scalar" and type(value) in (int, float)
     return Input(kind, float(value) if number else None, path, key)
 
@@ -687,7 +520,7 @@ def read_trace(where, trace):
     """The workload of a trace; its result is not read."""
 
     def required(of, name, kind, what):
-        value = _member(of, name)
+        value = member(of, name)
         if not isinstance(value, kind):
             why = "is no trace of FlashInfer-Bench's schema"
             raise Error(USAGE, f"{where}: {why}: it has no '{name}' that is {what}")
@@ -698,7 +531,7 @@ def read_trace(where, trace):
     inputs = required(workload, "inputs", dict, "an object")
     definition = required(trace, "definition", str, "a text")
     for name, value in sorted(axes.items()):
-        if not _is_count(value, 1 << 53):
+        if not is_count(value, 1 << 53):
             why = f"axis '{one_line(name)}' of the workload is no whole number from 0"
             raise Error(USAGE, f"{where}: {why}")
     inputs = {name: _read_input(given) for name, given in inputs.items()}
@@ -776,7 +609,7 @@ class Recorder:
         ids = self._read(layer.ids, given, (tokens, layer.topk), read, faults)
         if ids is None:
             return None
-        np = _numpy()
+        np = import_numpy()
         if not (np.all(np.abs(ids) < 1e15) and np.all(ids == np.floor(ids))):
             fault = "it has fractions"
         else:
@@ -888,8 +721,8 @@ class TraceImport:
         said = sorted(self._said.items())
         notes = [f"{note} ({count} times)" if count > 1 else note for note, count in said]
         self._list(notes, "results are not imported", statuses, "{1} {0}")
-        notes += [f"{_counted(self._solutions, 'solution')} not imported"] * (self._solutions > 0)
-        notes += [f"{_counted(self._others, 'other JSON file')} not read"] * (self._others > 0)
+        notes += [f"{counted(self._solutions, 'solution')} not imported"] * (self._solutions > 0)
+        notes += [f"{counted(self._others, 'other JSON file')} not read"] * (self._others > 0)
         self._list(notes, "of definitions not used", self._unused_of_definitions, "{0} ({1})")
         self._list(notes, "of traces not used", self._unused_of_traces, "{0} ({1})")
         cases = self._suite.cases
@@ -923,7 +756,7 @@ class TraceImport:
         layer = Layer(definition[1]) if definition else None
         if layer is None or layer.why:
             why = layer.why if layer else "no .json file beside the traces defines it"
-            self._say_of(name, f"{_counted(len(traces.workloads), 'workload')} left out: {why}")
+            self._say_of(name, f"{counted(len(traces.workloads), 'workload')} left out: {why}")
             return
         fields = Counter()
         _count_leaves(definition[1], "", fields)
@@ -996,7 +829,7 @@ def _trace_files(path):
 def import_trace_set(path, about, folder):
     every = TraceImport()
     for file in _trace_files(path):
-        every.add(file, _read_file(file))
+        every.add(file, read_file(file))
     root = os.path.dirname(path) if os.path.isfile(path) else path
     return every.suite(about, folder, tensors_below(root or "."))
 
@@ -1039,17 +872,17 @@ def _import(options):
     about = f"Workloads of {options.path}, FlashInfer-Bench's trace schema; {made_by}."
     data = os.path.join(options.out, "data")
     imported = import_trace_set(options.path, about, _as_suites_name(data))
-    _print("".join(f"- {printable(note)}\n" for note in imported.notes))
+    print_result("".join(f"- {printable(note)}\n" for note in imported.notes))
     if not imported.cases:
         why = "no workload is one of an operator that is here"
         raise Error(COVERAGE, f"{options.path}: {why}")
-    _make_folder(data if imported.recordings else options.out)
+    make_folder(data if imported.recordings else options.out)
     for name, content in imported.recordings.items():
-        _write_file(os.path.join(data, name), content)
+        write_file(os.path.join(data, name), content)
     suite = os.path.join(options.out, f"{options.name}.suite")
-    _write_file(suite, imported.text.encode("utf-8", "surrogateescape"))
+    write_file(suite, imported.text.encode("utf-8", "surrogateescape"))
     count = f"{imported.cases} cases, {len(imported.recordings)} recorded routings"
-    _print(f"{count} in {suite}; `moegate list cases --suite {suite}`\n")
+    print_result(f"{count} in {suite}; `moegate list cases --suite {suite}`\n")
 
 
 # ---- The store
@@ -1181,7 +1014,7 @@ class Store:
         if re.fullmatch("[0-9]{1,18}", which):
             found = self.rows("SELECT run_id FROM run WHERE run_id = ?", int(which))
         of_label = "SELECT run_id FROM run WHERE label = ? ORDER BY run_id DESC LIMIT 1"
-        found = found or self.rows(of_label, _valid(which))
+        found = found or self.rows(of_label, valid_text(which))
         if not found:
             labels = [row[0] for row in self.rows("SELECT DISTINCT label FROM run")]
             meant = get_close_matches(which, ["latest", *labels], n=1)
@@ -1409,11 +1242,11 @@ def _nearest_store():
     night's."""
     given, usual, nights = os.environ.get("MOEGATE_DB"), "results.sqlite", "out/results.sqlite"
     if given:
-        _say(f"store: {given} (MOEGATE_DB)")
+        say(f"store: {given} (MOEGATE_DB)")
         return given
     if os.path.exists(usual) or not os.path.exists(nights):
         return usual
-    _say(f"store: {nights} (no {usual} here)")
+    say(f"store: {nights} (no {usual} here)")
     return nights
 
 
@@ -1422,13 +1255,13 @@ def _export(options):
         raise Error(USAGE, "moegate.flashinfer export: give --out FILE, --out FOLDER/ or --out -")
     in_folder = options.out.endswith("/") or os.path.isdir(options.out)
     if not in_folder and options.out != "-":
-        _check_output(options.out)
+        check_output(options.out)
     path = _nearest_store() if options.db is None else options.db
     with Store(path) as store, store.failures():
         writer = TraceWriter(store, store.find_run(options.which))
         exported = writer.write()
     for note in exported.notes:
-        _say(note)
+        say(note)
     if not exported.count:
         why = "has no result that a trace can hold; `moegate list runs` shows the runs"
         raise Error(COVERAGE, f"{writer.describe()} {why}")
@@ -1437,40 +1270,24 @@ def _export(options):
         # by side.
         for op, lines in exported.lines.items():
             folder = os.path.join(options.out, "traces", _file_name(op))
-            _make_folder(folder)
+            make_folder(folder)
             name = f"moegate-{_file_name(exported.run['uuid'])}.jsonl"
-            _write_file(os.path.join(folder, name), lines.encode())
+            write_file(os.path.join(folder, name), lines.encode())
     elif options.out == "-":
-        _print("".join(exported.lines.values()))
+        print_result("".join(exported.lines.values()))
         return
     else:
-        _write_file(options.out, "".join(exported.lines.values()).encode())
-    _print(f"{exported.count} traces of {writer.describe()} in {options.out}\n")
+        write_file(options.out, "".join(exported.lines.values()).encode())
+    print_result(f"{exported.count} traces of {writer.describe()} in {options.out}\n")
 
 
 # ---- The command line
 
 
-class _Once(argparse.Action):
-    """A flag that is given twice is a mistake."""
-
-    def __call__(self, parser, namespace, value, option=None):
-        given = namespace.__dict__.setdefault("given", set())
-        if option in given:
-            parser.error(f"option '{option}' cannot be specified more than once")
-        given.add(option)
-        setattr(namespace, self.dest, value)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise Error(USAGE, f"{self.prog.replace('python3 -m ', '')}: {message}; see --help")
-
-
 def _parser():
     prog, raw = "python3 -m moegate.flashinfer", argparse.RawDescriptionHelpFormatter
-    parser = _Parser(prog=prog, description=__doc__, formatter_class=raw, allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    parser = Parser(prog=prog, description=__doc__, formatter_class=raw, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
     def command(name, run, about, example):
         text = f"{about}.\n\nExample:\n\n    {prog} {name} flashinfer-trace {example}"
@@ -1485,12 +1302,12 @@ def _parser():
     about = "Writes a run's results as traces of FlashInfer-Bench"
     to = command("export", _export, about, "--run latest --out traces.jsonl")
     path = "a file; - is standard output; a folder, there or ending in '/', gets traces/OPERATOR/"
-    to.add_argument("--out", action=_Once, metavar="PATH", help=f"{path}, as a data set has it")
+    to.add_argument("--out", action=Once, metavar="PATH", help=f"{path}, as a data set has it")
     db = "the store (default: MOEGATE_DB, else results.sqlite, else out/results.sqlite)"
-    to.add_argument("--db", action=_Once, metavar="PATH", help=db)
+    to.add_argument("--db", action=Once, metavar="PATH", help=db)
     which = "latest, a number or a label (default: latest)"
     to.add_argument(
-        "--run", action=_Once, metavar="R", default="latest", dest="which", help=which
+        "--run", action=Once, metavar="R", default="latest", dest="which", help=which
     )
 
     about = "Makes a suite of FlashInfer-Bench's definitions, workloads and traces"
@@ -1498,9 +1315,9 @@ def _parser():
     path = "the data set's folder, or one file of traces"
     back.add_argument("path", nargs="?", default="", metavar="PATH", help=path)
     folder = "gets NAME.suite, and data/ with recorded expert ids; made where it is missing"
-    back.add_argument("--out", action=_Once, metavar="FOLDER", help=folder)
+    back.add_argument("--out", action=Once, metavar="FOLDER", help=folder)
     name = "of the suite (default: %(default)s)"
-    back.add_argument("--name", action=_Once, default="flashinfer-trace", help=name)
+    back.add_argument("--name", action=Once, default="flashinfer-trace", help=name)
     return parser
 
 
@@ -1516,15 +1333,7 @@ def run(arguments):
 
 
 def main(arguments=None):
-    try:
-        run(arguments)
-        code = 0
-    except Error as error:
-        _say(f"moegate: {error}")
-        code = error.code
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return code
+    return exit_code_of(run, arguments)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 import numpy as np  # noqa: E402
+from moegate import _client
 from moegate import flashinfer as fi  # noqa: E402
 
 TRACES = ROOT / "tests" / "traces" / "flashinfer"
@@ -137,7 +138,7 @@ class Safetensors(unittest.TestCase):
     def test_without_numpy_it_says_so(self):
         with mock.patch.dict(sys.modules, {"numpy": None}):
             code, why = refusal(fi.read_safetensors, "f", b"", "x")
-        self.assertEqual(code, fi.ENVIRONMENT)
+        self.assertEqual(code, _client.ENVIRONMENT)
         self.assertIn("numpy", why)
 
 
@@ -814,12 +815,12 @@ class Commands(Scratch):
     def test_a_device_stays_one(self):
         os.mkfifo("pipe")
         reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
-        fi._write_file("pipe", b"content")
+        fi.write_file("pipe", b"content")
         self.assertEqual(os.read(reader, 100), b"content")
         os.close(reader)
         pathlib.Path("file").write_bytes(b"old")
         os.symlink("file", "link")
-        fi._write_file("link", b"new")
+        fi.write_file("link", b"new")
         self.assertEqual(pathlib.Path("file").read_bytes(), b"new")
         self.assertTrue(os.path.islink("link"))
 
