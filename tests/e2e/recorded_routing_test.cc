@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine recorded, from its dump to the verdict on a recording that changed.
+#include "harness/base/test_fixture.h"
+#include "tests/e2e/program.h"
+
+namespace moegate::test {
+namespace {
+
+class RecordedRoutingTest : public ProgramTest {
+ protected:
+  /// Runs Python with numpy as np, a generator r, and the package of this checkout.
+  void python(const std::string& code) const {
+    const Outcome outcome = shell("PYTHONPATH='" MOEGATE_SOURCE_DIR
+                                  "/python' /usr/bin/python3 -B -c 'import numpy as np; "
+                                  "from moegate import routing; r = np.random.default_rng(1); " +
+                                  code + "'");
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  }
+  Outcome run() const {
+    return moegate(
+        "run --suite s.suite --device host --rounds 1 --min-samples 10 --max-samples 20 --budget "
+        "50ms");
+  }
+};
+
+TEST_F(RecordedRoutingTest, IsImportedReplayedAndNotComparedWithAnother) {
+  python(
+      "np.save(\"ids.npy\", [[r.permutation(8)[:2] for l in range(3)] for t in range(40)]); "
+      "np.save(\"load.npy\", r.integers(1, 99, (2, 8))); "
+      "routing.run([\"import\", \"ids.npy\", \"--out\", \"ids\"]); "
+      "routing.run([\"import\", \"load.npy\", \"--out\", \"load\"])");
+  write("s.suite",
+        "op = moe_align\ntokens = 20\nblock = 16\nexperts = 8\ntopk = 2\n"
+        "routing = replay:ids/, load:load/load_001.npy\n[s]\n");
+  const Outcome verified = moegate("verify --suite s.suite --device host");
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  EXPECT_NE(verified.out.find(": 4 ok\n"), std::string::npos) << verified.out;
+
+  EXPECT_EQ(run().exit, 0);
+  // One file of three, which only some of the problem sets have.
+  python("np.save(\"ids/layer_002.npy\", [r.permutation(8)[:2] for t in range(40)])");
+  EXPECT_EQ(run().exit, 0);
+  const Outcome judged = moegate("gate --against 1 --run 2");
+  EXPECT_EQ(judged.exit, 21) << judged.out << judged.err;
+  EXPECT_NE(judged.out.find("has other inputs than the base's: 2 rows are not comparable"),
+            std::string::npos)
+      << judged.out;
+}
+
+}  // namespace
+}  // namespace moegate::test
