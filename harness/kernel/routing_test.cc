@@ -184,9 +184,10 @@ TEST(Routing, ExpertsAreTheTopOfTheScores) {
 
 TEST(Routing, RefusesBadSpecs) {
   for (const std::string spec :
-       {"",          "unifrom",   "uniform:1", "balanced:2", "zipf",   "zipf:",   "zipf:x",
-        "zipf:-1",   "zipf:nan",  "zipf:11",   "zipf:1:2",   "hot:1",  "hot:0:1", "hot:65:1",
-        "hot:1.5:1", "hot:1:1.1", "hot:1:-1",  "hot:1:1:1",  "replay", "replay:", "shared", "load", "load:"}) {
+       {"",        "unifrom",  "uniform:1", "balanced:2", "zipf",     "zipf:",
+        "zipf:x",  "zipf:-1",  "zipf:nan",  "zipf:11",    "zipf:1:2", "hot:1",
+        "hot:0:1", "hot:65:1", "hot:1.5:1", "hot:1:1.1",  "hot:1:-1", "hot:1:1:1",
+        "replay",  "replay:",  "shared",    "load",       "load:"}) {
     expect_says(message_of(spec, {8, 64, 4}), {"routing '" + spec + "'", "use uniform, balanced"});
   }
 }

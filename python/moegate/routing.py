@@ -47,12 +47,17 @@ _TUNING_DUMP = re.compile(r"topk_ids_layer(\d+)_idx(\d+)\.pt")
 
 class Part:
     """What one file, one response or one forward pass recorded: per layer ids [tokens, k] or counts
-    [experts]."""
+    [experts]. `number`: of the pass, where it has one."""
 
-    def __init__(self, where, engine, ids=None, counts=None, is_pass=False):
+    def __init__(self, where, engine, ids=None, counts=None, is_pass=False, number=None):
         self.where, self.engine = where, engine
         self.ids, self.counts = ids or {}, counts or {}
-        self.is_pass = is_pass
+        self.is_pass, self.number = is_pass, number
+
+    def is_same(self, other):
+        """Ranks of TP record the same tokens."""
+        same = import_numpy().array_equal
+        return self.number == other.number and all(same(self.ids[n], other.ids[n]) for n in self.ids)
 
 
 def _fail(where, why):
@@ -165,7 +170,11 @@ def _logical(where, ids, physical_to_logical):
     return np.where(inside, physical_to_logical[np.where(inside, ids, 0)], ids)
 
 
-def _of_pass(where, record, maps, options):
+def _of_pass(path, record, maps, options):
+    number = member(record, "forward_pass_id")
+    if type(number) is not int:
+        _fail(path, "has a record without forward_pass_id")
+    where = f"{path} pass {number}"
     ids = _whole_numbers(where, record["topk_ids_of_layer"])
     if ids.ndim != 3 or len(ids) != len(maps):
         _fail(where, f"ids have shape {list(ids.shape)}, the map has {len(maps)} layers")
@@ -173,29 +182,17 @@ def _of_pass(where, record, maps, options):
         most = f"SGLang's recorder keeps {_RECORDER_WIDTH} experts of a token"
         _fail(where, f"{most}, not all {max(options.topk or 0, ids.shape[2])}; use routed_experts")
     layers = {layer: _logical(where, ids[layer], maps[layer]) for layer in range(len(ids))}
-    return Part(where, "sglang", ids=layers, is_pass=True)
+    return Part(where, "sglang", ids=layers, is_pass=True, number=number)
 
 
 def _of_records(path, dump, options):
-    np = import_numpy()
     records = [r for r in dump["records"] if member(r, "topk_ids_of_layer") is not None]
     if not records:
         _fail(path, "has no ids of tokens; record with --expert-distribution-recorder-mode per_token")
     if member(dump, "last_physical_to_logical_map") is None:
         _fail(path, "has no last_physical_to_logical_map, without which its ids say nothing")
     maps = _whole_numbers(path, dump["last_physical_to_logical_map"])
-    records.sort(key=lambda record: member(record, "forward_pass_id") or 0)
-    passes, last = [], None
-    for record in records:
-        number = member(record, "forward_pass_id")
-        one = _of_pass(f"{path} pass {number}", record, maps, options)
-        same = last is not None and number == last[0]
-        # Ranks of TP record the same tokens.
-        if same and all(np.array_equal(one.ids[n], last[1].ids[n]) for n in one.ids):
-            continue
-        passes.append(one)
-        last = (number, one)
-    return passes
+    return [_of_pass(path, record, maps, options) for record in records]
 
 
 def _of_pt(path, options):
@@ -240,7 +237,19 @@ def read_parts(paths, options):
         _fail(paths[0], "and others are of different engines; import them one by one")
     if any(part.ids for part in parts) and any(part.counts for part in parts):
         _fail(paths[0], "and others are ids and counts; import them one by one")
-    return parts
+    return _distinct_passes(parts)
+
+
+def _distinct_passes(parts):
+    """Passes by their numbers, which several ranks, each with a file of its own, may have."""
+    if any(part.number is None for part in parts):
+        return parts
+    kept = {}
+    for part in sorted(parts, key=lambda part: part.number):
+        of_number = kept.setdefault(part.number, [])
+        if not any(part.is_same(other) for other in of_number):
+            of_number.append(part)
+    return [part for of_number in kept.values() for part in of_number]
 
 
 # ---- What layers become

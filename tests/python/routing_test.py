@@ -240,10 +240,11 @@ class RecorderOfSglang(Scratch):
 
     def test_ranks_that_recorded_the_same_count_once(self):
         ids, others = random_ids(3, 3, 2, 60, 1), random_ids(3, 3, 2, 60, 2)
-        self.dump_records(self.record(1, ids), self.record(1, ids, rank=1), self.record(1, others, rank=2))
-        self.make("r.pt")
-        self.assertEqual(self.facts()["passes"], [0, 3])
-        self.expect_layer(1, np.concatenate([ids[:, 1], others[:, 1]]))
+        self.dump_records(self.record(1, ids), self.record(2, ids))
+        self.dump_records(self.record(2, ids), self.record(1, others), self.record(1, ids), name="r1.pt")
+        self.make("r.pt", "r1.pt")
+        self.assertEqual(self.facts()["passes"], [0, 3, 6])
+        self.expect_layer(1, np.concatenate([ids[:, 1], others[:, 1], ids[:, 1]]))
 
     def test_a_k_that_it_cannot_keep_is_refused(self):
         self.dump_records(self.record(1, random_ids(3, 3, 8, 60)))
