@@ -112,6 +112,12 @@ TEST_F(RecordedRouting, LoadsGiveEachExpertItsShare) {
   EXPECT_NEAR(drawn[7], 4000, 250);
 }
 
+TEST_F(RecordedRouting, EqualLoadsAreUniformHoweverLarge) {
+  write("load.npy", "(4,)", std::vector<int32_t>(4, 2000000000));
+  EXPECT_EQ(routing_scores("load:" + folder() + "load.npy", {100, 4, 2}, 1),
+            routing_scores("uniform", {100, 4, 2}, 1));
+}
+
 TEST_F(RecordedRouting, LoadsOfAnySizeAreToldApart) {
   // What a recording of days counts, and one token in all of them.
   write("load.npy", "(4,)", {2000000000, 1, 1000000000, 0});
