@@ -46,9 +46,12 @@ std::string ranges_text(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(ranges, ", "));
 }
 
-/// A paragraph of comments, of lines of at most 120 characters.
-std::string comment(const std::string& text) {
+/// A paragraph of comments, of lines of at most 120 characters: a line end in what a config says is
+/// none here.
+std::string comment(std::string text) {
   constexpr size_t kWidth = 120;
+  std::ranges::replace_if(
+      text, [](char c) { return c >= 0 && c < ' '; }, ' ');
   std::string lines, line = "#";
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());

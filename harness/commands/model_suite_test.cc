@@ -128,6 +128,12 @@ TEST_F(ModelSuite, AmbiguousAndMissingFieldsAreListed) {
   EXPECT_PRED_FORMAT2(IsSubstring, "no_such.json", refusal_of([] { read_model("no_such.json"); }));
 }
 
+TEST_F(ModelSuite, NothingThatAConfigSaysBeginsALine) {
+  const std::string made = of_config("{\"model_type\": \"a\\n[b]\\nop = c\", " +
+                                     std::string(kPlain) + ", \"num_experts\": 8}");
+  EXPECT_PRED_FORMAT2(IsSubstring, "a model_type a [b] op = c, decode", one_line(made));
+}
+
 TEST_F(ModelSuite, AKnownTypeHasItsOwnNames) {
   const std::string fields = std::string(kPlain) + R"(, "num_experts": 8, "n_routed_experts": 16)";
   EXPECT_PRED_FORMAT2(IsSubstring, "\nexperts = 8    # num_experts\n",
