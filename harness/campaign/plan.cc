@@ -10,7 +10,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
-#include "harness/kernel/tile_file.h"
+#include "harness/kernel/choice.h"
 
 namespace moegate {
 
@@ -98,17 +98,39 @@ void check_cases(const std::vector<Case>& cases, Worker& worker) {
   ask_about_all(worker, cases.size(), [&](size_t i, CaseQuestion& q) { q.spec = cases[i]; });
 }
 
+namespace {
+
+/// A pattern without the marks of exactly().
+std::string plain_name(std::string pattern) {
+  std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
+  return pattern;
+}
+
+/// Configurations that a function makes from a case are in no list: "NAME/KEY=VALUE,…" is one.
+void add_configuration(const std::string& name, const Hello& hello,
+                       std::map<std::string, std::vector<std::string>>& variants) {
+  if (!is_configuration(name) || name.find('=') == std::string::npos) return;
+  for (const VariantDescription& v : hello.variants) {
+    std::vector<std::string>& of_op = variants[v.op];
+    const bool makes_it = v.language == "Python" && v.name + "/" == family_of(name);
+    if (makes_it && std::ranges::count(of_op, name) == 0) of_op.push_back(name);
+  }
+}
+
+}  // namespace
+
 std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello) {
   const Pattern kernel = compile_pattern("--variant", options.kernel);
-  const bool asks_for_tiles = options.kernel.find(kTilePrefix) != std::string::npos;
   std::vector<PlannedCase> planned;
   planned.reserve(cases.size());
   std::map<std::string, std::vector<std::string>> variants;  // by operator
   for (const VariantDescription& v : hello.variants) {
-    if (is_tile_variant(v.name) && !asks_for_tiles) continue;
-    if (kernel.found_in(v.name)) variants[v.op].push_back(v.name);
+    const bool hidden =
+        is_configuration(v.name) && options.kernel.find(family_of(v.name)) == std::string::npos;
+    if (!hidden && kernel.found_in(v.name)) variants[v.op].push_back(v.name);
   }
+  add_configuration(plain_name(options.kernel), hello, variants);
   for (Case& c : cases) {
     const std::vector<std::string>& of_op = variants[c.op];
     planned.push_back({std::move(c), of_op});
@@ -140,22 +162,20 @@ namespace {
 
 /// "--filter 'x', --variant 'y'" of those that were given, a variant by its name where that is all.
 std::string selected_by(const RunOptions& options) {
-  std::string name = options.kernel;
-  std::erase_if(name, [](char c) { return c == '^' || c == '$' || c == '\\'; });
+  const std::string name = plain_name(options.kernel);
   const bool is_name = !name.empty() && options.kernel == exactly(name);
   return flags_text({{"filter", options.filter}, {"variant", is_name ? name : options.kernel}});
 }
 
 /// A variant whose name is close to a pattern that is one; of any operator, because none matched.
 /// Nothing for a pattern that names a variant: the filter is to blame then.
-std::string meant_variant(std::string pattern, const Hello& hello) {
+std::string meant_variant(const std::string& pattern, const Hello& hello) {
   const Pattern kernel = compile_pattern("--variant", pattern);
   const auto named = [&](const VariantDescription& v) { return kernel.found_in(v.name); };
   if (std::ranges::any_of(hello.variants, named)) return "";
-  std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
   std::vector<std::string> known;
   for (const VariantDescription& v : hello.variants) known.push_back(v.name);
-  return did_you_mean(pattern, known);
+  return did_you_mean(plain_name(pattern), known);
 }
 
 }  // namespace

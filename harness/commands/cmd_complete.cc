@@ -14,8 +14,8 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/completion.h"
 #include "harness/commands/flags.h"
+#include "harness/kernel/choice.h"
 #include "harness/kernel/registry.h"
-#include "harness/kernel/tile_file.h"
 #include "harness/store/query_report.h"
 #include "harness/store/store.h"
 
@@ -43,7 +43,7 @@ WordList operator_names() {
 WordList variant_names() {
   std::set<std::string> names;
   for (const Variant& variant : own_registry().variants) {
-    if (!is_tile_variant(variant.name)) names.insert(variant.name);
+    if (!is_configuration(variant.name)) names.insert(variant.name);
   }
   return {names.begin(), names.end()};
 }

@@ -24,7 +24,7 @@
 #include "harness/commands/project.h"
 #include "harness/commands/resources.h"
 #include "harness/device/open.h"
-#include "harness/kernel/tile_file.h"
+#include "harness/kernel/choice.h"
 #include "harness/plugin/plugin.h"
 #include "harness/store/query_report.h"
 #include "harness/store/rows.h"
@@ -44,7 +44,7 @@ Table list_kernels_table(const RunOptions& options) {
   Table table{{"operator", "variant", "device", "idea"}, {}};
   with_kernels(options.worker.kernels, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
-      if (is_tile_variant(v.name) || !kernel.found_in(v.name)) continue;
+      if (is_configuration(v.name) || !kernel.found_in(v.name)) continue;
       table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
     }
   });
@@ -60,7 +60,7 @@ Table list_cases_table(const RunOptions& options) {
   // A suite of a GPU's can be looked at where there is none.
   const bool runs_here = std::ranges::any_of(cases, [&](const Case& c) {
     return std::ranges::any_of(planner.hello.variants, [&](const VariantDescription& v) {
-      return v.op == c.op && !is_tile_variant(v.name);
+      return v.op == c.op && !is_configuration(v.name);
     });
   });
   std::vector<PlannedCase> planned =

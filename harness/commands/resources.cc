@@ -17,7 +17,7 @@
 #include "harness/baseline/find_baseline.h"
 #include "harness/campaign/program.h"
 #include "harness/commands/flags.h"
-#include "harness/kernel/tile_file.h"
+#include "harness/kernel/choice.h"
 #include "harness/plugin/plugin.h"
 #include "harness/store/row_profiles.h"
 #include "harness/timing/gpu_code.h"
@@ -99,7 +99,7 @@ std::map<std::string, std::set<std::string>> variants_by_file(
   std::map<std::string, std::set<std::string>> variants;
   with_kernels(modules, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
-      if (v.backend == Backend::cuda && !is_tile_variant(v.name)) variants[v.file].insert(v.name);
+      if (v.backend == Backend::cuda && !is_configuration(v.name)) variants[v.file].insert(v.name);
     }
   });
   return variants;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "harness/kernel/choice.h"
+
 namespace moegate {
 namespace {
 
@@ -164,6 +166,7 @@ const Variant& find_variant(const std::string& op, Backend backend, const std::s
   for (const Variant& v : registry.variants) {
     if (v.op == op && v.backend == backend && v.name == name) return v;
   }
+  if (const Variant* made = configured_variant(op, backend, name)) return *made;
   throw Error(Exit::internal,
               fmt::format("no {} variant '{}' of operator '{}'", name_of(backend), name, op));
 }

@@ -14,6 +14,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/subprocess.h"
+#include "harness/kernel/choice.h"
 #include "harness/kernel/object_code.h"
 #include "harness/plugin/loaded_files.h"
 #include "harness/plugin/python_problem.h"
@@ -160,13 +161,15 @@ void state(const char* text, void (*add)(const json&)) {
   });
 }
 
+json facts_of(const DeviceFacts& device) {
+  return {{"name", device.name},
+          {"class", device.klass},
+          {"processors", device.processors},
+          {"cache_bytes", device.cache_bytes}};
+}
+
 json asked_of(const Case& c, const DeviceFacts& device) {
-  return {{"params", c.params},
-          {"device",
-           {{"name", device.name},
-            {"class", device.klass},
-            {"processors", device.processors},
-            {"cache_bytes", device.cache_bytes}}}};
+  return {{"params", c.params}, {"device", facts_of(device)}};
 }
 
 void add_operator(const json& stated) {
@@ -196,14 +199,17 @@ void add_operator(const json& stated) {
   register_op(std::move(entry));
 }
 
-void add_variant(const json& stated) {
+/// The variant that a file states. One that has configurations is told the device when it is
+/// prepared: that is when it takes one.
+Variant variant_of(const json& stated) {
   const int64_t number = stated.at("id");
   const auto has = stated.at("has").get<std::vector<std::string>>();
   const auto gives = [&](const char* name) { return std::ranges::count(has, name) > 0; };
-  const auto call = [number](const char* what) {
-    return [number, what](Problem& problem, const Launch& where) {
+  const auto call = [number](const char* what, bool tells_device) {
+    return [number, what, tells_device](Problem& problem, const Launch& where) {
       problem.reset_layout();
-      ask_python(number, what, number_of(problem), where.stream, nullptr);
+      ask_python(number, what, number_of(problem), where.stream,
+                 tells_device ? facts_of(where.device) : json());
     };
   };
   Variant variant;
@@ -213,8 +219,8 @@ void add_variant(const json& stated) {
   variant.help = stated.at("help");
   variant.file = stated.at("file");
   variant.leeway = {stated.at("tolerance"), stated.at("between")};
-  variant.launch = call("launch");
-  if (gives("prepare")) variant.prepare = call("prepare");
+  variant.launch = call("launch", false);
+  if (gives("prepare")) variant.prepare = call("prepare", true);
   if (gives("workspace")) {
     variant.workspace = [number](const Case& c, const DeviceFacts& device) -> size_t {
       return ask_python(number, "workspace", 0, nullptr, asked_of(c, device));
@@ -225,6 +231,42 @@ void add_variant(const json& stated) {
       return ask_python(number, "unsupported", 0, nullptr, asked_of(c, device));
     };
   }
+  if (gives("choose")) {
+    variant.path = [number](const Case& c, const DeviceFacts& device) -> std::string {
+      return ask_python(number, "choose", 0, nullptr, asked_of(c, device)).at("path");
+    };
+  }
+  return variant;
+}
+
+/// What a variant of a file that chooses can be asked.
+Chooser chooser_of(int64_t number, const Variant& variant) {
+  Chooser chooser{
+      .op = variant.op, .variant = variant.name, .backend = variant.backend, .elsewhere = true};
+  const auto configuration = [name = variant.name](const std::string& text) {
+    return Configuration{name + "/" + text, {}};
+  };
+  chooser.choose = [number, configuration](const Case& c, const DeviceFacts& device) {
+    const json said = ask_python(number, "choose", 0, nullptr, asked_of(c, device));
+    return Choice{configuration(said.at("config")), said.at("source"), said.at("entry"),
+                  said.at("path"), said.at("stale")};
+  };
+  chooser.candidates = [number, configuration](const Case& c, const DeviceFacts& device) {
+    std::vector<Configuration> all;
+    for (const json& text : ask_python(number, "candidates", 0, nullptr, asked_of(c, device))) {
+      all.push_back(configuration(text));
+    }
+    return all;
+  };
+  chooser.configured = [number](const std::string& text) {
+    return variant_of(ask_python(number, "configured", 0, nullptr, text));
+  };
+  return chooser;
+}
+
+void add_variant(const json& stated) {
+  Variant variant = variant_of(stated);
+  if (variant.path) register_chooser(chooser_of(stated.at("id"), variant));
   register_variant(std::move(variant));
 }
 

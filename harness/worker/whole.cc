@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "harness/base/stats.h"
+#include "harness/kernel/choice.h"
 #include "harness/kernel/random_fill.h"
-#include "harness/kernel/tile_file.h"
 
 namespace moegate {
 namespace {
@@ -123,7 +123,7 @@ std::vector<const Variant*> references_for(const Variant& variant, const OpEntry
   std::vector<const Variant*> candidates;
   for (const Variant& v : variants) {
     if (v.op != op.name || v.backend != device.backend || v.name == variant.name) continue;
-    if (is_tile_variant(v.name) || !why_unsupported(v, c, device).empty()) continue;
+    if (is_configuration(v.name) || !why_unsupported(v, c, device).empty()) continue;
     candidates.push_back(&v);
   }
   std::ranges::stable_sort(candidates, {}, [&](const Variant* v) {

@@ -8,6 +8,7 @@ numpy, torch and Triton are imported by the file itself.
 
 from moegate._formats import decode, encode
 from moegate._kernels import (
+    Choice,
     Cost,
     Input,
     Operator,
@@ -22,6 +23,7 @@ from moegate._kernels import (
 from moegate._results import results
 
 __all__ = [
+    "Choice",
     "Cost",
     "Input",
     "Operator",

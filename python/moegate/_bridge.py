@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 
-from moegate import _files, _kernels
+from moegate import _choices, _files, _kernels
 from moegate._problems import Case, Problem, address
 
 _TEXT, _SIZE = ctypes.c_char_p, ctypes.c_int64
@@ -189,10 +189,10 @@ class OperatorSide:
 
 
 class VariantSide:
-    """What the worker asks of a variant."""
+    """What the worker asks of a variant, or of one of its configurations."""
 
-    def __init__(self, calls, variant):
-        self.calls, self.variant = calls, variant
+    def __init__(self, calls, variant, config=None):
+        self.calls, self.variant, self.config = calls, variant, config
         self.problems = {}
 
     def _problem(self, handle):
@@ -205,14 +205,38 @@ class VariantSide:
     def launch(self, handle, stream, argument):
         _on_stream(stream, self.variant.launch, self._problem(handle))
 
-    def prepare(self, handle, stream, argument):
-        _on_stream(stream, self.variant.prepare, self._problem(handle))
+    def prepare(self, handle, stream, device):
+        problem = self._problem(handle)
+        if self.variant.choose:
+            problem.config = self._config(Case(problem.params), device)
+        if self.variant.prepare:
+            _on_stream(stream, self.variant.prepare, problem)
 
     def unsupported(self, handle, stream, asked):
-        return self.variant.unsupported(Case(asked["params"]), asked["device"]) or ""
+        try:
+            case = self._case(asked)
+        except Exception:  # noqa: BLE001: a lookup that fails is the row's fault, and it says so when it runs
+            return ""
+        return self.variant.unsupported(case, asked["device"]) or ""
 
     def workspace(self, handle, stream, asked):
-        return int(self.variant.workspace(Case(asked["params"])))
+        return int(self.variant.workspace(self._case(asked)))
+
+    def _config(self, case, device):
+        return self.config if self.config is not None else _choices.chosen(self.variant, case, device).config
+
+    def _case(self, asked):
+        case = Case(asked["params"])
+        if self.variant.choose:
+            case.config = self._config(case, asked["device"])
+        return case
+
+    def choose(self, handle, stream, asked):
+        case = Case(asked["params"])
+        return _choices.told(_choices.chosen(self.variant, case, asked["device"]), case)
+
+    def candidates(self, handle, stream, asked):
+        return _choices.candidates(self.variant, Case(asked["params"]), asked["device"])
 
 
 _streams = {}
@@ -264,6 +288,7 @@ class Host:
     def __init__(self, functions):
         self.functions, self.calls = functions, Calls(functions)
         self.sides = []
+        self.places = {}  # of variants, by operator and name
         self.files = set()
         self._dispatch = _DISPATCH(self._ask)  # must outlive the worker
         functions.attach(self._dispatch)
@@ -298,18 +323,34 @@ class Host:
         self._add(OperatorSide(self.calls, operator), self.functions.add_operator, stated)
 
     def _add_variant(self, variant, where):
-        has = [name for name in ("prepare", "unsupported", "workspace") if getattr(variant, name)]
-        stated = {
+        self._add(VariantSide(self.calls, variant), self.functions.add_variant, self._stated(variant, where))
+        for config in _choices.listed(variant):
+            stated = self._stated(variant, where, _choices.text_of(config))
+            self._add(VariantSide(self.calls, variant, config), self.functions.add_variant, stated)
+        self.places[variant.op, variant.name] = where
+
+    @staticmethod
+    def _stated(variant, where, config=None):
+        has = [name for name in ("unsupported", "workspace") if getattr(variant, name)]
+        has += ["prepare"] if variant.prepare or variant.choose else []
+        has += ["choose"] if variant.choose and config is None else []
+        return {
             "file": where,
             "op": variant.op,
-            "name": variant.name,
+            "name": variant.name if config is None else f"{variant.name}/{config}",
             "backend": variant.backend,
-            "help": variant.help,
+            "help": variant.help if config is None else "one configuration, for moegate tune",
             "tolerance": variant.tolerance,
             "between": variant.between,
             "has": has,
         }
-        self._add(VariantSide(self.calls, variant), self.functions.add_variant, stated)
+
+    def _configured(self, number, text):
+        """Makes the side of a configuration that no dict of knobs lists, and states it."""
+        variant = self.sides[number].variant
+        self.sides.append(VariantSide(self.calls, variant, _choices.config_of(text)))
+        where = self.places[variant.op, variant.name]
+        return {"id": len(self.sides) - 1, **self._stated(variant, where, text)}
 
     def _ask(self, number, what, handle, stream, argument):
         try:
@@ -322,6 +363,9 @@ class Host:
                 self.functions.answer(_text(_files.loaded()))
                 return 0
             given = json.loads(argument) if argument else None
+            if what == b"configured":
+                self.functions.answer(_text(self._configured(number, given)))
+                return 0
             result = getattr(self.sides[number], what.decode())(handle, stream, given)
             if result is not None:
                 self.functions.answer(_text(result))

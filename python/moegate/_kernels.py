@@ -118,6 +118,23 @@ class Operator:
 
 
 @dataclasses.dataclass
+class Choice:
+    """What an engine's own lookup says for a case. `config`: {name: value}, as p.config gets it. `source`: "file",
+    "default" (a rule) or "autotuned". `file` and `entry`: where it stands there. `made_with`: {package: version} that
+    made it; another one here is named."""
+
+    config: dict
+    source: str = "default"
+    file: typing.Optional[str] = None
+    entry: typing.Any = None
+    made_with: dict = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.source not in ("file", "default", "autotuned"):
+            raise ValueError(f"a Choice's source '{self.source}' is not 'file', 'default' or 'autotuned'")
+
+
+@dataclasses.dataclass
 class Variant:
     """One implementation, as the worker registers it."""
 
@@ -131,6 +148,8 @@ class Variant:
     workspace: typing.Optional[typing.Callable]
     tolerance: float
     between: float
+    knobs: typing.Any = None
+    choose: typing.Optional[typing.Callable] = None
 
 
 VARIANTS = []
@@ -147,6 +166,8 @@ def variant(
     workspace=None,
     tolerance=1.0,
     between=0.0,
+    knobs=None,
+    choose=None,
 ):
     """Makes the decorated function a variant of the operator `op`, on a GPU ("cuda") or the "host".
 
@@ -159,7 +180,16 @@ def variant(
     workspace(case): bytes of scratch memory. tolerance: factor on the operator's limits, 1 to 20.
     between: what it rounds in between where the operator's other variants do not: the error that this adds to an
     element, relative and rms.
+
+    choose(case, device): the moegate.Choice that it runs; launch(p) reads p.config. It may also return the dict alone.
+    knobs: what there is to choose from: {name: values}, of which every combination is a configuration, or a function of
+    (case, device) that yields dicts. Each is a variant NAME/KEY=VALUE,... that runs only where --variant names it, and
+    where `moegate tune --check` asks.
     """
+    if knobs is not None and choose is None:
+        raise ValueError(f"variant {name}: knobs without choose; state what {name} itself runs")
+    if choose and "/" in name:
+        raise ValueError(f"variant {name}: '/' begins a configuration; rename the variant")
     if backend not in ("cuda", "host"):
         raise ValueError(f"variant {name}: backend '{backend}' is not 'cuda' or 'host'")
 
@@ -167,7 +197,18 @@ def variant(
         text = help or (launch.__doc__ or "").strip().split("\n")[0]
         VARIANTS.append(
             Variant(
-                op, name, launch, backend, text, prepare, unsupported, workspace, tolerance, between
+                op,
+                name,
+                launch,
+                backend,
+                text,
+                prepare,
+                unsupported,
+                workspace,
+                tolerance,
+                between,
+                knobs,
+                choose,
             )
         )
         return launch

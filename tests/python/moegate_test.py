@@ -13,19 +13,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import moegate  # noqa: E402
 import numpy as np  # noqa: E402
-from moegate import _bridge, _dlpack, _problems  # noqa: E402
+from moegate import _bridge, _choices, _dlpack, _kernels, _problems  # noqa: E402
 
 
 class Contract(unittest.TestCase):
     """CONTRACTS.md says how these may change."""
 
     def test_these_names_are_offered(self):
-        names = "Cost Input Operator Output Param Tolerance decode e4m3_normal encode int4_normal results uniform variant"
+        names = "Choice Cost Input Operator Output Param Tolerance decode e4m3_normal encode int4_normal results uniform variant"
         self.assertEqual(moegate.__all__, names.split())
 
     def test_a_variant_states_these(self):
         stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, "\
-            "tolerance=1.0, between=0.0)"
+            "tolerance=1.0, between=0.0, knobs=None, choose=None)"
         self.assertEqual(str(inspect.signature(moegate.variant)), stated)
 
     def test_an_operator_states_and_overrides_these(self):
@@ -69,6 +69,48 @@ class Parameters(unittest.TestCase):
     def test_a_backend_that_there_is_not(self):
         with self.assertRaisesRegex(ValueError, "'tpu' is not 'cuda' or 'host'"):
             moegate.variant("moe_sum", "v", backend="tpu")
+
+
+class Choices(unittest.TestCase):
+    def test_a_configuration_is_a_text_and_back(self):
+        config = {"WARPS": 4, "BLOCK": 64, "TMA": True, "SPLIT": None, "KIND": "ping", "SHARE": 0.5}
+        text = _choices.text_of(config)
+        self.assertEqual(text, "BLOCK=64,KIND=ping,SHARE=0.5,SPLIT=None,TMA=True,WARPS=4")
+        self.assertEqual(_choices.config_of(text), config)
+
+    def test_what_a_text_loses_is_refused(self):
+        for config in ({}, {"A": "8"}, {"A": "x,y"}, {"A": (1, 2)}):
+            with self.assertRaisesRegex(ValueError, "use names and numbers"):
+                _choices.text_of(config)
+
+    def test_knobs_are_all_combinations_or_a_function(self):
+        listed = _stated(knobs={"A": [1, 2], "B": [3]}, choose=lambda case, device: {"A": 1, "B": 3})
+        self.assertEqual(_choices.candidates(listed, None, None), ["A=1,B=3", "A=2,B=3"])
+        yields = _stated(knobs=lambda case, device: [{"A": case}, {"A": case}], choose=len)
+        self.assertEqual(_choices.candidates(yields, 7, None), ["A=7"])
+        self.assertEqual(_choices.listed(yields), [])
+
+    def test_a_choice_says_where_it_stands(self):
+        choice = moegate.Choice({"A": 1}, "file", file="/x/E=256.json", entry=64, made_with={"python": "1.0"})
+        told = _choices.told(choice, _problems.Case({"tokens": "80"}))
+        self.assertEqual(told["path"], "file E=256:64 for 80 tokens, made with python 1.0: A=1")
+        self.assertIn("made with python 1.0, here 3.", told["stale"])
+        absent = moegate.Choice({"A": 1}, made_with={"no-such-package": "2"})
+        self.assertIn("here not installed", _choices.told(absent, _problems.Case({}))["stale"])
+
+    def test_what_cannot_be_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "knobs without choose"):
+            moegate.variant("moe_sum", "v", knobs={"A": [1]})
+        with self.assertRaisesRegex(ValueError, "'guess' is not 'file'"):
+            moegate.Choice({"A": 1}, "guess")
+        with self.assertRaisesRegex(TypeError, "returned 8; return a moegate.Choice"):
+            _choices.chosen(_stated(choose=lambda case, device: 8), None, None)
+
+
+def _stated(**stated):
+    """The variant that these keywords state."""
+    moegate.variant("moe_sum", "v", **stated)(lambda p: None)
+    return _kernels.VARIANTS.pop()
 
 
 class Exchange(unittest.TestCase):

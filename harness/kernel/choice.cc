@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/kernel/choice.h"
+
+#include <tuple>
+#include <utility>
+
+namespace moegate {
+namespace {
+
+// A function-local static: registrations run before main() in an unspecified order.
+std::vector<Chooser>& choosers() {
+  static std::vector<Chooser> all;
+  return all;
+}
+
+}  // namespace
+
+bool is_configuration(const std::string& variant) {
+  return variant.find('/') != std::string::npos;
+}
+
+std::string family_of(const std::string& variant) {
+  return variant.substr(0, variant.find('/') + 1);
+}
+
+void register_chooser(Chooser chooser) {
+  choosers().push_back(std::move(chooser));
+}
+
+const std::vector<Chooser>& all_choosers() {
+  return choosers();
+}
+
+const Variant* configured_variant(const std::string& op, Backend backend, const std::string& name) {
+  static std::map<std::tuple<std::string, Backend, std::string>, Variant> made;
+  if (!is_configuration(name)) return nullptr;
+  const std::string family = family_of(name);
+  for (const Chooser& chooser : choosers()) {
+    const bool is_it =
+        chooser.op == op && chooser.backend == backend && chooser.variant + "/" == family;
+    if (!is_it || !chooser.configured) continue;
+    const std::tuple key(op, backend, name);
+    const auto known = made.find(key);
+    if (known != made.end()) return &known->second;
+    return &made.emplace(key, chooser.configured(name.substr(family.size()))).first->second;
+  }
+  return nullptr;
+}
+
+}  // namespace moegate
