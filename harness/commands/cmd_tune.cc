@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate tune: find the fastest tile configurations.
+// moegate tune: find the fastest tile configurations, or check what others chose.
 #include "harness/base/notes.h"
+#include "harness/campaign/choice_check.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/plugin/plugin.h"
 
 namespace moegate {
 namespace {
 
-std::optional<TuneOptions> read_tune(const Args& args) {
+/// What the user asked for: a search, or with `check` a check.
+struct TuneArgs {
+  TuneOptions tune;
+  bool check = false;
+  double limit = 0.05;
+};
+
+std::optional<TuneArgs> read_tune(const Args& args) {
   RunOptions run;
+  TuneArgs asked;
+  std::string limit;
   run.db = "out/tune.sqlite";
   std::string ops, routing, out = "out/tiles";
   std::optional<std::string> resume;
@@ -25,28 +36,45 @@ std::optional<TuneOptions> read_tune(const Args& args) {
       "folder of the files PATH/CLASS/SHAPE.ini; tuned entries are replaced, other entries stay"));
   flags.add(flag("rounds", run.rounds,
                  "worker processes; the first measures every candidate, the others measure "
-                 "candidates within 10 % of the best"));
+                 "candidates within 10 % of the best. Of --check (default: 6): those after the "
+                 "first"));
+  flags.add(flag("check", asked.check));
+  flags.add(flag("limit", limit));
   flags.add(flag("db", run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(flag("resume", resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
   std::set<std::string> given;
   if (!parse("tune", flags, args, {}, &given)) return std::nullopt;
+  if (!limit.empty()) asked.limit = parse_share("--limit", limit);
   if (resume) {
-    refuse_beside_resume(given, {"db", "out", "module"});
+    refuse_beside_resume(given, {"db", "out", "module", "check", "limit"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(id).options);
     use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", id));
     stored.db = run.db;
-    return TuneOptions{stored, id, out};
+    asked.check = stored.label == kCheckLabel;
+    asked.tune = {stored, id, out};
+    return asked;
   }
   require_suite(run);
   check_measuring(run);
-  within("--rounds", run.rounds, 1, kMostRounds);
+  if (!asked.check && given.contains("limit")) usage_error("--limit is for --check; add --check");
+  if (asked.check && given.contains("out")) usage_error("--check writes no file; leave --out out");
+  if (asked.check && !given.contains("rounds")) run.rounds = 6;
+  within("--rounds", run.rounds, asked.check ? kFewestRegretRounds : 1, kMostRounds);
   run.command = command_line("tune", args);
   if (!routing.empty()) set_axis(run, "--routing", "routing", {routing});
-  return TuneOptions{tuning_run(run, ops.empty() ? Args{} : parse_list("--op", ops)), 0, out};
+  const Args list = ops.empty() ? Args{} : parse_list("--op", ops);
+  if (asked.check) {
+    run.ops = list;
+    run.order_seed = draw_order_seed();
+    asked.tune.run = run;
+  } else {
+    asked.tune = {tuning_run(run, list), 0, out};
+  }
+  return asked;
 }
 
 /// Of the entries of a file that there was: "(entries: 2 replaced, 1 new, 3 kept)".
@@ -73,13 +101,54 @@ void print(const Tuned& tuned, const std::string& db) {
   }
 }
 
+Table choice_table(const ChoiceReport& report) {
+  Table table{{"tokens", "outcome", "variant", "shipped us", "best us", "found"}, {}};
+  for (const CheckedCell& cell : report.cells) {
+    const bool timed = cell.regret.shipped_us > 0;
+    const auto us = [&](double value) { return timed ? fmt::format("{:.2f}", value) : ""; };
+    table.rows.push_back({{std::to_string(cell.tokens), true},
+                          {name_of(cell.outcome)},
+                          {cell.id.variant},
+                          {us(cell.regret.shipped_us), true},
+                          {us(cell.regret.best_us), true},
+                          {cell.why}});
+  }
+  return table;
+}
+
+void print(const ChoiceReport& report, const std::string& db) {
+  const Tally& tally = report.tally;
+  fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
+  if (!report.cells.empty()) fmt::print("{}", render(choice_table(report), Format::text));
+  for (const CheckedCliff& cliff : report.cliffs) {
+    fmt::print("cliff: {} {}: {}\n", cliff.id.key, cliff.id.variant, cliff.why);
+  }
+  std::set<std::string> stale;
+  for (const CheckedCell& cell : report.cells) {
+    if (!cell.stale.empty()) stale.insert(cell.id.variant + ": " + cell.stale);
+  }
+  for (const std::string& one : stale) fmt::print("stale: {}\n", one);
+  for (const std::string& note : report.notes) say("{}\n", note);
+}
+
 }  // namespace
 
 int cmd_tune(const Args& args) {
-  const auto options = read_tune(args);
-  if (!options) return 0;
-  const Tuned tuned = tune(*options, worker_processes());
-  print(tuned, options->run.db);
+  const auto asked = read_tune(args);
+  if (!asked) return 0;
+  const TuneOptions& options = asked->tune;
+  if (asked->check) {
+    const CheckOptions check{options.run, options.resume, asked->limit};
+    std::optional<PreparedCheck> prepared;
+    with_kernels(check.run.worker.kernels, [&](const Registry& registry) {
+      prepared = prepare_check(check, registry, worker_processes());
+    });
+    const ChoiceReport report = check_choices(std::move(*prepared), check);
+    print(report, options.run.db);
+    return static_cast<int>(check_exit(report));
+  }
+  const Tuned tuned = tune(options, worker_processes());
+  print(tuned, options.run.db);
   return static_cast<int>(tune_exit(tuned));
 }
 

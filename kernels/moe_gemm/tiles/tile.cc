@@ -7,6 +7,7 @@
 #include <cmath>
 #include <deque>
 
+#include "harness/kernel/choice.h"
 #include "harness/kernel/routing.h"
 
 namespace moegate::moe_gemm::tiles {
@@ -141,6 +142,7 @@ TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
 }
 
 constexpr const char* kTunedBlock = "tuned";
+constexpr int kTileBlocks[] = {16, 32, 64, 128};
 
 /// Rows that every expert gets, as one drawing of `routing` has it: of so many tokens at most, the
 /// counts of more being in proportion.
@@ -225,8 +227,7 @@ int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_exper
     for (const double rows : rows_of_experts) blocks += std::ceil(rows / block);
     return blocks * pass_cost(shape, block);
   };
-  constexpr int kBlocks[] = {16, 32, 64, 128};
-  return std::ranges::min(kBlocks, {}, cost);
+  return std::ranges::min(kTileBlocks, {}, cost);
 }
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
@@ -266,6 +267,57 @@ Case without_tuned_block(Case c) {
   if (c.get("block") == kTunedBlock) c.params["block"] = "0";
   return c;
 }
+
+namespace {
+
+/// What variant `tuned` can be asked: it takes block and kernel where the block is free.
+template <class P>
+Chooser tuned_chooser(Backend backend) {
+  const auto shape_of = [](const Case& c) { return P::shape_of(without_tuned_block(c)); };
+  const auto choose = [shape_of](const Case& c, const DeviceFacts& device) -> Choice {
+    const TileChoice tile = best_tile(shape_of(c), c.get("routing"), device);
+    if (!tile.kernel) usage_error("{}: {}", c.key(), tile.why);
+    const bool by_file = tile.path.starts_with("tuned: ");
+    return {.runs = {tile.config.variant(), {{"block", std::to_string(tile.config.block)}}},
+            .source = by_file ? "file" : "default",
+            .entry = by_file ? tile.path.substr(tile.path.find(" for ") + 1) : "",
+            .path = tile.path};
+  };
+  const auto candidates = [shape_of](const Case& c, const DeviceFacts& device) {
+    std::vector<Configuration> all;
+    MoeGemmShape shape = shape_of(c);
+    for (const int block : kTileBlocks) {
+      shape.block = block;
+      for (const TileKernel& kernel : table()) {
+        if (kernel.backend != device.backend) continue;
+        for (const Knobs& knobs : kernel.compiled) {
+          if (!why_not(kernel, shape, knobs).empty()) continue;
+          all.push_back({TileConfig{kernel.name, block, knobs}.variant(),
+                         {{"block", std::to_string(block)}}});
+        }
+      }
+    }
+    return all;
+  };
+  return {.op = P::kOp,
+          .variant = "tuned",
+          .backend = backend,
+          .choose = choose,
+          .candidates = candidates};
+}
+
+class TunedChoosers {
+ public:
+  TunedChoosers() {
+    for (const Backend backend : {Backend::host, Backend::cuda}) {
+      register_chooser(tuned_chooser<MoeGateUp>(backend));
+      register_chooser(tuned_chooser<MoeDown>(backend));
+    }
+  }
+};
+const TunedChoosers tuned_choosers;
+
+}  // namespace
 
 void resolve_tuned_block(Case& c, const DeviceFacts& device,
                          MoeGemmShape (*shape_of)(const Case&)) {

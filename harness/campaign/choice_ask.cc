@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/choice_ask.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "harness/base/text.h"
+#include "harness/kernel/tile_file.h"
+
+namespace moegate {
+namespace {
+
+/// Token counts that switches add to those of a suite.
+constexpr size_t kMostAdded = 40;
+
+Case with(Case c, const std::map<std::string, std::string>& params) {
+  for (const auto& [name, value] : params) c.params[name] = value;
+  return c;
+}
+
+int tokens_of(const Case& c) {
+  if (!c.params.contains("tokens")) return 0;
+  return static_cast<int>(c.get_int("tokens", 0, std::numeric_limits<int>::max()));
+}
+
+/// A configuration without the variant that it is of: "BLOCK=64", "swap_ab/splits=4 block=16".
+std::string short_name(const Configuration& config) {
+  std::string name = config.variant.substr(family_of(config.variant).size());
+  for (const auto& [key, value] : config.params) name += fmt::format(" {}={}", key, value);
+  return name;
+}
+
+std::string group_of(const Configuration& config) {
+  std::string group;
+  for (const auto& [key, value] : config.params) group += fmt::format("{}={} ", key, value);
+  return group;
+}
+
+/// All that is asked of the choosers, while the code is loaded.
+class Asking {
+ public:
+  Asking(const Registry& registry, const DeviceFacts& device)
+      : registry_(registry), device_(device) {}
+
+  Questions ask(const std::vector<PlannedCase>& suite);
+
+ private:
+  const Chooser& chooser_of(const std::string& op, const std::string& variant) const;
+  bool is_valid(const Case& c) const;
+  Asked one(const Chooser& chooser, const Case& c) const;
+  void add(const Chooser& chooser, const Case& c);
+  void series(const Chooser& chooser, const std::vector<Case>& cases);
+
+  const Registry& registry_;
+  const DeviceFacts& device_;
+  Questions questions_;
+};
+
+const Chooser& Asking::chooser_of(const std::string& op, const std::string& variant) const {
+  for (const Chooser& c : all_choosers()) {
+    if (c.op == op && c.variant == variant && c.backend == device_.backend) return c;
+  }
+  throw Error(Exit::internal, fmt::format("variant '{}' of {} does not choose", variant, op));
+}
+
+bool Asking::is_valid(const Case& c) const {
+  const OpEntry& op = find_op(c.op, registry_);
+  try {
+    if (op.validate) op.validate(c);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Exit::usage) throw;
+    return false;
+  }
+}
+
+Asked Asking::one(const Chooser& chooser, const Case& c) const {
+  Asked asked{.spec = c, .variant = chooser.variant, .choice = {}, .fault = {}, .candidates = {}};
+  try {
+    asked.choice = chooser.choose(c, device_);
+  } catch (const Error& e) {
+    asked.fault = e.what();
+  }
+  return asked;
+}
+
+void Asking::add(const Chooser& chooser, const Case& c) {
+  Asked asked = one(chooser, c);
+  if (asked.fault.empty()) asked.candidates = chooser.candidates(c, device_);
+  questions_.choices.push_back(std::move(asked));
+}
+
+/// Cases that differ in their token counts alone: these, and those beside a switch.
+void Asking::series(const Chooser& chooser, const std::vector<Case>& cases) {
+  std::map<int, Case> counts;
+  for (const Case& c : cases) counts.emplace(tokens_of(c), c);
+  std::map<int, std::string> entries;
+  for (int tokens = 1; tokens <= counts.rbegin()->first; ++tokens) {
+    const Case c = with(cases[0], {{"tokens", std::to_string(tokens)}});
+    if (!is_valid(c)) continue;
+    const Asked told = one(chooser, c);
+    entries[tokens] = fmt::format("{} {} {} {}", short_name(told.choice.runs), told.choice.source,
+                                  told.choice.entry, told.fault);
+  }
+  const size_t suites = counts.size();
+  size_t left_out = 0;
+  for (const auto& [before, after] : switches(entries)) {
+    if (counts.size() + 2 > suites + kMostAdded) ++left_out;
+    if (counts.size() + 2 > suites + kMostAdded) continue;
+    for (const int tokens : {before, after}) {
+      counts.emplace(tokens, with(cases[0], {{"tokens", std::to_string(tokens)}}));
+    }
+  }
+  if (left_out > 0) {
+    questions_.notes.push_back(
+        fmt::format("{} of {}: {} more switches of entry were not measured; at most {} "
+                    "token counts are added",
+                    chooser.variant, cases[0].op, left_out, kMostAdded));
+  }
+  for (const auto& [tokens, c] : counts) {
+    add(chooser, c);
+  }
+}
+
+Questions Asking::ask(const std::vector<PlannedCase>& suite) {
+  std::map<std::pair<std::string, std::string>, std::vector<Case>> by_series;
+  for (const PlannedCase& planned : suite) {
+    Case base = planned.spec;
+    base.params.erase("tokens");
+    for (const std::string& variant : planned.variants) {
+      by_series[{base.key(), variant}].push_back(planned.spec);
+    }
+  }
+  for (const auto& [name, cases] : by_series) {
+    const Chooser& chooser = chooser_of(cases[0].op, name.second);
+    if (cases[0].params.contains("tokens")) {
+      series(chooser, cases);
+      continue;
+    }
+    add(chooser, cases[0]);
+  }
+  return std::move(questions_);
+}
+
+}  // namespace
+
+RunOptions checking_run(RunOptions run, const Registry& registry, bool elsewhere) {
+  const Pattern wanted = compile_pattern("--variant", run.kernel);
+  std::set<std::string> names, ops;
+  for (const Chooser& c : all_choosers()) {
+    if (c.elsewhere != elsewhere || !wanted.found_in(c.variant)) continue;
+    names.insert(c.variant);
+    ops.insert(c.op);
+  }
+  if (names.empty()) {
+    usage_error(
+        "tune --check: no variant of {} chooses a configuration; state choose= of "
+        "@moegate.variant, "
+        "or leave --module out to check variant tuned",
+        elsewhere ? "--module" : "this program");
+  }
+  run.kernel = fmt::format("^(?:{})$", fmt::join(names, "|"));
+  if (run.ops.empty()) run.ops = {ops.begin(), ops.end()};
+  run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
+  const auto has_block = [&](const OpEntry& op) {
+    return ops.contains(op.name) &&
+           std::ranges::any_of(op.params, [](const Param& p) { return p.name == "block"; });
+  };
+  if (!elsewhere && std::ranges::any_of(registry.ops, has_block)) run.axes["block"] = {"tuned"};
+  run.label = kCheckLabel;
+  return run;
+}
+
+Questions ask_choosers(const std::vector<PlannedCase>& suite, const Registry& registry,
+                       const DeviceFacts& device) {
+  return Asking(registry, device).ask(suite);
+}
+
+std::vector<std::pair<int, int>> switches(const std::map<int, std::string>& entries) {
+  std::vector<std::pair<int, int>> pairs;
+  const std::pair<const int, std::string>* before = nullptr;
+  for (const auto& entry : entries) {
+    if (before && before->second != entry.second) pairs.emplace_back(before->first, entry.first);
+    before = &entry;
+  }
+  return pairs;
+}
+
+namespace {
+
+/// The name of a cell without its tokens.
+std::string series_of(const Asked& a) {
+  Case base = a.spec;
+  base.params.erase("tokens");
+  if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
+  std::string name = tile_shape(a.spec).name();
+  for (const char* param : {"routing", "launch", "cache"}) {
+    name += fmt::format(",{}={}", param, a.spec.get(param));
+  }
+  return name;
+}
+
+}  // namespace
+
+Cells cells_of(const std::vector<Asked>& all, Plan& plan) {
+  plan.cases.clear();
+  std::map<std::string, size_t> places;
+  const auto add = [&](const Case& c, const std::string& variant) {
+    const std::string key = c.key();
+    const auto [at, first] = places.try_emplace(key, plan.cases.size());
+    if (first) plan.cases.push_back({c, {}});
+    auto& variants = plan.cases[at->second].variants;
+    if (std::ranges::count(variants, variant) == 0) variants.push_back(variant);
+    return RowName(key, variant);
+  };
+  Cells cells;
+  for (const Asked& a : all) {
+    const Configuration& runs = a.choice.runs;
+    ChoicePart part{{group_of(runs), short_name(runs), add(a.spec, a.variant)}, {}};
+    for (const Configuration& config : a.candidates) {
+      if (config == runs) continue;
+      part.others.push_back(
+          {group_of(config), short_name(config), add(with(a.spec, config.params), config.variant)});
+    }
+    Cell& cell = cells[{series_of(a), tokens_of(a.spec)}];
+    cell.asked.push_back(&a);
+    cell.parts.push_back(std::move(part));
+  }
+  return cells;
+}
+
+}  // namespace moegate

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/choice_check.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "harness/base/notes.h"
+#include "harness/base/subprocess.h"
+#include "harness/judge/exit.h"
+#include "harness/store/sqlite.h"
+
+namespace moegate {
+namespace {
+
+/// After the screening only what is within this share of the best is measured again: more than
+/// processes differ by, on a GPU and, quiet, on a host.
+constexpr double kSlack = 0.1;
+/// Groups for which every operator has a row with times; by group, the operators' rows.
+using Grouped = std::map<std::string, std::vector<std::vector<const ChoiceOption*>>>;
+Grouped grouped(const std::vector<ChoicePart>& parts, const Microseconds& times, size_t rounds) {
+  Grouped groups;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto add = [&](const ChoiceOption& option) {
+      const auto at = times.find(option.row);
+      if (at == times.end() || at->second.size() != rounds) return;
+      groups[option.group].resize(parts.size());
+      groups[option.group][i].push_back(&option);
+    };
+    add(parts[i].shipped);
+    for (const ChoiceOption& other : parts[i].others) add(other);
+  }
+  std::erase_if(groups, [](const auto& group) {
+    return std::ranges::any_of(group.second, [](const auto& rows) { return rows.empty(); });
+  });
+  return groups;
+}
+
+}  // namespace
+
+std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microseconds& screened) {
+  std::set<RowName> left;
+  for (const ChoicePart& part : parts) left.insert(part.shipped.row);
+  const Grouped groups = grouped(parts, screened, 1);
+  const auto us = [&](const ChoiceOption* option) { return screened.at(option->row)[0]; };
+  std::map<std::string, double> sums;
+  for (const auto& [name, operators] : groups) {
+    for (const auto& rows : operators) sums[name] += us(*std::ranges::min_element(rows, {}, us));
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [name, sum] : sums) least = std::min(least, sum);
+  for (const auto& [name, operators] : groups) {
+    if (sums[name] > (1 + kSlack) * least) continue;
+    for (const auto& rows : operators) {
+      const double fastest = us(*std::ranges::min_element(rows, {}, us));
+      for (const ChoiceOption* option : rows) {
+        if (us(option) <= (1 + kSlack) * fastest) left.insert(option->row);
+      }
+    }
+  }
+  return left;
+}
+
+ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microseconds& times) {
+  const size_t rounds = times.at(parts.at(0).shipped.row).size();
+  const auto sum_into = [&](Alternative& sum, const ChoiceOption& option) {
+    sum.name += (sum.name.empty() ? "" : " + ") + option.name;
+    sum.us.resize(rounds);
+    for (size_t i = 0; i < rounds; ++i) sum.us[i] += times.at(option.row)[i];
+  };
+  ChoiceTimes result;
+  for (const ChoicePart& part : parts) sum_into(result.shipped, part.shipped);
+  for (const auto& [name, operators] : grouped(parts, times, rounds)) {
+    std::vector<Alternative> sums(1);
+    for (const auto& rows : operators) {
+      std::vector<Alternative> longer;
+      for (const Alternative& sum : sums) {
+        for (const ChoiceOption* option : rows) sum_into(longer.emplace_back(sum), *option);
+      }
+      sums = std::move(longer);
+    }
+    for (Alternative& sum : sums) {
+      if (sum.name != result.shipped.name) result.others.push_back(std::move(sum));
+    }
+  }
+  return result;
+}
+
+namespace {
+
+/// The run of a check.
+class Checking {
+ public:
+  Checking(Prepared prepared, Cells cells, const CheckOptions& options)
+      : prepared_(std::move(prepared)),
+        cells_(std::move(cells)),
+        limit_(options.limit),
+        rounds_(prepared_.options.rounds),
+        store_(Store::open(prepared_.options.db, Store::Mode::write)),
+        resume_(options.resume) {}
+
+  Tally measure();
+  void conclude(ChoiceReport& report);
+
+ private:
+  Microseconds times(int first, int last);
+  std::set<RowName> again();
+  CheckedCell untimed(const std::string& series, int tokens, const Cell& cell);
+  void find_cliffs(const std::vector<std::pair<size_t, std::vector<double>>>& timed,
+                   ChoiceReport& report) const;
+  void write(const ChoiceReport& report);
+
+  Prepared prepared_;
+  const Cells cells_;
+  const double limit_;
+  const int rounds_;
+  Store store_;
+  const int64_t resume_;
+  int64_t run_ = 0;
+  std::map<RowName, Result> bad_;  // the first result of a row that is none
+};
+
+Microseconds Checking::times(int first, int last) {
+  Microseconds times;
+  for (const Level& level : store_.levels(run_)) {
+    const RowName row(level.key, level.variant);
+    if (!level.result.measured()) bad_.emplace(row, level.result);
+    if (level.round < first || level.round > last || !level.result.measured()) continue;
+    times[row].push_back(level.result.span_ns / 1e3);
+  }
+  for (const auto& [row, result] : bad_) times.erase(row);
+  return times;
+}
+
+std::set<RowName> Checking::again() {
+  const Microseconds screened = times(0, 0);
+  std::set<RowName> all;
+  for (const auto& [name, cell] : cells_) all.merge(finalists(cell.parts, screened));
+  std::erase_if(all, [&](const RowName& row) { return bad_.contains(row); });
+  return all;
+}
+
+Tally Checking::measure() {
+  const InterruptGuard guard;
+  Recording recording(store_, std::move(prepared_), "moegate tune");
+  recording.begin(resume_);
+  run_ = recording.run();
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
+  for (int round = 0; round <= rounds_ && !InterruptGuard::interrupted(); ++round) {
+    Progress progress(names.size());
+    recording.round(round, names, progress);
+    if (round == 0) names = again();
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
+}
+
+/// A cell; its outcome is `best` where all that was chosen has times.
+CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell& cell) {
+  const Asked& first = *cell.asked[0];
+  CheckedCell checked{.id = {first.spec.suite, first.spec.key(), first.variant},
+                      .series = series,
+                      .tokens = tokens};
+  for (size_t i = 0; i < cell.asked.size(); ++i) {
+    const Choice& choice = cell.asked[i]->choice;
+    if (!choice.path.empty()) checked.path += (i > 0 ? "; " : "") + choice.path;
+    if (checked.stale.empty()) checked.stale = choice.stale;
+    const auto bad = bad_.find(cell.parts[i].shipped.row);
+    if (bad == bad_.end() || checked.outcome == Finding::wrong) continue;
+    const Status status = bad->second.status;
+    checked.outcome = status == Status::wrong         ? Finding::wrong
+                      : status == Status::unsupported ? Finding::unsupported
+                                                      : Finding::fails;
+    checked.why = bad->second.why;
+  }
+  return checked;
+}
+
+std::string share_text(double share, double low, double high) {
+  return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * share, 100 * low, 100 * high);
+}
+
+Finding finding_of(RegretOutcome outcome) {
+  switch (outcome) {
+    case RegretOutcome::best:
+      return Finding::best;
+    case RegretOutcome::within:
+      return Finding::within;
+    case RegretOutcome::regret:
+      return Finding::regret;
+    case RegretOutcome::blind:
+      return Finding::blind;
+  }
+  return Finding::blind;
+}
+
+std::string why_of(const CheckedCell& cell) {
+  const Regret& r = cell.regret;
+  if (cell.outcome == Finding::blind) return "there is no other configuration to compare with";
+  std::string why = share_text(r.share, r.low, r.high);
+  if (cell.tokens > 0) why += fmt::format(" at {} tokens", cell.tokens);
+  why += ": " + cell.path;
+  return cell.outcome == Finding::best ? why : fmt::format("{}; {} is faster", why, r.best);
+}
+
+void Checking::conclude(ChoiceReport& report) {
+  const Microseconds finals = times(1, rounds_);
+  std::vector<ChoiceTimes> questions;
+  std::vector<std::pair<size_t, std::vector<double>>> timed;  // of a cell: what was chosen
+  for (const auto& [name, cell] : cells_) {
+    report.cells.push_back(untimed(name.first, name.second, cell));
+    if (report.cells.back().outcome != Finding::best) continue;
+    questions.push_back(choice_times(cell.parts, finals));
+    timed.emplace_back(report.cells.size() - 1, questions.back().shipped.us);
+  }
+  const std::vector<Regret> regrets = judge_regrets(questions, limit_);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    CheckedCell& cell = report.cells[timed[i].first];
+    cell.regret = regrets[i];
+    cell.outcome = finding_of(regrets[i].outcome);
+    cell.why = why_of(cell);
+  }
+  find_cliffs(timed, report);
+  write(report);
+}
+
+/// Cells are in the order of their series and tokens.
+void Checking::find_cliffs(const std::vector<std::pair<size_t, std::vector<double>>>& timed,
+                           ChoiceReport& report) const {
+  std::vector<Step> steps;
+  std::vector<CheckedCliff> cliffs;
+  for (size_t i = 1; i < timed.size(); ++i) {
+    const CheckedCell &fewer = report.cells[timed[i - 1].first],
+                      &more = report.cells[timed[i].first];
+    if (fewer.series != more.series) continue;
+    steps.push_back({timed[i - 1].second, timed[i].second});
+    cliffs.push_back({fewer.id, fewer.tokens, more.tokens, {}, ""});
+  }
+  const std::vector<Cliff> found = judge_cliffs(steps, limit_);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].over) continue;
+    CheckedCliff& cliff = report.cliffs.emplace_back(std::move(cliffs[i]));
+    cliff.cliff = found[i];
+    cliff.why = fmt::format("{} tokens take {} longer than {}: padding would win", cliff.fewer,
+                            share_text(found[i].share, found[i].low, found[i].high), cliff.more);
+  }
+}
+
+const char* verdict_of(Finding outcome) {
+  switch (outcome) {
+    case Finding::regret:
+      return "regressed";
+    case Finding::wrong:
+      return "wrong";
+    case Finding::fails:
+      return "missing";
+    case Finding::blind:
+    case Finding::unsupported:
+      return "inconclusive";
+    case Finding::best:
+    case Finding::within:
+      return "pass";
+  }
+  return "pass";
+}
+
+void Checking::write(const ChoiceReport& report) {
+  Database& db = store_.database();
+  Transaction transaction(db);
+  Statement(db, "DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')")
+      .bind(run_)
+      .run();
+  Statement insert(
+      db,
+      "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, "
+      "head, effect, low, high, df, p, p_adjusted, blind, family, waiver, why, cause) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+      "?16, '', ?17, ?18)");
+  for (const CheckedCell& cell : report.cells) {
+    const Regret& r = cell.regret;
+    insert
+        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant, verdict_of(cell.outcome),
+              r.best_us, r.shipped_us, r.share, r.low, r.high, r.df, r.p, r.p_adjusted,
+              static_cast<int64_t>(cell.outcome == Finding::blind),
+              static_cast<int64_t>(report.cells.size()), cell.why, r.best)
+        .run();
+  }
+  for (const CheckedCliff& one : report.cliffs) {
+    const Cliff& c = one.cliff;
+    insert
+        .bind(run_, "cliff", one.id.suite, one.id.key, one.id.variant, "regressed",
+              static_cast<double>(one.more), static_cast<double>(one.fewer), c.share, c.low, c.high,
+              c.df, c.p, c.p_adjusted, int64_t{0}, static_cast<int64_t>(report.cliffs.size()),
+              one.why, "")
+        .run();
+  }
+  transaction.commit();
+}
+
+}  // namespace
+
+const char* name_of(Finding outcome) {
+  constexpr std::array<const char*, 7> kNames = {"best",  "within", "regret",     "blind",
+                                                 "wrong", "fails",  "unsupported"};
+  return kNames.at(static_cast<size_t>(outcome));
+}
+
+PreparedCheck prepare_check(const CheckOptions& options, const Registry& registry,
+                            WorkerSource& source) {
+  const bool elsewhere = !options.run.worker.kernels.empty();
+  const RunOptions run =
+      options.resume > 0 ? options.run : checking_run(options.run, registry, elsewhere);
+  Prepared prepared = prepare(run, source);
+  Questions asked = ask_choosers(prepared.plan.cases, registry, prepared.plan.hello.device);
+  return {std::move(prepared), std::move(asked)};
+}
+
+ChoiceReport check_choices(PreparedCheck prepared, const CheckOptions& options) {
+  ChoiceReport report;
+  const Questions asked = std::move(prepared.asked);
+  report.notes = asked.notes;
+  Cells cells = cells_of(asked.choices, prepared.run.plan);
+  const std::filesystem::path db = prepared.run.options.db;
+  if (db.has_parent_path()) std::filesystem::create_directories(db.parent_path());
+  Checking checking(std::move(prepared.run), std::move(cells), options);
+  report.tally = checking.measure();
+  if (!report.tally.interrupted) checking.conclude(report);
+  return report;
+}
+
+Exit check_exit(const ChoiceReport& report) {
+  if (report.tally.interrupted) return Exit::interrupted;
+  Exit exit = Exit::ok;
+  for (const CheckedCell& cell : report.cells) {
+    const Exit one = cell.outcome == Finding::wrong    ? Exit::accuracy
+                     : cell.outcome == Finding::fails  ? Exit::coverage
+                     : cell.outcome == Finding::regret ? Exit::latency
+                     : cell.outcome == Finding::blind  ? Exit::inconclusive
+                                                       : Exit::ok;
+    exit = gravest({exit, one});
+  }
+  return gravest({exit, report.cliffs.empty() ? Exit::ok : Exit::latency});
+}
+
+}  // namespace moegate

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/campaign/choice_check.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+#include <functional>
+
+namespace moegate {
+namespace {
+
+using Pairs = std::vector<std::pair<int, int>>;
+
+/// Where a lookup of 1 to `most` tokens changes its entry.
+Pairs switches_of(int most, const std::function<int(int)>& entry) {
+  std::map<int, std::string> entries;
+  for (int tokens = 1; tokens <= most; ++tokens) entries[tokens] = std::to_string(entry(tokens));
+  return switches(entries);
+}
+
+TEST(Switches, OfTheLeastDifferenceFirstOfEquals) {  // as vLLM's files are read
+  const auto nearest = [](int tokens) {
+    int best = 64;
+    for (const int entry : {64, 96, 128}) {
+      if (std::abs(entry - tokens) < std::abs(best - tokens)) best = entry;
+    }
+    return best;
+  };
+  EXPECT_EQ(switches_of(128, nearest), (Pairs{{80, 81}, {112, 113}}));
+}
+
+TEST(Switches, OfPowersOfTwo) {  // as AITER pads
+  const auto padded = [](int tokens) { return static_cast<int>(std::bit_ceil(unsigned(tokens))); };
+  EXPECT_EQ(switches_of(9, padded), (Pairs{{1, 2}, {2, 3}, {4, 5}, {8, 9}}));
+}
+
+TEST(Switches, OfBuckets) {  // as FlashInfer has them: powers of two to 256, then steps of 256
+  const auto bucket = [](int tokens) {
+    if (tokens <= 256) return static_cast<int>(std::bit_ceil(unsigned(tokens)));
+    return (tokens + 255) / 256 * 256;
+  };
+  const Pairs pairs = switches_of(800, bucket);
+  EXPECT_EQ(pairs.size(), 11u);
+  EXPECT_EQ(pairs[8], (std::pair{256, 257}));
+  EXPECT_EQ(pairs.back(), (std::pair{768, 769}));
+}
+
+TEST(Switches, NeighboursAreThoseThatCanBe) {
+  EXPECT_EQ(switches({{8, "a"}, {16, "a"}, {24, "b"}}), (Pairs{{16, 24}}));
+  EXPECT_TRUE(switches({}).empty());
+}
+
+ChoiceOption option(const std::string& op, const std::string& group, const std::string& name) {
+  return {group, name + group, {op, name + group}};
+}
+
+// Two operators of a layer with one block: up is fastest at 16, down at 64, their sum at 32.
+const std::vector<ChoicePart> kLayer = {
+    {option("up", "16", "u"), {option("up", "32", "u"), option("up", "64", "u")}},
+    {option("down", "16", "d"), {option("down", "32", "d"), option("down", "64", "d")}}};
+
+Microseconds layer_times(size_t rounds) {
+  Microseconds times;
+  for (const auto& [name, us] : std::map<std::string, double>{
+           {"u16", 10}, {"u32", 12}, {"u64", 20}, {"d16", 20}, {"d32", 11}, {"d64", 9}}) {
+    times[{name[0] == 'u' ? "up" : "down", name}] = std::vector<double>(rounds, us);
+  }
+  return times;
+}
+
+TEST(ChoiceTimes, SumsOverTheOperatorsOfALayer) {
+  const ChoiceTimes times = choice_times(kLayer, layer_times(4));
+  EXPECT_EQ(times.shipped.us, std::vector<double>(4, 30));
+  ASSERT_EQ(times.others.size(), 2u);
+  EXPECT_EQ(times.others[0].us, std::vector<double>(4, 23));
+  EXPECT_EQ(times.others[1].us, std::vector<double>(4, 29));
+}
+
+TEST(ChoiceTimes, LeavesOutWhatLacksARoundOrAnOperator) {
+  Microseconds times = layer_times(4);
+  times[{"up", "u32"}].pop_back();
+  EXPECT_EQ(choice_times(kLayer, times).others.size(), 1u);
+  times.erase({"down", "d64"});
+  EXPECT_TRUE(choice_times(kLayer, times).others.empty());
+}
+
+TEST(Finalists, WhatShipsAndWhatIsNearTheBestSum) {
+  const std::set<RowName> left = finalists(kLayer, layer_times(1));
+  EXPECT_EQ(left,
+            (std::set<RowName>{{"down", "d16"}, {"down", "d32"}, {"up", "u16"}, {"up", "u32"}}));
+}
+
+}  // namespace
+}  // namespace moegate

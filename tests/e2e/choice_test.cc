@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants that choose a configuration, end to end on the host: kernels that take a planted time.
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "harness/base/files.h"
+#include "tests/e2e/python_fixture.h"
+
+namespace moegate::test {
+namespace {
+
+// COST is how many milliseconds a launch takes. What ships is a table of tokens, as engines have.
+constexpr const char* kChoosing = R"(
+import time
+
+import moegate
+import numpy as np
+
+TABLE = {2: 3, 6: 3}  # by tokens, milliseconds
+
+
+class Waited(moegate.Operator):
+    name = "waited"
+    parameters = [moegate.Param("tokens")]
+    yardstick = "plain"
+
+    def tensors(self, case):
+        limits = moegate.Tolerance(rtol=1e-6, atol=1e-6, rel_l2=1e-6, row=1e-6, scale=1e-6)
+        return [
+            moegate.Input("x", "fp32", (case.tokens, 8), moegate.uniform(-1, 1)),
+            moegate.Output("out", "fp32", (case.tokens, 8), limits),
+        ]
+
+    def truth(self, inputs, case):
+        return {"out": inputs["x"].astype(np.float64)}
+
+
+def wait(p, ms):
+    end = time.perf_counter_ns() + int(1e6 * ms)
+    p.out[:] = p.x
+    while time.perf_counter_ns() < end:
+        pass
+
+
+@moegate.variant("waited", "plain", backend="host")
+def plain(p):
+    wait(p, 1)
+
+
+def shipped(case, device):
+    nearest = min(TABLE, key=lambda tokens: abs(tokens - case.tokens))
+    return moegate.Choice(
+        {"COST": TABLE[nearest]},
+        "file",
+        file="waits.json",
+        entry=nearest,
+        made_with={"python": "1.0"},
+    )
+
+
+@moegate.variant("waited", "table", backend="host", knobs={"COST": [3, 9]}, choose=shipped)
+def table(p):
+    wait(p, p.config["COST"])
+
+
+@moegate.variant(
+    "waited",
+    "lazy",
+    backend="host",
+    knobs=lambda case, device: [{"COST": cost} for cost in (3, 9)],
+    choose=lambda case, device: {"COST": 4},
+)
+def lazy(p):
+    wait(p, p.config["COST"])
+
+
+def broken(case, device):
+    raise LookupError("no such table")
+
+
+@moegate.variant("waited", "broken", backend="host", choose=broken)
+def none(p):
+    wait(p, 1)
+)";
+
+class ChoiceTest : public PythonTest {
+ protected:
+  ChoiceTest() {
+    write_table("2: 3, 6: 3");
+    write("waited.suite", "op = waited\n[w]\ntokens = 2\n");
+  }
+  void write_table(const std::string& table) const {
+    std::string text = kChoosing;
+    const std::string plain = "2: 3, 6: 3";
+    text.replace(text.find(plain), plain.size(), table);
+    write("waits.py", text);
+  }
+  static constexpr const char* kSuite = " --suite ./waited.suite --module waits.py ";
+  static std::string check(const std::string& more) {
+    return std::string("tune --check --rounds 4 ") + kSuite + kQuick + more;
+  }
+  std::string outcomes() const {
+    return query("out/tune.sqlite",
+                 "SELECT group_concat(outcome || ' ' || json_extract(params, '$.tokens')) FROM "
+                 "(SELECT * FROM verdict JOIN bench_case USING (key) WHERE against = 'regret' "
+                 "ORDER BY CAST(json_extract(params, '$.tokens') AS INTEGER))");
+  }
+};
+
+TEST_F(ChoiceTest, AVariantRunsWhatItChoosesAndSaysWhy) {
+  const Outcome run =
+      moegate(std::string("run --rounds 1 --variant 'table|lazy'") + kSuite + kQuick);
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT path FROM result WHERE variant = 'table'"),
+            "file waits:2 for 2 tokens, made with python 1.0: COST=3");
+  EXPECT_EQ(query("results.sqlite", "SELECT path FROM result WHERE variant = 'lazy'"),
+            "default for 2 tokens: COST=4");
+  EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result WHERE variant LIKE '%/%'"), "0");
+}
+
+TEST_F(ChoiceTest, AConfigurationRunsWhereItIsNamed) {
+  const Outcome run =
+      moegate(std::string("run --rounds 1 --variant '^table/COST=9$'") + kSuite + kQuick);
+  EXPECT_EQ(run.exit, 0) << run.err;
+  const Outcome made =
+      moegate(std::string("run --rounds 1 --variant '^lazy/COST=5$'") + kSuite + kQuick);
+  EXPECT_EQ(made.exit, 0) << made.err;
+  EXPECT_EQ(query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE span_ns > 4e6"),
+            "table/COST=9,lazy/COST=5");
+}
+
+TEST_F(ChoiceTest, ALookupThatRaisesIsACrashedRow) {
+  const Outcome run = moegate(std::string("verify --variant broken") + kSuite + "--device host");
+  EXPECT_EQ(run.exit, 13) << run.err;
+  EXPECT_NE(run.err.find("LookupError: no such table"), std::string::npos) << run.err;
+  const Outcome checked = moegate(check("--variant broken"));
+  EXPECT_EQ(checked.exit, 13) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("fails"), std::string::npos) << checked.out;
+}
+
+TEST_F(ChoiceTest, TheBestChoiceIsBest) {
+  const Outcome checked = moegate(check("--variant table"));
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_EQ(outcomes(), "pass 2");
+  EXPECT_NE(checked.out.find("stale: table: made with python 1.0, here 3."), std::string::npos)
+      << checked.out;
+  EXPECT_FALSE(is_file(folder_ / "out/tiles"));
+}
+
+// Of 1 to 6 tokens: 4 is as near to 2 as to 6, and takes the first of equals.
+TEST_F(ChoiceTest, AWrongEntryIsARegretOnItsSideOfTheSwitch) {
+  write_table("2: 3, 6: 9");
+  write("waited.suite", "op = waited\n[w]\ntokens = 2, 6\n");
+  const Outcome checked = moegate(check("--variant table"));
+  EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
+  EXPECT_EQ(outcomes(), "pass 2,pass 4,regressed 5,regressed 6");
+  EXPECT_NE(checked.out.find("COST=3 is faster"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("file waits:6 for 5 tokens"), std::string::npos) << checked.out;
+  const Outcome report = moegate("report regret --db out/tune.sqlite --format csv");
+  EXPECT_NE(report.out.find("waited/tokens=6"), std::string::npos) << report.out << report.err;
+  EXPECT_EQ(moegate(check("--variant table --limit 500%")).exit, 0);
+}
+
+TEST_F(ChoiceTest, FewerTokensThatTakeLongerAreACliff) {
+  write_table("2: 9, 6: 3");
+  write("waited.suite", "op = waited\n[w]\ntokens = 4, 6\n");
+  const Outcome checked = moegate(check("--variant table"));
+  EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("cliff: waited/tokens=4 table: 4 tokens take "), std::string::npos)
+      << checked.out;
+  const Outcome report = moegate("report cliffs --db out/tune.sqlite --format csv");
+  EXPECT_NE(report.out.find("waited/tokens=4"), std::string::npos) << report.out << report.err;
+}
+
+TEST_F(ChoiceTest, AChoiceOutsideOfTheKnobsIsMeasuredToo) {
+  const Outcome checked = moegate(check("--variant lazy"));
+  EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("COST=3 is faster"), std::string::npos) << checked.out;
+}
+
+TEST_F(ChoiceTest, AnInterruptedCheckIsResumed) {
+  Outcome outcome;
+  std::thread running(
+      [&] { outcome = shell("echo $$ >pid; exec " + program() + " " + check("--variant table")); });
+  const auto rows = [&] { return number("out/tune.sqlite", "SELECT count(*) FROM result"); };
+  while (rows() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(std::stoi(read("pid")), SIGINT);
+  running.join();
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  const Outcome resumed = moegate("tune --resume latest --module waits.py");
+  EXPECT_EQ(resumed.exit, 0) << resumed.out << resumed.err;
+  EXPECT_EQ(outcomes(), "pass 2");
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM run"), "1");
+}
+
+TEST_F(ChoiceTest, TunedIsCheckedWithoutAModule) {
+  write("layer.suite",
+        "tokens = 2\nexperts = 8\ntopk = 2\nhidden = 128\ninter = 128\n"
+        "[up]\nop = moe_gate_up\n[down]\nop = moe_down\n");
+  const Outcome checked = moegate(std::string("tune --check --rounds 4 --limit 900% --suite ") +
+                                  "./layer.suite" + kQuick);
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM verdict WHERE against = 'regret'"), "1")
+      << "one block for both operators: one choice";
+}
+
+TEST_F(ChoiceTest, BadInputIsOneLine) {
+  const auto refused = [&](const std::string& arguments, const std::string& says) {
+    const Outcome outcome = moegate(arguments);
+    EXPECT_EQ(outcome.exit, 2) << arguments << outcome.out;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+  };
+  refused(check("--out tiles"), "--check writes no file");
+  refused(check("--variant plain"), "no variant of --module chooses a configuration");
+  refused(check("--limit 5"), "--limit '5'");
+  refused("tune --suite ./waited.suite --limit 5%", "--limit is for --check");
+  refused("tune --check --rounds 3 --suite ./waited.suite", "--rounds 3");
+}
+
+}  // namespace
+}  // namespace moegate::test
