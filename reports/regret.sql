@@ -11,8 +11,8 @@ SELECT v.suite,
        json_extract(params, '$.routing') AS routing,
        v.key AS "case",
        v.variant,
-       CASE v.outcome WHEN 'regressed' THEN 'regret' WHEN 'missing' THEN 'fails' WHEN 'pass' THEN 'best'
-         WHEN 'inconclusive' THEN 'blind' ELSE v.outcome END AS outcome,
+       CASE WHEN v.blind THEN 'blind' WHEN v.outcome = 'regressed' THEN 'regret' WHEN v.outcome = 'missing' THEN 'fails'
+         ELSE v.outcome END AS outcome,
        (SELECT max(path) FROM result JOIN process USING (process_id)
         WHERE run_id = :run AND result.case_id = c.case_id AND result.variant = v.variant) AS shipped,
        v.cause AS best,
