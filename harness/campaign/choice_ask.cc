@@ -51,7 +51,7 @@ class Asking {
  private:
   const Chooser& chooser_of(const std::string& op, const std::string& variant) const;
   bool is_valid(const Case& c) const;
-  Asked one(const Chooser& chooser, const Case& c) const;
+  Chosen one(const Chooser& chooser, const Case& c) const;
   void add(const Chooser& chooser, const Case& c);
   void series(const Chooser& chooser, const std::vector<Case>& cases);
 
@@ -78,8 +78,8 @@ bool Asking::is_valid(const Case& c) const {
   }
 }
 
-Asked Asking::one(const Chooser& chooser, const Case& c) const {
-  Asked asked{.spec = c, .variant = chooser.variant, .choice = {}, .fault = {}, .candidates = {}};
+Chosen Asking::one(const Chooser& chooser, const Case& c) const {
+  Chosen asked{.spec = c, .variant = chooser.variant, .choice = {}, .fault = {}, .candidates = {}};
   try {
     asked.choice = chooser.choose(c, device_);
   } catch (const Error& e) {
@@ -89,7 +89,7 @@ Asked Asking::one(const Chooser& chooser, const Case& c) const {
 }
 
 void Asking::add(const Chooser& chooser, const Case& c) {
-  Asked asked = one(chooser, c);
+  Chosen asked = one(chooser, c);
   if (asked.fault.empty()) asked.candidates = chooser.candidates(c, device_);
   questions_.choices.push_back(std::move(asked));
 }
@@ -102,7 +102,7 @@ void Asking::series(const Chooser& chooser, const std::vector<Case>& cases) {
   for (int tokens = 1; tokens <= counts.rbegin()->first; ++tokens) {
     const Case c = with(cases[0], {{"tokens", std::to_string(tokens)}});
     if (!is_valid(c)) continue;
-    const Asked told = one(chooser, c);
+    const Chosen told = one(chooser, c);
     entries[tokens] = fmt::format("{} {} {} {}", short_name(told.choice.runs), told.choice.source,
                                   told.choice.entry, told.fault);
   }
@@ -193,7 +193,7 @@ std::vector<std::pair<int, int>> switches(const std::map<int, std::string>& entr
 namespace {
 
 /// The name of a cell without its tokens.
-std::string series_of(const Asked& a) {
+std::string series_of(const Chosen& a) {
   Case base = a.spec;
   base.params.erase("tokens");
   if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
@@ -206,7 +206,7 @@ std::string series_of(const Asked& a) {
 
 }  // namespace
 
-Cells cells_of(const std::vector<Asked>& all, Plan& plan) {
+Cells cells_of(const std::vector<Chosen>& all, Plan& plan) {
   plan.cases.clear();
   std::map<std::string, size_t> places;
   const auto add = [&](const Case& c, const std::string& variant) {
@@ -218,7 +218,7 @@ Cells cells_of(const std::vector<Asked>& all, Plan& plan) {
     return RowName(key, variant);
   };
   Cells cells;
-  for (const Asked& a : all) {
+  for (const Chosen& a : all) {
     const Configuration& runs = a.choice.runs;
     ChoicePart part{{group_of(runs), short_name(runs), add(a.spec, a.variant)}, {}};
     for (const Configuration& config : a.candidates) {

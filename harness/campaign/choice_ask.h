@@ -18,7 +18,7 @@ namespace moegate {
 constexpr const char* kCheckLabel = "tune --check";
 
 /// A case in which a variant chose.
-struct Asked {
+struct Chosen {
   Case spec;
   std::string variant;
   Choice choice;
@@ -27,7 +27,7 @@ struct Asked {
 };
 
 struct Questions {
-  std::vector<Asked> choices;
+  std::vector<Chosen> choices;
   std::vector<std::string> notes;  // what was left out, a sentence each
 };
 
@@ -53,7 +53,7 @@ struct ChoicePart {
 };
 /// What one choice decides: operators that share parameters of it, else one operator.
 struct Cell {
-  std::vector<const Asked*> asked;
+  std::vector<const Chosen*> asked;
   std::vector<ChoicePart> parts;
 };
 
@@ -61,6 +61,6 @@ struct Cell {
 using Cells = std::map<std::pair<std::string, int>, Cell>;
 
 /// The cells. All of their rows become the plan's.
-Cells cells_of(const std::vector<Asked>& all, Plan& plan);
+Cells cells_of(const std::vector<Chosen>& all, Plan& plan);
 
 }  // namespace moegate

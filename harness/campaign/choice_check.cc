@@ -10,15 +10,13 @@
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/campaign/tuning.h"
 #include "harness/judge/exit.h"
 #include "harness/store/sqlite.h"
 
 namespace moegate {
 namespace {
 
-/// After the screening only what is within this share of the best is measured again: more than
-/// processes differ by, on a GPU and, quiet, on a host.
-constexpr double kSlack = 0.1;
 /// Groups for which every operator has a row with times; by group, the operators' rows.
 using Grouped = std::map<std::string, std::vector<std::vector<const ChoiceOption*>>>;
 Grouped grouped(const std::vector<ChoicePart>& parts, const Microseconds& times, size_t rounds) {
@@ -53,11 +51,11 @@ std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microsec
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [name, sum] : sums) least = std::min(least, sum);
   for (const auto& [name, operators] : groups) {
-    if (sums[name] > (1 + kSlack) * least) continue;
+    if (sums[name] > (1 + kContends) * least) continue;
     for (const auto& rows : operators) {
       const double fastest = us(*std::ranges::min_element(rows, {}, us));
       for (const ChoiceOption* option : rows) {
-        if (us(option) <= (1 + kSlack) * fastest) left.insert(option->row);
+        if (us(option) <= (1 + kContends) * fastest) left.insert(option->row);
       }
     }
   }
@@ -161,7 +159,7 @@ Tally Checking::measure() {
 
 /// A cell; its outcome is `best` where all that was chosen has times.
 CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell& cell) {
-  const Asked& first = *cell.asked[0];
+  const Chosen& first = *cell.asked[0];
   CheckedCell checked{.id = {first.spec.suite, first.spec.key(), first.variant},
                       .series = series,
                       .tokens = tokens};

@@ -146,10 +146,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// After the first process only what is within this share of the best is measured again: more than
-/// processes differ by, on a GPU and, quiet, on a host.
-constexpr double kSlack = 0.1;
-
 std::set<std::string> tunable_ops() {
   std::set<std::string> ops;
   for (const Variant& v : all_variants()) {
@@ -229,7 +225,7 @@ std::vector<TileRow> Tuning::rows() {
 
 std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
   std::set<std::pair<TileTask, std::string>> left;
-  for (const TileTime& time : contenders(candidate_times(rows()), kSlack)) {
+  for (const TileTime& time : contenders(candidate_times(rows()), kContends)) {
     left.insert({time.task, time.config.text()});
   }
   std::set<RowName> again;

@@ -57,6 +57,10 @@ struct TilePick {
 /// block get none.
 std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times);
 
+/// After the first process only what is within this share of the best is measured again: more than
+/// processes differ by, on a GPU and, quiet, on a host.
+constexpr double kContends = 0.1;
+
 /// Candidates that could be picked if times were wrong by the share `slack`: others need no further
 /// process.
 std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack);
