@@ -72,7 +72,8 @@ Exit check_exit(const ChoiceReport& report);
 
 using Microseconds = std::map<RowName, std::vector<double>>;  // by round
 
-/// The rows that could be the best if times were wrong by 10 %; those that ship are among them.
+/// The rows that could be the best if times were wrong by 10 %; those that ship are among them, and
+/// where nothing else comes near, what comes next.
 std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microseconds& screened);
 /// Of a cell: sums over its operators, group by group, of rows with as many rounds as the choice.
 ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microseconds& times);

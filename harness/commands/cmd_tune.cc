@@ -50,11 +50,13 @@ std::optional<TuneArgs> read_tune(const Args& args) {
     refuse_beside_resume(given, {"db", "out", "module", "check", "limit"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
+    const RunInfo info = store.run_info(id);
     RunOptions stored;
-    stored.from_json(store.run_info(id).options);
+    stored.from_json(info.options);
     use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", id));
     stored.db = run.db;
-    asked.check = stored.label == kCheckLabel;
+    asked.check = info.label == kCheckLabel;
+    stored.label = info.label;
     asked.tune = {stored, id, out};
     return asked;
   }
