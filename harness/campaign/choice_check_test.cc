@@ -56,7 +56,7 @@ ChoiceOption option(const std::string& op, const std::string& group, const std::
 }
 
 // Two operators of a layer with one block: up is fastest at 16, down at 64, their sum at 32.
-const std::vector<ChoicePart> kParts = {
+const std::vector<ChoicePart> kLayerParts = {
     {option("up", "16", "u"), {option("up", "32", "u"), option("up", "64", "u")}},
     {option("down", "16", "d"), {option("down", "32", "d"), option("down", "64", "d")}}};
 
@@ -70,7 +70,7 @@ Microseconds layer_times(size_t rounds) {
 }
 
 TEST(ChoiceTimes, SumsOverTheOperatorsOfALayer) {
-  const ChoiceTimes times = choice_times(kParts, layer_times(4));
+  const ChoiceTimes times = choice_times(kLayerParts, layer_times(4));
   EXPECT_EQ(times.shipped.us, std::vector<double>(4, 30));
   ASSERT_EQ(times.others.size(), 2u);
   EXPECT_EQ(times.others[0].us, std::vector<double>(4, 23));
@@ -80,13 +80,13 @@ TEST(ChoiceTimes, SumsOverTheOperatorsOfALayer) {
 TEST(ChoiceTimes, LeavesOutWhatLacksARoundOrAnOperator) {
   Microseconds times = layer_times(4);
   times[{"up", "u32"}].pop_back();
-  EXPECT_EQ(choice_times(kParts, times).others.size(), 1u);
+  EXPECT_EQ(choice_times(kLayerParts, times).others.size(), 1u);
   times.erase({"down", "d64"});
-  EXPECT_TRUE(choice_times(kParts, times).others.empty());
+  EXPECT_TRUE(choice_times(kLayerParts, times).others.empty());
 }
 
 TEST(Finalists, WhatShipsAndWhatIsNearTheBestSum) {
-  const std::set<RowName> left = finalists(kParts, layer_times(1));
+  const std::set<RowName> left = finalists(kLayerParts, layer_times(1));
   EXPECT_EQ(left,
             (std::set<RowName>{{"down", "d16"}, {"down", "d32"}, {"up", "u16"}, {"up", "u32"}}));
 }
@@ -98,16 +98,16 @@ TEST(Finalists, WhatComesNextWhereNothingComesNear) {
   const std::set<RowName> shipped = {{"down", "d16"}, {"up", "u16"}};
   std::set<RowName> left = shipped;
   left.insert({{"down", "d32"}, {"up", "u32"}});
-  EXPECT_EQ(finalists(kParts, times), left) << "another block, for both operators";
+  EXPECT_EQ(finalists(kLayerParts, times), left) << "another block, for both operators";
 
-  std::vector<ChoicePart> parts = kParts;
+  std::vector<ChoicePart> parts = kLayerParts;
   parts[1].others.push_back(option("down", "16", "slow"));
   times[{"down", "slow16"}] = {5};
   left = shipped;
   left.insert({"down", "slow16"});
   EXPECT_EQ(finalists(parts, times), left) << "the same block, for one operator";
 
-  EXPECT_EQ(finalists(kParts, {{{"up", "u16"}, {1}}, {{"down", "d16"}, {1}}}), shipped);
+  EXPECT_EQ(finalists(kLayerParts, {{{"up", "u16"}, {1}}, {{"down", "d16"}, {1}}}), shipped);
 }
 
 }  // namespace

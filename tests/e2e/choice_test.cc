@@ -10,8 +10,8 @@
 namespace moegate::test {
 namespace {
 
-// COST says how long a launch takes, in thirds of a millisecond. What ships is a table of tokens, as
-// engines have.
+// COST says how long a launch takes, in thirds of a millisecond. What ships is a table of tokens,
+// as engines have.
 constexpr const char* kChoosing = R"(
 import time
 
