@@ -39,15 +39,17 @@ std::optional<TuneArgs> read_tune(const Args& args) {
                  "candidates within 10 % of the best. Of --check (default: 6): those after the "
                  "first"));
   flags.add(flag("check", asked.check));
-  flags.add(flag("limit", limit));
+  flags.add(
+      flag("margin", limit,
+           "of --check: a choice may be slower than the best one by this much (default: 5%)"));
   flags.add(flag("db", run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(flag("resume", resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
   std::set<std::string> given;
   if (!parse("tune", flags, args, {}, &given)) return std::nullopt;
-  if (!limit.empty()) asked.limit = parse_share("--limit", limit);
+  if (!limit.empty()) asked.limit = parse_share("--margin", limit);
   if (resume) {
-    refuse_beside_resume(given, {"db", "out", "module", "check", "limit"});
+    refuse_beside_resume(given, {"db", "out", "module", "check", "margin"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
     const RunInfo info = store.run_info(id);
@@ -62,7 +64,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   }
   require_suite(run);
   check_measuring(run);
-  if (!asked.check && given.contains("limit")) usage_error("--limit is for --check; add --check");
+  if (!asked.check && given.contains("margin")) usage_error("--margin is for --check; add --check");
   if (asked.check && given.contains("out")) usage_error("--check writes no file; leave --out out");
   if (asked.check && !given.contains("rounds")) run.rounds = 6;
   within("--rounds", run.rounds, asked.check ? kFewestRegretRounds : 1, kMostRounds);

@@ -125,8 +125,6 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
      "write no file: say whether variants that choose a configuration choose the best one, and "
      "what "
      "it costs if not"},
-    {"limit", "P%", K::text,
-     "check: exit 10 if a choice is slower than the best by more than this (default: 5%)"},
     {"by", "P%,P%", K::text, "inject: sizes of the slow-downs, dealt out over the rows"},
     {"language", "L", K::choice,
      "cpp (a variant for a host, or a project), cuda (a variant for a GPU) or python (one file for "

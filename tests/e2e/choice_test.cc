@@ -178,7 +178,7 @@ TEST_F(ChoiceTest, AChoiceOutsideOfTheKnobsIsMeasuredToo) {
   const Outcome checked = moegate(check("--variant lazy"));
   EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("COST=3 is faster"), std::string::npos) << checked.out;
-  EXPECT_EQ(moegate(check("--variant lazy --limit 500%")).exit, 0);
+  EXPECT_EQ(moegate(check("--variant lazy --margin 500%")).exit, 0);
 }
 
 TEST_F(ChoiceTest, AnInterruptedCheckIsResumed) {
@@ -200,7 +200,7 @@ TEST_F(ChoiceTest, TunedIsCheckedWithoutAModule) {
   write("layer.suite",
         "tokens = 2\nexperts = 8\ntopk = 2\nhidden = 128\ninter = 128\n"
         "[up]\nop = moe_gate_up\n[down]\nop = moe_down\n");
-  const Outcome checked = moegate(std::string("tune --check --rounds 4 --limit 900% --suite ") +
+  const Outcome checked = moegate(std::string("tune --check --rounds 4 --margin 900% --suite ") +
                                   "./layer.suite" + kQuick);
   EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
   EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM verdict WHERE against = 'regret'"), "1")
@@ -215,8 +215,8 @@ TEST_F(ChoiceTest, BadInputIsOneLine) {
   };
   refused(check("--out tiles"), "--check writes no file");
   refused(check("--variant plain"), "no variant of --module chooses a configuration");
-  refused(check("--limit 5"), "--limit '5'");
-  refused("tune --suite ./waited.suite --limit 5%", "--limit is for --check");
+  refused(check("--margin 5"), "--margin '5'");
+  refused("tune --suite ./waited.suite --margin 5%", "--margin is for --check");
   refused("tune --check --rounds 3 --suite ./waited.suite", "--rounds 3");
 }
 
