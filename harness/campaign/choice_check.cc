@@ -190,7 +190,7 @@ Tally Checking::measure() {
   return recording.tally();
 }
 
-/// A cell; its outcome is `best` where all that was chosen has times.
+/// A cell; its finding is `best` where all that was chosen has times.
 CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell& cell) {
   const Chosen& first = *cell.asked[0];
   CheckedCell checked{.id = {first.spec.suite, first.spec.key(), first.variant},
@@ -201,9 +201,9 @@ CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell&
     if (!choice.path.empty()) checked.path += (i > 0 ? "; " : "") + choice.path;
     if (checked.stale.empty()) checked.stale = choice.stale;
     const auto bad = bad_.find(cell.parts[i].shipped.row);
-    if (bad == bad_.end() || checked.outcome == Finding::wrong) continue;
+    if (bad == bad_.end() || checked.finding == Finding::wrong) continue;
     const Status status = bad->second.status;
-    checked.outcome = status == Status::wrong         ? Finding::wrong
+    checked.finding = status == Status::wrong         ? Finding::wrong
                       : status == Status::unsupported ? Finding::unsupported
                                                       : Finding::fails;
     checked.why = bad->second.why;
@@ -215,15 +215,15 @@ std::string share_text(double share, double low, double high) {
   return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * share, 100 * low, 100 * high);
 }
 
-Finding finding_of(RegretOutcome outcome) {
-  switch (outcome) {
-    case RegretOutcome::best:
+Finding finding_of(RegretFinding finding) {
+  switch (finding) {
+    case RegretFinding::best:
       return Finding::best;
-    case RegretOutcome::within:
+    case RegretFinding::within:
       return Finding::within;
-    case RegretOutcome::regret:
+    case RegretFinding::regret:
       return Finding::regret;
-    case RegretOutcome::blind:
+    case RegretFinding::blind:
       return Finding::blind;
   }
   return Finding::blind;
@@ -231,11 +231,11 @@ Finding finding_of(RegretOutcome outcome) {
 
 std::string why_of(const CheckedCell& cell) {
   const Regret& r = cell.regret;
-  if (cell.outcome == Finding::blind) return "there is no other configuration to compare with";
+  if (cell.finding == Finding::blind) return "there is no other configuration to compare with";
   std::string why = share_text(r.share, r.low, r.high);
   if (cell.tokens > 0) why += fmt::format(" at {} tokens", cell.tokens);
   why += ": " + cell.path;
-  return cell.outcome == Finding::best ? why : fmt::format("{}; {} is faster", why, r.best);
+  return cell.finding == Finding::best ? why : fmt::format("{}; {} is faster", why, r.best);
 }
 
 void Checking::conclude(ChoiceReport& report) {
@@ -244,7 +244,7 @@ void Checking::conclude(ChoiceReport& report) {
   std::vector<std::pair<size_t, std::vector<double>>> timed;  // of a cell: what was chosen
   for (const auto& [name, cell] : cells_) {
     report.cells.push_back(untimed(name.first, name.second, cell));
-    if (report.cells.back().outcome != Finding::best) continue;
+    if (report.cells.back().finding != Finding::best) continue;
     questions.push_back(choice_times(cell.parts, finals));
     timed.emplace_back(report.cells.size() - 1, questions.back().shipped.us);
   }
@@ -252,7 +252,7 @@ void Checking::conclude(ChoiceReport& report) {
   for (size_t i = 0; i < timed.size(); ++i) {
     CheckedCell& cell = report.cells[timed[i].first];
     cell.regret = regrets[i];
-    cell.outcome = finding_of(regrets[i].outcome);
+    cell.finding = finding_of(regrets[i].finding);
     cell.why = why_of(cell);
   }
   find_cliffs(timed, report);
@@ -281,8 +281,8 @@ void Checking::find_cliffs(const std::vector<std::pair<size_t, std::vector<doubl
   }
 }
 
-const char* verdict_of(Finding outcome) {
-  switch (outcome) {
+const char* verdict_of(Finding finding) {
+  switch (finding) {
     case Finding::regret:
       return "regressed";
     case Finding::wrong:
@@ -314,9 +314,9 @@ void Checking::write(const ChoiceReport& report) {
   for (const CheckedCell& cell : report.cells) {
     const Regret& r = cell.regret;
     insert
-        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant, verdict_of(cell.outcome),
+        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant, verdict_of(cell.finding),
               r.best_us, r.shipped_us, r.share, r.low, r.high, r.df, r.p, r.p_adjusted,
-              static_cast<int64_t>(cell.outcome == Finding::blind),
+              static_cast<int64_t>(cell.finding == Finding::blind),
               static_cast<int64_t>(report.cells.size()), cell.why, r.best)
         .run();
   }
@@ -334,10 +334,10 @@ void Checking::write(const ChoiceReport& report) {
 
 }  // namespace
 
-const char* name_of(Finding outcome) {
+const char* name_of(Finding finding) {
   constexpr std::array<const char*, 7> kNames = {"best",  "within", "regret",     "blind",
                                                  "wrong", "fails",  "unsupported"};
-  return kNames.at(static_cast<size_t>(outcome));
+  return kNames.at(static_cast<size_t>(finding));
 }
 
 PreparedCheck prepare_check(const CheckOptions& options, const Registry& registry,
@@ -367,10 +367,10 @@ Exit check_exit(const ChoiceReport& report) {
   if (report.tally.interrupted) return Exit::interrupted;
   Exit exit = Exit::ok;
   for (const CheckedCell& cell : report.cells) {
-    const Exit one = cell.outcome == Finding::wrong    ? Exit::accuracy
-                     : cell.outcome == Finding::fails  ? Exit::coverage
-                     : cell.outcome == Finding::regret ? Exit::latency
-                     : cell.outcome == Finding::blind  ? Exit::inconclusive
+    const Exit one = cell.finding == Finding::wrong    ? Exit::accuracy
+                     : cell.finding == Finding::fails  ? Exit::coverage
+                     : cell.finding == Finding::regret ? Exit::latency
+                     : cell.finding == Finding::blind  ? Exit::inconclusive
                                                        : Exit::ok;
     exit = gravest({exit, one});
   }

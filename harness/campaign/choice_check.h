@@ -23,7 +23,7 @@ struct CheckOptions {
 
 /// What was found of a choice.
 enum class Finding { best, within, regret, blind, wrong, fails, unsupported };
-const char* name_of(Finding outcome);
+const char* name_of(Finding finding);
 
 /// A layer at a token count, or an operator alone: all that one choice of parameters decides.
 struct CheckedCell {
@@ -31,8 +31,8 @@ struct CheckedCell {
   std::string series;  // what it shares with other token counts
   int tokens = 0;
   std::string path, stale;  // as the choice says them
-  Finding outcome = Finding::best;
-  Regret regret;    // of outcomes that were timed
+  Finding finding = Finding::best;
+  Regret regret;    // of findings that were timed
   std::string why;  // a sentence
 };
 

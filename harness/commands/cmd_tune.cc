@@ -111,7 +111,7 @@ Table choice_table(const ChoiceReport& report) {
     const bool timed = cell.regret.shipped_us > 0;
     const auto us = [&](double value) { return timed ? fmt::format("{:.2f}", value) : ""; };
     table.rows.push_back({{std::to_string(cell.tokens), true},
-                          {name_of(cell.outcome)},
+                          {name_of(cell.finding)},
                           {cell.id.variant},
                           {us(cell.regret.shipped_us), true},
                           {us(cell.regret.best_us), true},

@@ -110,15 +110,15 @@ void adjust(std::vector<Answer>& answers, const std::vector<size_t>& tested) {
 
 }  // namespace
 
-const char* name_of(RegretOutcome outcome) {
-  switch (outcome) {
-    case RegretOutcome::best:
+const char* name_of(RegretFinding finding) {
+  switch (finding) {
+    case RegretFinding::best:
       return "best";
-    case RegretOutcome::within:
+    case RegretFinding::within:
       return "within";
-    case RegretOutcome::regret:
+    case RegretFinding::regret:
       return "regret";
-    case RegretOutcome::blind:
+    case RegretFinding::blind:
       return "blind";
   }
   return "";
@@ -147,9 +147,9 @@ std::vector<Regret> judge_regrets(std::span<const ChoiceTimes> cells, double lim
     Regret& r = regrets[i];
     const bool is_over = r.p_adjusted <= kRegretAlpha && r.low > limit;
     const bool is_best = r.low <= 0 || r.share < kLeastRegret;
-    r.outcome = is_over   ? RegretOutcome::regret
-                : is_best ? RegretOutcome::best
-                          : RegretOutcome::within;
+    r.finding = is_over   ? RegretFinding::regret
+                : is_best ? RegretFinding::best
+                          : RegretFinding::within;
   }
   return regrets;
 }

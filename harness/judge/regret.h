@@ -26,17 +26,17 @@ struct ChoiceTimes {
   std::vector<Alternative> others;
 };
 
-enum class RegretOutcome {
+enum class RegretFinding {
   best,    // not shown slower, or by less than 1 %
   within,  // slower, and not shown slower by more than the limit
   regret,  // slower by more than the limit
   blind,   // there is nothing else
 };
-const char* name_of(RegretOutcome outcome);
+const char* name_of(RegretFinding finding);
 
 /// Shares: 0.08 is 8 %.
 struct Regret {
-  RegretOutcome outcome = RegretOutcome::blind;
+  RegretFinding finding = RegretFinding::blind;
   double share = 0, low = 0, high = 0;  // shipped / best - 1, with its 95 % interval
   double p = 1, p_adjusted = 1;         // for more than the limit; Holm over all cells
   double df = 0;

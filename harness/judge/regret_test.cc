@@ -31,7 +31,7 @@ TEST(Regret, AWrongChoiceIsFoundWithItsPrice) {
   std::mt19937 random(1);
   const auto regrets = judge_regrets(
       std::vector{cell(random, 120, {100, 140}), cell(random, 100, {120, 140})}, 0.05);
-  EXPECT_EQ(regrets[0].outcome, RegretOutcome::regret);
+  EXPECT_EQ(regrets[0].finding, RegretFinding::regret);
   EXPECT_NEAR(regrets[0].share, 0.2, 0.03);
   EXPECT_LT(regrets[0].low, 0.2);
   EXPECT_GT(regrets[0].high, 0.2);
@@ -39,7 +39,7 @@ TEST(Regret, AWrongChoiceIsFoundWithItsPrice) {
   EXPECT_NEAR(regrets[0].best_us, 100, 2);
   EXPECT_NEAR(regrets[0].shipped_us, 120, 2);
   EXPECT_LE(regrets[0].p, regrets[0].p_adjusted);
-  EXPECT_EQ(regrets[1].outcome, RegretOutcome::best);
+  EXPECT_EQ(regrets[1].finding, RegretFinding::best);
   EXPECT_EQ(regrets[1].best, "shipped");
   EXPECT_EQ(regrets[1].share, 0);
 }
@@ -47,17 +47,17 @@ TEST(Regret, AWrongChoiceIsFoundWithItsPrice) {
 TEST(Regret, WithinTheLimitIsNoRegret) {
   std::mt19937 random(2);
   const std::vector cells = {cell(random, 104, {100}, 12)};
-  EXPECT_EQ(judge_regrets(cells, 0.05)[0].outcome, RegretOutcome::within);
-  EXPECT_EQ(judge_regrets(cells, 0.01)[0].outcome, RegretOutcome::regret);
+  EXPECT_EQ(judge_regrets(cells, 0.05)[0].finding, RegretFinding::within);
+  EXPECT_EQ(judge_regrets(cells, 0.01)[0].finding, RegretFinding::regret);
   const std::vector less = {cell(random, 100.5, {100}, 400)};
   EXPECT_GT(judge_regrets(less, 0)[0].low, 0);
-  EXPECT_EQ(judge_regrets(less, 0.05)[0].outcome, RegretOutcome::best) << "not worth a change";
+  EXPECT_EQ(judge_regrets(less, 0.05)[0].finding, RegretFinding::best) << "not worth a change";
 }
 
 TEST(Regret, NothingElseIsBlind) {
   std::mt19937 random(3);
-  EXPECT_EQ(judge_regrets(std::vector{cell(random, 100, {})}, 0.05)[0].outcome,
-            RegretOutcome::blind);
+  EXPECT_EQ(judge_regrets(std::vector{cell(random, 100, {})}, 0.05)[0].finding,
+            RegretFinding::blind);
   EXPECT_TRUE(judge_regrets({}, 0.05).empty());
 }
 
@@ -73,7 +73,7 @@ TEST(Regret, TwentyEqualCandidatesSeldomGiveAFalseOne) {
     for (int i = 0; i < kCells; ++i) cells.push_back(cell(random, 100, std::vector(19, 100.0)));
     bool any = false;
     for (const Regret& regret : judge_regrets(cells, 0)) {
-      any = any || regret.outcome == RegretOutcome::regret;
+      any = any || regret.finding == RegretFinding::regret;
       sum += regret.share;
     }
     false_suites += any ? 1 : 0;
