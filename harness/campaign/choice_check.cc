@@ -203,6 +203,13 @@ CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell&
     const auto bad = bad_.find(cell.parts[i].shipped.row);
     if (bad == bad_.end() || checked.finding == Finding::wrong) continue;
     const Status status = bad->second.status;
+    if (bad->second.never_quiet()) {  // that says nothing about the choice
+      if (checked.finding == Finding::best) {
+        checked.finding = Finding::blind;
+        checked.why = "no launch had the machine to itself; check again when it is quiet";
+      }
+      continue;
+    }
     checked.finding = status == Status::wrong         ? Finding::wrong
                       : status == Status::unsupported ? Finding::unsupported
                                                       : Finding::fails;

@@ -10,7 +10,7 @@
 namespace moegate::test {
 namespace {
 
-// COST says how long a launch takes, in thirds of a millisecond. What ships is a table of tokens,
+// COST says how long a launch takes, in tenths of a millisecond. What ships is a table of tokens,
 // as engines have.
 constexpr const char* kChoosing = R"(
 import time
@@ -38,7 +38,7 @@ class Waited(moegate.Operator):
 
 
 def wait(p, cost):
-    end = time.perf_counter_ns() + cost * 1_000_000 // 3
+    end = time.perf_counter_ns() + cost * 100_000
     p.out[:] = p.x
     while time.perf_counter_ns() < end:
         pass
@@ -70,7 +70,7 @@ def table(p):
     "lazy",
     backend="host",
     knobs=lambda case, device: [{"COST": cost} for cost in (3, 9)],
-    choose=lambda case, device: {"COST": 12},
+    choose=lambda case, device: {"COST": 8},
 )
 def lazy(p):
     wait(p, p.config["COST"])
@@ -116,7 +116,7 @@ TEST_F(ChoiceTest, AVariantRunsWhatItChoosesAndSaysWhy) {
   EXPECT_EQ(query("results.sqlite", "SELECT path FROM result WHERE variant = 'table'"),
             "file waits:2 for 2 tokens, made with python 1.0: COST=3");
   EXPECT_EQ(query("results.sqlite", "SELECT path FROM result WHERE variant = 'lazy'"),
-            "default for 2 tokens: COST=12");
+            "default for 2 tokens: COST=8");
   EXPECT_EQ(query("results.sqlite", "SELECT count(*) FROM result WHERE variant LIKE '%/%'"), "0");
 }
 
@@ -128,7 +128,7 @@ TEST_F(ChoiceTest, AConfigurationRunsWhereItIsNamed) {
       moegate(std::string("run --rounds 1 --variant '^lazy/COST=5$'") + kSuite + kQuick);
   EXPECT_EQ(made.exit, 0) << made.err;
   EXPECT_EQ(
-      query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE span_ns > 1.3e6"),
+      query("results.sqlite", "SELECT group_concat(variant) FROM result WHERE span_ns > 4.5e5"),
       "table/COST=9,lazy/COST=5");
 }
 
@@ -178,7 +178,6 @@ TEST_F(ChoiceTest, AChoiceOutsideOfTheKnobsIsMeasuredToo) {
   const Outcome checked = moegate(check("--variant lazy"));
   EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("COST=3 is faster"), std::string::npos) << checked.out;
-  EXPECT_EQ(moegate(check("--variant lazy --margin 500%")).exit, 0);
 }
 
 TEST_F(ChoiceTest, AnInterruptedCheckIsResumed) {
