@@ -179,15 +179,7 @@ Tally Checking::measure() {
   Recording recording(store_, std::move(prepared_), "moegate tune");
   recording.begin(resume_);
   run_ = recording.run();
-  const std::vector<RowName> rows = recording.plan().rows();
-  std::set<RowName> names(rows.begin(), rows.end());
-  for (int round = 0; round <= rounds_ && !InterruptGuard::interrupted(); ++round) {
-    Progress progress(names.size());
-    recording.round(round, names, progress);
-    if (round == 0) names = again();
-  }
-  recording.finish(InterruptGuard::interrupted());
-  return recording.tally();
+  return measure_narrowed(recording, rounds_ + 1, [&](const auto&) { return again(); });
 }
 
 /// A cell; its finding is `best` where all that was chosen has times.

@@ -236,20 +236,29 @@ std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
   return again;
 }
 
+}  // namespace
+
+Tally measure_narrowed(Recording& recording, int rounds, const Narrowed& again) {
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
+  for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
+    Progress progress(names.size());
+    recording.round(round, names, progress);
+    if (round == 0) names = again(rows);
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
+}
+
+namespace {
+
 Tally Tuning::measure() {
   const InterruptGuard guard;
   Recording recording(store_, std::move(prepared_), "moegate tune");
   recording.begin(resume_);
   run_ = recording.run();
-  const std::vector<RowName> rows = recording.plan().rows();
-  std::set<RowName> names(rows.begin(), rows.end());
-  for (int round = 0; round < options_.rounds && !InterruptGuard::interrupted(); ++round) {
-    Progress progress(names.size());
-    recording.round(round, names, progress);
-    if (round == 0) names = contending(rows);
-  }
-  recording.finish(InterruptGuard::interrupted());
-  return recording.tally();
+  return measure_narrowed(recording, options_.rounds,
+                          [&](const auto& planned) { return contending(planned); });
 }
 
 std::string Tuning::conditions(const std::string& shape) const {

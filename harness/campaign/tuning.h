@@ -4,7 +4,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,12 @@ constexpr double kContends = 0.1;
 /// Candidates that could be picked if times were wrong by the share `slack`: others need no further
 /// process.
 std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack);
+
+/// Which of the planned rows are measured again after the first process.
+using Narrowed = std::function<std::set<RowName>(const std::vector<RowName>&)>;
+/// Measures a run that has begun: every row in the first of so many processes, in the others what
+/// is left. Ends it, interrupted or not; the caller holds an InterruptGuard.
+Tally measure_narrowed(Recording& recording, int rounds, const Narrowed& again);
 
 /// Best and second best by token count.
 Table tune_table(const std::vector<TilePick>& picks);
