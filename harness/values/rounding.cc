@@ -152,6 +152,9 @@ void RoundingPass::add_row(const float* out, const double* truth) {
     const double rounded = round_(t), d = y - rounded, t2 = t * t, d2 = d * d, dt = d * t;
     const double wrong = std::abs(d) > least ? 1 : 0;
     row.misrounded += wrong, row.d2 += d2, row.dt += dt, row.d2t2 += dt * dt;
+    if (std::abs(d) <= std::ldexp(std::abs(rounded), 1 - type_.digits)) {
+      largest_ulp2_ = std::max(largest_ulp2_, d2);
+    }
     row.own2 += (rounded - t) * (rounded - t);
     row.error2 += (y - t) * (y - t);
     row.t4 += t2 * t2;
@@ -208,8 +211,9 @@ BeyondRounding RoundingPass::result() const {
   const double tiny = std::numeric_limits<double>::min();
   const double least = type_.is_narrow() ? kLeastOwn * type_.unit() : kUnitOfFp32;
   const double own2 = std::max({all.own2, least * least * all.t2, tiny});
-  b.excess = std::sqrt(all.d2 / own2);
-  b.beyond = std::sqrt(all.d2 / std::max(all.t2, tiny));
+  const double d2 = std::max(0.0, all.d2 - largest_ulp2_);
+  b.excess = std::sqrt(d2 / own2);
+  b.beyond = std::sqrt(d2 / std::max(all.t2, tiny));
   b.common_scale = all.dt / std::max(all.t2, tiny);
   const Scales by_row = scales_of(rows, columns_), by_column = scales_of(by_column_, height);
   b.row_scale = by_row.rms, b.row_scale_most = by_row.most, b.at_row = by_row.at;

@@ -44,8 +44,10 @@ class RoundTo {
 ///
 /// One element can be off by an ulp by chance, so that few of them show nothing: a share is at
 /// least of kFewInRow elements of a row or column, kFewInAll of an output, and an excess has to be
-/// more than excess_of_few(). Off by less than kUnitOfSums of its row's rms no element is
-/// misrounded: sums in fp32 end there (a saturated sigmoid times a gate is 1e-38 or 0). Of a scale
+/// more than excess_of_few(). The largest that is off by one ulp does not count in ||d||: few
+/// elements carry silu times a gate, and one of these rounded the other way would be the excess of
+/// a whole kernel. Off by less than kUnitOfSums of its row's rms no element is misrounded: sums in
+/// fp32 end there (a saturated sigmoid times a gate is 1e-38 or 0). Of a scale
 /// s = <d, t> / <t, t> counts what its standard error e = sqrt(sum d^2 t^2) / <t, t> does not
 /// explain: of one row max(0, |s| - 4 e), of n rows sqrt(mean s^2 - (1 + 4 sqrt(2 / n)) mean e^2).
 ///
@@ -126,6 +128,7 @@ class RoundingPass {
   RoundTo round_;
   std::vector<RowSums> rows_;
   std::vector<Sums> by_column_;
+  double largest_ulp2_ = 0;  // the largest d^2 of an element that is off by one ulp
 };
 
 }  // namespace moegate

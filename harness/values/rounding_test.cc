@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -111,6 +112,24 @@ TEST(Rounding, FewElementsShowNothing) {
   EXPECT_LT(b.excess, excess_of_few(b.graded));
   EXPECT_EQ(beyond_allowed(b, allowed_beyond(kBf16.digits, 0)), "");
   EXPECT_EQ(b.column_misrounded, 0) << "8 elements are too few for any statement";
+}
+
+TEST(Rounding, TheLargestElementOffByAnUlpIsChance) {
+  Data data(8, 512);
+  for (size_t i = 0; i < data.truth.size(); ++i) {  // an output that few elements carry
+    data.truth[i] = std::pow(data.truth[i], 3);
+    data.out[i] = static_cast<float>(RoundTo(kBf16)(data.truth[i]));
+  }
+  const auto largest =
+      std::ranges::max_element(data.truth, {}, [](double t) { return std::abs(t); });
+  const auto at = static_cast<size_t>(largest - data.truth.begin());
+  const auto allowed = allowed_beyond(kBf16.digits, 0);
+  data.out[at] = static_cast<float>(RoundTo(kBf16)(data.out[at] * (1 + 0x1.4p-8)));  // the next
+  EXPECT_GT(data.graded().misrounded, 0);
+  EXPECT_EQ(data.graded().excess, 0);
+  EXPECT_EQ(beyond_allowed(data.graded(), allowed), "");
+  data.out[at] = static_cast<float>(RoundTo(kBf16)(data.truth[at] * (1 + 0x1p-5)));
+  EXPECT_GT(data.graded().excess, 3) << "by eight ulps is no chance";
 }
 
 TEST(Rounding, WhatSumsInFp32CannotTellIsNotMisrounded) {
