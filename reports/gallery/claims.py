@@ -4,7 +4,7 @@
 
 claims.py MOEGATE [STORE]
 
-STORE, of one GPU and one commit, becomes nvidia-h200-claims.sqlite.xz, without samples; else that is read. A page keeps
+STORE, of one GPU and one commit, becomes claims.sqlite.xz, without samples; else that is read. A page keeps
 what stands outside its lines "<!-- measured -->" and "<!-- end -->".
 """
 import functools
@@ -20,9 +20,8 @@ import tempfile
 
 GALLERY = pathlib.Path(__file__).resolve().parent
 ROOT = GALLERY.parents[1]
-CLASS = "nvidia-h200"
 ALL = GALLERY / "pull-requests"  # the picture of all five, and its figures
-KEPT = GALLERY / f"{CLASS}-claims.sqlite.xz"
+KEPT = GALLERY / "claims.sqlite.xz"
 # Of each page the report that draws its picture, and the cases in it.
 PICTURES = {
     "pr-aiter-3526": ("speedup", "launch=graph"),
@@ -33,12 +32,12 @@ PICTURES = {
 }
 COLUMNS = ["pull request", "model", "tokens", "before", "before us", "variant", "us", "published", "published on", "here", "95 % CI",
            "says", "speedup", "low", "high", "best here", "best us", "best speed-up", "best speedup", "best low", "best high"]
-RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, build, driver, device.uuid AS gpu, name, class
+RUNS = """SELECT label, run_id, started, git_sha, protocol, timer, flush, rounds, build, driver, device.uuid AS gpu, name
           FROM run JOIN device USING (device_id) WHERE status = 'complete' AND dirty = 0"""
 
 
 def page_of(name):
-    return GALLERY / f"{CLASS}-{name}.md"
+    return GALLERY / f"{name}.md"
 
 
 def picture_of(name):
@@ -57,9 +56,6 @@ class Claims:
         missing = sorted(PICTURES.keys() - self.runs.keys())
         if missing:
             sys.exit(f"claims.py: {store} has no complete run of a clean commit of {', '.join(missing)}; ci/claims measures it")
-        wrong = {self.runs[name]["class"] for name in PICTURES} - {CLASS}
-        if wrong:
-            sys.exit(f"claims.py: {store} was measured on {', '.join(wrong)}; the gallery's pages are of {CLASS}")
         for what in ["git_sha", "gpu", "protocol"]:
             values = {str(self.runs[name][what]) for name in PICTURES}
             if len(values) > 1:

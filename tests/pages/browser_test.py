@@ -31,9 +31,9 @@ PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
          "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
          "pull-requests": "pull-requests", "compare": f"compare=21..{NEWEST}", "search": "search=moe_down tokens=64"}
-# Their reports of runs that the store has not: with the rows of the gallery's pages.
-PULL_REQUESTS = ["aphrodite-1603", "onnxruntime-29167", "sglang-10567", "tensorrt-llm-12686"]
-PAGES |= {f"pr-{name}": f"report=nvidia-h200-pr-{name}&run={NEWEST}" for name in PULL_REQUESTS}
+# Of the gallery's store, whose runs have them; a run of each.
+PULL_REQUESTS = {"pr-aphrodite-1603": 2, "pr-onnxruntime-29167": 3, "pr-sglang-10567": 4, "pr-tensorrt-llm-12686": 5}
+PAGES |= {name: f"report={name}&run={run}" for name, run in PULL_REQUESTS.items()}
 OWN_SQL = ("-- title: Results by variant\n"
            "SELECT variant, count(*) AS results FROM result JOIN process USING (process_id) "
            "WHERE run_id = :run GROUP BY variant\n")
@@ -59,23 +59,22 @@ class PagesTest(browser.BrowserTest):
         (cls.folder / "moegate.ini").write_text("[project]\nrepository = https://example.org/o/r\n")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
-        draw = gallery_test.load("draw")
-        reports = [draw.of_page(f"nvidia-h200-pr-{name}", cls.folder)[0] for name in PULL_REQUESTS]
-        flags = [flag for report in [cls.folder / "own.sql", *reports] for flag in ["--report", report]]
-        cls.moegate("pages", "--out", cls.folder / "site", *flags)
+        cls.moegate("pages", "--out", cls.folder / "site", "--report", cls.folder / "own.sql")
+        claims = gallery_test.load("claims").unpacked(cls.folder)
+        cls.moegate("pages", "--out", cls.folder / "claims", store=claims)
         cls.moegate("gate", "--against", 1, "--run", 3, "--out", cls.folder / "verdict.html", exits=None)
         cls.open_browser()
 
     @classmethod
-    def moegate(cls, *args, exits=0):
-        done = subprocess.run([pathlib.Path(sys.argv[1]).resolve(), *map(str, args), "--db", str(cls.db)], capture_output=True, text=True,
-                              cwd=cls.folder)
+    def moegate(cls, *args, exits=0, store=None):
+        done = subprocess.run([pathlib.Path(sys.argv[1]).resolve(), *map(str, args), "--db", str(store or cls.db)],
+                              capture_output=True, text=True, cwd=cls.folder)
         assert exits is None or done.returncode == exits, done.stderr
         return done
 
     def open_page(self, page, site=None, **how):
-        """Of a site by its address; else of that in the folder."""
-        site = site or (self.folder / "site").as_uri()
+        """Of a site by its address; else of those in the folder."""
+        site = site or (self.folder / ("claims" if page.startswith("report=pr-") else "site")).as_uri()
         self.open(f"{site}/index.html#{urllib.parse.quote(page, safe='=,/&:')}", page, **how)
 
     def test_every_page_in_both_schemes_and_on_a_phone(self):
@@ -94,7 +93,7 @@ class PagesTest(browser.BrowserTest):
     def test_pages_have_their_charts(self):
         expected = {"start": ["operators"] * 2, "night": ["night-change", "night-scatter"],
                     "operator": ["speedup", "roofline"], "case": ["history", "case-spans", "case-kernels"],
-                    "own-report": ["own"]} | {f"pr-{name}": [f"nvidia-h200-pr-{name}"] for name in PULL_REQUESTS}
+                    "own-report": ["own"]} | {name: [name] for name in PULL_REQUESTS}
         for name, charts in expected.items():
             self.open_page(PAGES[name])
             self.assertEqual(charts, self.check_page(name))

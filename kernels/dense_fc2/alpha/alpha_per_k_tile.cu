@@ -16,7 +16,7 @@
 //
 // Measured on an H200, cold, us at M = 1, 128, 192, 256, 288, 384, 512 (commit 0bfbd21, 3
 // processes): 192 202 231 243 425 441 486; _n64 154 166 332 340 498 513 683. The steps are rounds
-// of tiles. reports/gallery/nvidia-h200-pr-tensorrt-llm-12686.md has all counts.
+// of tiles. reports/gallery/pr-tensorrt-llm-12686.md has all counts on an H100.
 #include "kernels/dense_fc2/alpha/launch.cuh"
 #include "kernels/dense_fc2/alpha/ring_factors.cuh"
 

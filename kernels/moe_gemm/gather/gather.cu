@@ -13,7 +13,7 @@
 // the chain of K/128 slices that a block goes through, as only so many tiles are there.
 //
 // On an H200 beside SGLang's Triton kernel in its default configuration, in one run
-// (reports/gallery/nvidia-h200-pr-sglang-10567.md): down 1189 us of its 1185 at 8192 tokens, 388 of
+// (reports/gallery/pr-sglang-10567.md): down 1189 us of its 1185 at 8192 tokens, 388 of
 // 389 at 2048, gate-up 367 of 365 at 2048; at 8192, at the power limit, 1040 of 985. Where Triton
 // has a tuned configuration, BN, stages and group depend on the number of tokens: these do not.
 #include "kernels/moe_gemm/gather/tile.cuh"

@@ -14,9 +14,9 @@
 // their sum give about sqrt(2S - 1) times the error of one, which is the tolerance's factor. From
 // three splits on the result depends on the order in which they arrive.
 //
-// On an H200 (reports/gallery/nvidia-h200-pr-aphrodite-1603.md): gather_split_k1 1.00x of gather
-// everywhere; split_k8 2.5x at one token of K = 7168 and 1.4x of K = 2048; of more tokens at most
-// 1.17x, and below 1 where the tiles alone fill the SMs.
+// On an H100 (reports/gallery/pr-aphrodite-1603.md): gather_split_k1 1.00x of gather everywhere;
+// split_k8 1.9x at one token of K = 7168 and 1.1x of K = 2048; from four tokens on at most 1.07x,
+// and below 1 where the tiles alone fill the SMs.
 //
 // Down projections have too few slices for it; the PR splits only gate and up.
 #include <cmath>

@@ -11,9 +11,9 @@
 // padding hold what was left in memory, also NaN: a row of a product depends on no other row of x,
 // and those of padding are not written.
 //
-// On an H200 1.06x of scalar_b_scale at 8192 tokens, 1.38x of gather (the PR: 1.5 to 1.6x on an
-// H20; reports/gallery/nvidia-h200-pr-sglang-10567.md). In bf16 0.95 to 1.03x of gather on an H100:
-// there are no scale factors to save (nvidia-h100-tma-down.md beside it).
+// On an H100 1.05x of scalar_b_scale at 8192 tokens, 1.31x of gather (the PR: 1.5 to 1.6x on an
+// H20; reports/gallery/pr-sglang-10567.md). In bf16 0.95 to 1.03x of gather: there are no scale
+// factors to save (nvidia-h100-tma-down.md beside it).
 //
 // Floor as in gather; with many tokens the scattered output is most of the bytes (DeepSeek-R1 TP8,
 // 8192 tokens, the shared expert among nine: 1.06 of 1.55 GB).
