@@ -39,15 +39,15 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-constexpr size_t kFields = 12, kFewestFields = 9;
-constexpr size_t kBefore = kFields - 1;  // the field with the hash of what stands before the line
+constexpr size_t kLedgerFields = 12, kFewestFields = 9;
+constexpr size_t kBefore = kLedgerFields - 1;  // the hash of what stands before the line
 
 /// Older lines end before the program, before the file's hash, or before the hash of what stands
 /// before them; none is older than the one before it.
 void check_fields(const std::string& place, size_t count, size_t fewest) {
-  if (count >= fewest && count <= kFields) return;
+  if (count >= fewest && count <= kLedgerFields) return;
   usage_error("{}: this line has {} fields, and a line of the ledger has {}; restore the ledger",
-              place, count, kFields);
+              place, count, kLedgerFields);
 }
 
 Blessing parse_blessing(const std::string& line, const std::string& place,
@@ -129,7 +129,7 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
     check_fields(place, fields.size(), fewest);
     fewest = fields.size();
     blessings.push_back(parse_blessing(line, place, fields));
-    if (fields.size() < kFields) continue;
+    if (fields.size() < kLedgerFields) continue;
     begins.push_back(begin);
     links.push_back({place, fields[kBefore]});
   }
@@ -184,9 +184,9 @@ void append_blessing(const fs::path& ledger, const Blessing& b) {
   const std::string before = text_of(ledger);
   std::string line = before.empty() ? kLedgerHeader : "";
   const std::string hash = sha256(before + line);
-  const std::array<std::string, kFields> fields = {b.id,     b.date,    b.kind,   b.author,
-                                                   b.klass,  b.suite,   b.run,    b.git_sha,
-                                                   b.reason, b.program, b.sha256, hash};
+  const std::array<std::string, kLedgerFields> fields = {b.id,     b.date,    b.kind,   b.author,
+                                                         b.klass,  b.suite,   b.run,    b.git_sha,
+                                                         b.reason, b.program, b.sha256, hash};
   for (size_t i = 0; i < fields.size(); ++i) {
     line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
   }

@@ -46,7 +46,8 @@ struct FakeProgram {
   std::optional<std::string> dies_at_start;               // Error(environment) with this text
   std::map<std::string, std::vector<Metric>> counters;    // of Task::counters, by variant
   std::optional<std::string> cannot_count;  // Error(environment) with this text, of Task::counters
-  int processes = 0;                        // started so far
+  std::function<EnvironmentItems(int process)> environment;  // absent: none is told
+  int processes = 0;                                         // started so far
 
   Status& at(const std::string& variant, int process) { return statuses[{variant, process}]; }
 };
@@ -142,6 +143,9 @@ class FakeWorker : public Worker {
   }
 
   std::string throttle() override { return ""; }
+  EnvironmentItems environment() override {
+    return program_.environment ? program_.environment(process_) : EnvironmentItems();
+  }
 
  private:
   static pid_t next_pid() {

@@ -42,6 +42,10 @@ class TurningWorker : public Worker {
     const Turn::Others others(turn_);
     return worker_->loaded();
   }
+  EnvironmentItems environment() override {
+    const Turn::Others others(turn_);
+    return worker_->environment();
+  }
 
  private:
   std::unique_ptr<Worker> worker_;

@@ -41,6 +41,8 @@ class WorkerSeat {
   std::vector<LoadedFile> loaded() {
     return worker_ ? worker_->loaded() : std::vector<LoadedFile>();
   }
+  /// What they run with, when there is a worker to ask.
+  EnvironmentItems environment() { return worker_ ? worker_->environment() : EnvironmentItems(); }
   const std::string& device() const { return options_.device; }
 
  private:

@@ -141,6 +141,7 @@ void Recording::begin(int64_t resume) {
   }
   tally_.device = plan_.hello.device;
   ceilings_ = store_.ceilings(tally_.device);
+  environment_ = store_.environment(tally_.run);
   done_ = store_.done(tally_.run);
   tally_.gpus = lanes_.size();
   if (resume > 0 && lanes_.several()) settle_as_stored();
@@ -200,7 +201,22 @@ void Recording::play(size_t lane, int round, const std::optional<std::set<RowNam
   for (LoadedFile& file : lanes_.seat(lane).loaded()) {
     loaded_.insert_or_assign(file.path, std::move(file));
   }
+  store_environment(place.process, lanes_.seat(lane).environment());
   lanes_.seat(lane).retire();
+}
+
+/// Processes of one run are compared as one side: they may load more or less, but nothing else.
+void Recording::store_environment(int64_t process, const EnvironmentItems& environment) {
+  store_.set_environment(process, environment);
+  const std::string what = contradiction(environment_, environment);
+  if (!what.empty()) {
+    throw Error(Exit::environment,
+                fmt::format("the environment changed while run {} was measured: {}; measure again "
+                            "when nobody installs anything",
+                            tally_.run, what));
+  }
+  environment_.insert(environment_.end(), environment.begin(), environment.end());
+  environment_ = in_order(std::move(environment_));
 }
 
 void Recording::play_case(size_t lane, int round, const PlannedCase& planned,

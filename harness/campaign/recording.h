@@ -166,6 +166,7 @@ class Recording {
             Progress& progress);
   void play_case(size_t lane, int round, const PlannedCase& planned,
                  const std::optional<std::set<RowName>>& only, Progress& progress);
+  void store_environment(int64_t process, const EnvironmentItems& environment);
   void settle_as_stored();
   void say_which_gpu(size_t lane, Result& result);
   void lose(size_t lane, const Error& why, Progress& progress);
@@ -193,6 +194,7 @@ class Recording {
   bool cut_ = false;     // the time was up in a round
   bool behind_ = false;  // a lost device had begun what nobody finished
   std::map<std::string, LoadedFile> loaded_;
+  EnvironmentItems environment_;  // of all processes so far
   std::map<std::string, double> ceilings_;
   std::set<std::tuple<int, std::string, std::string>> done_;
   std::set<RowName> stopped_;  // that took more than their share of the night

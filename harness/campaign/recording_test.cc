@@ -249,6 +249,27 @@ TEST_F(RecordingTest, ARunThatAnErrorEndsIsInterruptedAndSaysHowToFinishIt) {
   EXPECT_EQ(run_suites(options_, 1, fake_).exit(), Exit::ok) << "nobody holds it";
 }
 
+TEST_F(RecordingTest, ProcessesOfOneRunHaveOneEnvironment) {
+  options_.rounds = 2;
+  const auto package = [](const char* version) {
+    return EnvironmentItem{"package", "triton", version, ""};
+  };
+  // The second process has loaded more, which says nothing against it.
+  fake_.program("").environment = [&](int process) {
+    EnvironmentItems loaded = {package("3.5.1")};
+    if (process > 1) loaded.push_back({"package", "torch", "2.9", ""});
+    return in_order(loaded);
+  };
+  const int64_t run = run_suites(options_, 0, fake_).run;
+  EXPECT_EQ(store().environment(run).size(), 2u);
+  fake_.program("").processes = 0;
+  fake_.program("").environment = [&](int process) {
+    return EnvironmentItems{package(process > 1 ? "3.6.0" : "3.5.1")};
+  };
+  const std::string why = refusal_of([&] { run_suites(options_, 0, fake_); }, Exit::environment);
+  EXPECT_NE(why.find("package triton 3.5.1 -> 3.6.0"), std::string::npos) << why;
+}
+
 TEST_F(RecordingTest, TheRowAtHandOfAnInterruptedRunIsNotStored) {
   options_.rounds = 1;
   fake_.program("").touch = [seen = 0](const Request&, Result&) mutable {

@@ -33,8 +33,6 @@ struct ReportCommand {
 };
 
 void refuse_flags_of_others(const std::string& name, const std::set<std::string>& given) {
-  if (name != "why" && name != "changes")
-    refuse_flags(given, {"against"}, "belongs to `moegate report why` and `changes`; leave it out");
   if (name != "changes")
     refuse_flags(given, {"since"}, "belongs to `moegate report changes`; leave it out");
   if (name != "history")
@@ -57,7 +55,7 @@ std::optional<ReportCommand> read_report(const Args& args) {
   flags.add(flag("variant", command.variant, "only rows whose variant matches"));
   flags.add(flag("columns", command.columns)).add(flag("sort", command.sort));
   flags.add(flag("chart", output(command.chart))).add(format_flag(command.format));
-  flags.add(flag("against", command.against, "why, changes: the run before"));
+  flags.add(flag("against", command.against, "why, changes, environment: the run before"));
   flags.add(flag("since", since_days(command.since), nullptr,
                  "changes: from the last run before these days on, such as 7d (default: 7d)"));
   flags.add(flag("last", command.last)).add(flag("class", command.klass));
@@ -217,7 +215,9 @@ int cmd_report(const Args& args) {
   Store store = Store::open(command->db, Store::Mode::read);
   const int64_t run = store.find_run(command->run, task_of_report(sql));
   store.check_results(run);
-  Table table = run_report(store, sql, {run});
+  ReportArgs about{run};
+  if (!command->against.empty()) about.against = store.find_run(command->against);
+  Table table = run_report(store, sql, about);
   keep_matching(table, *command);
   if (command->chart) {
     write_output(*command->chart, chart_svg(chart_of(sql), title_of_report(sql),

@@ -79,9 +79,12 @@ bool is_systems(const std::string& path) {
 /// that Triton's autotuner made are none of it.
 bool is_compilers(const std::string& path) {
   if (path.find("/.nv/ComputeCache/") != path.npos) return true;
-  const std::string named = environment("TRITON_CACHE_DIR");
-  const bool triton = path.find("/.triton/cache/") != path.npos ||
-                      (!named.empty() && is_below(path, with_slash(resolved(named))));
+  const auto below_named = [&](const char* variable) {
+    const std::string named = environment(variable);
+    return !named.empty() && is_below(path, with_slash(resolved(named)));
+  };
+  if (below_named("CUDA_CACHE_PATH")) return true;
+  const bool triton = path.find("/.triton/cache/") != path.npos || below_named("TRITON_CACHE_DIR");
   return triton && path.find("autotune") == path.npos;
 }
 
@@ -97,10 +100,11 @@ bool counts(const std::string& path, bool is_module) {
 }
 
 std::string name_of(const std::string& path) {
+  size_t longest = 0;  // of the folders that it lies below
   for (const std::string& root : state().roots) {
-    if (is_below(path, root)) return path.substr(root.size());
+    if (is_below(path, root)) longest = std::max(longest, root.size());
   }
-  return path;
+  return path.substr(longest);
 }
 
 /// Looks at a file again where it may have changed. False: it is no file with a content.
@@ -123,9 +127,7 @@ void add(const std::string& path, bool is_module) {
   Known& known = at->second;
   known.file.path = resolved(path);
   known.counts = counts(known.file.path, is_module) && refresh(known);
-  if (!known.counts) return;
-  known.file.name = name_of(known.file.path);
-  if (known.file.path != path) known.file.as = path;
+  if (known.counts && known.file.path != path) known.file.as = path;
 }
 
 int add_library(dl_phdr_info* info, size_t, void* libraries) {
@@ -152,7 +154,8 @@ std::string root_of(const std::string& file) {
 }
 
 void name_files_below(const std::string& root) {
-  state().roots.push_back(with_slash(resolved(root)));
+  const std::string folder = with_slash(resolved(root));
+  if (std::ranges::count(state().roots, folder) == 0) state().roots.push_back(folder);
 }
 
 void leave_out_files_below(const std::string& folder) {
@@ -176,6 +179,7 @@ std::vector<LoadedFile> loaded_files() {
   std::map<std::string, LoadedFile> files;
   for (auto& [path, known] : state().known) {
     if (!known.counts || !refresh(known)) continue;
+    known.file.name = name_of(known.file.path);  // the sources may have named folders
     const auto [at, is_new] = files.try_emplace(known.file.path, known.file);
     if (!is_new && at->second.as.empty()) at->second.as = known.file.as;
   }
@@ -306,6 +310,12 @@ constinit std::atomic<ReopenFile*> real_freopen{nullptr}, real_freopen64{nullptr
 
 void watch_opens(bool on) {
   watching = on;
+}
+
+UnwatchedOpens::UnwatchedOpens() : before_(watching.exchange(false)) {}
+
+UnwatchedOpens::~UnwatchedOpens() {
+  watching = before_;
 }
 
 std::vector<std::string> opened_files() {

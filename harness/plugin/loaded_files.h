@@ -20,7 +20,7 @@ struct LoadedFile {
 
 /// The folder of a file of kernels that others are named by: its git checkout, else its own folder.
 std::string root_of(const std::string& file);
-/// Files below it are named by their path there.
+/// Files below it are named by their path there, those below several such folders by the longest.
 void name_files_below(const std::string& root);
 /// What lies below it is never counted: the standard library, the tool's tiles.
 void leave_out_files_below(const std::string& folder);
@@ -40,6 +40,17 @@ std::string hash_of(const std::vector<LoadedFile>& files);
 
 /// From now on opened files are noted, or not; at first they are not.
 void watch_opens(bool on);
+/// While it lives, they are not.
+class UnwatchedOpens {
+ public:
+  UnwatchedOpens();
+  ~UnwatchedOpens();
+  UnwatchedOpens(const UnwatchedOpens&) = delete;
+  UnwatchedOpens& operator=(const UnwatchedOpens&) = delete;
+
+ private:
+  const bool before_;
+};
 
 /// Every file that was opened for reading while that was watched, once, by an absolute path in
 /// which links stand as they were used. Not one that this process had made or emptied before it

@@ -16,6 +16,7 @@
 #include "harness/kernel/object_code.h"
 #include "harness/kernel/sdk.h"
 #include "harness/plugin/loaded_files.h"
+#include "harness/plugin/process_environment.h"
 
 namespace moegate {
 namespace {
@@ -118,7 +119,11 @@ void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then) {
   std::vector<std::string> python;
   if (!files.empty()) {
-    others_follow([] { return hash_of(loaded_files()); });
+    others_follow([] {
+      const std::string files = hash_of(loaded_files());
+      const std::string around = hash_of(process_environment());
+      return around.empty() ? files : joined_code(files, around);
+    });
     for (const std::string& file : files) name_files_below(root_of(file));
     // Both sides of an A/B of commits have a home of their own, with the same names in it.
     if (const std::string home = environment("HOME"); !home.empty()) name_files_below(home);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,5 +42,7 @@ struct PythonPlace {
 };
 /// Throws Error(usage) where it cannot be run.
 PythonPlace find_python();
+/// Of the interpreter that these words start; nothing where it cannot be run.
+std::optional<PythonPlace> place_of_python(std::vector<std::string> command);
 
 }  // namespace moegate

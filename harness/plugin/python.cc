@@ -17,7 +17,9 @@
 #include "harness/kernel/choice.h"
 #include "harness/kernel/object_code.h"
 #include "harness/plugin/loaded_files.h"
+#include "harness/plugin/process_environment.h"
 #include "harness/plugin/python_problem.h"
+#include "harness/values/json_fields.h"
 
 namespace moegate {
 namespace {
@@ -69,12 +71,11 @@ print(next((f for f in files if os.path.exists(f)), names[-1]))
 
 }  // namespace
 
-PythonPlace find_python() {
-  const std::string named = environment("MOEGATE_PYTHON");
-  const std::string program = named.empty() ? "python3" : named;
+std::optional<PythonPlace> place_of_python(std::vector<std::string> command) {
+  command.insert(command.end(), {"-c", kWhereIsPython});
   Finished finished;
   try {
-    finished = run_program({program, "-c", kWhereIsPython}, Output::capture);
+    finished = run_program(command, Output::capture);
   } catch (const Error&) {
     finished.exit = 1;
   }
@@ -82,12 +83,19 @@ PythonPlace find_python() {
   PythonPlace place;
   if (finished.exit != 0 || !std::getline(printed, place.program) ||
       !std::getline(printed, place.version) || !std::getline(printed, place.library)) {
-    usage_error(
-        "--module: the Python '{}' cannot be run, so no .py can be loaded; install python3, or set "
-        "MOEGATE_PYTHON to another Python",
-        program);
+    return std::nullopt;
   }
   return place;
+}
+
+PythonPlace find_python() {
+  const std::string named = environment("MOEGATE_PYTHON");
+  const std::string program = named.empty() ? "python3" : named;
+  if (const auto place = place_of_python({program})) return *place;
+  usage_error(
+      "--module: the Python '{}' cannot be run, so no .py can be loaded; install python3, or set "
+      "MOEGATE_PYTHON to another Python",
+      program);
 }
 
 namespace {
@@ -372,7 +380,14 @@ std::vector<std::string> loaded_modules() {
   if (!interpreter().dispatch) return {};
   const json said = ask_python(0, "loaded", 0, nullptr, nullptr);
   for (const json& folder : said.at("left_out")) leave_out_files_below(folder);
+  for (const json& folder : said.at("packages")) name_files_below(folder);
   return said.at("files");
+}
+
+/// What the interpreter knows of itself, its packages and their compilers.
+EnvironmentItems environment_of_python() {
+  if (!interpreter().dispatch) return {};
+  return ask_python(0, "environment", 0, nullptr, nullptr).get<EnvironmentItems>();
 }
 
 /// The worker's end in Python: of this program's folder (one that was kept for replays has no other
@@ -416,6 +431,7 @@ void with_python(const std::vector<std::string>& files, const std::function<void
   python.then = &then;
   watch_opens(false);
   ask_for_loaded(loaded_modules);
+  ask_for_environment(environment_of_python);
   std::vector<std::string> words = {place.program, worker_script(),
                                     std::to_string(reinterpret_cast<uintptr_t>(&kCalls))};
   words.insert(words.end(), files.begin(), files.end());

@@ -25,6 +25,7 @@ inline std::string content_of(Database& db) {
        "|| ' ' || static_shared || ' ' || dynamic_shared || ' ' || local_bytes FROM launch_shape"},
       {"metric_id", "SELECT metric_id, name || ' ' || unit FROM metric_name"},
       {"verification_id", "SELECT verification_id, digest FROM verification"},
+      {"environment_id", "SELECT environment_id, digest FROM environment"},
       {"result_id",
        "SELECT result_id, uuid || ' ' || key || ' ' || variant FROM result JOIN process USING "
        "(process_id) JOIN bench_case USING (case_id)"}};

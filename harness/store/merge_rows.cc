@@ -189,6 +189,7 @@ const std::vector<KeptOnce>& kept_once() {
                                              {"name", "grid", "block", "cluster", "registers",
                                               "static_shared", "dynamic_shared", "local_bytes"}},
                                             {"metric_name", "metric_id", {"name", "unit"}},
+                                            {"environment", "environment_id", {"digest"}},
                                             {"verification", "verification_id", {"digest"}}};
   return all;
 }
@@ -234,10 +235,9 @@ void RunRows::keep_once(const TableShapes& shapes) {
     if (number == "case_id") {
       rows.on_known = [this](int64_t from, int64_t to) { take_newer_case(from, to); };
     }
-    if (number == "verification_id") {
-      number_of = [&rows](int64_t from) {
-        return from == 0 ? std::optional<int64_t>(0)
-                         : rows.number_of(from);  // nothing was verified
+    if (number == "verification_id" || number == "environment_id") {
+      number_of = [&rows](int64_t from) {  // 0: nothing was verified, nothing is known
+        return from == 0 ? std::optional<int64_t>(0) : rows.number_of(from);
       };
     }
   }

@@ -97,7 +97,9 @@ TEST_F(MergeTest, EverythingOfARunComesAlong) {
     auto result = Distinct().make<Result>();
     result.status = Status::noisy;
     const Case c{"tiny", "", "op", {{"n", "1"}}, {}};
-    store.add_result(store.begin_process(run, 0, 1), c, {1, 2, 3}, {{"fact", 1}}, result);
+    const int64_t process = store.begin_process(run, 0, 1);
+    store.add_result(process, c, {1, 2, 3}, {{"fact", 1}}, result);
+    store.set_environment(process, {Distinct().make<EnvironmentItem>()});
     write_row_levels(store, run, {{.key = c.key(), .variant = result.variant}});
     store.set_ceilings(info.device, {{"read_bytes_per_s", 5}});
     store.end_run(run, "complete");

@@ -45,6 +45,8 @@ void bind(Statement& q, const ReportArgs& about) {
   q.bind_named(":run", about.run);
   if (about.op) q.bind_named(":op", *about.op);
   if (about.open) q.bind_named(":open", 1);
+  if (about.against && !q.bind_named(":against", *about.against))
+    usage_error("--against: this report is about one run; leave it out");
 }
 
 /// What lines "-- NAME: a; b" before the SELECT list; nothing where there are none.

@@ -24,7 +24,8 @@ std::filesystem::path find_report(const std::string& name);
 struct ReportArgs {
   int64_t run = 0;
   std::optional<std::string> op = std::nullopt;
-  bool open = false;  // of verdicts only those that did not pass
+  bool open = false;                              // of verdicts only those that did not pass
+  std::optional<int64_t> against = std::nullopt;  // the run before
 };
 
 /// Runs the report's one read-only SELECT. NULL becomes an empty

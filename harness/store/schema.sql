@@ -7,7 +7,7 @@
 -- SQLite 3.40 calls that unsafe under trusted_schema = OFF.
 
 PRAGMA application_id = 0x4D6F4547;      -- "MoEG"; store_open.cc has both numbers, too.
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- Devices, and what they can do at most.
 
@@ -114,6 +114,23 @@ CREATE TABLE before (
   FOREIGN KEY (run_id, op) REFERENCES operator ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+-- What a process ran kernels from elsewhere with.
+CREATE TABLE environment (
+  environment_id INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,           -- of all its items
+  hash   TEXT NOT NULL                   -- of those that count: what makes two environments one
+) STRICT;
+
+CREATE TABLE environment_item (
+  environment_id INTEGER NOT NULL REFERENCES environment ON DELETE CASCADE,
+  kind   TEXT NOT NULL,                  -- python, package, library, tool, variable
+  name   TEXT NOT NULL,
+  value  TEXT NOT NULL,                  -- A version, or what a variable holds; '': unknown, or a secret.
+  digest TEXT NOT NULL,                  -- of its content; '': none is known
+  counts INTEGER NOT NULL CHECK (counts IN (0, 1)),  -- 0: a variable that names folders
+  PRIMARY KEY (environment_id, kind, name, value, digest)
+) STRICT, WITHOUT ROWID;
+
 -- One worker process: the unit of evidence. It counts its results, so that a list of runs need not.
 CREATE TABLE process (
   process_id INTEGER PRIMARY KEY,
@@ -128,7 +145,8 @@ CREATE TABLE process (
   wall_s   REAL NOT NULL DEFAULT 0,
   bytes    INTEGER NOT NULL DEFAULT 0,   -- What its results made the store grow by, less what was pruned; 0: unknown.
   thinned  INTEGER NOT NULL DEFAULT 0    -- What `moegate prune` took. 1: samples; 2: launches, metrics and stalls, too.
-           CHECK (thinned IN (0, 1, 2))
+           CHECK (thinned IN (0, 1, 2)),
+  environment_id INTEGER NOT NULL DEFAULT 0  -- at its end; 0: unknown, or without kernels from elsewhere
 ) STRICT;
 CREATE INDEX process_run ON process (run_id);  -- Whatever asks about one run begins here.
 CREATE UNIQUE INDEX process_uuid ON process (uuid);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
@@ -102,6 +103,46 @@ void Store::end_process(int64_t process, const std::string& throttle) {
   Statement(db_, "UPDATE process SET throttle = ?2 WHERE process_id = ?1")
       .bind(process, throttle)
       .run();
+}
+
+void Store::set_environment(int64_t process, const EnvironmentItems& environment) {
+  if (environment.empty()) return;
+  std::string all;
+  for (const EnvironmentItem& item : environment) {
+    for (const std::string* text : {&item.kind, &item.name, &item.value, &item.digest}) {
+      all.append(text->c_str(), text->size() + 1);
+    }
+    all += item.counts ? '1' : '0';
+  }
+  const std::string digest = sha256(all);
+  Transaction transaction(db_);
+  Statement find(db_, "SELECT environment_id FROM environment WHERE digest = ?1");
+  int64_t id = find.bind(digest).step() ? find.integer(0) : 0;
+  find.reset();
+  if (id == 0) {
+    Statement(db_, "INSERT INTO environment (digest, hash) VALUES (?1, ?2)")
+        .bind(digest, hash_of(environment))
+        .run();
+    id = db_.last_id();
+    for (const EnvironmentItem& item : environment) {
+      insert_row(db_, "environment_item", item, std::pair("environment_id", id));
+    }
+  }
+  Statement(db_, "UPDATE process SET environment_id = ?2 WHERE process_id = ?1")
+      .bind(process, id)
+      .run();
+  transaction.commit();
+}
+
+EnvironmentItems Store::environment(int64_t run) {
+  Statement q(db_, fmt::format("SELECT DISTINCT {} FROM process JOIN environment_item i USING "
+                               "(environment_id) WHERE run_id = ?1",
+                               columns_of<EnvironmentItem>("i")));
+  q.bind(run);
+  const Columns columns(q);
+  std::vector<EnvironmentItem> items;
+  while (q.step()) items.push_back(columns.row<EnvironmentItem>());
+  return in_order(std::move(items));
 }
 
 void Store::end_run(int64_t run, const std::string& status) {

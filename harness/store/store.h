@@ -13,6 +13,7 @@
 
 #include "harness/store/sqlite.h"
 #include "harness/values/case.h"
+#include "harness/values/environment_facts.h"
 #include "harness/values/run.h"
 
 namespace moegate {
@@ -49,6 +50,10 @@ class Store {
   int64_t begin_run(RunInfo info);
   int64_t begin_process(int64_t run, int round, int pid);
   void end_process(int64_t process, const std::string& throttle);
+  /// What it ran with, once its last row is measured; nothing is stored of an empty one.
+  void set_environment(int64_t process, const EnvironmentItems& environment);
+  /// Of all processes of a run: what one of them loaded. Empty: unknown.
+  EnvironmentItems environment(int64_t run);
   /// One transaction: case, run_case, result, accuracy, seeds, kernels, metrics, samples. Throws
   /// Error(store) for a second result of the same process, case and variant.
   void add_result(int64_t process, const Case& c, const Cost& cost, const std::vector<Fact>& facts,

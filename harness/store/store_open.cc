@@ -27,7 +27,7 @@ namespace {
 // As schema.sql sets them. A program before 0.2.0 made stores of several versions under the
 // other id.
 constexpr int64_t kApplicationId = 0x4D6F4547, kEarlierId = 0x4D6F4550;
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 // Older libraries can corrupt a WAL with several writers (fixed in 3.51.3).
 constexpr int kFirstSafeWal = 3051003;
@@ -160,6 +160,45 @@ void make_store(Database& db) {
   }
 }
 
+/// A result may have cost minutes: its writer waits for readers, which hold a store while
+/// they read.
+void wait_patiently(Database& db) {
+  constexpr double kNote = 2, kEnough = 600, kShort = 10;  // seconds
+  db.wait_while([path = db.path(), said = false, enough = kEnough](double seconds) mutable {
+    if (seconds >= kNote && !said) {
+      say("{}: another process holds it; waiting up to {:g} min\n", path, enough / 60);
+    }
+    said = seconds >= kNote;
+    const bool go_on = seconds < (InterruptGuard::interrupted() ? kShort : enough);
+    if (!go_on) enough = kShort;  // whoever holds it for so long will not let go
+    return go_on;
+  });
+}
+
+/// Makes a store of version 1 one of this version, in one transaction: version 2 has what the
+/// processes ran with. What a reader of an older store sees stays as it was.
+void convert(Database& db) {
+  if (sqlite3_db_readonly(db.handle(), "main") == 1) {
+    throw Error(Exit::store,
+                fmt::format("{}: this store has version 1 and is to be converted to version {}, "
+                            "but it is read-only; copy it to where you may write",
+                            db.path(), kVersion));
+  }
+  wait_patiently(db);
+  Transaction writing(db);
+  if (db.integer("PRAGMA user_version") == kVersion) return;  // another process was first
+  Database made(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  made.execute(kSchema);
+  db.execute("ALTER TABLE process ADD COLUMN environment_id INTEGER NOT NULL DEFAULT 0");
+  Statement tables(made,
+                   "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN "
+                   "('environment', 'environment_item') ORDER BY name");
+  while (tables.step()) db.execute(tables.text(0));
+  db.execute(fmt::format("PRAGMA user_version = {}", kVersion));
+  check_schema(db);
+  writing.commit();
+}
+
 void set_journal_mode(Database& db) {
   const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
   Statement(db, wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE").run();
@@ -217,21 +256,6 @@ void check_file(const std::string& path, Store::Mode mode) {
   check_head(path);
 }
 
-/// A result may have cost minutes: its writer waits for readers, which hold a store while
-/// they read.
-void wait_patiently(Database& db) {
-  constexpr double kNote = 2, kEnough = 600, kShort = 10;  // seconds
-  db.wait_while([path = db.path(), said = false, enough = kEnough](double seconds) mutable {
-    if (seconds >= kNote && !said) {
-      say("{}: another process holds it; waiting up to {:g} min\n", path, enough / 60);
-    }
-    said = seconds >= kNote;
-    const bool go_on = seconds < (InterruptGuard::interrupted() ? kShort : enough);
-    if (!go_on) enough = kShort;  // whoever holds it for so long will not let go
-    return go_on;
-  });
-}
-
 }  // namespace
 
 void analyze(Database& db) {
@@ -259,6 +283,8 @@ Store Store::open(const std::string& path, Mode mode) {
   const int create = mode == Mode::write ? SQLITE_OPEN_CREATE : 0;
   Store store{Database(path, SQLITE_OPEN_READWRITE | create)};
   store.db_.execute("PRAGMA cache_size = -65536");  // KiB: a run of 10^5 results is read and sorted
+  if (is_store(store.db_) && store.db_.integer("PRAGMA user_version") < kVersion)
+    convert(store.db_);
   if (mode == Mode::read) store.db_.execute("PRAGMA query_only = 1");
   Transaction reading(store.db_, "BEGIN");  // another process may be making it
   const bool is_made = is_store(store.db_);

@@ -218,7 +218,7 @@ TEST_F(StoreTest, SetsWhatProtectsTheData) {
   EXPECT_EQ(db.integer("PRAGMA foreign_keys"), 1);
   EXPECT_EQ(db.integer("PRAGMA trusted_schema"), 0);
   EXPECT_EQ(db.integer("PRAGMA application_id"), 0x4D6F4547);
-  EXPECT_EQ(db.integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(db.integer("PRAGMA user_version"), 2);
   Statement mode(db, "PRAGMA journal_mode");
   ASSERT_TRUE(mode.step());
   EXPECT_EQ(mode.text(0), sqlite3_libversion_number() >= 3051003 ? "wal" : "delete");

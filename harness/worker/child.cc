@@ -73,8 +73,8 @@ void detach_from_terminal(int words) {
   _exit(kNoProgram);
 }
 
-/// This process's environment with some variables of another value. Made before the fork, after
-/// which nothing may be allocated.
+/// This process's environment with some variables of another value, or without them. Made before
+/// the fork, after which nothing may be allocated.
 class Variables {
  public:
   explicit Variables(const std::map<std::string, std::string>& others) {
@@ -82,7 +82,9 @@ class Variables {
       const std::string text = *at;
       if (!others.contains(text.substr(0, text.find('=')))) texts_.push_back(text);
     }
-    for (const auto& [name, value] : others) texts_.push_back(name + "=" + value);
+    for (const auto& [name, value] : others) {
+      if (!value.empty()) texts_.push_back(name + "=" + value);
+    }
     for (std::string& text : texts_) places_.push_back(text.data());
     places_.push_back(nullptr);
   }

@@ -40,8 +40,8 @@ class PassedOn {
 class Child {
  public:
   /// Starts `moegate worker` of a program, bound to these CPUs, none: to all, with these variables
-  /// in place of this process's. Throws Error(environment) where there are no pipes or no processes
-  /// to be had.
+  /// in place of this process's, without those that are empty. Throws Error(environment) where
+  /// there are no pipes or no processes to be had.
   Child(const std::string& program, const std::vector<int>& cpus,
         const std::map<std::string, std::string>& variables = {});
   /// Ends it.

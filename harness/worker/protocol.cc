@@ -64,9 +64,9 @@ std::string kind_of(const nlohmann::json& message) {
 }
 
 std::vector<std::string> own_features() {
-  return {feature::kCheck,    feature::kLike,     feature::kThrottle, feature::kLoaded,
-          feature::kCanary,   feature::kControls, feature::kKernels,  feature::kProfile,
-          feature::kCounters, feature::kStalls,   feature::kEnergy};
+  return {feature::kCheck,       feature::kLike,     feature::kThrottle, feature::kLoaded,
+          feature::kEnvironment, feature::kCanary,   feature::kControls, feature::kKernels,
+          feature::kProfile,     feature::kCounters, feature::kStalls,   feature::kEnergy};
 }
 
 void check_wire(int theirs, const std::string& who) {

@@ -10,6 +10,7 @@
 //   run {spec, variant, canary}      → result {result, cost, facts}
 //   throttle                         → throttled {reasons}
 //   loaded                           → files {files}
+//   environment                      → items {items}
 // A worker may answer anything with fault {fault, exit}, and ends.
 #pragma once
 
@@ -41,17 +42,18 @@ constexpr int kLostPipe = 126;
 /// What a peer can do beside answering `run`; a runner asks nothing of a worker that does not name
 /// it.
 namespace feature {
-constexpr const char* kCheck = "check";        // answers `check`
-constexpr const char* kLike = "like";          // reads a question that is like the one before
-constexpr const char* kThrottle = "throttle";  // answers `throttle`
-constexpr const char* kLoaded = "loaded";      // answers `loaded`
-constexpr const char* kCanary = "canary";      // builds canaries in
-constexpr const char* kControls = "controls";  // task controls
-constexpr const char* kKernels = "kernels";    // opens files of kernels
-constexpr const char* kProfile = "profile";    // task profile
-constexpr const char* kCounters = "counters";  // task counters
-constexpr const char* kStalls = "stalls";      // task stalls
-constexpr const char* kEnergy = "energy";      // task energy
+constexpr const char* kCheck = "check";              // answers `check`
+constexpr const char* kLike = "like";                // reads a question that is like the one before
+constexpr const char* kThrottle = "throttle";        // answers `throttle`
+constexpr const char* kLoaded = "loaded";            // answers `loaded`
+constexpr const char* kEnvironment = "environment";  // answers `environment`
+constexpr const char* kCanary = "canary";            // builds canaries in
+constexpr const char* kControls = "controls";        // task controls
+constexpr const char* kKernels = "kernels";          // opens files of kernels
+constexpr const char* kProfile = "profile";          // task profile
+constexpr const char* kCounters = "counters";        // task counters
+constexpr const char* kStalls = "stalls";            // task stalls
+constexpr const char* kEnergy = "energy";            // task energy
 }  // namespace feature
 
 // What a worker says of measured values, as JSON beside the described ones (json_fields.h). A field
@@ -116,6 +118,15 @@ struct Loaded {
 struct Files {
   static constexpr const char* kKind = "files";
   std::vector<LoadedFile> files;
+};
+
+struct AskEnvironment {
+  static constexpr const char* kKind = "environment";
+};
+
+struct Items {
+  static constexpr const char* kKind = "items";
+  EnvironmentItems items;
 };
 
 /// The worker's last words. These two fields are those of every version, so that programs of
@@ -188,6 +199,11 @@ inline void to_json(nlohmann::json& json, const Loaded&) {
 inline void from_json(const nlohmann::json&, Loaded&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadedFile, path, as, name, hash)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Files, files)
+inline void to_json(nlohmann::json& json, const AskEnvironment&) {
+  json = nlohmann::json::object();
+}
+inline void from_json(const nlohmann::json&, AskEnvironment&) {}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Items, items)
 template <>
 inline constexpr auto kFields<Fault> = std::tuple(Field("fault", &Fault::fault),
                                                   Field("exit", &Fault::exit));

@@ -44,6 +44,8 @@ json through_its_type(const json& message) {
   if (kind == Measured::kKind) return encode(decode<Measured>(message));
   if (kind == Throttle::kKind) return encode(decode<Throttle>(message));
   if (kind == Loaded::kKind) return encode(decode<Loaded>(message));
+  if (kind == AskEnvironment::kKind) return encode(decode<AskEnvironment>(message));
+  if (kind == Items::kKind) return encode(decode<Items>(message));
   if (kind == Files::kKind) return encode(decode<Files>(message));
   if (kind == Throttled::kKind) return encode(decode<Throttled>(message));
   if (kind == Fault::kKind) return encode(decode<Fault>(message));

@@ -11,6 +11,7 @@
 #include "harness/device/open.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
+#include "harness/plugin/process_environment.h"
 #include "harness/values/conditions.h"
 #include "harness/values/provenance.h"
 #include "harness/worker/protocol.h"
@@ -75,6 +76,9 @@ class Server {
     } else if (kind == Loaded::kKind) {
       send(out_,
            encode(Files{options_.kernels.empty() ? std::vector<LoadedFile>() : loaded_files()}));
+    } else if (kind == AskEnvironment::kKind) {
+      const bool told = !options_.kernels.empty() || !options_.stated.empty();
+      send(out_, encode(Items{told ? process_environment() : EnvironmentItems()}));
     } else if (kind == Check::kKind) {
       send(out_, encode(Answers{answers(decode<Check>(request).questions)}));
     } else {
@@ -258,6 +262,7 @@ void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
                 kWire, wire);
   }
   const WorkerOptions options = decode<Start>(message).options;
+  state_variables(options.stated);
   open(options.kernels,
        [&](const Registry& registry) { Server(options, in_fd, out_fd, registry).serve(); });
 }

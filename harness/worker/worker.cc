@@ -26,6 +26,7 @@ class Process : public Worker {
   Result run(const Request& request, double timeout_s, CaseData& data) override;
   std::string throttle() override;
   std::vector<LoadedFile> loaded() override;
+  EnvironmentItems environment() override;
 
  private:
   bool can(const char* feature) const { return std::ranges::count(hello_.features, feature) > 0; }
@@ -202,6 +203,11 @@ std::string Process::throttle() {
 std::vector<LoadedFile> Process::loaded() {
   constexpr double kSeconds = 60;  // a first look reads all of them
   return answer_to<Files>(Loaded{}, feature::kLoaded, kSeconds).files;
+}
+
+EnvironmentItems Process::environment() {
+  constexpr double kSeconds = 60;  // a first look reads what all packages say of themselves
+  return answer_to<Items>(AskEnvironment{}, feature::kEnvironment, kSeconds).items;
 }
 
 void Process::give_up() {

@@ -15,6 +15,7 @@
 
 #include "harness/kernel/description.h"
 #include "harness/plugin/loaded_files.h"
+#include "harness/values/environment_facts.h"
 #include "harness/worker/canary.h"
 #include "harness/worker/measure.h"
 #include "harness/worker/worker_options.h"
@@ -91,6 +92,10 @@ class Worker {
   /// What its kernels from elsewhere are made of: every file that the process loaded or read up to
   /// now (plugin/loaded_files.h); none without such kernels, and of a worker that does not tell.
   virtual std::vector<LoadedFile> loaded() { return {}; }
+
+  /// What it runs them with, up to now; nothing where loaded() is nothing, unless the user stated
+  /// variables.
+  virtual EnvironmentItems environment() { return {}; }
 };
 
 class WorkerSource {

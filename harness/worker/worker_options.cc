@@ -99,6 +99,7 @@ std::span<const Option<WorkerOptions>> worker_options() {
           "/sampling/budget_s", Repeat::always),
       // What no flag sets: the command does.
       option_row<W, &W::task>({}, "", "", "/task", Repeat::never),
+      option_row<W, &W::stated>({}, "", "", "/stated", Repeat::never),
       option_row<W, &W::profiling, &Profiling::metrics>({}, "", "", "/profiling/metrics",
                                                         Repeat::never),
       option_row<W, &W::profiling, &Profiling::per_kernel>({}, "", "", "/profiling/per_kernel",

@@ -28,7 +28,9 @@ struct WorkerOptions {
   std::string program;          // what to start; empty: own_program(). Not told to the worker
   std::string device = "auto";  // of the campaign also several GPUs (campaign/devices.h)
   std::vector<int> cpus;        // that the process is bound to; none: all. Not told to the worker
-  std::map<std::string, std::string> variables;  // of its environment, beside this one's. Not told
+  /// Of its environment, beside this one's; an empty text: it has none of this name. Not told.
+  std::map<std::string, std::string> variables;
+  std::vector<std::string> stated;   // names of variables that the user stated for it
   std::vector<std::string> kernels;  // files of further ones (plugin/plugin.h), by absolute paths
   std::string tiles;           // folder of tile configurations; empty: the usual one (tile_file.h)
   std::string timer = "auto";  // auto, cupti, event; the host has only its clock

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 
-from moegate import _choices, _files, _kernels
+from moegate import _choices, _environment, _files, _kernels
 from moegate._problems import Case, Problem, address
 
 _TEXT, _SIZE = ctypes.c_char_p, ctypes.c_int64
@@ -361,6 +361,9 @@ class Host:
                 return 0
             if what == b"loaded":
                 self.functions.answer(_text(_files.loaded()))
+                return 0
+            if what == b"environment":
+                self.functions.answer(_text(_environment.loaded()))
                 return 0
             given = json.loads(argument) if argument else None
             if what == b"configured":

@@ -7,6 +7,8 @@ import os
 import sys
 import sysconfig
 
+from moegate import _environment
+
 
 def load(path):
     """Imports a file, its folder last on the path: one called operator.py must not be everybody's `operator`."""
@@ -49,9 +51,11 @@ def _file_of(module):
 
 
 def loaded():
-    """Files of what was imported since the last call, and folders of what is the interpreter's and the tool's."""
+    """Files of what was imported since the last call, and folders: of what is the interpreter's and the tool's, and of
+    packages, where a file has the same name in every environment."""
     files = [_file_of(module) for module in list(sys.modules.values())]
     tool = os.path.dirname(os.path.abspath(__file__))
     worker = os.path.join(os.path.dirname(tool), "moegate_worker.py")
     left_out = [tool] + [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    return {"files": [f for f in files if f and f != worker], "left_out": left_out}
+    packages = _environment.folders()
+    return {"files": [f for f in files if f and f != worker], "left_out": left_out, "packages": packages}

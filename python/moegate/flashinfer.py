@@ -887,7 +887,7 @@ def _import(options):
 
 # ---- The store
 
-_APPLICATION, _EARLIER, _VERSION = 0x4D6F4547, 0x4D6F4550, 1  # as harness/store/schema.sql has them
+_APPLICATION, _EARLIER, _VERSION = 0x4D6F4547, 0x4D6F4550, 2  # as harness/store/schema.sql has them
 
 
 def _refuse_other(path, application, version):

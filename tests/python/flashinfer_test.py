@@ -698,7 +698,7 @@ class Export(Scratch):
     def test_a_store_that_is_none_is_refused(self):
         pathlib.Path("notes.txt").write_text("notes")
         pathlib.Path("void").write_bytes(b"")
-        made = {"other": (77, 1), "earlier": (0x4D6F4550, 9), "newer": (0x4D6F4547, 2), "zero": (0x4D6F4547, 0)}
+        made = {"other": (77, 1), "earlier": (0x4D6F4550, 9), "newer": (0x4D6F4547, 3), "zero": (0x4D6F4547, 0)}
         for name, (application, version) in made.items():
             with contextlib.closing(sqlite3.connect(name)) as db:
                 db.executescript(f"PRAGMA application_id = {application}; PRAGMA user_version = {version};"
@@ -713,7 +713,7 @@ class Export(Scratch):
             ("void", "is an empty file, no store"),
             ("other", "of another program (application_id 0x4d)"),
             ("earlier", "a moegate before 0.2.0 wrote this store (version 9)"),
-            ("newer", "this store has version 2, and this program knows versions up to 1"),
+            ("newer", "this store has version 3, and this program knows versions up to 2"),
             ("zero", "it is damaged"),
             ("strange", "strange: a statement failed: no such table"),
         ):
