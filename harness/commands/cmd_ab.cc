@@ -6,6 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/campaign/checkout.h"
 #include "harness/campaign/git.h"
+#include "harness/commands/ab_sides.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/doctor_probes.h"
@@ -34,29 +35,6 @@ struct Commits {
   std::vector<std::string> base_modules;  // where the base's project names others than the head's
   std::string program;                    // that a checkout builds, instead of modules
 };
-
-/// What --base and --head say: "program=PATH", "module=FILE", "label=L" or a commit.
-void read_side(const char* name, const std::vector<std::string>& words, AbSide& side,
-               std::string& commit) {
-  for (const std::string& word : words) {
-    const size_t at = word.find('=');
-    const std::string key = word.substr(0, at);
-    const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
-    if (key == "program" && !value.empty()) {
-      side.program = value;
-    } else if (key == "module" && !value.empty()) {
-      side.kernels.push_back(module_path(value));
-    } else if (key == "label" && !value.empty()) {
-      side.label = plain_name(fmt::format("--{} label", name), value);
-    } else if (at != std::string::npos) {
-      usage_error("--{} {}: use program=PATH, module=FILE, label=L or a commit", name, word);
-    } else if (commit.empty()) {
-      commit = word;
-    } else {
-      usage_error("--{} names two commits, {} and {}; keep one", name, commit, word);
-    }
-  }
-}
 
 /// A file that a flag named, as it is called in the repository; empty: it is not in it.
 std::filesystem::path in_repository(const std::filesystem::path& path, const std::string& root) {
@@ -209,19 +187,26 @@ Flags ab_flags(AbOptions& ab, TypedSides& typed, Commits& commits) {
 }
 
 void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
-  if (variants.size() > 2) {
-    usage_error("--variant is given {} times; give two, the base and the head, or one pattern",
-                variants.size());
-  }
-  if (variants.size() == 1) ab.run.kernel = variants[0];
-  if (variants.size() == 2) {
-    ab.base.variant = variants[0];
-    ab.head.variant = variants[1];
-  } else if (ab.base.program.empty() && ab.head.program.empty() && ab.base.kernels.empty()) {
+  if (variants.size() > 1) {
     usage_error(
-        "ab: nothing to compare; give a commit (in a project), --base program=PATH or --variant A "
-        "--variant B (or use "
-        "`ci/ab BASE [HEAD]`, and `moegate selftest` for this program against itself)");
+        "--variant is given {} times; it selects rows. To compare two variants write --base "
+        "variant={} --head variant={}",
+        variants.size(), variants[0], variants[1]);
+  }
+  if (!variants.empty() && !ab.base.variant.empty())
+    usage_error("--variant {}: --base and --head name the variants; leave it out", variants[0]);
+  if (!variants.empty()) ab.run.kernel = variants[0];
+  if (ab.base.variant.empty() != ab.head.variant.empty()) {
+    usage_error("--{0} names a variant and --{1} none; give --{1} variant=V, too",
+                ab.head.variant.empty() ? "base" : "head",
+                ab.head.variant.empty() ? "head" : "base");
+  }
+  if (ab.base.variant.empty() && ab.base.program.empty() && ab.head.program.empty() &&
+      ab.base.kernels.empty() && !ab.environments) {
+    usage_error(
+        "ab: nothing to compare; give a commit (in a project), --base program=PATH, --base "
+        "python=PATH or --base variant=A --head variant=B (or use `ci/ab BASE [HEAD]`, and "
+        "`moegate selftest` for this program against itself)");
   }
   const bool own_kernels =
       ab.run.worker.kernels.empty() && ab.base.kernels.empty() && !ab.checkouts;
@@ -264,10 +249,7 @@ bool parse_ab(const Args& args, const Project& project, TypedAb& all) {
   flags.add(judging_flags(all.command.judging, kFailOnOfAb));
   Flags why("Why");
   flags.add(why.add(why_flag(all.command.why)));
-  flags.replace(
-      flag("variant", typed.variants,
-           "only variants whose name matches; given twice: the first variant is the base, "
-           "the second the head, of one program"));
+  flags.replace(flag("variant", typed.variants, "only variants whose name matches"));
   if (!parse("ab", flags, args,
              {{"BASE", po::value(&typed.first)}, {"HEAD", po::value(&typed.second)}}, &all.given,
              &project)) {
@@ -317,15 +299,16 @@ std::optional<AbCommand> read_ab(const Args& args) {
         "ab: a commit and --build need a repository; give --repo DIR or write its moegate.ini; for "
         "commits of moegate itself use `ci/ab BASE [HEAD]`");
   }
-  check_ab(ab, typed.variants);
+  const bool is_pair = !ab.base.variant.empty();
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
-  ab.trust_code = typed.variants.size() < 2 && !typed.measure_identical;
+  ab.trust_code = !is_pair && !typed.measure_identical;
+  use_environments(ab, project.out(), typed.measure_identical);
+  check_ab(ab, typed.variants);
   // Two variants are two codes, whatever their hashes say: what noise hides is undecided (20).
-  if (typed.variants.size() == 2 && command.judging.fail_on.changed)
-    command.judging.fail_on.inconclusive = true;
+  if (is_pair && command.judging.fail_on.changed) command.judging.fail_on.inconclusive = true;
   // Set by ci/ab, whose commits are what a reader can repeat.
   const char* repeated = std::getenv("MOEGATE_COMMAND");
-  ab.run.command = repeated ? repeated : command_line("ab", args);
+  ab.run.command = repeated ? repeated : command_line("ab", without_secrets(args));
   return command;
 }
 

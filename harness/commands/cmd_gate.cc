@@ -139,6 +139,8 @@ int compare_runs(const GateCommand& command) {
   auto [before, sides] = of_two_runs(store, base.id, head.id, read);
   report.result = judge_runs(base, head, std::move(before), sides, report.limits);
   report.result.absent_shards = absent_shards(store, head);
+  report.result.environment =
+      changes_between(store.environment(base.id), store.environment(head.id));
   report.exit = decide_exit(report.result, command.judging.fail_on, false);
   report.run = head;
   report.db = command.db;

@@ -84,8 +84,8 @@ constexpr auto kOtherFlags = std::to_array<FlagText>({
      "machine code rescale the anchors)"},
     // Two sides.
     {"base", "WHAT", K::text,
-     "the side before: a commit, branch or tag; or program=PATH, module=FILE, label=L; may be "
-     "repeated"},
+     "the side before: a commit, branch or tag; or python=PATH, program=PATH, module=FILE, "
+     "variant=V, label=L, or a variable NAME=TEXT (NAME=: without it); may be repeated"},
     {"head", "WHAT", K::text, "the side after, written like --base"},
     {"measure-identical", "", K::none,
      "also measure rows that launch the same machine code on both sides"},

@@ -34,6 +34,7 @@ struct Comparison {
   int64_t base_run = 0, head_run = 0;
   std::optional<VariantPair> pair;  // absent: two programs, each row against its own
   bool trust_code = true;           // the same machine code was not judged for latency
+  bool only_environments = false;   // the sides were told nothing else apart
   Sides base, head;                 // of all rounds
   Replayed decided;
   std::set<CaseId, CaseIdLess> suspects;  // of the screen

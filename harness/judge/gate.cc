@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
+#include "harness/base/text.h"
 #include "harness/judge/doubts.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/look.h"
@@ -252,6 +254,33 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   other_outputs.say(result.notes);
   count_outcomes(result);
   return result;
+}
+
+std::string environment_sentence(const GateResult& result) {
+  if (result.environment.empty()) return "";
+  std::string text;
+  for (const EnvironmentChange& change : result.environment)
+    text += (text.empty() ? "environment: " : ", ") + change.text();
+  const auto is_common = [](const CaseVerdict& v) { return v.base > 0 && v.head > 0; };
+  const auto rows = std::ranges::count_if(result.cases, is_common);
+  const auto others = std::ranges::count_if(
+      result.cases, [&](const CaseVerdict& v) { return is_common(v) && !v.same_code; });
+  if (rows == 0) return text;
+  return fmt::format("{}; {} of {} ran other code", text, others,
+                     count_of(static_cast<size_t>(rows), "row"));
+}
+
+void name_environment(GateResult& result) {
+  if (result.environment.empty()) return;
+  const std::string why =
+      result.environment.size() == 1
+          ? result.environment.front().text()
+          : fmt::format("{} items differ: moegate report environment", result.environment.size());
+  for (CaseVerdict& v : result.cases) {
+    const bool differs = is_slower(v) || v.outcome == Outcome::improved ||
+                         v.outcome == Outcome::wrong || v.outcome == Outcome::inconclusive;
+    if (differs && !v.same_code) v.why += fmt::format("{}({})", v.why.empty() ? "" : " ", why);
+  }
 }
 
 void add_lacking(GateResult& result, const std::vector<CaseId>& lacking) {

@@ -14,6 +14,7 @@
 #include "harness/judge/device_spread.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/rules.h"
+#include "harness/values/environment_facts.h"
 
 namespace moegate {
 
@@ -116,6 +117,8 @@ struct GateResult {
   std::string unable;  // why the gate could not see; is Exit::environment. Empty: it could
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
+  /// What both sides ran kernels from elsewhere with, where that differs.
+  std::vector<EnvironmentChange> environment;
 };
 
 /// Adds what was found of a row: its outcome follows, and `why` becomes its reason, what was found
@@ -126,6 +129,13 @@ void find(CaseVerdict& v, Rule rule, std::string why);
 Outcome latency_outcome(const CaseVerdict& v);
 /// Whether its latency fails it, whatever its outputs do; also where a waiver lets it.
 bool is_slower(const CaseVerdict& v);
+
+/// "environment: triton 3.5.1 -> 3.6.0; 3 of 4 rows ran other code"; empty where nothing differs.
+std::string environment_sentence(const GateResult& result);
+
+/// Has rows that differ say so, where nothing but the environment differs: one item is a cause, of
+/// several none is known to be it.
+void name_environment(GateResult& result);
 
 /// Of its latency; equal where the row passed by that, or launched what the base launched.
 Effect effect_of(const CaseVerdict& v);

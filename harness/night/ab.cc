@@ -26,6 +26,9 @@ RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role)
   if (!side.kernels.empty()) options.worker.kernels = side.kernels;
   if (!side.variant.empty()) options.kernel = exactly(side.variant);
   options.worker.variables = side.variables;
+  for (const AbSide* one : {&ab.base, &ab.head}) {  // what one states, the other may inherit
+    for (const auto& [name, value] : one->stated) options.worker.stated.push_back(name);
+  }
   options.label = side.label;
   options.rounds = 0;  // as many as it takes
   options.tags["ab"] = role;
@@ -68,6 +71,16 @@ Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const
                          planned);
 }
 
+/// Files that the base imports and the head does not are a head that does not build.
+void open_head(Lanes& lanes, const AbOptions& options) {
+  try {
+    lanes.open();
+  } catch (const Error& e) {
+    if (!options.environments || e.code() != Exit::usage) throw;
+    throw Error(Exit::environment, fmt::format("--head, where --base can do it: {}", e.what()));
+  }
+}
+
 }  // namespace
 
 PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
@@ -78,7 +91,7 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   Lanes base_lanes(source, base.worker);
   Lanes head_lanes(source, head.worker, base_lanes.shared_dealer());
   base_lanes.open();
-  head_lanes.open();
+  open_head(head_lanes, options);
   KernelFiles base_kernels = loaded_kernels(base.worker, base_lanes);
   KernelFiles head_kernels = loaded_kernels(head.worker, head_lanes);
   Worker &base_worker = base_lanes.seat(0).worker(), &head_worker = head_lanes.seat(0).worker();
@@ -331,6 +344,7 @@ Comparison AbSession::run() {
   runs_.begin();
   if (runs_.is_pair()) result_.pair = VariantPair{options_.base.variant, options_.head.variant};
   result_.trust_code = options_.trust_code;
+  result_.only_environments = options_.only_environments;
   const int screening = options_.suspects ? 0 : options_.plan.screen_rounds;
   result_.least_rounds = std::max(options_.least_rounds, screening);
   result_.order_seed = options_.run.order_seed;

@@ -24,7 +24,9 @@ struct AbSide {
   std::vector<std::string> kernels;  // none: those of the run
   std::string variant;
   std::string label;
-  std::map<std::string, std::string> tags;       // stored with its run
+  std::string python;                         // interpreter of its workers; empty: that of the run
+  std::map<std::string, std::string> stated;  // variables of the user; empty text: without it
+  std::map<std::string, std::string> tags;    // stored with its run
   std::map<std::string, std::string> variables;  // WorkerOptions
   std::vector<std::string> suites;  // of the base: the run's, as it has them; none: by their names
   std::vector<double> canary_slow_by;  // RunOptions
@@ -38,6 +40,9 @@ struct AbOptions {
   /// Every row is measured for so many rounds, whatever the rule asks for.
   int least_rounds = 0;
   bool trust_code = true;  // leave out what launches the same machine code
+  /// The sides have an environment each: an interpreter, variables.
+  bool environments = false;
+  bool only_environments = false;  // and nothing else tells them apart
   /// The suspects of a screen already made, the most suspicious first; absent: screens everything.
   /// From the end of the list rows are left out that run.deadline leaves no time for.
   std::optional<std::vector<RowName>> suspects;

@@ -285,6 +285,8 @@ Page gate_page(const GateReport& report) {
   page.sections.push_back(
       {0,
        {Paragraph{{{bold(sentence(result, report.exit)), plain(on_device(report.run.device))}}}}});
+  if (const std::string environment = environment_sentence(result); !environment.empty())
+    page.sections.push_back({0, {Paragraph{{{plain(environment)}}}}});
   if (!result.changed.empty()) page.sections.push_back({0, {changed(result)}});
   page.sections.push_back({kContext, {context(result)}});
   add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);

@@ -110,6 +110,12 @@ std::string verdict_json(const GateReport& report) {
     const auto it = result.counts.find(outcome);
     j["counts"][name_of(outcome)] = it == result.counts.end() ? 0 : it->second;
   }
+  for (const EnvironmentChange& change : result.environment) {
+    j["environment"]["changed"].push_back({{"kind", change.kind},
+                                           {"name", change.name},
+                                           {"base", change.base},
+                                           {"head", change.head}});
+  }
   j["absent_shards"] = Json::array();
   for (const AbsentShard& absent : result.absent_shards) {
     j["absent_shards"].push_back(
@@ -344,6 +350,9 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
   report.result = judge(comparison.head, expected, setting, comparison.decided);
   std::ranges::copy(comparison.changed, std::back_inserter(report.result.changed));
   add_lacking(report.result, comparison.lacking);
+  report.result.environment = changes_between(store.environment(comparison.base_run),
+                                              store.environment(comparison.head_run));
+  if (comparison.only_environments) name_environment(report.result);
   PrTables tables =
       read_pr_tables(store, comparison.base_run, comparison.head_run, comparison.pair);
   tables.result = report.result;

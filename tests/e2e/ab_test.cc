@@ -92,7 +92,7 @@ TEST_F(AbTest, ACaseThatTheHeadsSuiteLostIsMissing) {
 }
 
 TEST_F(AbTest, TwoVariantsAreOneCase) {
-  const Outcome outcome = ab("--variant chain --variant fused --fail-on accuracy");
+  const Outcome outcome = ab("--base variant=chain --head variant=fused --fail-on accuracy");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("of 2 rows"), std::string::npos) << outcome.out;
 }
@@ -101,10 +101,11 @@ TEST_F(AbTest, OperatorsThatHaveOneOfTwoVariantsAreLeftOut) {
   write("mixed.suite",
         "tokens = 1\ntopk = 2\n[silu]\nop = silu_mul_quant\ninter = 128\n"
         "[routing]\nop = topk_sort\nexperts = 8\nhidden = 64\n");
-  const Outcome outcome = ab("--variant chain --variant fused --fail-on accuracy", "./mixed.suite");
+  const Outcome outcome =
+      ab("--base variant=chain --head variant=fused --fail-on accuracy", "./mixed.suite");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("of 1 row, on "), std::string::npos) << outcome.out;
-  const Outcome none = ab("--variant two_passes --variant chain", "./mixed.suite");
+  const Outcome none = ab("--base variant=two_passes --head variant=chain", "./mixed.suite");
   EXPECT_EQ(none.exit, 13);
   EXPECT_NE(none.err.find("no case has both two_passes and chain"), std::string::npos) << none.err;
 }
@@ -119,8 +120,10 @@ TEST_F(AbTest, WhatCannotBeComparedIsRefused) {
   refused("--base program=./none", "./none: this program does not answer like a moegate");
   refused("--base program=/bin/true", "/bin/true: this program does not answer like a moegate");
   refused("--variant chain", "nothing to compare");
-  refused("--variant a --variant b --variant c", "given 3 times");
-  EXPECT_EQ(ab("--variant no --variant fused").exit, 13);
+  refused("--variant a --variant b", "write --base variant=a --head variant=b");
+  refused("--base variant=a --head variant=b --variant c", "leave it out");
+  refused("--base variant=a", "--base names a variant and --head none");
+  EXPECT_EQ(ab("--base variant=no --head variant=fused").exit, 13);
 }
 
 TEST_F(AbTest, SelftestCatchesItsCanaries) {

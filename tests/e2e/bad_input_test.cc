@@ -102,7 +102,7 @@ TEST_F(BadInputTest, DevicesAndSelections) {
   expect("verify --suite tiny --device host --variant no-such", 13,
          {"no variant of tiny", "--variant 'no-such'", "list kernels"});
   expect("verify --suite tiny --device host --variant chian", 13, {"did you mean 'chain'"});
-  expect("ab --suite tiny --device host --variant chain --variant fsued", 13,
+  expect("ab --suite tiny --device host --base variant=chain --head variant=fsued", 13,
          {"--variant 'fsued' (did you mean 'fused'?)", "list kernels"});
   const Outcome filtered =
       moegate("verify --suite tiny --device host --filter no-such --variant '^chain$'");

@@ -91,7 +91,7 @@ TEST_F(WhyRowsDifferTest, WhereWarpsWaitInTwoRunsThatSampledIt) {
 }
 
 TEST_F(WhyRowsDifferTest, AnAbOfAHostSaysNothingUnlessAsked) {
-  const std::string ab = "ab --variant chain --variant fused " + std::string(kQuick) +
+  const std::string ab = "ab --base variant=chain --head variant=fused " + std::string(kQuick) +
                          "--rounds 2,2,0 --fail-on accuracy ";
   Outcome compared = moegate(ab + "--out v.json");
   ASSERT_EQ(compared.exit, 0) << compared.err;

@@ -199,8 +199,8 @@ TEST_F(GpuTest, WhyNamesThePlantedCause) {
                                                       {"waits", "stalls on sleeping +"}};
   for (const auto& [variant, part] : planted) {
     const Outcome ab =
-        shell(saboteurs() + " ab --variant plain --variant " + variant + " --suite " + suite +
-              " --device cuda --rounds 2,3,0 --why all --db why.sqlite --out v.json");
+        shell(saboteurs() + " ab --base variant=plain --head variant=" + variant + " --suite " +
+              suite + " --device cuda --rounds 2,3,0 --why all --db why.sqlite --out v.json");
     const auto verdict = nlohmann::json::parse(read("v.json"), nullptr, false);
     ASSERT_TRUE(verdict.is_object() && verdict["cases"].size() == 1u) << variant << ab.err;
     const auto& row = verdict["cases"][0];

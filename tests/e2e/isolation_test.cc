@@ -31,7 +31,7 @@ TEST_F(IsolationTest, AnExitHandlerOfAKernelsFileHasNotTheLastWord) {
 
 TEST_F(IsolationTest, WhatAKernelPrintsIsNoOutputOfTheTool) {
   const Outcome outcome =
-      saboteur("print", quick_ab() + "--variant saboteur --variant fused --format json");
+      saboteur("print", quick_ab() + "--base variant=saboteur --head variant=fused --format json");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("{")) << outcome.out.substr(0, 80);
   EXPECT_NE(outcome.err.find("a kernel says hello"), std::string::npos);

@@ -14,6 +14,15 @@ struct Outcome {
   std::string out, err;
 };
 
+/// Whether a program said it.
+inline testing::AssertionResult says(const Outcome& outcome, const std::string& what) {
+  const std::string all = outcome.out + outcome.err;
+  if (all.find(what) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "'" << what << "' is not said in exit " << outcome.exit << "\n"
+         << all;
+}
+
 /// A test with a folder of its own, removed afterwards; programs run inside it.
 class ProgramTest : public ::testing::Test {
  protected:

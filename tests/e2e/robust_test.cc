@@ -132,11 +132,11 @@ TEST_F(RobustTest, TheRowAtHandIsGivenUp) {
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
   EXPECT_EQ(rows(), 0);
   std::filesystem::remove(folder_ / "results.sqlite");
-  const Outcome ab = signalled(
-      command +
-          "ab --variant saboteur --variant chain --suite ./quick.suite --case-timeout 30s "
-          "--device host --db results.sqlite",
-      SIGINT, begun);
+  const Outcome ab = signalled(command +
+                                   "ab --base variant=saboteur --head variant=chain --suite "
+                                   "./quick.suite --case-timeout 30s "
+                                   "--device host --db results.sqlite",
+                               SIGINT, begun);
   EXPECT_EQ(ab.exit, 130) << ab.err;
   EXPECT_NE(ab.err.find("nothing is judged"), std::string::npos) << ab.err;
 }
@@ -157,7 +157,8 @@ TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
 TEST_F(RobustTest, WhatWouldBeIgnoredIsRefused) {
   refused(run("1", "--tag a=1 --tag a=2"), "--tag a is given twice");
   refused(run("1", "--label \"$(printf 'a\\nb')\""), "--label 'a b' has control characters");
-  refused("ab --variant chain --variant fused --variant x --suite ./quick.suite", "given 3 times");
+  refused("ab --base variant=chain --head variant=fused --variant x --suite ./quick.suite",
+          "leave it out");
   refused("gate --replay-program ./none", "--replay-program ./none: this is not a program");
 }
 

@@ -46,15 +46,6 @@ class SidesTest : public PythonTest {
   const ScopedVariable home_{"HOME", folder_ / "home"};
 };
 
-/// Whether a text has another in it.
-testing::AssertionResult says(const Outcome& outcome, const std::string& what) {
-  const std::string all = outcome.out + outcome.err;
-  if (all.find(what) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure()
-         << "'" << what << "' is not said in exit " << outcome.exit << "\n"
-         << all;
-}
-
 TEST_F(SidesTest, ATruthThatFollowsTheKernelIsNoImprovement) {
   write_kernels();
   commit("c0");

@@ -194,7 +194,7 @@ TEST_F(TerminalTest, AMistypedNameIsAnsweredWithTheClosest) {
       {"run --suite ./param.suite --device host", "hidden"},
       {"run --suite ./quick.suite --device host --axis token=1", "tokens"},
       {"run --suite ./quick.suite --device host --variant '^fusde$'", "fused"},
-      {"ab --suite ./quick.suite --device host --variant chian --variant fused", "chain"},
+      {"ab --suite ./quick.suite --device host --base variant=chian --head variant=fused", "chain"},
       {"report latncy", "latency"},
       {"report latency --run nightly-h20", "nightly-h200"},
       {"report latency --run lastest", "latest"},
