@@ -6,6 +6,8 @@
 #endif
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "harness/base/rng.h"
 
@@ -61,8 +63,13 @@ void Chiller::chill(const Problem& problem) {
   touch_lines(sweep_.data(), sweep_.size());
   for (const Tensor* tensor : problem.tensors()) {
     const char* p = tensor->data<char>();
-    flush(p, p + tensor->bytes());
+    flush(first_line(p), p + tensor->bytes());
   }
+}
+
+const char* first_line(const void* from) {
+  const auto* p = static_cast<const char*>(from);
+  return p - std::bit_cast<uintptr_t>(p) % kLine;
 }
 
 void forget_branches() {

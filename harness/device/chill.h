@@ -22,6 +22,9 @@ class Chiller {
   std::vector<char> sweep_;
 };
 
+/// Where the cache line of an address begins. Tensors of a guest begin anywhere in one.
+const char* first_line(const void* from);
+
 /// Has every thread take branches at random. A processor remembers how those went that a launch
 /// took on the same few inputs some times before; behind this it has forgotten.
 void forget_branches();
