@@ -15,10 +15,6 @@
 
 namespace moegate {
 
-/// Version of what is measured and how (harness/README.md). Results of different protocols are
-/// never compared.
-constexpr int kProtocol = 1;
-
 constexpr double kMostRounds = 1e6;
 
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "harness/base/error.h"
+#include "harness/device/guest.h"
 #include "harness/device/hash_words.h"
 #include "harness/device/open.h"
 
@@ -101,9 +102,9 @@ DeviceFacts host_facts() {
 
 class HostDevice : public Device {
  public:
-  HostDevice() {
+  explicit HostDevice(bool pins) {
     facts_ = host_facts();
-    pin_threads(facts_.processors);
+    if (pins) pin_threads(facts_.processors);
   }
   void* allocate(size_t bytes) override {
     constexpr size_t kAlign = 256;
@@ -138,7 +139,11 @@ class HostDevice : public Device {
 }  // namespace
 
 std::unique_ptr<Device> open_host_device() {
-  return std::make_unique<HostDevice>();
+  return std::make_unique<HostDevice>(true);
+}
+
+std::unique_ptr<Device> open_guest_host_device() {
+  return std::make_unique<HostDevice>(false);
 }
 
 int cuda_ordinal(const std::string& spec) {

@@ -31,6 +31,11 @@ struct Draw {
   bool another_set = false;
 };
 
+/// Whose process and memory a Bench works in. A guest works in somebody else's: on tensors that are
+/// there once and have no guard bands, among threads and memory that come and go without a
+/// variant's doing.
+enum class Home { own, guest };
+
 /// Metric: share of the activations, in bytes, that had other values in a launch that was compared
 /// with the truth of these. 0: the operator has no others, or does not know their truth.
 constexpr const char* kUnseenMetric = "unseen_activations";
@@ -42,9 +47,10 @@ int64_t seed_of_set(const Case& c, size_t set);
 class Bench {
  public:
   /// Builds the problems: 2 to 8 of them with different seeds, more the smaller they are, and on
-  /// the host as many again for the yardstick, whose outputs must not mix with the variant's.
+  /// the host as many again for the yardstick, whose outputs must not mix with the variant's. A
+  /// guest builds one.
   Bench(Device& device, const Case& c, const Registry& registry = own_registry(),
-        const Draw& draw = {});
+        const Draw& draw = {}, Home home = Home::own);
 
   /// Cost and facts of the first problem.
   Cost cost() const { return sets_[0]->cost(); }
@@ -147,6 +153,8 @@ class Bench {
   std::string refused() const;
   void guarded(Result& result, const std::function<void()>& work);
   void remember_inputs();
+  /// Name of the first tensor whose guard band changed; empty: none, or there are none.
+  std::string broken_guard(const Problem& problem) const;
   /// What the variant did beside its launches that it may not do; empty when nothing.
   std::string misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,
                       bool may_start_threads = false);
@@ -157,6 +165,7 @@ class Bench {
   const Case case_;        // resolved
   const bool as_written_;  // nothing had to be
   const Draw draw_;
+  const Home home_;
   std::vector<std::unique_ptr<Problem>> sets_;
   std::vector<int64_t> seeds_;                     // of their inputs
   std::vector<std::vector<const Tensor*>> asked_;  // the tensors that they were made with

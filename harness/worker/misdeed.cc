@@ -210,7 +210,8 @@ size_t Bench::tensor_bytes() const {
 
 std::string Bench::misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,
                            bool may_start_threads) {
-  const std::string broken = before.broken(may_start_threads);
+  const bool own = home_ == Home::own;
+  const std::string broken = own ? before.broken(may_start_threads) : "";
   if (!broken.empty()) {
     before.restore();
     return broken;
@@ -220,7 +221,7 @@ std::string Bench::misdeed(const Variant& variant, const ProcessState& before, s
     spoilt_ = true;
     return fmt::format("changed its input '{}'; inputs belong to all variants", tensor->name());
   }
-  if (device_.facts().backend != Backend::host) return {};
+  if (!own || device_.facts().backend != Backend::host) return {};
   const bool interpreted = variant.file.ends_with(".py");
   const size_t allowed = interpreted ? kInterpreterAllowed : kMemoryAllowed + tensor_bytes() / 64;
   const size_t memory = before.memory_growth();

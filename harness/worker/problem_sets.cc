@@ -21,13 +21,14 @@ size_t set_count(double bytes) {
   return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
 }
 
-std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, const OpEntry& op) {
+std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, const OpEntry& op,
+                                                Home home) {
   std::vector<std::unique_ptr<Problem>> sets;
   do {
     Case seeded = c;
     seeded.params["seed"] = std::to_string(seed_of_set(c, sets.size()));
     sets.push_back(op.make(device, seeded));
-  } while (sets.size() < set_count(footprint(*sets[0])));
+  } while (home == Home::own && sets.size() < set_count(footprint(*sets[0])));
   return sets;
 }
 
@@ -37,12 +38,13 @@ int64_t seed_of_set(const Case& c, size_t set) {
   return std::stoll(c.get("seed")) + kSetsApart * static_cast<int64_t>(set);
 }
 
-Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw& draw)
+Bench::Bench(Device& device, const Case& c, const Registry& registry, const Draw& draw, Home home)
     : device_(device),
       registry_(registry),
       case_(resolved(c, device.facts(), registry)),
       as_written_(case_.params == c.params),
-      draw_(draw) {
+      draw_(draw),
+      home_(home) {
   build();
 }
 
@@ -52,7 +54,7 @@ void Bench::build() {
   prepared_.clear();
   spoilt_ = false;
   const OpEntry& op = find_op(case_.op, registry_);
-  sets_ = make_sets(device_, case_, op);
+  sets_ = make_sets(device_, case_, op, home_);
   seeds_.clear();
   for (size_t i = 0; i < sets_.size(); ++i) seeds_.push_back(seed_of_set(case_, i));
   if (draw_.another_set && draw_.sample_seed != 0) {
@@ -68,7 +70,7 @@ void Bench::build() {
     asked_.emplace_back(made.begin(), made.end());
   }
   const bool host = device_.facts().backend == Backend::host;
-  if (host) yardstick_sets_ = make_sets(device_, case_, op);
+  if (host && home_ == Home::own) yardstick_sets_ = make_sets(device_, case_, op, home_);
   for (const auto* sets : {&sets_, &yardstick_sets_}) {
     for (const auto& set : *sets) {
       set->allow_packing(false);

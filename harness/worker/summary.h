@@ -10,6 +10,10 @@
 
 namespace moegate {
 
+/// Version of what is measured and how (harness/README.md). Results of different protocols are
+/// never compared.
+constexpr int kProtocol = 1;
+
 // When a variant has been sampled enough: protocol 1's stopping rule, as a value. Pure.
 
 /// How many samples, and when to stop.

@@ -89,6 +89,7 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
   if (conditions.launch == LaunchMode::graph) graphs_ = std::make_unique<Graphs>();
   given_ = look_at_launches();
   // A kernel must not keep a part of the L2 from the flush.
+  MOEGATE_CUDA_CHECK(cudaDeviceGetLimit(&persisting_, cudaLimitPersistingL2CacheSize));
   MOEGATE_CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
   MOEGATE_CUDA_CHECK(cudaCtxResetPersistingL2Cache());
   device.synchronize();
@@ -140,6 +141,7 @@ std::string CudaSequence::misdeed() const {
 CudaSequence::~CudaSequence() {
   release();  // a sample given up half-way must not hold the device
   cudaStreamSynchronize(static_cast<cudaStream_t>(device_.stream()));
+  cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, persisting_);
 }
 
 void CudaSequence::launch_flush() {

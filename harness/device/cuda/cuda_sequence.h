@@ -109,7 +109,8 @@ class CudaSequence {
   uint32_t prepared_ = 0;                                // samples since the start
   uint32_t pending_ = 0;                                 // of them, not yet in readings()
   size_t launched_ = 0;
-  bool unread_ = false;  // the last launch's outputs are, which look() was asked for
+  size_t persisting_ = 0;  // bytes of the L2 that were set aside before
+  bool unread_ = false;    // the last launch's outputs are, which look() was asked for
 };
 
 /// SM clock of a reading; 0 when it measured none.

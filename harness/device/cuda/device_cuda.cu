@@ -7,6 +7,7 @@
 #include "harness/device/cannot_capture.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/hash_words.cuh"
+#include "harness/device/guest.h"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/cuda_check.h"
@@ -92,14 +93,21 @@ __global__ void nothing_kernel() {}
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) {
-    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
-    facts_ = read_facts(ordinal);
+    open(ordinal);
     // Non-blocking: work on the legacy default stream must not order itself into a sample.
-    MOEGATE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    MOEGATE_CUDA_CHECK(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking));
+    stream_ = own_stream_;
     hash_.reset(allocate(sizeof(unsigned long long)));
     leave_fast_start();
   }
-  ~CudaDevice() override { cudaStreamDestroy(stream_); }
+  /// A guest's, on a stream that is there already.
+  CudaDevice(int ordinal, cudaStream_t stream) : stream_(stream) {
+    open(ordinal);
+    hash_.reset(allocate(sizeof(unsigned long long)));
+  }
+  ~CudaDevice() override {
+    if (own_stream_) cudaStreamDestroy(own_stream_);
+  }
 
   void* allocate(size_t bytes) override {
     void* p = nullptr;
@@ -176,6 +184,10 @@ class CudaDevice final : public Device {
   void* stream() const override { return stream_; }
 
  private:
+  void open(int ordinal) {
+    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
+    facts_ = read_facts(ordinal);
+  }
   /// Until a process has launched about eight kernels on the legacy default stream, gaps between
   /// the kernels of its graphs are 0.1 us instead of 0.4 (H200, driver 580; harness/README.md). A
   /// program with more than one stream is past that, and so is every row here, whatever ran before
@@ -192,7 +204,7 @@ class CudaDevice final : public Device {
   };
   using Memory = std::unique_ptr<void, Free>;
 
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, own_stream_ = nullptr;
   Memory hash_;
 };
 
@@ -216,7 +228,10 @@ std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
   return all;
 }
 
-std::unique_ptr<Device> open_cuda_device(int ordinal) {
+namespace {
+
+/// Throws Error(environment) where there is no such device.
+void require_device(int ordinal) {
   std::string why;
   const size_t count = cuda_devices(&why).size();
   if (count == 0) {
@@ -228,7 +243,25 @@ std::unique_ptr<Device> open_cuda_device(int ordinal) {
                 fmt::format("device cuda:{} is not there: visible are cuda:0 to cuda:{}", ordinal,
                             count - 1));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda_device(int ordinal) {
+  require_device(ordinal);
   return std::make_unique<CudaDevice>(ordinal);
+}
+
+std::unique_ptr<Device> open_guest_cuda_device(int ordinal, void* stream) {
+  require_device(ordinal);
+  return std::make_unique<CudaDevice>(ordinal, static_cast<cudaStream_t>(stream));
+}
+
+bool is_being_captured(void* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t asked = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
+  if (asked != cudaSuccess) cudaGetLastError();  // the legacy stream, while another one is
+  return asked != cudaSuccess || status != cudaStreamCaptureStatusNone;
 }
 
 }  // namespace moegate

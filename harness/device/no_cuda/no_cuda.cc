@@ -4,6 +4,7 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/delay.h"
+#include "harness/device/guest.h"
 #include "harness/device/open.h"
 
 namespace moegate {
@@ -16,6 +17,14 @@ namespace moegate {
 
 std::unique_ptr<Device> open_cuda_device(int ordinal) {
   refuse_cuda(fmt::format("cannot open cuda:{}", ordinal));
+}
+
+std::unique_ptr<Device> open_guest_cuda_device(int ordinal, void*) {
+  return open_cuda_device(ordinal);
+}
+
+bool is_being_captured(void*) {
+  return false;
 }
 
 std::vector<DeviceFacts> cuda_devices(std::string* why_none) {

@@ -51,17 +51,18 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
 
 }  // namespace
 
-void CuptiCode::watch(bool keep_cubins) noexcept {
+bool CuptiCode::watch(bool keep_cubins) noexcept {
   State& s = state();
   s.keep_cubins = keep_cubins;
   if (!s.why().empty() ||
       s.cuptiSubscribe(&s.subscriber, module_loaded, nullptr) != CUPTI_SUCCESS) {
     s.subscriber = nullptr;
-    return;
+    return false;
   }
   const CUptiResult enabled = s.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                                     CUPTI_CBID_RESOURCE_MODULE_LOADED);
   if (enabled != CUPTI_SUCCESS) stop();
+  return s.subscriber != nullptr;
 }
 
 void CuptiCode::stop() noexcept {

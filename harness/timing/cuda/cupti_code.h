@@ -16,8 +16,8 @@ class CuptiCode {
  public:
   /// Watches modules from now on; call before the CUDA context exists. Where CUPTI takes no
   /// subscriber (another tool is one), no kernel is ever known, and timing goes on.
-  /// `keep_cubins` keeps a copy of every module for cubins().
-  static void watch(bool keep_cubins = false) noexcept;
+  /// `keep_cubins` keeps a copy of every module for cubins(). Returns whether it watches.
+  static bool watch(bool keep_cubins = false) noexcept;
   /// Gives the subscription back.
   static void stop() noexcept;
   /// Hash of a kernel's code by its mangled name, over all modules that have one of that name

@@ -39,10 +39,15 @@ struct Functions : CuptiLib {
   MOEGATE_CUPTI_FUNCTION(cuptiActivityPushExternalCorrelationId)
   MOEGATE_CUPTI_FUNCTION(cuptiActivityPopExternalCorrelationId)
   MOEGATE_CUPTI_FUNCTION(cuptiGetCallbackName)
+  MOEGATE_CUPTI_FUNCTION(cuptiGetTimestamp)
   // Not in 12.4.
   EnableCall* enable_runtime_call = optional<EnableCall*>("cuptiActivityEnableRuntimeApi");
   EnableCall* enable_driver_call = optional<EnableCall*>("cuptiActivityEnableDriverApi");
 };
+
+bool own_clock = false;         // registered
+bool registered = false;        // buffers
+bool recording_guests = false;  // calls were enabled by a guest, who disables them
 
 Functions& cupti() {
   static Functions* functions = new Functions;
@@ -108,14 +113,19 @@ bool starts_work(std::string_view name) {
          name.starts_with("GraphLaunch");
 }
 
-int enable_calls(CUpti_CallbackDomain domain, EnableCall* enable) {
+int enable_calls(CUpti_CallbackDomain domain, EnableCall* enable, uint8_t on) {
   int enabled = 0;
   for (CUpti_CallbackId id = 1; enable && id < kMostCalls; ++id) {
     const char* name = nullptr;
     if (cupti().cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name) continue;
-    if (starts_work(name) && enable(id, 1) == CUPTI_SUCCESS) ++enabled;
+    if (starts_work(name) && enable(id, on) == CUPTI_SUCCESS) ++enabled;
   }
   return enabled;
+}
+
+int enable_calls(uint8_t on) {
+  return enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, cupti().enable_runtime_call, on) +
+         enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, cupti().enable_driver_call, on);
 }
 
 /// Room on the device for records, taken before the context exists so that no allocation falls into
@@ -203,7 +213,32 @@ void give_back(const std::vector<Buffer>& done) {
   for (const Buffer& buffer : done) b.free.push_back(buffer.data);
 }
 
+/// The clock that CUPTI is given. It asks for the time while it takes it.
+uint64_t raw_monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+std::string enable_records() {
+  for (const CUpti_ActivityKind kind : kKinds) {
+    const CUptiResult result = cupti().cuptiActivityEnable(kind);
+    if (result == CUPTI_SUCCESS) continue;
+    CuptiLog::close();
+    return explain(result, "enabling activity records");
+  }
+  if (enable_calls(1) == 0) CuptiLog::record_all_calls();
+  return "";
+}
+
 }  // namespace
+
+std::string CuptiLog::register_buffers() {
+  const CUptiResult result =
+      cupti().cuptiActivityRegisterCallbacks(request_buffer, complete_buffer);
+  registered = result == CUPTI_SUCCESS;
+  return registered ? "" : explain(result, "registering buffers");
+}
 
 std::string CuptiLog::open() {
   Functions& c = cupti();
@@ -211,20 +246,20 @@ std::string CuptiLog::open() {
   if (!why.empty()) return "launches cannot be recorded: " + why;
   set_attributes();
   // Once per process: registering again corrupts the records that follow.
-  CUptiResult result = c.cuptiActivityRegisterTimestampCallback(&CuptiLog::now_ns);
-  if (result != CUPTI_SUCCESS) return explain(result, "registering the clock");
-  result = c.cuptiActivityRegisterCallbacks(request_buffer, complete_buffer);
-  if (result != CUPTI_SUCCESS) return explain(result, "registering buffers");
-  for (const CUpti_ActivityKind kind : kKinds) {
-    result = c.cuptiActivityEnable(kind);
-    if (result == CUPTI_SUCCESS) continue;
-    close();
-    return explain(result, "enabling activity records");
-  }
-  const int calls = enable_calls(CUPTI_CB_DOMAIN_RUNTIME_API, c.enable_runtime_call) +
-                    enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, c.enable_driver_call);
-  if (calls == 0) record_all_calls();
-  return "";
+  const CUptiResult result = c.cuptiActivityRegisterTimestampCallback(&raw_monotonic_ns);
+  own_clock = result == CUPTI_SUCCESS;
+  if (!own_clock) return explain(result, "registering the clock");
+  const std::string fault = register_buffers();
+  return fault.empty() ? enable_records() : fault;
+}
+
+std::string CuptiLog::open_as_guest() {
+  const std::string why = cupti().why();
+  if (!why.empty()) return "launches cannot be recorded: " + why;
+  const std::string fault = registered ? "" : register_buffers();
+  if (!fault.empty()) return fault;
+  recording_guests = true;
+  return enable_records();
 }
 
 void CuptiLog::record_all_calls() {
@@ -236,6 +271,7 @@ void CuptiLog::close() noexcept {
   for (const CUpti_ActivityKind kind : kKinds) cupti().cuptiActivityDisable(kind);
   cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
   cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+  if (std::exchange(recording_guests, false)) enable_calls(0);
 }
 
 void CuptiLog::drain(CuptiBatch& batch, ShapeTable& shapes) {
@@ -261,9 +297,9 @@ void CuptiLog::discard() {
 }
 
 uint64_t CuptiLog::now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+  uint64_t now = 0;
+  if (own_clock) return raw_monotonic_ns();
+  return cupti().cuptiGetTimestamp(&now) == CUPTI_SUCCESS ? now : 0;
 }
 
 CuptiTag::CuptiTag(uint64_t id) {

@@ -26,6 +26,11 @@ class CuptiLog {
   /// Opens CUPTI and enables recording. Call once, before the CUDA context exists. Returns why it
   /// cannot be used, or an empty string.
   static std::string open();
+  /// The same in somebody else's process, whose context exists, as often as it was closed: CUPTI
+  /// keeps its clock and the sizes of its buffers.
+  static std::string open_as_guest();
+  /// Takes the records back that another tool has had sent to itself since.
+  static std::string register_buffers();
   /// Records every runtime and driver call, not only launches: the fallback when CUPTI does not tag
   /// the launches alone.
   static void record_all_calls();
@@ -38,7 +43,7 @@ class CuptiLog {
   /// Forgets everything recorded so far.
   static void discard();
 
-  /// Nanoseconds on the clock of all records (CLOCK_MONOTONIC_RAW).
+  /// Nanoseconds on the clock of all records (CLOCK_MONOTONIC_RAW; a guest's: CUPTI's).
   static uint64_t now_ns();
 };
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <span>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "harness/timing/cuda/cupti_code.h"
 #include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/cuda/cupti_log.h"
+#include "harness/timing/cupti_loan.h"
 #include "harness/timing/timer.h"
 
 namespace moegate {
@@ -240,6 +242,42 @@ std::string self_test() {
   return why;
 }
 
+/// CUPTI's clock counts nanoseconds unless another tool gave it its own.
+std::string clock_fault() {
+  constexpr auto kWhile = std::chrono::milliseconds(2);
+  constexpr double kShare = 0.25;
+  const auto began = std::chrono::steady_clock::now();
+  const uint64_t first = CuptiLog::now_ns();
+  std::this_thread::sleep_for(kWhile);
+  const auto counted = static_cast<double>(CuptiLog::now_ns() - first);
+  const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - began;
+  if (std::abs(counted - passed.count()) <= kShare * passed.count()) return "";
+  return "another tool has given CUPTI a clock that does not count nanoseconds";
+}
+
+std::atomic<bool> lent{false};  // to a guest, whose CuptiLoan lives
+
+std::string take_loan(int ordinal) {
+  std::string why = other_profiler();
+  if (!why.empty()) return why;
+  if (!CuptiCode::watch()) {
+    return "CUPTI serves one tool at a time, and another one holds it (torch.profiler since its "
+           "first use, Nsight, a debugger)";
+  }
+  why = CuptiLog::open_as_guest();
+  if (why.empty()) {
+    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
+    why = clock_fault();
+    if (why.empty() && !self_test().empty()) {
+      why = CuptiLog::register_buffers();
+      if (why.empty()) why = self_test();
+    }
+    if (!why.empty()) CuptiLog::close();
+  }
+  if (!why.empty()) CuptiCode::stop();
+  return why;
+}
+
 std::string prepare_once(int ordinal) {
   std::string why = other_profiler();
   if (!why.empty()) return why;
@@ -270,8 +308,35 @@ std::string prepare_cupti(int ordinal) {
   return why;
 }
 
+CuptiLoan::CuptiLoan(int ordinal) {
+  if (lent.exchange(true)) {
+    why_ = "another measurement of this process holds it";
+    return;
+  }
+  try {
+    why_ = take_loan(ordinal);
+  } catch (const Error& error) {
+    CuptiLog::close();
+    CuptiCode::stop();
+    why_ = error.what();
+  }
+  if (!why_.empty()) lent = false;
+}
+
+CuptiLoan::~CuptiLoan() {
+  if (!why_.empty()) return;
+  try {
+    CuptiLog::discard();
+  } catch (const Error&) {
+    // What it could not flush is nobody's.
+  }
+  CuptiLog::close();
+  CuptiCode::stop();
+  lent = false;
+}
+
 std::unique_ptr<Timer> make_cupti_timer(Device& device) {
-  const std::string why = prepare_cupti(0);  // asked before: make sure that it went well
+  const std::string why = lent ? "" : prepare_cupti(0);  // asked before: make sure it went well
   if (!why.empty()) throw Error(Exit::environment, why);
   return std::make_unique<TimerOf<CuptiSession>>(device, "cupti", measured_tick_ns);
 }

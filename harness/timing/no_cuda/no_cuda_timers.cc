@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers and probes of CUDA devices in a build without CUDA.
 #include "harness/device/open.h"
+#include "harness/timing/cupti_loan.h"
 #include "harness/timing/probe.h"
 #include "harness/timing/profiler.h"
 #include "harness/timing/timer.h"
@@ -10,6 +11,9 @@ namespace moegate {
 std::string prepare_cupti(int) {
   return kNoCuda;
 }
+
+CuptiLoan::CuptiLoan(int) : why_(kNoCuda) {}
+CuptiLoan::~CuptiLoan() = default;
 
 std::unique_ptr<Timer> make_cupti_timer(Device&) {
   refuse_cuda("no CUPTI timer");
