@@ -4,6 +4,8 @@
 A file with them is given to any command that takes a suite: ``moegate run --module my_kernels.py --suite ...``.
 It is imported in the process that measures, which has set up ``moegate`` before; nothing needs to be installed.
 numpy, torch and Triton are imported by the file itself.
+
+bench() measures a function of any other program, in its own process.
 """
 
 from moegate._formats import decode, encode
@@ -29,7 +31,11 @@ __all__ = [
     "Operator",
     "Output",
     "Param",
+    "TimerBusy",
+    "Timing",
     "Tolerance",
+    "Wrong",
+    "bench",
     "decode",
     "e4m3_normal",
     "encode",
@@ -38,3 +44,12 @@ __all__ = [
     "uniform",
     "variant",
 ]
+
+
+def __getattr__(name):
+    """What measures here is imported when it is asked for: workers and a pytest without the fixture need none of it."""
+    if name not in ("TimerBusy", "Timing", "Wrong", "bench"):
+        raise AttributeError(f"module 'moegate' has no attribute '{name}'")
+    from moegate import _bench
+
+    return getattr(_bench, name)

@@ -20,7 +20,8 @@ class Contract(unittest.TestCase):
     """CONTRACTS.md says how these may change."""
 
     def test_these_names_are_offered(self):
-        names = "Choice Cost Input Operator Output Param Tolerance decode e4m3_normal encode int4_normal results uniform variant"
+        names = "Choice Cost Input Operator Output Param TimerBusy Timing Tolerance Wrong bench decode e4m3_normal encode "\
+            "int4_normal results uniform variant"
         self.assertEqual(moegate.__all__, names.split())
 
     def test_a_variant_states_these(self):
