@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin of pytest, as a user's pytest runs it: options, markers and a store, on the host device."""
+
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+TESTS = '''
+import numpy as np
+import pytest
+
+@pytest.mark.parametrize("n", [256, 512])
+@pytest.mark.moegate(budget_s=0.05)
+def test_add(moegate_bench, n):
+    x = np.ones(n, np.float32)
+    assert moegate_bench(np.add, x, 1, reference=x + 1.0).verified
+    moegate_bench(np.negative, x, name="negative", reference=-x)
+
+def test_without():
+    pass
+'''
+
+
+class Plugin(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.write(TESTS)
+
+    def write(self, text):
+        (self.folder / "test_it.py").write_text(text)
+
+    def run_pytest(self, *arguments, **variables):
+        environment = {key: value for key, value in os.environ.items() if key not in ("MOEGATE_DB", "MOEGATE_BENCH")}
+        environment.update(PYTHONPATH=str(ROOT / "python"), PYTEST_PLUGINS="moegate._pytest", **variables)
+        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def query(self, sql):
+        with sqlite3.connect(self.folder / "s.sqlite") as db:
+            return db.execute(sql).fetchall()
+
+    def test_times_are_printed_and_nothing_is_stored(self):
+        code, text = self.run_pytest()
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"test_it\.py::test_add n=256: \d+\.\d\d us .* clock, cold")
+        self.assertIn("test_it.py::test_add:negative n=512: ", text)
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.suffix == ".sqlite"], [])
+
+    def test_it_is_inert_until_it_is_used(self):
+        self.write("import sys\ndef test_it():\n    assert not {'numpy', 'moegate._bench'} & set(sys.modules)\n")
+        code, text = self.run_pytest()
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("moegate", text)
+
+    def test_a_session_is_a_run(self):
+        code, text = self.run_pytest("--moegate-store", "s.sqlite")
+        self.assertEqual(code, 0, text)
+        keys = ["test_it.py::test_add/n=256", "test_it.py::test_add/n=512"]
+        keys += ["test_it.py::test_add:negative/n=256", "test_it.py::test_add:negative/n=512"]
+        self.assertEqual([key for (key,) in self.query("SELECT key FROM bench_case ORDER BY key")], keys)
+        self.assertEqual(self.query("SELECT status, rounds FROM run"), [("complete", 1)])
+        self.assertEqual(self.query("SELECT count(*) FROM result"), [(4,)])
+
+    def test_the_environment_names_a_store(self):
+        self.assertEqual(self.run_pytest(MOEGATE_DB="s.sqlite")[0], 0)
+        self.assertEqual(self.query("SELECT count(*) FROM result"), [(4,)])
+
+    def test_off_verifies_alone(self):
+        code, text = self.run_pytest("--moegate-store", "s.sqlite", MOEGATE_BENCH="off")
+        self.assertEqual(code, 0, text)
+        self.assertIn("verified, not timed", text)
+        self.assertFalse((self.folder / "s.sqlite").exists())
+
+    def test_beside_other_workers_nothing_is_timed(self):
+        code, text = self.run_pytest(PYTEST_XDIST_WORKER="gw0")
+        self.assertEqual(code, 0, text)
+        self.assertIn("test_it.py::test_add n=512: verified, not timed", text)
+
+    def test_a_wrong_output_fails_the_test(self):
+        self.write(TESTS.replace("x + 1.0", "x + 2.0"))
+        code, text = self.run_pytest()
+        self.assertEqual(code, 1, text)
+        self.assertIn("moegate._bench.Wrong", text)
+
+    def test_a_limit_fails_the_test(self):
+        self.write(TESTS.replace("budget_s=0.05", "budget_s=0.05, limit=0.001"))
+        code, text = self.run_pytest()
+        self.assertEqual(code, 1, text)
+        self.assertIn("over its limit of 0.001 us", text)
+
+    def test_usage_errors(self):
+        self.write(TESTS.replace("budget_s=0.05", "budget=0.05"))
+        code, text = self.run_pytest()
+        self.assertEqual(code, 4, text)
+        self.assertIn("marker moegate takes launch, cache, limit, tolerance, budget_s, not budget", text)
+
+
+if __name__ == "__main__":
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        print("skipped: this Python has no pytest")
+        sys.exit(77)
+    if not os.environ.get("MOEGATE_LIBRARY"):
+        print("skipped: MOEGATE_LIBRARY names no libmoegate.so")
+        sys.exit(77)
+    unittest.main()
