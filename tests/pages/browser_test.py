@@ -6,9 +6,11 @@ browser_test.py MOEGATE [SCREENSHOTS]
 
 Exits 77, with the reason, where something is missing that browser.py names.
 """
+import contextlib
 import json
 import math
 import pathlib
+import re
 import shutil
 import sqlite3
 import statistics
@@ -31,7 +33,7 @@ PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "case": CASE, "case-hostile": f"case={HOSTILE_KEY}&variant={make_store.HOSTILE}".replace("\u202e", "\ufffd"),
          "report": f"report=latency&run={NEWEST}", "own-report": f"report=own&run={NEWEST}",
          "pull-requests": "pull-requests", "compare": f"compare=21..{NEWEST}", "search": "search=moe_down tokens=64"}
-# Of the gallery's store, whose runs have them; a run of each.
+# Of the gallery's store, whose runs have them; a run of each. A site has the reports of its newest run.
 PULL_REQUESTS = {"pr-aphrodite-1603": 2, "pr-onnxruntime-29167": 3, "pr-sglang-10567": 4, "pr-tensorrt-llm-12686": 5}
 PAGES |= {name: f"report={name}&run={run}" for name, run in PULL_REQUESTS.items()}
 OWN_SQL = ("-- title: Results by variant\n"
@@ -61,7 +63,13 @@ class PagesTest(browser.BrowserTest):
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
         cls.moegate("pages", "--out", cls.folder / "site", "--report", cls.folder / "own.sql")
         claims = gallery_test.load("claims").unpacked(cls.folder)
-        cls.moegate("pages", "--out", cls.folder / "claims", store=claims)
+        for name, run in reversed(PULL_REQUESTS.items()):
+            with contextlib.closing(sqlite3.connect(claims)) as db:
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("DELETE FROM run WHERE run_id > ?", [run])
+                db.commit()
+            report = gallery_test.GALLERY.parent / f"{name}.sql"
+            cls.moegate("pages", "--out", cls.folder / name, "--report", report, store=claims)
         cls.moegate("gate", "--against", 1, "--run", 3, "--out", cls.folder / "verdict.html", exits=None)
         cls.open_browser()
 
@@ -74,7 +82,8 @@ class PagesTest(browser.BrowserTest):
 
     def open_page(self, page, site=None, **how):
         """Of a site by its address; else of those in the folder."""
-        site = site or (self.folder / ("claims" if page.startswith("report=pr-") else "site")).as_uri()
+        own = re.match("report=(pr-[^&]+)", page)
+        site = site or (self.folder / (own[1] if own else "site")).as_uri()
         self.open(f"{site}/index.html#{urllib.parse.quote(page, safe='=,/&:')}", page, **how)
 
     def test_every_page_in_both_schemes_and_on_a_phone(self):
