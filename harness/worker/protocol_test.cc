@@ -75,7 +75,7 @@ TEST(ProtocolTest, ThePageShowsEveryMessageAsItIs) {
     kinds.insert(kind_of(message));
     expect_kept(message, through_its_type(message), kind_of(message));
   }
-  EXPECT_EQ(kinds.size(), 11u);
+  EXPECT_EQ(kinds.size(), 13u);
 }
 
 TEST(ProtocolTest, UnknownFieldsAreIgnoredAndAbsentOnesKeepTheirDefault) {
