@@ -53,6 +53,12 @@ class InProcessTest : public testing::Test {
     return json::parse(moegate_ask(session_, what, question.dump().c_str(), launch, this));
   }
 
+  /// On a busy machine a right function's times are noisy.
+  static bool is_right(const json& answer) {
+    const std::string status = answer.value("status", "none");
+    return status == "ok" || status == "noisy";
+  }
+
   int doubles() {
     ++calls_;
     for (size_t i = 0; i < in_.size(); ++i) out_[i] = 2 * in_[i];
@@ -83,7 +89,7 @@ TEST_F(InProcessTest, MemoryBesideATensorIsNotTouched) {
     std::fill(three.begin() + 64, three.begin() + 128, 2.0f);
     return 0;
   };
-  EXPECT_EQ(ask("bench", asked).at("status"), "ok");
+  EXPECT_TRUE(is_right(ask("bench", asked)));
   EXPECT_EQ(three[63], 7);
   EXPECT_EQ(three[128], 7);
 }
@@ -128,7 +134,7 @@ TEST_F(InProcessTest, AFailingFunctionIsNotCalledAgain) {
 TEST_F(InProcessTest, AnInputThatIsWrittenIsAnOutput) {
   json asked = question();
   asked["inputs"].push_back(asked["outputs"][0]);
-  EXPECT_EQ(ask("bench", asked).at("status"), "ok");
+  EXPECT_TRUE(is_right(ask("bench", asked)));
 }
 
 TEST_F(InProcessTest, TheHashOfAnInputIsThatOfItsBytes) {
