@@ -122,8 +122,41 @@ def _warn_deprecated(l2_flush, l2_flush_size_mb, l2_flush_device, cold_l2_cache)
             raise TypeError(f"{name} cannot be honoured: twice the cache of the device is flushed; use cold_l2_cache")
     if l2_flush is None:
         return cold_l2_cache
-    warnings.warn("l2_flush is deprecated; use cold_l2_cache", DeprecationWarning, stacklevel=3)
+    warnings.warn("l2_flush is deprecated; use cold_l2_cache", DeprecationWarning, stacklevel=4)
     return l2_flush
+
+
+def _gpu_times(
+    fn,
+    *,
+    use_cuda_graph,
+    dry_run_time_ms,
+    repeat_time_ms,
+    repeat_iters,
+    sleep_after_run,
+    input_args,
+    input_kwargs,
+    cold_l2_cache,
+    l2_flush,
+    l2_flush_size_mb,
+    l2_flush_device,
+    **without_meaning,  # dry_run_iters, num_iters_within_graph, enable_cupti, aggregate_op of one rank
+):
+    """What the four functions below share; they hand on all of their arguments."""
+    _one_rank()
+    cold = _warn_deprecated(l2_flush, l2_flush_size_mb, l2_flush_device, cold_l2_cache)
+    times = _times_ms(
+        fn,
+        input_args,
+        input_kwargs,
+        least_ms=dry_run_time_ms + repeat_time_ms,
+        cache="cold" if cold else "warm",
+        launch="graph" if use_cuda_graph else "stream",
+        samples=repeat_iters,
+    )
+    if sleep_after_run:
+        time.sleep(min(sum(times) / 200, 1.0))
+    return times
 
 
 def bench_gpu_time_with_cupti(
@@ -144,20 +177,7 @@ def bench_gpu_time_with_cupti(
 ):
     """As flashinfer's: a list of milliseconds, one for each sample. `dry_run_iters` warms up by time; `repeat_iters` is
     the number of samples. `aggregate_op` is of one rank. `sleep_after_run` sleeps once, behind them."""
-    _one_rank()
-    cold = _warn_deprecated(l2_flush, l2_flush_size_mb, l2_flush_device, cold_l2_cache)
-    times = _times_ms(
-        fn,
-        input_args,
-        input_kwargs,
-        least_ms=dry_run_time_ms + repeat_time_ms,
-        cache="cold" if cold else "warm",
-        launch="graph" if use_cuda_graph else "stream",
-        samples=repeat_iters,
-    )
-    if sleep_after_run:
-        time.sleep(min(sum(times) / 200, 1.0))
-    return times
+    return _gpu_times(**locals())
 
 
 def bench_gpu_time_with_cudagraph(
@@ -178,22 +198,7 @@ def bench_gpu_time_with_cudagraph(
 ):
     """As flashinfer's, with one call in the graph: launches do not count in the spans, so `num_iters_within_graph` has
     nothing to average."""
-    return bench_gpu_time_with_cupti(
-        fn,
-        dry_run_iters,
-        repeat_iters,
-        dry_run_time_ms,
-        repeat_time_ms,
-        l2_flush,
-        l2_flush_size_mb,
-        l2_flush_device,
-        sleep_after_run,
-        True,
-        input_args,
-        input_kwargs,
-        cold_l2_cache,
-        aggregate_op,
-    )
+    return _gpu_times(**locals(), use_cuda_graph=True)
 
 
 def bench_gpu_time_with_cuda_event(
@@ -212,22 +217,7 @@ def bench_gpu_time_with_cuda_event(
     aggregate_op=max,
 ):
     """As flashinfer's, with CUPTI's spans: events add 2 us and more to what they time."""
-    return bench_gpu_time_with_cupti(
-        fn,
-        dry_run_iters,
-        repeat_iters,
-        dry_run_time_ms,
-        repeat_time_ms,
-        l2_flush,
-        l2_flush_size_mb,
-        l2_flush_device,
-        sleep_after_run,
-        False,
-        input_args,
-        input_kwargs,
-        cold_l2_cache,
-        aggregate_op,
-    )
+    return _gpu_times(**locals(), use_cuda_graph=False)
 
 
 def bench_gpu_time(
@@ -249,22 +239,7 @@ def bench_gpu_time(
     aggregate_op=max,
 ):
     """As flashinfer's: a list of milliseconds. CUPTI times it in either case of `enable_cupti`."""
-    return bench_gpu_time_with_cupti(
-        fn,
-        dry_run_iters,
-        repeat_iters,
-        dry_run_time_ms,
-        repeat_time_ms,
-        l2_flush,
-        l2_flush_size_mb,
-        l2_flush_device,
-        sleep_after_run,
-        use_cuda_graph,
-        input_args,
-        input_kwargs,
-        cold_l2_cache,
-        aggregate_op,
-    )
+    return _gpu_times(**locals())
 
 
 _REPLACED = {
