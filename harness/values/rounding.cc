@@ -146,15 +146,14 @@ void RoundingPass::add_row(const float* out, const double* truth) {
   const auto counts = [&](size_t i) { return std::isfinite(out[i]) && std::isfinite(truth[i]); };
   for (size_t i = 0; i < width; ++i) row.t2 += counts(i) ? truth[i] * truth[i] : 0;
   const double least = kUnitOfSums * std::sqrt(row.t2 / static_cast<double>(width));
+  const double ulp = 2 * type_.unit();  // of 1, and at most that share of any other value
   for (size_t i = 0; i < width; ++i) {
     if (!counts(i)) continue;
     const double y = out[i], t = truth[i];
     const double rounded = round_(t), d = y - rounded, t2 = t * t, d2 = d * d, dt = d * t;
     const double wrong = std::abs(d) > least ? 1 : 0;
     row.misrounded += wrong, row.d2 += d2, row.dt += dt, row.d2t2 += dt * dt;
-    if (std::abs(d) <= std::ldexp(std::abs(rounded), 1 - type_.digits)) {
-      largest_ulp2_ = std::max(largest_ulp2_, d2);
-    }
+    if (std::abs(d) <= ulp * std::abs(rounded)) largest_ulp2_ = std::max(largest_ulp2_, d2);
     row.own2 += (rounded - t) * (rounded - t);
     row.error2 += (y - t) * (y - t);
     row.t4 += t2 * t2;
