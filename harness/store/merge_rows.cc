@@ -23,16 +23,12 @@ TableShape shape_of(Database& db, const std::string& name) {
   return table;
 }
 
-/// "?1, ?2, ?3"
-std::string places(size_t count) {
-  std::string text;
-  for (size_t i = 1; i <= count; ++i) text += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
-  return text;
-}
-
+/// WHERE: without it ON CONFLICT would be read as a condition of a join.
 std::string insert_into(const TableShape& table) {
-  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table.name, fmt::join(table.columns, ", "),
-                     places(table.columns.size()));
+  std::string made;
+  for (size_t i = 0; i < table.columns.size(); ++i) made += fmt::format("{}c{}", i ? ", " : "", i);
+  return fmt::format("INSERT INTO {} ({}) SELECT {} FROM made_rows(?1) WHERE true", table.name,
+                     fmt::join(table.columns, ", "), made);
 }
 
 std::string select_from(const TableShape& table) {
@@ -98,6 +94,8 @@ RowCopy::RowCopy(Database& in, Database& out, const TableShape& table,
     const auto at = numbers.find(column);
     numbers_.push_back(at == numbers.end() || column == own ? nullptr : &at->second);
   }
+  new_.resize(numbers_.size());
+  from_.resize(numbers_.size());
   if (!own.empty()) own_ = place_of(own);
 }
 
@@ -111,23 +109,50 @@ int64_t RowCopy::integer(const std::string& column) const {
   return rows_.integer(place_of(column));
 }
 
-bool RowCopy::put(std::optional<int64_t> number) {
-  for (int at = 0; at < static_cast<int>(numbers_.size()); ++at) {
-    const NumberOf* number_of = numbers_[static_cast<size_t>(at)];
-    if (at == own_) {
-      number ? insert_.bind_at(at + 1, *number) : insert_.bind_null(at + 1);
-    } else if (!set_.empty() && set_.contains(at)) {
-      insert_.bind_at(at + 1, set_.at(at));
-    } else if (number_of == nullptr) {
-      insert_.bind_from(at + 1, rows_, at);
-    } else if (const auto to = (*number_of)(rows_.integer(at))) {
-      insert_.bind_at(at + 1, *to);
-    } else {
-      return false;
-    }
+bool RowCopy::find_numbers() {
+  for (size_t at = 0; at < numbers_.size(); ++at) {
+    if (numbers_[at] == nullptr) continue;
+    const int64_t from = rows_.integer(static_cast<int>(at));
+    if (from == from_[at]) continue;
+    const auto to = (*numbers_[at])(from);
+    if (!to) return false;
+    from_[at] = from;
+    new_[at] = *to;
   }
-  insert_.run();
   return true;
+}
+
+bool RowCopy::next() {
+  while (std::exchange(at_first_, false) || rows_.step()) {
+    if (!find_numbers()) continue;
+    const auto number = *choose_ ? (*choose_)() : 0;
+    if (!number) continue;
+    if (own_ >= 0) new_[static_cast<size_t>(own_)] = *number;
+    ++count_;
+    return true;
+  }
+  return false;
+}
+
+void RowCopy::give(int i, MadeValue value) {
+  const auto at = static_cast<size_t>(i);
+  if (i == own_) {
+    new_[at] > 0 ? value.integer(new_[at]) : value.null();
+  } else if (!set_.empty() && set_.contains(i)) {
+    value.text(set_.at(i));
+  } else if (numbers_[at] != nullptr) {
+    value.integer(new_[at]);
+  } else {
+    value.from(rows_, i);
+  }
+}
+
+int64_t RowCopy::put_all(const Choose& choose) {
+  choose_ = &choose;
+  count_ = 0;
+  insert_.insert(*this);
+  rows_.reset();
+  return count_;
 }
 
 int64_t copy_row(Database& in, Database& out, const TableShape& table, const std::string& own,
@@ -135,7 +160,7 @@ int64_t copy_row(Database& in, Database& out, const TableShape& table, const std
                  const std::map<std::string, std::string>& instead) {
   RowCopy row(in, out, table, numbers, own + " = ?1", RowCopy::Twice::refused, own);
   for (const auto& [column, text] : instead) row.set(column, text);
-  if (!row.of(number).step() || !row.put()) {
+  if (row.of(number).put_all() == 0) {
     in.damaged(fmt::format("{} {} of table {} is not whole", own, number, table.name));
   }
   return out.last_id();
@@ -158,7 +183,7 @@ KeptRows::KeptRows(Database& in, Database& out, const TableShapes& shapes, const
 std::optional<int64_t> KeptRows::number_of(int64_t from) {
   const auto known = known_.find(from);
   if (known != known_.end()) return known->second;
-  if (!row_.of(from).step()) return std::nullopt;
+  if (!row_.of(from).begin()) return std::nullopt;
   find_.again();
   for (size_t i = 0; i < name_.size(); ++i) {
     find_.bind_from(static_cast<int>(i) + 1, row_.row(), name_[i]);
@@ -167,10 +192,9 @@ std::optional<int64_t> KeptRows::number_of(int64_t from) {
   int64_t to = there ? find_.integer(0) : 0;
   find_.reset();
   if (!there) {
-    row_.put();
+    row_.put_all();
     to = out_.last_id();
   }
-  row_.end();
   known_[from] = to;
   for (RowCopy& part : parts_) part.of(from).put_all();
   if (there && on_known) on_known(from, to);
@@ -217,8 +241,11 @@ RunRows::RunRows(Source& in, Database& out, const TableShapes& shapes) : in_(in)
   numbers_["result_id"] = number_in(results_);
   keep_parts(shapes);
   constexpr int64_t kMost = int64_t{1} << 62;
-  last_result_ = out.integer("SELECT max(result_id) FROM result");
-  if (last_result_ > kMost) out.damaged(fmt::format("it has a result {}", last_result_));
+  for (const auto& [table, last] :
+       {std::pair("result", &last_result_), {"process", &last_process_}}) {
+    *last = out.integer(fmt::format("SELECT max({0}_id) FROM {0}", table));
+    if (*last > kMost) out.damaged(fmt::format("it has a {} {}", table, *last));
+  }
 }
 
 void RunRows::keep_once(const TableShapes& shapes) {
@@ -347,16 +374,17 @@ bool RunRows::take_processes(int64_t run) {
   bool any_known = false;
   Statement find(out_, "SELECT process_id FROM process WHERE uuid = ?1");
   RowCopy& rows = process_.front();
-  rows.of(run);
-  while (rows.step()) {
+  const int uuid = rows.place_of("uuid");
+  rows.of(run).put_all([&]() -> std::optional<int64_t> {
     find.again();
-    find.bind_from(1, rows.row(), rows.place_of("uuid"));
+    find.bind_from(1, rows.row(), uuid);
     const bool known = find.step();
     any_known |= known;
-    if (!known) rows.put();
-    processes_[rows.integer("process_id")] = known ? find.integer(0) : out_.last_id();
+    const int64_t to = known ? find.integer(0) : ++last_process_;
     find.reset();
-  }
+    processes_[rows.integer("process_id")] = to;
+    return known ? std::nullopt : std::optional(to);
+  });
   return any_known;
 }
 
@@ -391,25 +419,20 @@ void RunRows::take_results(const std::vector<Range>& ranges, bool any_known) {
   RowCopy& rows = result_.front();
   const int id = rows.place_of("result_id"), process = rows.place_of("process_id");
   const int of_case = rows.place_of("case_id"), variant = rows.place_of("variant");
-  const auto there = [&](int64_t its_process) {
-    const auto its_case = numbers_.at("case_id")(rows.row().integer(of_case));
-    if (!any_known || !its_case) return false;
+  const auto there = [&] {
+    if (!any_known) return false;
     find.again();
-    find.bind(its_process, *its_case, rows.row().view(variant));
+    find.bind(rows.number(process), rows.number(of_case), rows.row().view(variant));
     return find.step();
   };
   for (const auto& [first, last] : ranges) {
-    rows.of(first, last);
-    while (rows.step()) {
-      const auto its_process = processes_.find(rows.row().integer(process));
-      if (its_process == processes_.end()) continue;
+    rows.of(first, last).put_all([&]() -> std::optional<int64_t> {
       check_->check(runs_.begin()->first);
-      if (there(its_process->second)) {
-        results_[rows.row().integer(id)] = find.integer(0);
-      } else if (rows.put(last_result_ + 1)) {
-        results_[rows.row().integer(id)] = ++last_result_;
-      }
-    }
+      const bool known = there();
+      const int64_t to = known ? find.integer(0) : ++last_result_;
+      results_[rows.row().integer(id)] = to;
+      return known ? std::nullopt : std::optional(to);
+    });
   }
 }
 

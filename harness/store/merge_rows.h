@@ -4,8 +4,10 @@
 // same everywhere.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <optional>
@@ -44,7 +46,7 @@ using NumberOfByColumn = std::map<std::string, NumberOf>;
 NumberOf number_in(const Numbers& numbers);
 
 /// Copies rows of one table, some after others. Its statements are prepared once.
-class RowCopy {
+class RowCopy : private MadeRows {
  public:
   /// What becomes of a row whose key is there: an error, or the greater of the two stays, column by
   /// column, so that what is left does not depend on which came first.
@@ -61,27 +63,38 @@ class RowCopy {
   RowCopy& of(const Args&... args) {
     rows_.again();
     rows_.bind(args...);
+    at_first_ = false;
+    std::ranges::fill(from_, kNoNumber);
     return *this;
   }
-  bool step() { return rows_.step(); }
-  /// Copies the row that was stepped to; one of which a number is not known is left out, which is
-  /// false. `number` is put into `own`; without it that is the next one.
-  bool put(std::optional<int64_t> number = std::nullopt);
-  void put_all() {
-    while (step()) put();
-  }
-  /// Ends before the last row.
-  void end() { rows_.reset(); }
+  /// To the first row, which is still copied. False: there is none.
+  bool begin() { return at_first_ = rows_.step(); }
+  /// Asked of each row whose numbers are all known: what `own` becomes, 0 for the next number.
+  /// Empty: it is not copied.
+  using Choose = std::function<std::optional<int64_t>()>;
+  /// Copies all rows but those of which a number is not known. Returns how many.
+  int64_t put_all(const Choose& choose = nullptr);
   const Statement& row() const { return rows_; }
   int64_t integer(const std::string& column) const;
   int place_of(const std::string& column) const;
+  /// The number that a column of the row becomes.
+  int64_t number(int place) const { return new_.at(static_cast<size_t>(place)); }
 
  private:
+  bool next() override;
+  void give(int i, MadeValue value) override;
+  bool find_numbers();
+
+  static constexpr int64_t kNoNumber = std::numeric_limits<int64_t>::min();
   const TableShape& table_;
   std::vector<const NumberOf*> numbers_;  // for each column; null: it is the same everywhere
+  std::vector<int64_t> from_, new_;       // what these are in the row, and become
   int own_ = -1;                          // place of the column
   std::map<int, std::string> set_;        // by place
   Statement rows_, insert_;
+  const Choose* choose_ = nullptr;
+  bool at_first_ = false;  // the first row was stepped to
+  int64_t count_ = 0;
 };
 
 /// Inserts the row whose `own` is `number`, with other values in some columns, and returns its
@@ -150,9 +163,9 @@ class RunRows {
   Numbers devices_, runs_, processes_, results_;  // the last three: of the run that is copied
   std::list<KeptRows> kept_;                      // numbers_ refers to them
   std::vector<RowCopy> of_store_, of_run_, of_result_, of_new_result_;
-  std::vector<RowCopy> process_, result_;  // one each
-  std::optional<RowCheck> check_;          // of rows of result_
-  int64_t last_result_ = 0;                // of the other store
+  std::vector<RowCopy> process_, result_;       // one each
+  std::optional<RowCheck> check_;               // of rows of result_
+  int64_t last_process_ = 0, last_result_ = 0;  // of the other store
 };
 
 }  // namespace moegate

@@ -139,6 +139,22 @@ TEST_F(MergeTest, ARowThatIsNotWhatWasStoredIsRefused) {
   EXPECT_TRUE(contains(refused("new", shards, Exit::store), "its accuracy and seeds are not"));
 }
 
+TEST_F(MergeTest, ARowThatAStoreForbidsIsRefused) {
+  const Paths shards = write_shards(2);
+  const auto refused_after = [&](const std::string& sql) {
+    alter(shards[1], "PRAGMA ignore_check_constraints = 1; BEGIN;" + sql);
+    return refused("out", shards, Exit::store);
+  };
+  const std::string unknown = refused_after(
+      "UPDATE result SET status = 'odd', checksum = 0, verified_checksum = 0; COMMIT");
+  EXPECT_TRUE(contains(unknown, "'odd'")) << unknown;
+  const std::string untimed = refused_after("UPDATE result SET status = 'ok', samples = 0; COMMIT");
+  EXPECT_TRUE(contains(untimed, "is timed without a sample")) << untimed;
+  const std::string dirty =
+      refused_after("UPDATE result SET samples = 3; UPDATE run SET dirty = 2; COMMIT");
+  EXPECT_TRUE(contains(dirty, "is damaged: table run: CHECK constraint failed")) << dirty;
+}
+
 TEST_F(MergeTest, TheShardsOfACampaignBecomeOneRun) {
   const Merged merged = merge("out", write_shards(3));
   EXPECT_EQ(merged.added, 3);

@@ -104,10 +104,22 @@ int64_t Verifications::give(Result& result, int64_t id) {
   return checksum_ = checksum_of_verified(result);
 }
 
+RowCheck::Places::Places(const Columns& of)
+    : id(of.at("result_id")),
+      case_id(of.at("case_id")),
+      verification(of.at("verification_id")),
+      numbers(of.at("checksum")),
+      verified(of.at("verified_checksum")),
+      status(of.at("status")),
+      judged(of.at("judged")),
+      timer(of.at("timer")),
+      samples(of.at("samples")),
+      span(of.at("span_ns")) {}
+
 RowCheck::RowCheck(Database& db, const Statement& row)
     : db_(db),
       row_(row),
-      columns_(row),
+      at_(Columns(row)),
       reader_(row, kUnjudged),
       verifications_(db),
       key_of_(db, "SELECT key FROM bench_case WHERE case_id = ?1") {}
@@ -126,16 +138,25 @@ int64_t RowCheck::verified(int64_t id) {
   return at->second;
 }
 
+void RowCheck::read_checked() {
+  read_column(row_, at_.status, result_.status);
+  read_column(row_, at_.judged, result_.judged);
+  const bool timed = result_.measured() && !row_.view(at_.timer).empty();
+  if (timed && (row_.integer(at_.samples) <= 0 || !(row_.real(at_.span) > 0))) {
+    db_.damaged(fmt::format("result {} is timed without a sample", row_.integer(at_.id)));
+  }
+}
+
 void RowCheck::check(int64_t run) {
-  const int64_t numbers = columns_.integer("checksum");
-  const int64_t found = columns_.integer("verified_checksum");
-  const int64_t row = columns_.integer("result_id");
+  read_checked();
+  const int64_t numbers = row_.integer(at_.numbers), found = row_.integer(at_.verified);
   if (numbers == kNoChecksum && found == kNoChecksum) return;
   reader_.read(result_);
+  const int64_t row = row_.integer(at_.id);
   check_sum(db_, run, row, result_.variant, "its numbers", numbers,
-            checksum_of_numbers(result_, key(columns_.integer("case_id"))));
+            checksum_of_numbers(result_, key(row_.integer(at_.case_id))));
   check_sum(db_, run, row, result_.variant, "its accuracy and seeds", found,
-            verified(columns_.integer("verification_id")));
+            verified(row_.integer(at_.verification)));
 }
 
 }  // namespace moegate

@@ -54,16 +54,23 @@ class RowCheck {
  public:
   /// `row`: a statement that selects all columns of that table; both outlive it.
   RowCheck(Database& db, const Statement& row);
-  /// Throws Error(store), as check_sum() does, for the row that the statement is at.
+  /// Throws Error(store), as check_sum() does, for the row that the statement is at; also for one
+  /// that the table's CHECKs forbid.
   void check(int64_t run);
 
  private:
+  /// Reads what its CHECKs are about.
+  void read_checked();
   uint64_t key(int64_t case_id);
   int64_t verified(int64_t id);
 
   Database& db_;
   const Statement& row_;
-  const Columns columns_;
+  struct Places {
+    explicit Places(const Columns& of);
+    int id, case_id, verification, numbers, verified, status, judged, timer, samples, span;
+  };
+  const Places at_;
   RowReader<Result> reader_;
   Verifications verifications_;
   Statement key_of_;

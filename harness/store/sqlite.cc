@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <thread>
 #include <utility>
 
 namespace moegate {
 namespace {
 
+constexpr const char* kMadeRows = "made_rows";
 constexpr double kWaitSeconds = 10;  // CI writers are bursty; a transaction takes milliseconds
 
 /// What a person can do about an SQLite error; empty where its own message says enough.
@@ -97,10 +99,6 @@ void Statement::bind_one(int i, std::span<const std::byte> value) {
   }
 }
 
-void Statement::bind_null(int i) {
-  if (sqlite3_bind_null(statement_.get(), i) != SQLITE_OK) db_->fail("cannot bind");
-}
-
 void Statement::bind_from(int i, const Statement& row, int column) {
   sqlite3_stmt* from = row.statement_.get();
   const auto bytes = [&] {
@@ -128,6 +126,20 @@ void Statement::bind_from(int i, const Statement& row, int column) {
       rc = sqlite3_bind_null(statement_.get(), i);
   }
   if (rc != SQLITE_OK) db_->fail("cannot bind");
+}
+
+void Statement::insert(MadeRows& rows) {
+  rows.failure_ = nullptr;
+  if (sqlite3_bind_pointer(statement_.get(), 1, &rows, kMadeRows, nullptr) != SQLITE_OK) {
+    db_->fail("cannot bind");
+  }
+  try {
+    run();
+  } catch (...) {
+    reset();
+    if (rows.failure_) std::rethrow_exception(std::exchange(rows.failure_, nullptr));
+    throw;
+  }
 }
 
 bool Statement::bind_named(const char* name, int64_t value) {
@@ -207,6 +219,121 @@ bool SqlError::is_about_sql() const {
       return false;
     default:
       return true;
+  }
+}
+
+// ---- Rows that the program makes
+
+void MadeValue::text(std::string_view value) {
+  const char* text = value.empty() ? "" : value.data();
+  sqlite3_result_text64(context_, text, value.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void MadeValue::from(const Statement& row, int column) {
+  sqlite3_stmt* from = row.statement_.get();
+  switch (sqlite3_column_type(from, column)) {
+    case SQLITE_INTEGER:
+      return integer(sqlite3_column_int64(from, column));
+    case SQLITE_FLOAT:
+      return sqlite3_result_double(context_, sqlite3_column_double(from, column));
+    case SQLITE_TEXT:
+      return text(row.view(column));
+    case SQLITE_BLOB: {
+      const void* blob = sqlite3_column_blob(from, column);  // null where it is empty
+      const auto bytes = static_cast<sqlite3_uint64>(sqlite3_column_bytes(from, column));
+      return sqlite3_result_blob64(context_, blob ? blob : "", bytes, SQLITE_STATIC);
+    }
+    default:
+      return null();
+  }
+}
+
+/// SQLite's side of it: an eponymous virtual table (sqlite.org/vtab.html), whose rows the pointer
+/// in its hidden column makes. Exceptions do not pass through SQLite.
+struct MadeRowsTable {
+  static constexpr int kColumns = 64;
+  struct Cursor : sqlite3_vtab_cursor {
+    MadeRows* rows = nullptr;
+    bool at_end = true;
+    sqlite3_int64 count = 0;
+  };
+
+  static int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char**) {
+    std::string sql = "CREATE TABLE made_rows (";
+    for (int i = 0; i < kColumns; ++i) sql += fmt::format("c{}, ", i);
+    *table = new (std::nothrow) sqlite3_vtab{};
+    return *table ? sqlite3_declare_vtab(db, (sql + "rows HIDDEN)").c_str()) : SQLITE_NOMEM;
+  }
+  static int disconnect(sqlite3_vtab* table) {
+    delete table;
+    return SQLITE_OK;
+  }
+  static int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
+    for (int i = 0; i < info->nConstraint; ++i) {
+      const auto& c = info->aConstraint[i];
+      if (c.iColumn != kColumns || !c.usable || c.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+      info->aConstraintUsage[i].argvIndex = 1;
+      info->aConstraintUsage[i].omit = 1;
+      return SQLITE_OK;
+    }
+    return SQLITE_CONSTRAINT;
+  }
+  static int open(sqlite3_vtab*, sqlite3_vtab_cursor** cursor) {
+    *cursor = new (std::nothrow) Cursor{};
+    return *cursor ? SQLITE_OK : SQLITE_NOMEM;
+  }
+  static int close(sqlite3_vtab_cursor* cursor) {
+    delete static_cast<Cursor*>(cursor);
+    return SQLITE_OK;
+  }
+  static int filter(sqlite3_vtab_cursor* cursor, int, const char*, int, sqlite3_value** values) {
+    auto& c = *static_cast<Cursor*>(cursor);
+    c.rows = static_cast<MadeRows*>(sqlite3_value_pointer(values[0], kMadeRows));
+    return c.rows ? next(cursor) : SQLITE_ERROR;
+  }
+  template <class Work>
+  static int guarded(MadeRows& rows, const Work& work) {
+    try {
+      work();
+      return SQLITE_OK;
+    } catch (...) {
+      rows.failure_ = std::current_exception();
+      return SQLITE_ERROR;
+    }
+  }
+  static int next(sqlite3_vtab_cursor* cursor) {
+    auto& c = *static_cast<Cursor*>(cursor);
+    ++c.count;
+    return guarded(*c.rows, [&] { c.at_end = !c.rows->next(); });
+  }
+  static int at_end(sqlite3_vtab_cursor* cursor) { return static_cast<Cursor*>(cursor)->at_end; }
+  static int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int i) {
+    MadeRows& rows = *static_cast<Cursor*>(cursor)->rows;
+    return guarded(rows, [&] { rows.give(i, MadeValue(context)); });
+  }
+  static int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
+    *id = static_cast<Cursor*>(cursor)->count;
+    return SQLITE_OK;
+  }
+};
+
+void serve_made_rows(Database& db) {
+  static const sqlite3_module module = [] {
+    sqlite3_module m{};
+    m.xConnect = MadeRowsTable::connect;  // without xCreate: it is there by its name
+    m.xDisconnect = MadeRowsTable::disconnect;
+    m.xBestIndex = MadeRowsTable::best_index;
+    m.xOpen = MadeRowsTable::open;
+    m.xClose = MadeRowsTable::close;
+    m.xFilter = MadeRowsTable::filter;
+    m.xNext = MadeRowsTable::next;
+    m.xEof = MadeRowsTable::at_end;
+    m.xColumn = MadeRowsTable::column;
+    m.xRowid = MadeRowsTable::row_id;
+    return m;
+  }();
+  if (sqlite3_create_module(db.handle(), "made_rows", &module, nullptr) != SQLITE_OK) {
+    db.fail("cannot serve rows");
   }
 }
 

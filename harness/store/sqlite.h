@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,6 +19,7 @@
 namespace moegate {
 
 class Database;
+class Statement;
 
 /// SQLite refused or failed.
 class SqlError : public Error {
@@ -29,6 +31,36 @@ class SqlError : public Error {
 
  private:
   int sqlite_code_;
+};
+
+/// A column of a row that the program makes.
+class MadeValue {
+ public:
+  explicit MadeValue(sqlite3_context* context) : context_(context) {}
+  void integer(int64_t value) { sqlite3_result_int64(context_, value); }
+  void text(std::string_view value);
+  /// What a column of another statement's row holds, also of another store's.
+  void from(const Statement& row, int column);
+  void null() { sqlite3_result_null(context_); }
+
+ private:
+  sqlite3_context* context_;
+};
+
+/// Rows that the program makes one by one, as the table made_rows of a connection (serve_made_rows)
+/// with columns c0 to c63: one statement inserts them all, in a tenth of the time that one a row
+/// takes.
+class MadeRows {
+ public:
+  virtual ~MadeRows() = default;
+  virtual bool next() = 0;  // to the first row, then to the next; false: there is none
+  /// Column `i` of the row. A text lasts until next().
+  virtual void give(int i, MadeValue value) = 0;
+
+ private:
+  friend class Statement;
+  friend struct MadeRowsTable;
+  std::exception_ptr failure_;
 };
 
 class Statement {
@@ -51,7 +83,8 @@ class Statement {
   /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another
   /// store's. It is not copied: this statement runs before that one steps on.
   void bind_from(int i, const Statement& row, int column);
-  void bind_null(int i);
+  /// Runs "INSERT … SELECT c0, c1, … FROM made_rows(?1)" with these rows. Throws what they throw.
+  void insert(MadeRows& rows);
   /// Resets and forgets what is bound.
   void again();
   /// Binds a parameter written :name; false when the statement has none of that name.
@@ -72,6 +105,7 @@ class Statement {
   const Database& database() const { return *db_; }
 
  private:
+  friend class MadeValue;
   void bind_one(int i, int64_t value);
   void bind_one(int i, int value) { bind_one(i, int64_t{value}); }
   void bind_one(int i, bool value) { bind_one(i, int64_t{value}); }
@@ -115,6 +149,9 @@ class Database {
   std::unique_ptr<Waiting> waiting_;  // before the connection, which refers to it
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_;
 };
+
+/// Gives a connection the table made_rows, once.
+void serve_made_rows(Database& db);
 
 inline void Statement::again() {
   sqlite3_reset(statement_.get());
