@@ -102,7 +102,8 @@ TEST_F(GpuPrecisionTest, WhatIsLostIsSeenOnOtherInputs) {
   run("none", 500);
   const Outcome honest = gate();
   EXPECT_EQ(honest.exit, 0) << honest.out << honest.err;
-  for (const char* slip : {"row:1.001", "column:1.001", "all:1.0005", "bf16-sums", "toward-zero"}) {
+  for (const char* slip : {"row:1.001", "column:1.001", "all:1.0005", "bf16-sums", "fp16-sums",
+                           "toward-zero", "noise:0.1", "activation:1e-3"}) {
     run(slip, 500);
     const Outcome both = gate();
     EXPECT_EQ(both.exit, 11) << slip << both.out << both.err;
