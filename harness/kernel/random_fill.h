@@ -18,13 +18,17 @@ struct RandomFill {
     /// random bytes less its mean, times 7/8. Zero gives way to one of the sixteen zeros and
     /// subnormals, which a decoder must know too. Two codes per unit.
     e4m3_normal,
+    /// Every bit at random, as the codes of fp4. Two bytes per unit.
+    bits,
+    /// Whole numbers from low to high, both included. Two bytes per unit.
+    bytes,
     /// Uniform between low and high, in the element type, a floating one. One element per unit.
     uniform,
   };
   Kind kind;
   uint64_t seed, stream;
   DType dtype = DType::u8;  // of the elements
-  float low = 0, high = 0;  // uniform
+  float low = 0, high = 0;  // uniform, bytes
 };
 
 /// Bytes that one unit writes.
@@ -62,6 +66,20 @@ MOEGATE_HD inline void write_random_unit(const RandomFill& fill, void* to, uint6
     const uint32_t low = e4m3_normal_code(static_cast<uint32_t>(bits));
     const uint32_t high = e4m3_normal_code(static_cast<uint32_t>(bits >> 32));
     static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(low | high << 8);
+    return;
+  }
+  if (fill.kind == RandomFill::Kind::bits) {
+    static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(bits >> 48);
+    return;
+  }
+  if (fill.kind == RandomFill::Kind::bytes) {
+    const auto count = static_cast<uint32_t>(fill.high - fill.low) + 1;
+    const auto byte = [&](uint32_t random) {  // of 16 bits
+      return static_cast<uint32_t>(fill.low) + (random * count >> 16);
+    };
+    const auto random = static_cast<uint32_t>(bits >> 32);
+    static_cast<uint16_t*>(to)[i] =
+        static_cast<uint16_t>(byte(random & 0xffffu) | byte(random >> 16) << 8);
     return;
   }
   const float unit = static_cast<float>(bits >> 40) * 0x1p-24f;

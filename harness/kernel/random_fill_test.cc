@@ -64,6 +64,24 @@ TEST(RandomFill, CodesComeFromTheirOwnBitsLowNibbleFirst) {
   }
 }
 
+TEST(RandomFill, BitsAreEvenAndBytesStayBetweenTheirEnds) {
+  const auto host = open_host_device();
+  std::vector<double> codes(16), bytes(256);
+  for (const uint8_t byte :
+       filled<uint8_t>(*host, DType::u8, 2 * kMany, {RandomFill::Kind::bits, 1, 2})) {
+    codes[byte & 15] += 0.25 / kMany;
+    codes[byte >> 4] += 0.25 / kMany;
+  }
+  for (const double share : codes) EXPECT_NEAR(share, 1 / 16.0, 0.001);
+  for (const uint8_t byte : filled<uint8_t>(*host, DType::u8, 2 * kMany,
+                                            {RandomFill::Kind::bytes, 1, 2, DType::u8, 116, 122})) {
+    bytes[byte] += 0.5 / kMany;
+  }
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_NEAR(bytes[i], i >= 116 && i <= 122 ? 1 / 7.0 : 0, i >= 116 && i <= 122 ? 0.002 : 0);
+  }
+}
+
 TEST(RandomFill, Fp8CodesAreNormalWithEveryZeroAndSubnormal) {
   const auto host = open_host_device();
   double sum = 0, squares = 0, cubes = 0, fourths = 0, small = 0;

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// chip: sm_80 (bf16 products with fp32 sums, asynchronous copies)
+// The MXFP4 products tile by tile, in the form of vLLM's Marlin kernel: tiles of 128 rows of
+// weights by a block of routed rows, mma.sync, weights repacked to fragments and decoded in
+// registers, rows of x through a ring in shared memory. What other variants replace.
+//
+// It differs from Marlin where that costs nothing: weights pass by shared memory, and tiles are not
+// cut over SMs, so that its sums do not depend on the batch. Marlin's own is not measured yet.
+#include "kernels/cuda/with_rows.cuh"
+#include "kernels/w4_moe/tile.cuh"
+
+namespace moegate::w4_moe {
+namespace {
+
+using namespace cuda;
+
+constexpr int kThreads = 256, kStages = 4;
+constexpr int kTilePanels = 8, kWarpPanels = 2;  // of weights: 128 rows, 32 of a warp
+
+/// Of a tile with so many routed rows: four warps along the weights, two along the rows.
+template <int kRows>
+struct Tile {
+  static constexpr int kWarpTiles = kRows / 2 / 8;
+  static constexpr int kStageBytes = kRows * kLineBytes;
+  static constexpr int kOutBytes = kRows * (kTilePanels * kPanelRows + 8) * 2;
+  static constexpr int kSharedBytes =
+      kStages * kStageBytes > kOutBytes ? kStages* kStageBytes : kOutBytes;
+};
+
+struct TileArgs {
+  W4Args args;
+  PackedWeights weights;
+};
+
+template <int kWarpTiles, bool kWide>
+__device__ void multiply_unit(const Unit (&units)[kWarpPanels], uint32_t stage, int first_row,
+                              float (&sums)[kWarpPanels][kWarpTiles][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int step = 0; step < kUnitK / 16; ++step) {
+    uint32_t a[kWarpPanels][4];
+#pragma unroll
+    for (int p = 0; p < kWarpPanels; ++p) {
+      const uint32_t words[] = {units[p].codes.x, units[p].codes.y, units[p].codes.z,
+                                units[p].codes.w};
+      uint32_t scales[2];
+      scales_of<kWide>(units[p].scales, step / 2, scales);
+      decode<kWide>(words[step], scales, a[p]);
+    }
+#pragma unroll
+    for (int j = 0; j < kWarpTiles; j += 2) {
+      const int row = first_row + (j + lane / 16) * 8 + lane % 8;
+      uint32_t b[4];
+      load_matrices(stage + piece_at(row, step * 2 + lane / 8 % 2), b);
+#pragma unroll
+      for (int p = 0; p < kWarpPanels; ++p) {
+        multiply(sums[p][j], a[p], b[0], b[1]);
+        multiply(sums[p][j + 1], a[p], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// The tile's outputs to shared memory, and from there to memory.
+template <int kRows>
+__device__ void write_tile(const W4Args& args, const int32_t* ids, int rows, int expert,
+                           int first_panel, uint8_t* shared,
+                           const float (&sums)[kWarpPanels][Tile<kRows>::kWarpTiles][4]) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int p = 0; p < kWarpPanels; ++p) {
+    const PanelOut out(args, expert, first_panel, warp % 4 * kWarpPanels + p,
+                       out_pitch(args.shape, kTilePanels), shared);
+#pragma unroll
+    for (int j = 0; j < Tile<kRows>::kWarpTiles; ++j) {
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        const int token = warp / 4 * (kRows / 2) + j * 8 + lane % 4 * 2 + odd;
+        if (token >= rows) continue;
+        const float weight = args.shape.down ? args.routing_weights[ids[token]] : 1;
+        out.put(token, sums[p][j][odd], sums[p][j][odd + 2], weight);
+      }
+    }
+  }
+  __syncthreads();
+  copy_out<kThreads>(args, ids, rows, first_panel, kTilePanels, shared);
+}
+
+/// All of K. `of_warp`: the first unit of its first panel.
+template <int kRows, bool kWide>
+__device__ void multiply_tile(const W4Args& args, const RowCopies<kRows, kThreads>& copies,
+                              const uint8_t* of_warp, uint32_t stages,
+                              float (&sums)[kWarpPanels][Tile<kRows>::kWarpTiles][4]) {
+  using T = Tile<kRows>;
+  const int units = units_of(args.shape),
+            first_row = static_cast<int>(threadIdx.x) / 128 * (kRows / 2);
+  const auto load_weights = [&](Unit(&to)[kWarpPanels], int unit) {
+#pragma unroll
+    for (int p = 0; p < kWarpPanels; ++p) {
+      to[p] = load_unit(of_warp + (p * units + min(unit, units - 1)) * kUnitBytes);
+    }
+  };
+  Unit weights[2][kWarpPanels];  // of this unit and of the next
+  load_weights(weights[0], 0);
+  load_weights(weights[1], 1);
+  for (int unit = 0; unit < units; unit += 2) {
+#pragma unroll
+    for (int odd = 0; odd < 2; ++odd) {
+      const int now = unit + odd, ahead = now + kStages - 1;
+      if (now >= units) break;
+      asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+      __syncthreads();
+      if (ahead < units) {
+        copies.start(args, ahead, stages + ahead % kStages * T::kStageBytes);
+      }
+      asm volatile("cp.async.commit_group;" ::: "memory");
+      multiply_unit<T::kWarpTiles, kWide>(weights[odd], stages + now % kStages * T::kStageBytes,
+                                          first_row, sums);
+      load_weights(weights[odd], now + 2);
+    }
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+}
+
+template <int kRows>
+__global__ void __launch_bounds__(kThreads, 2)
+    tile_mma_kernel(const __grid_constant__ TileArgs tile) {
+  using T = Tile<kRows>;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const W4Args& args = tile.args;
+  const W4Shape& shape = args.shape;
+  const int block = static_cast<int>(blockIdx.y), first_row = block * kRows;
+  if (first_row >= *args.padded_rows) return;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int expert = args.expert_ids[block], units = units_of(shape), panels = panels_of(shape);
+  const int first_panel = static_cast<int>(blockIdx.x) * kTilePanels;
+  // A warp beyond the last panel multiplies the last ones once more, for nobody.
+  const int panel = min(first_panel + warp % 4 * kWarpPanels, panels - kWarpPanels);
+  const uint8_t* const of_warp =
+      tile.weights.units + (int64_t{expert} * panels + panel) * units * kUnitBytes;
+  const int32_t* ids = args.sorted_token_ids + first_row;
+  const int rows =
+      __syncthreads_count(threadIdx.x < kRows && ids[threadIdx.x % kRows] < shape.rows());
+  const RowCopies<kRows, kThreads> copies(shape, ids, rows);
+  const uint32_t stages = shared_address(shared);
+#pragma unroll
+  for (int s = 0; s < kStages - 1; ++s) {
+    if (s < units) copies.start(args, s, stages + s * T::kStageBytes);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  float sums[kWarpPanels][T::kWarpTiles][4] = {};
+  if (*tile.weights.is_wide != 0) {
+    multiply_tile<kRows, true>(args, copies, of_warp, stages, sums);
+  } else {
+    multiply_tile<kRows, false>(args, copies, of_warp, stages, sums);
+  }
+  write_tile<kRows>(args, ids, rows, expert, first_panel, shared, sums);
+}
+
+template <class P>
+void launch(P& problem, const Launch& where) {
+  const TileArgs tile{problem.args(), packed_weights(problem)};
+  const W4Shape& shape = tile.args.shape;
+  with_rows<32, 64, 128>(shape.block, [&]<int kRows>() {
+    const auto kernel = tile_mma_kernel<kRows>;
+    allow_shared(kernel, Tile<kRows>::kSharedBytes);
+    const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
+                    static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
+    kernel<<<grid, kThreads, Tile<kRows>::kSharedBytes, stream_of(where)>>>(tile);
+  });
+  check_launch("tile_mma_kernel");
+}
+
+std::string unsupported(const W4Shape& shape) {
+  for (const int rows : {32, 64, 128}) {
+    if (shape.block == rows) return {};
+  }
+  return fmt::format("takes blocks of 32, 64 and 128 rows, not of {}", shape.block);
+}
+
+template <class P>
+KernelSpec<P> spec() {
+  return {
+      .name = "tile_mma",
+      .backend = Backend::cuda,
+      .help = "tiles of 128 rows of weights, decoded in registers, mma.sync (Marlin's form)",
+      .launch = launch<P>,
+      .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
+      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
+}
+const Kernel<W4GateUp> gate_up(spec<W4GateUp>());
+const Kernel<W4Down> down(spec<W4Down>());
+
+}  // namespace
+}  // namespace moegate::w4_moe
