@@ -4,10 +4,10 @@
 // them (packed.cuh), while the rows of x wait in shared memory, all of K. Weights are operand a, up
 // to 32 routed rows operand b: a byte of weights is read and decoded once for a block.
 //
-// A block of 8 warps takes a run of panels of one expert. Its four teams of two warps take them in
-// turn, and each warp of a team a half of K, whose weights it asks for kAhead units before it needs
-// them, across panels. A team adds its two parts in the order of K, through shared memory: the cut
-// depends on K alone, so that a row's bits do not depend on the batch.
+// A block of four warps takes a run of panels of one expert, and each warp some of them, all of K:
+// its weights are one stream, of which it asks for kAhead units before it needs them, also across
+// panels.
+// Nothing is added between warps, so that a row's bits do not depend on the batch.
 #include <algorithm>
 
 #include "kernels/cuda/pipeline.cuh"
@@ -20,13 +20,12 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kWarps = 8, kTeams = 4, kParts = kWarps / kTeams, kAhead = 4;
-constexpr int kTeamThreads = kParts * 32;
+constexpr int kWarps = 4, kAhead = 8;
 
 struct StreamArgs {
   W4Args args;
   PackedWeights weights;
-  int panels_per_block, unused;
+  int panels_per_warp, unused;
 };
 
 /// Bytes from a row of x to the next: 16 more than whole lines, so that the rows of a matrix that
@@ -34,20 +33,24 @@ struct StreamArgs {
 MOEGATE_HD int pitch(const W4Shape& shape) {
   return units_of(shape) * kUnitK * 2 + 16;
 }
-constexpr int sums_bytes(int tiles) {
-  return 2 * kWarps * tiles * 32 * 16;  // two panels at a time
-}
 int shared_bytes(const W4Shape& shape) {
-  return shape.block * pitch(shape) + sums_bytes(shape.block / 8);
+  return shape.block * pitch(shape);
 }
 
-__device__ Unit load_unit(const uint8_t* unit) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  Unit u;
-  u.codes = load_streaming(unit + lane * 16);
-  u.scales = __ldg(reinterpret_cast<const uint32_t*>(unit + kUnitCodes) + lane / 4);
-  return u;
-}
+/// What a warp reads, `at` bytes behind all weights' first.
+struct UnitStream {
+  const uint8_t* weights;
+  uint32_t at, end;
+
+  __device__ void ask(Unit& to) {
+    if (at >= end) return;
+    const uint32_t lane = threadIdx.x % 32;
+    to.codes = load_streaming(weights + (at + lane * 16));
+    to.scales =
+        __ldg(reinterpret_cast<const uint32_t*>(weights + (at + (kUnitCodes + lane / 4 * 4))));
+    at += kUnitBytes;
+  }
+};
 
 /// Rows of the block to shared memory, zeros behind K. Rows of padding are left as they are: their
 /// products go nowhere.
@@ -90,113 +93,68 @@ struct Work {
   int rows, expert;
 };
 
-/// The biases that a thread of a team adds at the end of a panel.
+/// The biases of rows g and g + 8 of a panel.
 struct Biases {
   float low, high;
 };
 
 __device__ Biases load_biases(const W4Args& args, int expert, int panel) {
   const W4Shape& shape = args.shape;
-  const int lane = static_cast<int>(threadIdx.x) % 64 / 2;
+  const int g = static_cast<int>(threadIdx.x) % 32 / 4;
   const auto bias = [&](int i) {
     const int row = weight_row(shape, panel, i);
     return row < shape.n ? bf16_to_float(__ldg(args.bias + int64_t{expert} * shape.n + row)) : 0.0f;
   };
-  return {bias(lane / 4), bias(lane / 4 + 8)};
+  return {bias(g), bias(g + 8)};
 }
 
-/// Adds the parts of a panel and writes its columns of the output.
+/// Writes a panel's columns of the output, and begins its sums anew.
 template <int kTiles>
 __device__ void write_panel(const W4Args& args, const Work& work, const Biases& biases, int panel,
-                            const float4* parts) {
+                            float (&sums)[kTiles][4]) {
   const W4Shape& shape = args.shape;
-  const int thread = static_cast<int>(threadIdx.x) % kTeamThreads;
-  const int lane = thread % 64 / 2, odd = thread % 2;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = weight_row(shape, panel, lane / 4);
   const int row_8 = weight_row(shape, panel, lane / 4 + 8);
-  for (int j = thread / 64; j < kTiles; j += kTeamThreads / 64) {
-    const int token = j * 8 + lane % 4 * 2 + odd;
-    if (token >= work.rows) continue;
-    float low = 0, high = 0;  // rows g and g + 8
-#pragma unroll
-    for (int part = 0; part < kParts; ++part) {
-      const float4 sums = parts[(part * kTiles + j) * 32 + lane];
-      low += odd ? sums.y : sums.x;
-      high += odd ? sums.w : sums.z;
-    }
-    uint16_t* out = args.out + int64_t{work.ids[token]} * shape.outputs();
-    low += biases.low;
-    high += biases.high;
-    if (!shape.down) {
-      if (row < shape.n) out[row / 2] = float_to_bf16(swiglu(shape, low, high));
-      continue;
-    }
-    if (row < shape.n) out[row] = float_to_bf16(work.weights[token] * low);
-    if (row_8 < shape.n) out[row_8] = float_to_bf16(work.weights[token] * high);
-  }
-}
-
-/// The units of a warp's panels, one after another, as bytes from the expert's first.
-struct UnitStream {
-  const uint8_t* expert;
-  uint32_t at, end;   // of the next that was not asked for; of all
-  uint32_t to_panel;  // from behind a panel's last unit to the next panel of the team
-  int count, left;    // units of a panel, and of this one that were not asked for
-
-  __device__ void ask(Unit& to) {
-    if (at >= end) return;
-    to = load_unit(expert + at);
-    at += kUnitBytes;
-    if (--left == 0) {
-      left = count;
-      at += to_panel;
-    }
-  }
-};
-
-/// Hands this warp's part of a panel over and writes the panel with the others of the team.
-template <int kTiles>
-__device__ void end_panel(const W4Args& args, const Work& work, const Biases& biases, int panel,
-                          float4* parts, float (&sums)[kTiles][4]) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
-    parts[(warp % kParts * kTiles + j) * 32 + lane] =
-        make_float4(sums[j][0], sums[j][1], sums[j][2], sums[j][3]);
 #pragma unroll
-    for (float& sum : sums[j]) sum = 0;
+    for (int odd = 0; odd < 2; ++odd) {
+      const float low = sums[j][odd] + biases.low, high = sums[j][odd + 2] + biases.high;
+      sums[j][odd] = sums[j][odd + 2] = 0;
+      const int token = j * 8 + lane % 4 * 2 + odd;
+      if (token >= work.rows) continue;
+      uint16_t* out = args.out + int64_t{work.ids[token]} * shape.outputs();
+      if (!shape.down) {
+        if (row < shape.n) out[row / 2] = float_to_bf16(swiglu(shape, low, high));
+        continue;
+      }
+      if (row < shape.n) out[row] = float_to_bf16(work.weights[token] * low);
+      if (row_8 < shape.n) out[row_8] = float_to_bf16(work.weights[token] * high);
+    }
   }
-  asm volatile("bar.sync %0, %1;" ::"r"(warp / kParts + 1), "n"(kTeamThreads) : "memory");
-  write_panel<kTiles>(args, work, biases, panel, parts);
 }
 
-/// The panels of a team, from `panel` on, of which `stream` has this warp's part of K.
+/// The panels [panel, end) of a warp. `x`: where this lane's rows of matrices begin.
 template <int kTiles, bool kWide>
 __device__ void multiply_panels(const W4Args& args, const Work& work, int panel, int end,
-                                UnitStream& stream, Unit (&ahead)[kAhead], uint32_t x,
-                                float4* parts) {
-  constexpr int kParts4 = kParts * kTiles * 32;  // of a panel
-  const int tiles = (work.rows + 7) / 8, row_bytes = pitch(args.shape), count = stream.count;
+                                UnitStream& stream, Unit (&ahead)[kAhead], uint32_t x) {
+  const int tiles = (work.rows + 7) / 8, row_bytes = pitch(args.shape);
+  const uint32_t x_end = x + units_of(args.shape) * kUnitK * 2;
   float sums[kTiles][4] = {};
-  int left = count, buffer = 0;  // two buffers: of the one before the team may still read
   uint32_t at = x;
   Biases biases = load_biases(args, work.expert, panel);
   while (panel < end) {
 #pragma unroll
-    for (int a = 0; a < kAhead; ++a) {
-      if (count > 0) {  // else this part of K has nothing
-        const Unit now = ahead[a];
-        stream.ask(ahead[a]);
-        multiply_unit<kTiles, kWide>(now, at, row_bytes, tiles, sums);
-        at += kUnitK * 2;
-      }
-      if (--left > 0) continue;
-      end_panel<kTiles>(args, work, biases, panel, parts + buffer * kParts4, sums);
-      left = count;
+    for (Unit& next : ahead) {
+      const Unit now = next;
+      stream.ask(next);
+      multiply_unit<kTiles, kWide>(now, at, row_bytes, tiles, sums);
+      at += kUnitK * 2;
+      if (at < x_end) continue;
+      write_panel<kTiles>(args, work, biases, panel, sums);
       at = x;
-      buffer ^= 1;
-      panel += kTeams;
-      if (panel >= end) break;
+      if (++panel >= end) break;
       biases = load_biases(args, work.expert, panel);
     }
   }
@@ -213,18 +171,15 @@ __global__ void __launch_bounds__(kWarps * 32)
   const int block = static_cast<int>(blockIdx.y), first_row = block * kTiles * 8;
   if (first_row >= *args.padded_rows) return;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const int part = warp % kParts, units = units_of(shape), panels = panels_of(shape);
-  const int panel = static_cast<int>(blockIdx.x) * stream.panels_per_block + warp / kParts;
-  const int end = min(panels, static_cast<int>(blockIdx.x + 1) * stream.panels_per_block);
-  const int first_unit = part * units / kParts, count = (part + 1) * units / kParts - first_unit;
+  const int units = units_of(shape), panels = panels_of(shape);
+  const int panel =
+      min(panels, (static_cast<int>(blockIdx.x) * kWarps + warp) * stream.panels_per_warp);
+  const int end = min(panels, panel + stream.panels_per_warp);
   Work work{ids, routing, 0, args.expert_ids[block]};
-  const uint32_t panel_bytes = static_cast<uint32_t>(units) * kUnitBytes;
-  UnitStream weights{stream.weights.units + int64_t{work.expert} * panels * panel_bytes,
-                     panel * panel_bytes + first_unit * kUnitBytes,
-                     count > 0 ? end * panel_bytes : 0u,
-                     kTeams * panel_bytes - count * kUnitBytes,
-                     count,
-                     count};
+  const auto place = [&](int of) {
+    return static_cast<uint32_t>((work.expert * panels + of) * units) * kUnitBytes;
+  };
+  UnitStream weights{stream.weights.units, place(panel), place(end)};
   Unit ahead[kAhead];
 #pragma unroll
   for (Unit& unit : ahead) weights.ask(unit);
@@ -240,34 +195,31 @@ __global__ void __launch_bounds__(kWarps * 32)
   const bool is_wide = *stream.weights.is_wide != 0;
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
-  const int row_bytes = pitch(shape);
-  auto* const parts = reinterpret_cast<float4*>(shared + kTiles * 8 * row_bytes) +
-                      warp / kParts * 2 * kParts * kTiles * 32;
-  const uint32_t x =
-      shared_address(shared) + lane % 8 * row_bytes + lane / 8 * 16 + first_unit * kUnitK * 2;
+  const uint32_t x = shared_address(shared) + lane % 8 * pitch(shape) + lane / 8 * 16;
   if (is_wide) {
-    multiply_panels<kTiles, true>(args, work, panel, end, weights, ahead, x, parts);
+    multiply_panels<kTiles, true>(args, work, panel, end, weights, ahead, x);
   } else {
-    multiply_panels<kTiles, false>(args, work, panel, end, weights, ahead, x, parts);
+    multiply_panels<kTiles, false>(args, work, panel, end, weights, ahead, x);
   }
 }
 
 template <class P>
 void launch(P& problem, const Launch& where) {
+  constexpr int kBlocksPerProcessor = 12, kMostPanels = 8;
   const W4Args args = problem.args();
   const W4Shape& shape = args.shape;
   const auto blocks = static_cast<int>((shape.capacity() + shape.block - 1) / shape.block);
-  // Many blocks per SM, so that the last ones are few, if all experts that may have rows do; but a
-  // panel for each team.
+  // Many blocks, so that the last ones to end are few, if all experts that may have rows do.
   const int likely = std::min(blocks, std::min(shape.rows(), shape.experts));
-  const int panels = panels_of(shape), wanted = 12 * where.device.processors;
-  const int runs = std::clamp((wanted + likely - 1) / likely, 1, (panels + kTeams - 1) / kTeams);
-  const int per_block = (panels + runs - 1) / runs;
-  const StreamArgs stream{args, packed_weights(problem), per_block, 0};
+  const int panels = panels_of(shape);
+  const int wanted = kBlocksPerProcessor * where.device.processors * kWarps;  // warps
+  const int per_warp = std::clamp(likely * panels / wanted, 1, kMostPanels);
+  const StreamArgs stream{args, packed_weights(problem), per_warp, 0};
   with_rows<8, 16, 32>(shape.block, [&]<int kRows>() {
     const auto kernel = stream_mma_kernel<kRows / 8>;
     const auto shared = static_cast<size_t>(shared_bytes(shape));
     allow_shared(kernel, shared);
+    const int per_block = kWarps * per_warp;
     const dim3 grid(static_cast<unsigned>((panels + per_block - 1) / per_block),
                     static_cast<unsigned>(blocks));
     kernel<<<grid, kWarps * 32, shared, stream_of(where)>>>(stream);
@@ -279,7 +231,8 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {
   if (shape.block != 8 && shape.block != 16 && shape.block != 32) {
     return fmt::format("takes blocks of 8, 16 and 32 rows, not of {}", shape.block);
   }
-  if (shared_bytes(shape) <= device.shared_per_block) return {};
+  if (units_bytes(shape) >= int64_t{1} << 32) return "takes weights of less than 4 GiB";
+  if (shared_bytes(shape) + 1024 <= device.shared_per_block) return {};
   return fmt::format("{} rows of K = {} do not fit in shared memory", shape.block, shape.k);
 }
 

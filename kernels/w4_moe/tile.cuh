@@ -24,7 +24,7 @@ __device__ inline int piece_at(int row, int piece) {
 /// Copies of a thread's rows of x into stages: a piece of every 32nd row.
 template <int kRows, int kThreads>
 struct RowCopies {
-  static constexpr int kCopies = kRows / (kThreads / 8);
+  static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
   uint32_t from[kCopies];  // where the piece of unit 0 is, in pieces of 8 elements
   uint32_t rows = 0;       // bit i: row i is no padding
 

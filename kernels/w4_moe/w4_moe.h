@@ -66,7 +66,12 @@ struct W4Args {
 MOEGATE_HD inline float swiglu(const W4Shape& shape, float gate, float up) {
   gate = gate > shape.limit ? shape.limit : gate;  // NaN stays
   up = up > shape.limit ? shape.limit : up < -shape.limit ? -shape.limit : up;
-  return gate / (1 + expf(-shape.alpha * gate)) * (up + shape.beta);
+#ifdef __CUDA_ARCH__
+  // Beyond 2^126 the quotient is 0, as it should be.
+  return gate * __fdividef(1, 1 + __expf(-shape.alpha * gate)) * (up + shape.beta);
+#else
+  return gate / (1 + std::exp(-shape.alpha * gate)) * (up + shape.beta);
+#endif
 }
 
 /// Some rows of x, and some columns of the output of one expert, on the host.

@@ -29,6 +29,11 @@ __device__ void multiply_rs(float (&acc)[Tokens / 2], const uint32_t (&a)[4], ui
                  : __VA_ARGS__                                                                   \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "n"(cuda::kOperandHigh)); \
   }
+MOEGATE_MULTIPLY_RS(8, "%0,%1,%2,%3", 4, 5, 6, 7, 8, 9, "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]),
+                    "+f"(acc[3]))
+MOEGATE_MULTIPLY_RS(16, "%0,%1,%2,%3,%4,%5,%6,%7", 8, 9, 10, 11, 12, 13, MOEGATE_SUMS_8(0))
+MOEGATE_MULTIPLY_RS(32, "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15", 16, 17, 18, 19, 20,
+                    21, MOEGATE_SUMS_8(0), MOEGATE_SUMS_8(8))
 MOEGATE_MULTIPLY_RS(64, MOEGATE_NAMES_32, 32, 33, 34, 35, 36, 37, MOEGATE_SUMS_32)
 MOEGATE_MULTIPLY_RS(128,
                     MOEGATE_NAMES_32

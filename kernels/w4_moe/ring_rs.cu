@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// chip: sm_90a (wgmma)
+// The MXFP4 products on wgmma, with weights as operand a in registers, decoded while the product of
+// the 64 of K before runs, and routed rows as operand b in shared memory, where four warpgroups of
+// 64 rows of weights each read them. The form of triton_kernels on Hopper, with the tile four times
+// as wide: what limits a narrower one at many rows is reading the rows of x, not the weights.
+//
+// Stages of x and of weights go around a ring, which has as many as fit: with few rows weights come
+// from memory, and some 100 KB of them are always on their way. A stage is filled anew when all
+// warpgroups have waited for the product before the last, which the barrier of the next unit says
+// of all of them.
+#include "kernels/cuda/with_rows.cuh"
+#include "kernels/w4_moe/tile.cuh"
+#include "kernels/w4_moe/wgmma_rs.cuh"
+
+namespace moegate::w4_moe {
+namespace {
+
+using namespace cuda;
+
+constexpr int kThreads = 512;
+constexpr int kTilePanels = kThreads / 32;  // of weights: 256 rows
+constexpr int kStageUnits = 2;              // a barrier for 128 of K
+
+template <int kRows>
+struct Tile {
+  static constexpr int kRowBytes = kRows * kLineBytes;  // of a unit
+  static constexpr int kWeightBytes = kTilePanels * kUnitBytes;
+  static constexpr int kMostBytes = 208 * 1024;
+  static constexpr int kFit = kMostBytes / (kStageUnits * (kRowBytes + kWeightBytes));
+  static constexpr int kStages = kFit < 8 ? kFit : 8;
+  static constexpr int kAhead = kStages - 2;  // on their way
+  static constexpr int kSlots = kStages * kStageUnits;
+  static constexpr int kOutBytes = kRows * (kTilePanels * kPanelRows + 8) * 2;
+  static constexpr int kStagesBytes = kSlots * (kRowBytes + kWeightBytes);
+  static constexpr int kBytes = kStagesBytes > kOutBytes ? kStagesBytes : kOutBytes;
+  static constexpr int kSharedBytes = kBytes + 1024;  // to begin where the swizzle does
+};
+
+struct RingArgs {
+  W4Args args;
+  PackedWeights weights;
+};
+
+/// Starts the copy of this warp's unit.
+__device__ inline void copy_unit(const uint8_t* unit, uint32_t to) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  copy_async<16>(to + lane * 16, unit + lane * 16, true);
+  if (lane < 2) {
+    copy_async<16>(to + kUnitCodes + lane * 16, unit + kUnitCodes + lane * 16, true);
+  }
+}
+
+template <bool kWide>
+__device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint4 codes = *reinterpret_cast<const uint4*>(unit + lane * 16);
+  const uint32_t words[] = {codes.x, codes.y, codes.z, codes.w};
+  const uint32_t kept = reinterpret_cast<const uint32_t*>(unit + kUnitCodes)[lane / 4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    uint32_t scales[2];
+    scales_of<kWide>(kept, half, scales);
+    decode<kWide>(words[2 * half], scales, a[2 * half]);
+    decode<kWide>(words[2 * half + 1], scales, a[2 * half + 1]);
+  }
+}
+
+/// A block's stages, and what it copies into them.
+template <int kRows>
+struct Ring {
+  const W4Args& args;
+  const RowCopies<kRows, kThreads> copies;
+  const uint8_t* panel;  // the first unit of this warp's
+  uint8_t* shared;
+
+  __device__ uint32_t rows(int unit) const {
+    return shared_address(shared) + unit % Tile<kRows>::kSlots * Tile<kRows>::kRowBytes;
+  }
+  __device__ uint8_t* weights(int unit) const {
+    return shared + Tile<kRows>::kSlots * Tile<kRows>::kRowBytes +
+           unit % Tile<kRows>::kSlots * Tile<kRows>::kWeightBytes + threadIdx.x / 32 * kUnitBytes;
+  }
+  __device__ void start(int stage) const {
+#pragma unroll
+    for (int i = 0; i < kStageUnits; ++i) {
+      const int unit = stage * kStageUnits + i;
+      if (unit >= units_of(args.shape)) break;
+      copies.start(args, unit, rows(unit));
+      copy_unit(panel + unit * kUnitBytes, shared_address(weights(unit)));
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  /// Waits for all stages but the last `Pending` that were started, of all threads.
+  template <int Pending>
+  __device__ void wait() const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+    fence_for_products();
+    __syncthreads();
+  }
+};
+
+/// All of K.
+template <int kRows, bool kWide>
+__device__ void multiply_tile(const Ring<kRows>& ring, float (&sums)[kRows / 2]) {
+  constexpr int kAhead = Tile<kRows>::kAhead;
+  const int units = units_of(ring.args.shape);
+  uint32_t a[2][4][4];
+  ring.template wait<kAhead - 1>();
+  decode_unit<kWide>(ring.weights(0), a[0]);
+  for (int stage = 0; stage * kStageUnits < units; ++stage) {
+    ring.template wait<kAhead - 2>();  // the next stage's weights, too
+    ring.start(stage + kAhead);
+#pragma unroll
+    for (int odd = 0; odd < kStageUnits; ++odd) {
+      const int now = stage * kStageUnits + odd;
+      if (now >= units) break;
+      const uint32_t b = operand(ring.rows(now));
+      begin_products();
+#pragma unroll
+      for (int step = 0; step < 4; ++step) multiply_rs<kRows>(sums, a[odd][step], b + 2 * step);
+      commit_products();
+      wait_products<1>();  // a[1 - odd] is free
+      if (now + 1 < units) decode_unit<kWide>(ring.weights(now + 1), a[1 - odd]);
+    }
+  }
+  wait_products<0>();
+  ring.template wait<0>();
+}
+
+template <int kRows>
+__global__ void __launch_bounds__(kThreads, 1)
+    ring_rs_kernel(const __grid_constant__ RingArgs ring_args) {
+  if constexpr (kHasWgmma) {
+    extern __shared__ uint8_t raw[];
+    uint8_t* const shared = align_shared(raw);
+    const W4Args& args = ring_args.args;
+    const W4Shape& shape = args.shape;
+    const int block = static_cast<int>(blockIdx.y), first_row = block * kRows;
+    if (first_row >= *args.padded_rows) return;
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int expert = args.expert_ids[block], units = units_of(shape), panels = panels_of(shape);
+    const int first_panel = static_cast<int>(blockIdx.x) * kTilePanels;
+    // A warp beyond the last panel multiplies the last one once more, for nobody.
+    const int panel = min(first_panel + warp, panels - 1);
+    const uint8_t* const of_panel =
+        ring_args.weights.units + (int64_t{expert} * panels + panel) * units * kUnitBytes;
+    const int32_t* ids = args.sorted_token_ids + first_row;
+    const int rows = __syncthreads_count(static_cast<int>(threadIdx.x) < kRows &&
+                                         ids[threadIdx.x % kRows] < shape.rows());
+    const Ring<kRows> ring{args, {shape, ids, rows}, of_panel, shared};
+#pragma unroll
+    for (int stage = 0; stage < Tile<kRows>::kAhead; ++stage) ring.start(stage);
+    float sums[kRows / 2] = {};
+    if (*ring_args.weights.is_wide != 0) {
+      multiply_tile<kRows, true>(ring, sums);
+    } else {
+      multiply_tile<kRows, false>(ring, sums);
+    }
+    const PanelOut out(args, expert, first_panel, warp, out_pitch(shape, kTilePanels), shared);
+#pragma unroll
+    for (int j = 0; j < kRows / 8; ++j) {
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        const int token = j * 8 + lane % 4 * 2 + odd;
+        if (token >= rows) continue;
+        const float weight = shape.down ? args.routing_weights[ids[token]] : 1;
+        out.put(token, sums[4 * j + odd], sums[4 * j + odd + 2], weight);
+      }
+    }
+    __syncthreads();
+    copy_out<kThreads>(args, ids, rows, first_panel, kTilePanels, shared);
+  }
+}
+
+template <class P>
+void launch(P& problem, const Launch& where) {
+  const RingArgs ring_args{problem.args(), packed_weights(problem)};
+  const W4Shape& shape = ring_args.args.shape;
+  with_rows<8, 16, 32, 64, 128>(shape.block, [&]<int kRows>() {
+    const auto kernel = ring_rs_kernel<kRows>;
+    allow_shared(kernel, Tile<kRows>::kSharedBytes);
+    const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
+                    static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
+    kernel<<<grid, kThreads, Tile<kRows>::kSharedBytes, stream_of(where)>>>(ring_args);
+  });
+  check_launch("ring_rs_kernel");
+}
+
+std::string unsupported(const W4Shape& shape) {
+  for (const int rows : {8, 16, 32, 64, 128}) {
+    if (shape.block == rows) return {};
+  }
+  return fmt::format("takes blocks of 8, 16, 32, 64 and 128 rows, not of {}", shape.block);
+}
+
+template <class P>
+KernelSpec<P> spec() {
+  return {
+      .name = "ring_rs",
+      .backend = Backend::cuda,
+      .help = "weights decoded into the registers of wgmma, a ring of stages of both operands",
+      .launch = launch<P>,
+      .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
+      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
+}
+const Kernel<W4GateUp> gate_up(spec<W4GateUp>());
+const Kernel<W4Down> down(spec<W4Down>());
+
+}  // namespace
+}  // namespace moegate::w4_moe
