@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// chip: sm_80 (bf16 products with fp32 sums, asynchronous copies)
 // The MXFP4 products at decode: weights go from memory straight into the registers that multiply
 // them (packed.cuh), while the rows of x wait in shared memory, all of K. Weights are operand a, up
 // to 32 routed rows operand b: a byte of weights is read and decoded once for a block.
 //
-// A block of four warps takes a run of panels of one expert, and each warp some of them, all of K:
-// its weights are one stream, of which it asks for kAhead units before it needs them, also across
-// panels.
-// Nothing is added between warps, so that a row's bits do not depend on the batch.
+// A block of warps takes a run of panels of one expert, and each warp some of them, all of K: its
+// weights are one stream, of which it asks for kRing units before it needs them, also across
+// panels. Nothing is added between warps, so that a row's bits do not depend on the batch.
+//
+// Floor: the weights of the experts that have rows, 8.8 MB each in gpt-oss's gate-up. On an H200 it
+// reads them at 75 % of the memory's rate from 8 tokens on, and is then bound by instructions: 90
+// for a unit, half of them logic, which has half of the rate. The rest is the ring: the loads of a
+// turn share a scoreboard, so that the oldest waits for the newest (22 % of samples). A ring in
+// shared memory waits for none, but takes 20 instructions more (459 us where this takes 331); an
+// equal share of all panels for each block took 498. One token has too few warps for its latency.
 #include <algorithm>
 
 #include "kernels/cuda/pipeline.cuh"
@@ -20,7 +25,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kWarps = 4, kAhead = 8;
+constexpr int kWarps = 8, kRing = 4;
 
 struct StreamArgs {
   W4Args args;
@@ -37,20 +42,14 @@ int shared_bytes(const W4Shape& shape) {
   return shape.block * pitch(shape);
 }
 
-/// What a warp reads, `at` bytes behind all weights' first.
-struct UnitStream {
-  const uint8_t* weights;
-  uint32_t at, end;
-
-  __device__ void ask(Unit& to) {
-    if (at >= end) return;
-    const uint32_t lane = threadIdx.x % 32;
-    to.codes = load_streaming(weights + (at + lane * 16));
-    to.scales =
-        __ldg(reinterpret_cast<const uint32_t*>(weights + (at + (kUnitCodes + lane / 4 * 4))));
-    at += kUnitBytes;
-  }
-};
+/// The unit that begins `at` bytes behind all weights' first.
+__device__ Unit load_unit(const uint8_t* weights, uint32_t at) {
+  const uint32_t lane = threadIdx.x % 32;
+  Unit u;
+  u.codes = load_streaming(weights + (at + lane * 16));
+  u.scales = __ldg(reinterpret_cast<const uint32_t*>(weights + (at + (kUnitCodes + lane / 4 * 4))));
+  return u;
+}
 
 /// Rows of the block to shared memory, zeros behind K. Rows of padding are left as they are: their
 /// products go nowhere.
@@ -108,10 +107,10 @@ __device__ Biases load_biases(const W4Args& args, int expert, int panel) {
   return {bias(g), bias(g + 8)};
 }
 
-/// Writes a panel's columns of the output, and begins its sums anew.
+/// Writes a panel's columns of the output.
 template <int kTiles>
 __device__ void write_panel(const W4Args& args, const Work& work, const Biases& biases, int panel,
-                            float (&sums)[kTiles][4]) {
+                            const float (&sums)[kTiles][4]) {
   const W4Shape& shape = args.shape;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = weight_row(shape, panel, lane / 4);
@@ -121,7 +120,6 @@ __device__ void write_panel(const W4Args& args, const Work& work, const Biases& 
 #pragma unroll
     for (int odd = 0; odd < 2; ++odd) {
       const float low = sums[j][odd] + biases.low, high = sums[j][odd + 2] + biases.high;
-      sums[j][odd] = sums[j][odd + 2] = 0;
       const int token = j * 8 + lane % 4 * 2 + odd;
       if (token >= work.rows) continue;
       uint16_t* out = args.out + int64_t{work.ids[token]} * shape.outputs();
@@ -135,33 +133,36 @@ __device__ void write_panel(const W4Args& args, const Work& work, const Biases& 
   }
 }
 
-/// The panels [panel, end) of a warp. `x`: where this lane's rows of matrices begin.
+/// The panels [panel, end) of a warp, of whose first one `ring` has the first units. `at`: where
+/// that panel begins; `x`: where this lane's rows of matrices do.
 template <int kTiles, bool kWide>
-__device__ void multiply_panels(const W4Args& args, const Work& work, int panel, int end,
-                                UnitStream& stream, Unit (&ahead)[kAhead], uint32_t x) {
+__device__ void multiply_panels(const W4Args& args, const uint8_t* weights, const Work& work,
+                                int panel, int end, uint32_t at, Unit (&ring)[kRing], uint32_t x) {
   const int tiles = (work.rows + 7) / 8, row_bytes = pitch(args.shape);
-  const uint32_t x_end = x + units_of(args.shape) * kUnitK * 2;
-  float sums[kTiles][4] = {};
-  uint32_t at = x;
-  Biases biases = load_biases(args, work.expert, panel);
-  while (panel < end) {
+  const int units = units_of(args.shape);
+  for (; panel < end; ++panel) {
+    const uint32_t next = panel + 1 < end ? at + static_cast<uint32_t>(units) * kUnitBytes : at;
+    const Biases biases = load_biases(args, work.expert, panel);
+    float sums[kTiles][4] = {};
+    for (int unit = 0; unit < units; unit += kRing) {
 #pragma unroll
-    for (Unit& next : ahead) {
-      const Unit now = next;
-      stream.ask(next);
-      multiply_unit<kTiles, kWide>(now, at, row_bytes, tiles, sums);
-      at += kUnitK * 2;
-      if (at < x_end) continue;
-      write_panel<kTiles>(args, work, biases, panel, sums);
-      at = x;
-      if (++panel >= end) break;
-      biases = load_biases(args, work.expert, panel);
+      for (int i = 0; i < kRing; ++i) {
+        if (unit + i >= units) break;
+        multiply_unit<kTiles, kWide>(ring[i], x + (unit + i) * kUnitK * 2, row_bytes, tiles, sums);
+        // Into the registers that are free now: from others it would have to be moved, and so
+        // waited for. Behind the last panel it is what was read before, for nobody.
+        const bool is_in_panel = unit + i + kRing < units;
+        const uint32_t from = is_in_panel ? at + (unit + kRing) * kUnitBytes : next;
+        ring[i] = load_unit(weights, from + i * kUnitBytes);
+      }
     }
+    at = next;
+    write_panel<kTiles>(args, work, biases, panel, sums);
   }
 }
 
 template <int kTiles>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kWarps * 32, kTiles == 1 ? 4 : 1)
     stream_mma_kernel(const __grid_constant__ StreamArgs stream) {
   extern __shared__ __align__(16) uint8_t shared[];
   __shared__ int32_t ids[kTiles * 8];
@@ -172,17 +173,16 @@ __global__ void __launch_bounds__(kWarps * 32)
   if (first_row >= *args.padded_rows) return;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const int units = units_of(shape), panels = panels_of(shape);
-  const int panel =
-      min(panels, (static_cast<int>(blockIdx.x) * kWarps + warp) * stream.panels_per_warp);
+  const int panel = (static_cast<int>(blockIdx.x) * kWarps + warp) * stream.panels_per_warp;
   const int end = min(panels, panel + stream.panels_per_warp);
   Work work{ids, routing, 0, args.expert_ids[block]};
-  const auto place = [&](int of) {
-    return static_cast<uint32_t>((work.expert * panels + of) * units) * kUnitBytes;
-  };
-  UnitStream weights{stream.weights.units, place(panel), place(end)};
-  Unit ahead[kAhead];
+  const auto at =
+      static_cast<uint32_t>((work.expert * panels + min(panel, panels - 1)) * units) * kUnitBytes;
+  Unit ring[kRing];
 #pragma unroll
-  for (Unit& unit : ahead) weights.ask(unit);
+  for (int i = 0; i < kRing; ++i) {
+    ring[i] = load_unit(stream.weights.units, at + min(i, units - 1) * kUnitBytes);
+  }
   bool there = false;
   if (thread < kTiles * 8) {
     const int32_t r = args.sorted_token_ids[first_row + thread];
@@ -197,15 +197,15 @@ __global__ void __launch_bounds__(kWarps * 32)
   __syncthreads();
   const uint32_t x = shared_address(shared) + lane % 8 * pitch(shape) + lane / 8 * 16;
   if (is_wide) {
-    multiply_panels<kTiles, true>(args, work, panel, end, weights, ahead, x);
+    multiply_panels<kTiles, true>(args, stream.weights.units, work, panel, end, at, ring, x);
   } else {
-    multiply_panels<kTiles, false>(args, work, panel, end, weights, ahead, x);
+    multiply_panels<kTiles, false>(args, stream.weights.units, work, panel, end, at, ring, x);
   }
 }
 
 template <class P>
 void launch(P& problem, const Launch& where) {
-  constexpr int kBlocksPerProcessor = 12, kMostPanels = 8;
+  constexpr int kBlocksPerProcessor = 8, kMostPanels = 8;
   const W4Args args = problem.args();
   const W4Shape& shape = args.shape;
   const auto blocks = static_cast<int>((shape.capacity() + shape.block - 1) / shape.block);
