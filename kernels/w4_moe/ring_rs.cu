@@ -10,10 +10,10 @@
 // warpgroups have waited for the product before the last, which the barrier of the next unit says
 // of all of them.
 //
-// Floor at many rows: the products at wgmma's rate. On an H200 gpt-oss-120b's gate-up of 8192 tokens
-// (a quarter of the rows are padding) keeps the tensor cores 57 % busy; the rest is decoding between
-// two barriers (49 % of issue slots) and the barriers (5 % of samples). With few rows decoding
-// limits it, and stream_mma is quicker up to 128 tokens.
+// Floor at many rows: the products at wgmma's rate. On an H200 gpt-oss-120b's gate-up of 8192
+// tokens (a quarter of the rows are padding) keeps the tensor cores 57 % busy; the rest is decoding
+// between two barriers (49 % of issue slots) and the barriers (5 % of samples). With few rows
+// decoding limits it, and stream_mma is quicker up to 128 tokens.
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/w4_moe/tile.cuh"
 #include "kernels/w4_moe/wgmma_rs.cuh"
