@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "kernels/cuda/barrier.cuh"
 #include "kernels/cuda/cuda_check.cuh"
@@ -30,6 +31,13 @@ MOEGATE_HD inline int units_of(const W4Shape& shape) {
 /// The row of an expert's weights at row `i` of a panel; N or more: none.
 MOEGATE_HD inline int weight_row(const W4Shape& shape, int panel, int i) {
   return panel * kPanelRows + (shape.down ? i : 2 * (i % 8) + i / 8);
+}
+
+/// Why no kernel with a grid row for each block of rows takes a case; empty: they do.
+inline std::string too_many_blocks(const W4Shape& shape) {
+  constexpr int64_t kMost = 65535;  // of a grid's y
+  if (shape.capacity() <= kMost * shape.block) return {};
+  return fmt::format("takes up to {} blocks of rows", kMost);
 }
 
 /// Bytes of all units.

@@ -194,7 +194,7 @@ void launch(P& problem, const Launch& where) {
 
 std::string unsupported(const W4Shape& shape) {
   for (const int rows : {8, 16, 32, 64, 128}) {
-    if (shape.block == rows) return {};
+    if (shape.block == rows) return too_many_blocks(shape);
   }
   return fmt::format("takes blocks of 8, 16, 32, 64 and 128 rows, not of {}", shape.block);
 }

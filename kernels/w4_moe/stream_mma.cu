@@ -232,7 +232,7 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {
     return fmt::format("takes blocks of 8, 16 and 32 rows, not of {}", shape.block);
   }
   if (units_bytes(shape) >= int64_t{1} << 32) return "takes weights of less than 4 GiB";
-  if (shared_bytes(shape) + 1024 <= device.shared_per_block) return {};
+  if (shared_bytes(shape) + 1024 <= device.shared_per_block) return too_many_blocks(shape);
   return fmt::format("{} rows of K = {} do not fit in shared memory", shape.block, shape.k);
 }
 

@@ -21,7 +21,7 @@ __device__ inline int piece_at(int row, int piece) {
   return row * kLineBytes + (piece ^ row % 8) * 16;
 }
 
-/// Copies of a thread's rows of x into stages: a piece of every 32nd row.
+/// Copies of a thread's rows of x into stages: a piece of every (kThreads / 8)-th row.
 template <int kRows, int kThreads>
 struct RowCopies {
   static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
