@@ -10,10 +10,11 @@
 // warpgroups have waited for the product before the last, which the barrier of the next unit says
 // of all of them.
 //
-// Floor at many rows: the products at wgmma's rate. On an H200 gpt-oss-120b's gate-up of 8192
-// tokens (a quarter of the rows are padding) keeps the tensor cores 57 % busy; the rest is decoding
-// between two barriers (49 % of issue slots) and the barriers (5 % of samples). With few rows
-// decoding limits it, and stream_mma is quicker up to 128 tokens.
+// Floor at many rows: the products at wgmma's rate, with few the weights. On an H200 gpt-oss-120b's
+// gate-up of 8192 tokens (a quarter of the rows are padding) kept the tensor cores 57 % busy and
+// half of the issue slots. What the rest waits for is not shown yet; the first suspect is the fence
+// behind the copies, which waits for every copy of its own thread that is on its way, so that
+// warps that only copy would let the others go on. stream_mma is quicker up to 128 tokens.
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/w4_moe/tile.cuh"
 #include "kernels/w4_moe/wgmma_rs.cuh"
@@ -47,15 +48,6 @@ struct RingArgs {
   PackedWeights weights;
 };
 
-/// Starts the copy of this warp's unit.
-__device__ inline void copy_unit(const uint8_t* unit, uint32_t to) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  copy_async<16>(to + lane * 16, unit + lane * 16, true);
-  if (lane < 2) {
-    copy_async<16>(to + kUnitCodes + lane * 16, unit + kUnitCodes + lane * 16, true);
-  }
-}
-
 template <bool kWide>
 __device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -71,66 +63,131 @@ __device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
   }
 }
 
-/// A block's stages, and what it copies into them.
+/// Copies into a block's stages, unit by unit: a thread's pieces of rows of x, its 16 bytes of its
+/// warp's codes, and in two lanes of the scales. Addresses go along with the units: worked out
+/// anew they were a third of all instructions.
 template <int kRows>
-struct Ring {
-  const W4Args& args;
-  const RowCopies<kRows, kThreads> copies;
-  const uint8_t* panel;  // the first unit of this warp's
-  uint8_t* shared;
-
-  __device__ uint32_t rows(int unit) const {
-    return shared_address(shared) + unit % Tile<kRows>::kSlots * Tile<kRows>::kRowBytes;
-  }
-  __device__ uint8_t* weights(int unit) const {
-    return shared + Tile<kRows>::kSlots * Tile<kRows>::kRowBytes +
-           unit % Tile<kRows>::kSlots * Tile<kRows>::kWeightBytes + threadIdx.x / 32 * kUnitBytes;
-  }
-  __device__ void start(int stage) const {
+class Copies {
+ public:
+  __device__ Copies(const W4Args& args, const int32_t* ids, int rows, const uint8_t* panel,
+                    uint32_t shared)
+      : x_first_(args.x),
+        weights_(panel + lane() * 16),
+        to_rows_(shared + piece_at(row_of(0), piece())),
+        to_weights_(shared + kWeightsAt + static_cast<uint32_t>(threadIdx.x) / 32 * kUnitBytes +
+                    lane() * 16),
+        left_k_(args.shape.k) {
 #pragma unroll
-    for (int i = 0; i < kStageUnits; ++i) {
-      const int unit = stage * kStageUnits + i;
-      if (unit >= units_of(args.shape)) break;
-      copies.start(args, unit, rows(unit));
-      copy_unit(panel + unit * kUnitBytes, shared_address(weights(unit)));
+    for (int i = 0; i < kCopies; ++i) {
+      const bool there = row_of(i) < rows;
+      x_[i] = there
+                  ? args.x + int64_t{args.shape.source(ids[row_of(i)])} * args.shape.k + piece() * 8
+                  : nullptr;
     }
+  }
+  /// Starts the copies of the next stage; of none behind K.
+  __device__ void start() {
+#pragma unroll
+    for (int i = 0; i < kStageUnits; ++i) start_unit();
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
-  /// Waits for all stages but the last `Pending` that were started, of all threads.
-  template <int Pending>
-  __device__ void wait() const {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-    fence_for_products();
-    __syncthreads();
+
+ private:
+  using T = Tile<kRows>;
+  static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
+  static constexpr uint32_t kWeightsAt = T::kSlots * T::kRowBytes;
+
+  __device__ static int lane() {
+    return static_cast<int>(threadIdx.x) % 32;
   }
+  __device__ static int piece() {
+    return static_cast<int>(threadIdx.x) % 8;
+  }
+  __device__ static int row_of(int i) {
+    return static_cast<int>(threadIdx.x) / 8 + i * (kThreads / 8);
+  }
+
+  __device__ void start_unit() {
+    if (left_k_ <= 0) return;
+    const bool there = piece() * 8 < left_k_;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      if (x_[i] == nullptr) continue;  // of padding, whose products go nowhere
+      copy_async<16>(to_rows_ + i * (kThreads / 8) * kLineBytes, there ? x_[i] : x_first_, there);
+      x_[i] += kUnitK;
+    }
+    copy_async<16>(to_weights_, weights_, true);
+    if (lane() < 2) copy_async<16>(to_weights_ + kUnitCodes, weights_ + kUnitCodes, true);
+    weights_ += kUnitBytes;
+    left_k_ -= kUnitK;
+    const bool is_last = ++slot_ == T::kSlots;
+    to_rows_ += is_last ? T::kRowBytes * (1 - T::kSlots) : T::kRowBytes;
+    to_weights_ += is_last ? T::kWeightBytes * (1 - T::kSlots) : T::kWeightBytes;
+    if (is_last) slot_ = 0;
+  }
+
+  const uint16_t* x_[kCopies];
+  const uint16_t* x_first_;  // of all, where nothing is read
+  const uint8_t* weights_;
+  uint32_t to_rows_, to_weights_;
+  int left_k_, slot_ = 0;
 };
 
-/// All of K.
+/// Where a block's stages are, unit by unit.
+template <int kRows>
+class Slots {
+ public:
+  __device__ explicit Slots(uint8_t* shared)
+      : rows_(operand(shared_address(shared))),
+        weights_(shared + Tile<kRows>::kSlots * Tile<kRows>::kRowBytes +
+                 threadIdx.x / 32 * kUnitBytes) {}
+  /// Operand b of unit `slot`, counted around the ring.
+  __device__ uint32_t rows(int slot) const { return rows_ + slot * (Tile<kRows>::kRowBytes >> 4); }
+  __device__ const uint8_t* weights(int slot) const {
+    return weights_ + slot * Tile<kRows>::kWeightBytes;
+  }
+
+ private:
+  uint32_t rows_;
+  const uint8_t* weights_;
+};
+
+/// Waits for all stages but the last `Pending` that were started, of all threads.
+template <int Pending>
+__device__ inline void wait_stages() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+  fence_for_products();
+  __syncthreads();
+}
+
+/// All of K, whose first stages were started.
 template <int kRows, bool kWide>
-__device__ void multiply_tile(const Ring<kRows>& ring, float (&sums)[kRows / 2]) {
-  constexpr int kAhead = Tile<kRows>::kAhead;
-  const int units = units_of(ring.args.shape);
+__device__ void multiply_tile(int units, const Slots<kRows>& slots, Copies<kRows>& copies,
+                              float (&sums)[kRows / 2]) {
+  constexpr int kAhead = Tile<kRows>::kAhead, kSlots = Tile<kRows>::kSlots;
   uint32_t a[2][4][4];
-  ring.template wait<kAhead - 1>();
-  decode_unit<kWide>(ring.weights(0), a[0]);
-  for (int stage = 0; stage * kStageUnits < units; ++stage) {
-    ring.template wait<kAhead - 2>();  // the next stage's weights, too
-    ring.start(stage + kAhead);
+  wait_stages<kAhead - 1>();
+  decode_unit<kWide>(slots.weights(0), a[0]);
+  int slot = 0;
+  for (int unit = 0; unit < units; unit += kStageUnits) {
+    wait_stages<kAhead - 2>();  // the next stage's weights, too
+    copies.start();
 #pragma unroll
     for (int odd = 0; odd < kStageUnits; ++odd) {
-      const int now = stage * kStageUnits + odd;
-      if (now >= units) break;
-      const uint32_t b = operand(ring.rows(now));
+      if (unit + odd >= units) break;
+      const uint32_t b = slots.rows(slot);
       begin_products();
 #pragma unroll
       for (int step = 0; step < 4; ++step) multiply_rs<kRows>(sums, a[odd][step], b + 2 * step);
       commit_products();
+      slot = slot + 1 == kSlots ? 0 : slot + 1;
       wait_products<1>();  // a[1 - odd] is free
-      if (now + 1 < units) decode_unit<kWide>(ring.weights(now + 1), a[1 - odd]);
+      // Behind the last unit it is of what was there before, for nobody.
+      decode_unit<kWide>(slots.weights(slot), a[1 - odd]);
     }
   }
   wait_products<0>();
-  ring.template wait<0>();
+  wait_stages<0>();
 }
 
 template <int kRows>
@@ -153,14 +210,15 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int32_t* ids = args.sorted_token_ids + first_row;
     const int rows = __syncthreads_count(static_cast<int>(threadIdx.x) < kRows &&
                                          ids[threadIdx.x % kRows] < shape.rows());
-    const Ring<kRows> ring{args, {shape, ids, rows}, of_panel, shared};
+    Copies<kRows> copies(args, ids, rows, of_panel, shared_address(shared));
+    const Slots<kRows> slots(shared);
 #pragma unroll
-    for (int stage = 0; stage < Tile<kRows>::kAhead; ++stage) ring.start(stage);
+    for (int stage = 0; stage < Tile<kRows>::kAhead; ++stage) copies.start();
     float sums[kRows / 2] = {};
     if (*ring_args.weights.is_wide != 0) {
-      multiply_tile<kRows, true>(ring, sums);
+      multiply_tile<kRows, true>(units, slots, copies, sums);
     } else {
-      multiply_tile<kRows, false>(ring, sums);
+      multiply_tile<kRows, false>(units, slots, copies, sums);
     }
     const PanelOut out(args, expert, first_panel, warp, out_pitch(shape, kTilePanels), shared);
 #pragma unroll

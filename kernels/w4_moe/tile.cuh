@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tiled MXFP4 products share: rows of x through stages in shared memory, weights of a unit
-// from memory, and the way of a tile's sums to the output.
+// What the tiled MXFP4 products share: how rows of x lie in stages in shared memory, and the way
+// of a tile's sums to the output.
 #pragma once
 
 #include "kernels/cuda/pipeline.cuh"
@@ -19,47 +19,6 @@ MOEGATE_HD inline int panel_columns(const W4Shape& shape) {
 /// different banks.
 __device__ inline int piece_at(int row, int piece) {
   return row * kLineBytes + (piece ^ row % 8) * 16;
-}
-
-/// Copies of a thread's rows of x into stages: a piece of every (kThreads / 8)-th row.
-template <int kRows, int kThreads>
-struct RowCopies {
-  static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
-  uint32_t from[kCopies];  // where the piece of unit 0 is, in pieces of 8 elements
-  uint32_t rows = 0;       // bit i: row i is no padding
-
-  __device__ RowCopies(const W4Shape& shape, const int32_t* ids, int count) {
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int row = row_of(i), there = row < count;
-      rows |= there << i;
-      from[i] = there ? static_cast<uint32_t>(int64_t{shape.source(ids[row])} * shape.k / 8) +
-                            threadIdx.x % 8
-                      : 0;
-    }
-  }
-  __device__ static int row_of(int i) {
-    return static_cast<int>(threadIdx.x) / 8 + i * (kThreads / 8);
-  }
-  /// Rows of padding are left as they are: their products go nowhere.
-  __device__ void start(const W4Args& args, int unit, uint32_t stage) const {
-    const int piece = static_cast<int>(threadIdx.x) % 8;
-    const bool there = unit * kUnitK + piece * 8 < args.shape.k;
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      if ((rows >> i & 1) == 0) continue;
-      const uint16_t* x = args.x + (there ? int64_t{from[i] + unit * 8u} * 8 : 0);
-      cuda::copy_async<16>(stage + piece_at(row_of(i), piece), x, there);
-    }
-  }
-};
-
-__device__ inline Unit load_unit(const uint8_t* unit) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  Unit u;
-  u.codes = __ldg(reinterpret_cast<const uint4*>(unit + lane * 16));
-  u.scales = __ldg(reinterpret_cast<const uint32_t*>(unit + kUnitCodes) + lane / 4);
-  return u;
 }
 
 /// Elements from a token's outputs to the next token's in shared memory, of a tile with so many

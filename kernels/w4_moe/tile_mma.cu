@@ -33,6 +33,47 @@ struct TileArgs {
   PackedWeights weights;
 };
 
+/// Copies of a thread's rows of x into stages: a piece of every 32nd row.
+template <int kRows>
+struct RowCopies {
+  static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
+  uint32_t from[kCopies];  // where the piece of unit 0 is, in pieces of 8 elements
+  uint32_t rows = 0;       // bit i: row i is no padding
+
+  __device__ RowCopies(const W4Shape& shape, const int32_t* ids, int count) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int row = row_of(i), there = row < count;
+      rows |= there << i;
+      from[i] = there ? static_cast<uint32_t>(int64_t{shape.source(ids[row])} * shape.k / 8) +
+                            threadIdx.x % 8
+                      : 0;
+    }
+  }
+  __device__ static int row_of(int i) {
+    return static_cast<int>(threadIdx.x) / 8 + i * (kThreads / 8);
+  }
+  /// Rows of padding are left as they are: their products go nowhere.
+  __device__ void start(const W4Args& args, int unit, uint32_t stage) const {
+    const int piece = static_cast<int>(threadIdx.x) % 8;
+    const bool there = unit * kUnitK + piece * 8 < args.shape.k;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      if ((rows >> i & 1) == 0) continue;
+      const uint16_t* x = args.x + (there ? int64_t{from[i] + unit * 8u} * 8 : 0);
+      copy_async<16>(stage + piece_at(row_of(i), piece), x, there);
+    }
+  }
+};
+
+__device__ Unit load_unit(const uint8_t* unit) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Unit u;
+  u.codes = __ldg(reinterpret_cast<const uint4*>(unit + lane * 16));
+  u.scales = __ldg(reinterpret_cast<const uint32_t*>(unit + kUnitCodes) + lane / 4);
+  return u;
+}
+
 template <int kWarpTiles, bool kWide>
 __device__ void multiply_unit(const Unit (&units)[kWarpPanels], uint32_t stage, int first_row,
                               float (&sums)[kWarpPanels][kWarpTiles][4]) {
@@ -89,7 +130,7 @@ __device__ void write_tile(const W4Args& args, const int32_t* ids, int rows, int
 
 /// All of K. `of_warp`: the first unit of its first panel.
 template <int kRows, bool kWide>
-__device__ void multiply_tile(const W4Args& args, const RowCopies<kRows, kThreads>& copies,
+__device__ void multiply_tile(const W4Args& args, const RowCopies<kRows>& copies,
                               const uint8_t* of_warp, uint32_t stages,
                               float (&sums)[kWarpPanels][Tile<kRows>::kWarpTiles][4]) {
   using T = Tile<kRows>;
@@ -143,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int32_t* ids = args.sorted_token_ids + first_row;
   const int rows =
       __syncthreads_count(threadIdx.x < kRows && ids[threadIdx.x % kRows] < shape.rows());
-  const RowCopies<kRows, kThreads> copies(shape, ids, rows);
+  const RowCopies<kRows> copies(shape, ids, rows);
   const uint32_t stages = shared_address(shared);
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
