@@ -292,7 +292,7 @@ std::vector<SuiteValue> ConfigFile::router(MoeModel& model) const {
     return none("it takes the sigmoid of the logits, and its weights scale the experts' input");
   }
   if (family_->router == R::of_chosen) {
-    model.notes.push_back("Its biases and swiglu_limit are in no section: see qmoe.suite");
+    model.notes.push_back("Only MXFP4 sections (-w4-) have its biases and swiglu_limit");
     return {{"scoring", "topk_softmax", "softmax over the chosen logits"}};
   }
   if (family_->router == R::sigmoid) return biased_sigmoid("sigmoid and bias, as this type has");
@@ -317,6 +317,8 @@ bool ConfigFile::is_fp8(MoeModel& model) const {
   const json* block = member(*config, "weight_block_size");
   const std::string method = config->value("quant_method", json("?")).dump();
   if (method == "\"fp8\"" && block != nullptr && *block == json({128, 128})) return true;
+  model.mxfp4 = method == "\"mxfp4\"";
+  if (model.mxfp4) return false;
   std::string also = block == nullptr ? "" : ", weight_block_size = " + block->dump();
   if (const json* bits = member(*config, "bits")) also += ", bits = " + bits->dump();
   model.notes.push_back(fmt::format(

@@ -39,6 +39,7 @@ struct MoeModel {
   std::vector<SuiteValue> router;  // of topk_sort, beside the sizes; empty where none fits
   SuiteValue scale;                // a factor on the layer's output; key empty where there is none
   bool fp8 = false;                // with scale factors per block of 128 x 128; else bf16
+  bool mxfp4 = false;              // shipped so; beside it bf16
   std::vector<std::string>
       notes;  // sentences on what is there and becomes no section, or is assumed
 };

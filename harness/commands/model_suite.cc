@@ -218,6 +218,14 @@ void Writer::gemms(const std::string& prefix, const Stated& inter) {
   };
   gemm("moe_gate_up", prefix + "-gate-up", nullptr, "uniform", 0);
   gemm("moe_down", prefix + "-down", nullptr, "uniform", 0);
+  if (model_.mxfp4) {
+    for (const auto& [op, ending] : {std::pair("w4_gate_up", "-gate-up"), {"w4_down", "-down"}}) {
+      add({prefix + "-w4" + ending,
+           op,
+           {tokens_of(kFewTokens), routing_of("uniform"), experts(), topk(), hidden(),
+            of("inter", inter)}});
+    }
+  }
   gemm("moe_gate_up", prefix + "-gate-up-loads", kLoadTokens, kLoads, 0);
   gemm("moe_down", prefix + "-down-loads", kLoadTokens, kLoads, 0);
   if (!shares()) return;

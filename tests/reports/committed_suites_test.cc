@@ -35,14 +35,15 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {{"tiny", 264},
+  const std::map<std::string, size_t> limits = {{"tiny", 286},
                                                 {"smoke", 50},
-                                                {"nightly", 100},
+                                                {"nightly", 106},
                                                 {"deepseek-r1", 245},
                                                 {"qwen3-30b-a3b", 166},
                                                 {"qwen3-235b-a22b", 101},
                                                 {"qwen3-next", 64},
                                                 {"qmoe", 230},
+                                                {"gpt-oss-tp", 36},
                                                 {"moe-align", 146},
                                                 {"pr-aiter-3526", 22},
                                                 {"pr-onnxruntime-29167", 24},
