@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MXFP4 weights as the CUDA variants read them: in the order of the fragments of mma.m16n8k16, so
-// that a warp goes along one stream of whole lines and nothing passes through shared memory.
+// MXFP4 weights as the CUDA variants read them: in the order of the fragments of mma.m16n8k16. So a
+// warp reads one stream of whole lines, and a lane decodes what it reads.
 //
 // A panel is 16 rows of weights: for gate_up the gates of 8 columns of the output and, 8 rows
 // behind, their ups, so that SwiGLU needs no exchange between lanes. A unit is a panel's 64 of K:

@@ -11,8 +11,9 @@
 // reads them at 75 % of the memory's rate from 8 tokens on, and is then bound by instructions: 90
 // for a unit, half of them logic, which has half of the rate. The rest is the ring: the loads of a
 // turn share a scoreboard, so that the oldest waits for the newest (22 % of samples). A ring in
-// shared memory waits for none, but takes 20 instructions more (459 us where this takes 331); an
-// equal share of all panels for each block took 498. One token has too few warps for its latency.
+// shared memory waits for none, but takes 20 instructions more. It was slower, and so was an equal
+// share of all panels for each block (single runs of 128 tokens during development: 459 and 498 us,
+// this 331). One token has too few warps for its latency.
 #include <algorithm>
 
 #include "kernels/cuda/pipeline.cuh"

@@ -3,10 +3,9 @@
 // weights by a block of routed rows, mma.sync, weights repacked to fragments and decoded in
 // registers, rows of x through a ring in shared memory. What other variants replace.
 //
-// It differs from Marlin where that costs nothing: weights pass by shared memory, and tiles are not
-// cut over SMs, so that its sums do not depend on the batch. Marlin's own was not measured beside
-// it; what others publish of its rate comes to 4.1 to 4.3 ms for gpt-oss-120b's gate-up of 8192
-// tokens, of which this takes 4.6.
+// It differs from Marlin in two things. Weights go from memory into registers, not through shared
+// memory. Tiles are not cut over SMs, so that sums do not depend on the batch. Marlin's own was not
+// measured beside it, so that nobody knows yet how close this is.
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/w4_moe/tile.cuh"
 
