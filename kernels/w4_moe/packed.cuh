@@ -55,6 +55,19 @@ struct PackedWeights {
 void pack_weights(W4Moe& problem, const Launch& where);
 PackedWeights packed_weights(W4Moe& problem);
 
+/// A variant that reads packed weights, of either operator. kUnsupported: of a W4Shape and
+/// DeviceFacts.
+template <class P, auto kUnsupported>
+KernelSpec<P> packed_spec(const char* name, const char* help, void (*launch)(P&, const Launch&)) {
+  return {.name = name,
+          .backend = Backend::cuda,
+          .help = help,
+          .launch = launch,
+          .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
+          .unsupported = [](const Case& c,
+                            const DeviceFacts& d) { return kUnsupported(P::shape_of(c), d); }};
+}
+
 /// What a lane has of a unit.
 struct Unit {
   uint4 codes;

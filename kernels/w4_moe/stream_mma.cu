@@ -237,18 +237,10 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {
   return fmt::format("{} rows of K = {} do not fit in shared memory", shape.block, shape.k);
 }
 
-template <class P>
-KernelSpec<P> spec() {
-  return {.name = "stream_mma",
-          .backend = Backend::cuda,
-          .help = "weights from memory into registers, rows in shared memory, mma.sync",
-          .launch = launch<P>,
-          .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
-          .unsupported = [](const Case& c,
-                            const DeviceFacts& d) { return unsupported(P::shape_of(c), d); }};
-}
-const Kernel<W4GateUp> gate_up(spec<W4GateUp>());
-const Kernel<W4Down> down(spec<W4Down>());
+constexpr const char* kName = "stream_mma";
+constexpr const char* kHelp = "weights from memory into registers, rows in shared memory, mma.sync";
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported>(kName, kHelp, launch));
+const Kernel<W4Down> down(packed_spec<W4Down, unsupported>(kName, kHelp, launch));
 
 }  // namespace
 }  // namespace moegate::w4_moe

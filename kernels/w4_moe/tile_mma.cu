@@ -213,25 +213,18 @@ void launch(P& problem, const Launch& where) {
   check_launch("tile_mma_kernel");
 }
 
-std::string unsupported(const W4Shape& shape) {
+std::string unsupported(const W4Shape& shape, const DeviceFacts&) {
   for (const int rows : {32, 64, 128}) {
     if (shape.block == rows) return too_many_blocks(shape);
   }
   return fmt::format("takes blocks of 32, 64 and 128 rows, not of {}", shape.block);
 }
 
-template <class P>
-KernelSpec<P> spec() {
-  return {
-      .name = "tile_mma",
-      .backend = Backend::cuda,
-      .help = "tiles of 128 rows of weights, decoded in registers, mma.sync (Marlin's form)",
-      .launch = launch<P>,
-      .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
-      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); }};
-}
-const Kernel<W4GateUp> gate_up(spec<W4GateUp>());
-const Kernel<W4Down> down(spec<W4Down>());
+constexpr const char* kName = "tile_mma";
+constexpr const char* kHelp =
+    "tiles of 128 rows of weights, decoded in registers, mma.sync (Marlin's form)";
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported>(kName, kHelp, launch));
+const Kernel<W4Down> down(packed_spec<W4Down, unsupported>(kName, kHelp, launch));
 
 }  // namespace
 }  // namespace moegate::w4_moe
