@@ -138,20 +138,20 @@ int64_t RowCheck::verified(int64_t id) {
   return at->second;
 }
 
-void RowCheck::read_checked() {
-  read_column(row_, at_.status, result_.status);
-  read_column(row_, at_.judged, result_.judged);
+void RowCheck::check(int64_t run) {
+  const int64_t numbers = row_.integer(at_.numbers), found = row_.integer(at_.verified);
+  const bool unknown = numbers == kNoChecksum && found == kNoChecksum;
+  if (unknown) {
+    read_column(row_, at_.status, result_.status);
+    read_column(row_, at_.judged, result_.judged);
+  } else {
+    reader_.read(result_);
+  }
   const bool timed = result_.measured() && !row_.view(at_.timer).empty();
   if (timed && (row_.integer(at_.samples) <= 0 || !(row_.real(at_.span) > 0))) {
     db_.damaged(fmt::format("result {} is timed without a sample", row_.integer(at_.id)));
   }
-}
-
-void RowCheck::check(int64_t run) {
-  read_checked();
-  const int64_t numbers = row_.integer(at_.numbers), found = row_.integer(at_.verified);
-  if (numbers == kNoChecksum && found == kNoChecksum) return;
-  reader_.read(result_);
+  if (unknown) return;
   const int64_t row = row_.integer(at_.id);
   check_sum(db_, run, row, result_.variant, "its numbers", numbers,
             checksum_of_numbers(result_, key(row_.integer(at_.case_id))));

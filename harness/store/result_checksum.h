@@ -59,8 +59,6 @@ class RowCheck {
   void check(int64_t run);
 
  private:
-  /// Reads what its CHECKs are about.
-  void read_checked();
   uint64_t key(int64_t case_id);
   int64_t verified(int64_t id);
 
