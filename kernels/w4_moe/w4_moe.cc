@@ -88,6 +88,12 @@ void validate_routing(const Case& c, const W4Shape& s) {
   routing_scores(routing, {std::min(s.tokens, looked_at), s.experts, s.topk}, 0);
 }
 
+/// Rows of weights that edges leave with their bias. Pairs, because a gate and its up meet in one
+/// output.
+bool is_left(size_t row) {
+  return row / 2 % 4 == 0;
+}
+
 /// For samples, which know rows, columns and multiply-adds alone.
 moe_gemm::MoeGemmShape sampled_shape(const W4Shape& s) {
   moe_gemm::MoeGemmShape of{};
@@ -179,25 +185,21 @@ void W4Moe::fill_operands(uint64_t seed) {
   if (routing_weights_) uniform(*routing_weights_, kRoutingStream, 0.5f, 1.5f);
 }
 
-/// Pairs of rows of weights, because a gate and its up meet in one output: every fourth pair has
-/// scales of 2^-127 and is left with its bias, which is at, next to or far beyond a clamp, or a
-/// zero. Elsewhere one scale in 8 is 2^-127 or 2^-126. Before clamps one in 64 is 2^33; without
-/// them a few elements would carry the output.
+/// Every fourth pair of rows has scales of 2^-127 and is left with its bias, which is at, next to or far beyond a clamp, or a
+/// zero. Elsewhere one scale in 8 is 2^-127 or 2^-126.
 void W4Moe::make_edges(uint64_t seed) {
   const bool clamps = !shape.down && std::isfinite(shape.limit);
   auto scales = scales_.download<uint8_t>();
   const auto of_row = static_cast<size_t>(shape.groups());
-  const auto is_left = [](size_t row) { return row / 2 % 4 == 0; };
   for (size_t i = 0; i < scales.size(); ++i) {
     const uint64_t random = random_bits(seed, kEdgeStream, i);
     if (is_left(i / of_row)) {
       scales[i] = 0;
     } else if (random % 8 == 0) {
       scales[i] = random >> 8 & 1;
-    } else if (clamps && random % 64 == 1) {
-      scales[i] = 160;
     }
   }
+  if (clamps) put_beyond(seed, scales);
   scales_.upload(scales);
   const uint16_t limit = float_to_bf16(clamps ? shape.limit : 1);
   const auto next = static_cast<uint16_t>(limit + 1);
@@ -211,6 +213,25 @@ void W4Moe::make_edges(uint64_t seed) {
     if (is_left(row)) bias[row] = corners[random_bits(seed, kEdgeStream + 1, row) % 8];
   }
   bias_.upload(bias);
+}
+
+/// One group of every third row has a scale of 2^33 and one code that is not zero: the row is far
+/// beyond its clamp. Two terms of that size could cancel, which no sum in fp32 gets right. Without
+/// clamps such rows would carry the output.
+void W4Moe::put_beyond(uint64_t seed, std::vector<uint8_t>& scales) {
+  constexpr size_t kBytes = 16;  // of a group's codes
+  auto codes = codes_.download<uint8_t>();
+  const auto groups = static_cast<size_t>(shape.groups());
+  for (size_t row = 0; row * groups < scales.size(); ++row) {
+    const uint64_t random = random_bits(seed, kEdgeStream + 2, row);
+    if (is_left(row) || random % 3 != 0) continue;
+    const size_t group = row * groups + (random >> 8) % groups;
+    scales[group] = 160;
+    uint8_t* of_group = codes.data() + group * kBytes;
+    std::fill_n(of_group, kBytes, uint8_t{0});
+    of_group[(random >> 40) % kBytes] = random >> 60 & 1 ? 0x05 : 0xd0;  // 3 or -3
+  }
+  codes_.upload(codes);
 }
 
 W4Args W4Moe::args() {

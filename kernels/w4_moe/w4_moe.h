@@ -131,6 +131,7 @@ class W4Moe : public Problem {
  private:
   void fill_operands(uint64_t seed);
   void make_edges(uint64_t seed);
+  void put_beyond(uint64_t seed, std::vector<uint8_t>& scales);
   bool redraw(uint64_t change) override;
   W4Product product_of(int32_t expert, const moe_gemm::MoeGemmSample& at, W4Slip slip) const;
   std::vector<double> truth(W4Slip slip, const moe_gemm::MoeGemmSample& at) const;
