@@ -164,6 +164,9 @@ FusedMoeArgs FusedMoe::args() {
 Tolerance FusedMoe::own_ceilings() const {
   Tolerance tolerance = kTolerance;
   tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(shape.topk) * shape.inter);
+  // Of few tokens one such group is a larger share.
+  const double tokens = std::sqrt(static_cast<double>(tokens_.size()));
+  tolerance.rel_l2 = std::max(tolerance.rel_l2, tolerance.by_chance / tokens);
   return ceilings(tolerance);
 }
 
