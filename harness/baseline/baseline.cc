@@ -27,6 +27,9 @@ std::string moved(const BaselineRow& before, const BaselineRow& now, bool ratios
   if (now.deterministic != before.deterministic) {
     add(now.deterministic ? "now deterministic" : "no longer deterministic");
   }
+  if (now.invariance != before.invariance) {
+    add(now.invariance == Invariance::kept ? "now batch-invariant" : "not batch-invariant");
+  }
   const std::string worse = less_precise(before.rounding, now.rounding);
   const std::string better = more_precise(before.rounding, now.rounding);
   if (!worse.empty()) add("less precise: " + worse);
@@ -60,6 +63,7 @@ Sides collect(const Baseline& baseline) {
     side.error = row.error;
     side.rounding = row.rounding;
     side.deterministic = row.deterministic;
+    side.invariance = row.invariance;
     side.timer = baseline.header.timer;
     side.processes = row.n;
     side.code = row.code;
@@ -96,6 +100,7 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
                              .error = side.error,
                              .rounding = side.rounding,
                              .deterministic = side.deterministic,
+                             .invariance = side.invariance,
                              .by = by,
                              .anchor = level,
                              .code = side.code,
@@ -138,6 +143,7 @@ Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange
       continue;
     }
     row.anchor = std::min(old->second.anchor, row.level);
+    if (row.invariance == Invariance::unknown) row.invariance = old->second.invariance;
     const std::string why = moved(old->second, row, now.ratios());
     if (!why.empty()) {
       changes.push_back({key.first, key.second, why});

@@ -11,7 +11,8 @@
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
-// `time=<us>`, too; then `tail=<mean/level>`. Outputs of floats have `excess=<e>
+// `time=<us>`, too; then `tail=<mean/level>`. `inv=1`: a token's bits did not depend on its batch.
+// Outputs of floats have `excess=<e>
 // mis=<all>,<row>,<column> rows=<rms>,<largest> cols=<rms>,<largest>` (values/rounding.h).
 // `retired=1` marks a row that left, as it last was.
 #pragma once
@@ -39,6 +40,7 @@ struct BaselineRow {
   BeyondRounding rounding =
       {};  // what the outputs' own rounding does not explain; graded 0: unknown
   bool deterministic = true;
+  Invariance invariance = Invariance::unknown;
   std::string by;         // id of the blessing
   double anchor = 0;      // best level blessed for it, or the last that was accepted as creep
   std::string code, out;  // hashes: what was launched, its outputs; empty: unknown

@@ -183,10 +183,25 @@ TEST_F(SettledTest, OnlyALevelThatMovedIsRewritten) {
   EXPECT_EQ(moved.rows.rbegin()->second.by, "B0002");
 }
 
+TEST_F(SettledTest, BatchInvarianceStaysWhereNobodyAskedAgain) {
+  before_.rows[key_].invariance = Invariance::kept;
+  const Baseline slower = settled([&](Baseline& now) {
+    now.rows[key_].invariance = Invariance::unknown;
+    now.rows[key_].level *= 2;
+  });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(slower.rows.at(key_).invariance, Invariance::kept);
+  const std::string text = format_baseline(slower);
+  EXPECT_NE(text.find(" inv=1 "), std::string::npos) << text;
+}
+
 TEST_F(SettledTest, WhatElseChangedOfARowIsNamed) {
   settled([&](Baseline& now) { now.rows[key_].deterministic = false; });
   ASSERT_EQ(changes_.size(), 1u);
   EXPECT_EQ(changes_[0].what, "no longer deterministic");
+  settled([&](Baseline& now) { now.rows[key_].invariance = Invariance::broken; });
+  ASSERT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(changes_[0].what, "not batch-invariant");
   const Baseline known = settled([&](Baseline& now) { now.rows[key_].code = "c0de"; });
   ASSERT_EQ(changes_.size(), 1u);
   EXPECT_EQ(changes_[0].what, "now known: machine code");

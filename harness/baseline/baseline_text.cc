@@ -103,6 +103,10 @@ constexpr RowField kRowFields[] = {
      }},
     {"enqueue", [](const TextValue& v, ParsedRow& into) { into.row.enqueue = v.amount(); }},
     {"excess", [](const TextValue& v, ParsedRow& into) { into.rounding().excess = v.amount(); }},
+    {"inv",
+     [](const TextValue& v, ParsedRow& into) {
+       into.row.invariance = v.count() != 0 ? Invariance::kept : Invariance::broken;
+     }},
     {"mis",
      [](const TextValue& v, ParsedRow& into) {
        BeyondRounding& r = into.rounding();
@@ -144,7 +148,8 @@ ParsedRow parse_row(const TextPlace& place, std::string_view line, bool ratios) 
     if (field == std::end(kRowFields) || value.name == "level" || seen[i]) {
       place.fail(
           "'{}' is unknown here or given twice; a row has {}, sd, n, error, det, by and may have "
-          "anchor, excess, mis, rows, cols, code, out, yardstick, time, tail, enqueue, retired",
+          "anchor, inv, excess, mis, rows, cols, code, out, yardstick, time, tail, enqueue, "
+          "retired",
           value.name, level);
     }
     seen.set(i);
@@ -172,6 +177,9 @@ void format_row(const BaselineRow& row, bool ratios, bool retired, std::string& 
   const std::string anchor = row.anchor == row.level ? level : fmt::format("{:.4g}", row.anchor);
   add("\t{}={} sd={:.2g}% n={} error={:.2g} det={}", ratios ? "ratio" : "span_us", level,
       100 * row.sd, row.n, row.error, row.deterministic ? 1 : 0);
+  if (row.invariance != Invariance::unknown) {
+    add(" inv={}", row.invariance == Invariance::kept ? 1 : 0);
+  }
   if (const BeyondRounding& r = row.rounding; r.graded > 0) {
     add(" excess={:.3g} mis={:.3g},{:.3g},{:.3g} rows={:.3g},{:.3g} cols={:.3g},{:.3g}", r.excess,
         r.misrounded, r.row_misrounded, r.column_misrounded, r.row_scale, r.row_scale_most,

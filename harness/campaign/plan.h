@@ -38,6 +38,9 @@ struct RunOptions {
   std::string campaign;
   /// Worker processes that measure every row: the unit of evidence.
   int rounds = 3;
+  /// Tokens of the largest batch in which batch invariance is asked (worker/batch_invariance.h),
+  /// in the first round alone; 0: it is not asked.
+  int64_t invariance = 0;
   /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
   double case_timeout_s = 120;
   /// The program, its device, timer and sampling.

@@ -334,8 +334,11 @@ Result Recording::ask(const Row& row, CaseData& data) {
     place.before.reset();
   }
   const RowName name{row.spec.key(), row.variant};
-  Result result = worker.run({row.spec, row.variant, canary_of(options_, name)},
-                             options_.row_timeout_s(), data);
+  const Request request{.spec = row.spec,
+                        .variant = row.variant,
+                        .canary = canary_of(options_, name),
+                        .invariance = row.round == 0 ? options_.invariance : 0};
+  Result result = worker.run(request, options_.row_timeout_s(), data);
   if (result.status == Status::timeout && options_.row_share_s > 0) {
     result.why += options_.share_text();
     stopped_.insert(name);
@@ -353,9 +356,11 @@ Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progres
   Result alone = ask(row, data);
   for (int time = 1; time <= kTimes; ++time) {
     if (InterruptGuard::interrupted()) return alone;
-    if (time > 1 && dies(row.lane, {{row.spec, row.variant, {}}})) return died;
+    if (time > 1 && dies(row.lane, {{.spec = row.spec, .variant = row.variant}})) return died;
     if (alone.status == Status::crashed) return alone;
-    if (dies(row.lane, {{before.spec, before.variant, {}}, {row.spec, row.variant, {}}})) continue;
+    if (dies(row.lane, {{.spec = before.spec, .variant = before.variant},
+                        {.spec = row.spec, .variant = row.variant}}))
+      continue;
     tally_.notes.push_back(
         fmt::format("{} {} crashed in one process and not in another, both alone and after {} {}: "
                     "it caused the crash itself.",

@@ -36,14 +36,20 @@ struct Graded {
 /// Operator, variant, output.
 using GradedName = std::tuple<std::string, std::string, std::string>;
 
+/// Where a variant's first batch was in which a token's output was another than in a smaller one.
+struct Broken {
+  double tokens = 0, place = 0, share = 0;  // of its elements; tokens 0: there was none
+};
+
 /// How a run went.
 struct Tally {
   int64_t run = 0;  // 0 when nothing is stored
   DeviceFacts device;
   std::map<Status, int> counts;
   std::vector<Failure> failures;  // wrong, crashed, timeout, bad_timer
-  std::map<std::string, std::map<ControlOutcome, int>> controls;  // by name; Task::controls
-  std::map<GradedName, Graded> graded;                            // of check_suites()
+  std::map<std::string, std::map<ControlOutcome, int>> controls;     // by name; Task::controls
+  std::map<GradedName, Graded> graded;                               // of check_suites()
+  std::map<std::pair<std::string, std::string>, Broken> invariance;  // likewise: operator, variant
   std::vector<std::string> notes;      // a sentence each: what a reader of the verdict should know
   std::set<std::string> said;          // failures that were noted: once for all rounds
   std::set<std::string> never_unseen;  // operators that a note says it of (kUnseenMetric is 0)

@@ -154,6 +154,12 @@ std::span<const Option<RunOptions>> run_options() {
           [](const R& run) -> nlohmann::json { return run.axes; },
           [](R& run, const nlohmann::json& json) { run.axes = json.get<Axes>(); }},
       parameter_row({"seed", "N", K::number, "seed of every input"}, where),
+      option_row<R, &R::invariance>(
+          {"invariance", "N", K::number,
+           "also ask whether a token's output bits depend on its batch: the number of tokens, the "
+           "other tokens, the place in it; with batches of up to N tokens (0: do not ask)",
+           "", 0, 1e6},
+          where, "invariance", "", Repeat::if_set),
       option_row<R, &R::case_timeout_s>(
           {"case-timeout", "T", K::time, "a row that takes longer is recorded as a timeout"}, where,
           "case_timeout_s", "", Repeat::never),

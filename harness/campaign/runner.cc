@@ -113,6 +113,20 @@ std::string how_it_ended(const Tally& tally) {
   return fmt::format(" (interrupted; `{}` finishes it)", tally.resume);
 }
 
+/// Of a variant's cases the one with the smallest such batch.
+void note_invariance(const std::pair<std::string, std::string>& name, const Result& result,
+                     Tally& tally) {
+  const auto value = [&](const char* metric) -> std::optional<double> {
+    const auto found = std::ranges::find(result.metrics, metric, &Metric::name);
+    return found == result.metrics.end() ? std::nullopt : std::optional(found->value);
+  };
+  const auto tokens = value(kInvarianceMetric);
+  if (!tokens) return;
+  Broken& worst = tally.invariance[name];
+  if (*tokens == 0 || (worst.tokens > 0 && worst.tokens <= *tokens)) return;
+  worst = {*tokens, value(kBrokenPlaceMetric).value_or(0), value(kBrokenShareMetric).value_or(0)};
+}
+
 void count_check(const Request& request, const Result& result, Tally& tally, Progress& progress) {
   if (request.canary.asked()) {
     ++tally.counts[result.status];  // a failure is what was asked for
@@ -127,6 +141,7 @@ void count_check(const Request& request, const Result& result, Tally& tally, Pro
     graded.stated = true;
     take_worst(graded.allowed, a.allowed());
   }
+  note_invariance({request.spec.op, request.variant}, result, tally);
   for (const Control& control : result.controls) {
     ++tally.controls[control.name][control.outcome];
   }
@@ -269,7 +284,8 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
         }
         ++checked;
         progress.step(key + " " + variant);
-        const Request request{c->spec, variant, canary_of(options, {key, variant})};
+        const Request request{c->spec, variant, canary_of(options, {key, variant}),
+                              options.invariance};
         unless_interrupted([&] {
           CaseData data;
           Result result = lanes.seat(lane).worker().run(request, options.row_timeout_s(), data);

@@ -28,6 +28,9 @@ int cmd_verify(const Args& args) {
   const Tally tally = check_suites(*options, worker_processes());
   const bool graded = options->worker.task == Task::verify && !tally.graded.empty();
   if (graded) fmt::print("{}", render(precision_table(tally), Format::text));
+  if (!tally.invariance.empty()) {
+    fmt::print("{}", render(invariance_table(tally), Format::text));
+  }
   fmt::print("{}", summary_of_check(tally, options->worker.task));
   return static_cast<int>(tally.exit());
 }

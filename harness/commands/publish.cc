@@ -115,6 +115,25 @@ Table precision_table(const Tally& tally) {
   return table;
 }
 
+Table invariance_table(const Tally& tally) {
+  Table table;
+  table.columns = {"operator", "variant", "batch-invariant", "differs at", "place", "elements"};
+  for (const auto& [name, broken] : tally.invariance) {
+    const auto& [op, variant] = name;
+    if (broken.tokens == 0) {
+      table.rows.push_back({{op}, {variant}, {"yes"}, {""}, {""}, {""}});
+      continue;
+    }
+    table.rows.push_back({{op},
+                          {variant},
+                          {"no"},
+                          {fmt::format("{:g} tokens", broken.tokens)},
+                          {fmt::format("{:g}", broken.place)},
+                          {fmt::format("{:.2g} %", 100 * broken.share)}});
+  }
+  return table;
+}
+
 Store open_for_verdict(const std::string& path) {
   const bool exists = access(path.c_str(), F_OK) == 0;
   if (!exists || access(path.c_str(), W_OK) == 0) return Store::open(path, Store::Mode::update);

@@ -27,6 +27,8 @@ std::string summary_of_check(const Tally& tally, Task task);
 /// What outputs showed that their own rounding does not explain, beside what is allowed; a row for
 /// each output of a variant, the worst of its cases.
 Table precision_table(const Tally& tally);
+/// Of every variant that was asked: whether a token's output depends on its batch, and where.
+Table invariance_table(const Tally& tally);
 
 /// For a verdict to be stored beside its run; a store that may only be read (a CI artifact) is
 /// read.

@@ -17,7 +17,9 @@ bool make_telling(Result& r, int round) {
   r.yardstick = "chain", r.yardstick_code = "c0de", r.code = "beef";
   r.impossible = round == 0, r.suspect_warm = round == 1;
   r.deterministic = round != 2;
-  r.metrics = {{kEnqueueMetric, "ns", 2000.0 + round}, {"other", "ns", 1}};
+  r.metrics = {{kEnqueueMetric, "ns", 2000.0 + round},
+               {"other", "ns", 1},
+               {kInvarianceMetric, "tokens", 16.0 * round}};
   if (round == 2) r.status = Status::noisy, r.why = "loud";
   return true;
 }
@@ -32,12 +34,12 @@ std::string text_of(const Sides& sides) {
   std::string text;
   for (const auto& [id, s] : sides) {
     text += fmt::format(
-        "{} {} {}: {} {} {} |{}|{}|{}|{}|{}| {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
+        "{} {} {}: {} {} {} |{}|{}|{}|{}|{}| {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
         id.suite, id.key, id.variant, s.level.mean_log, s.level.sd_log, s.level.n,
         text_of(s.by_round), text_of(s.times), text_of(s.means), text_of(s.mean_times),
-        text_of(s.enqueues), s.tick, s.error, s.deterministic, name_of(s.judged), s.disturbed,
-        s.yardstick, s.code, s.out, s.tail, s.timer, name_of(s.status), s.why, s.noisy,
-        s.impossible, s.warm);
+        text_of(s.enqueues), s.tick, s.error, s.deterministic, static_cast<int>(s.invariance),
+        name_of(s.judged), s.disturbed, s.yardstick, s.code, s.out, s.tail, s.timer,
+        name_of(s.status), s.why, s.noisy, s.impossible, s.warm);
   }
   return text;
 }

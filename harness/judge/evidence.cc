@@ -226,6 +226,9 @@ void add_process(Side& side, const Level& l, Levels& levels) {
   side.warm += r.suspect_warm;
   for (const Metric& m : r.metrics) {
     if (m.name == kEnqueueMetric && m.value > 0) side.enqueues[l.round] = m.value / 1000;
+    if (m.name != kInvarianceMetric) continue;
+    side.invariance =
+        std::max(side.invariance, m.value > 0 ? Invariance::broken : Invariance::kept);
   }
   add_level(levels, l);
 }

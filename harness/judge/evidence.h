@@ -114,12 +114,16 @@ enum class Quantity {
   time    // the span, also where ratios were measured
 };
 
+/// Whether a token's bits depend on its batch.
+enum class Invariance { unknown, kept, broken };
+
 struct Side {
   Evidence level;    // microseconds, or ratios; n counts the processes that measured it
   double tick = 0;   // of the timer, as a share of the level, where it limits what can be seen
   double error = 0;  // largest rel_l2 over outputs and processes
   bool deterministic = true;
-  Judged judged = Judged::none;  // what `level` is
+  Invariance invariance = Invariance::unknown;  // worst of its processes that were asked
+  Judged judged = Judged::none;                 // what `level` is
   /// Host: too few processes had the machine to themselves, so the level says nothing about the
   /// kernel.
   bool disturbed = false;

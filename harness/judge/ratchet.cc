@@ -279,6 +279,9 @@ std::string worse_output(const Side& base, const Side& head) {
   if (base.deterministic && !head.deterministic) {
     return "outputs differ between launches on the same input; the baseline's did not";
   }
+  if (base.invariance == Invariance::kept && head.invariance == Invariance::broken) {
+    return "a token's output depends on its batch; the baseline's did not";
+  }
   const auto pairs = common_seeds(base, head);
   const bool known = know_precision(base, head);
   if (known) {

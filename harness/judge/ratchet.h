@@ -48,6 +48,7 @@ bool outputs_differ(const Side& base, const Side& head);
 
 /// Why head's outputs are worse than base's, in one sentence; empty when they are not. Worse is:
 /// - no longer deterministic
+/// - no longer the same for a token in every batch (worker/batch_invariance.h)
 /// - less precise (ratchet.h), over the seeds that both sides have; without common seeds, over each
 ///   side's own
 /// - the worst row's error, over common seeds, is more than twice as large

@@ -318,6 +318,18 @@ TEST(Ratchet, LostDeterminismIsWorse) {
   EXPECT_EQ(worse_output(base, head), "");
 }
 
+TEST(Ratchet, LostBatchInvarianceIsWorse) {
+  Side base = side_with(1e-3), head = side_with(1e-3);
+  base.invariance = Invariance::kept;
+  EXPECT_EQ(worse_output(base, head), "") << "nobody asked";
+  head.invariance = Invariance::broken;
+  EXPECT_TRUE(names(worse_output(base, head), "depends on its batch"));
+  base.invariance = Invariance::unknown;
+  EXPECT_EQ(worse_output(base, head), "");
+  base.invariance = Invariance::broken;
+  EXPECT_EQ(worse_output(base, head), "");
+}
+
 TEST(Ratchet, WithoutSeedsTheErrorMayGrowByTwoBits) {
   Side base, head;
   base.error = 1e-3;

@@ -65,6 +65,13 @@ struct SampledOutput {
   Tolerance tolerance;
 };
 
+/// The rows of an output that belong to one token, in an order that its batch does not change.
+struct TokenRows {
+  const Tensor* tensor;
+  int64_t width;  // elements per row
+  std::vector<int64_t> rows;
+};
+
 /// Inputs, outputs, truth and cost of one case, with one seed, on one device.
 class Problem {
  public:
@@ -102,6 +109,13 @@ class Problem {
   /// Has check() and check_rows() compare with the truth of the activations at hand, until they are
   /// replaced. Returns whether the operator can; those of the first ones are found when it is made.
   virtual bool find_truth() { return false; }
+  /// Makes the batch of `tokens` that of tokens first, first + 1, ... of an endless row of tokens,
+  /// whose first ones a case's are: a token's values depend on its number alone, not on its batch.
+  /// Outputs of such a batch have no truth. For operators that define rows_of().
+  void move_to(int64_t first, int64_t tokens);
+  /// The outputs of the token at `place` in the batch, as the variant at work lays them out.
+  /// Empty: the operator does not say, or its outputs are the batch's and not a token's.
+  virtual std::vector<TokenRows> rows_of(int64_t /*place*/) const { return {}; }
   /// Name of the first tensor whose guard band changed; empty when all are intact.
   std::string broken_guard() const;
   /// Gives variants `bytes` of scratch memory; kept when it is large enough already.
@@ -136,6 +150,8 @@ class Problem {
   /// Called when fill_random()'s activations have the values of `change`: draws those that it does
   /// not make (redraw.h) and derives anew what was made of any. Returns whether it drew some.
   virtual bool redraw(uint64_t /*change*/) { return false; }
+  /// As of move_to(), for redraw().
+  int64_t first_token() const { return first_token_; }
   /// An operator's ceilings for the variant at work; check() compares by these.
   Tolerance ceilings(const Tolerance& of_operator) const {
     limits_ = hash_bytes(&of_operator, sizeof of_operator, limits_);
@@ -150,6 +166,7 @@ class Problem {
   std::unique_ptr<Tensor> workspace_;
   Leeway leeway_;
   mutable uint64_t limits_ = 0;
+  int64_t first_token_ = 0;
   bool may_pack_ = true;
   std::string refused_;
 };

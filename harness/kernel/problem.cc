@@ -59,6 +59,16 @@ bool Problem::replace_activations(uint64_t change) {
   return redraw(change) || replaced;
 }
 
+void Problem::move_to(int64_t first, int64_t tokens) {
+  first_token_ = first;
+  for (const auto& tensor : tensors_) {
+    const int64_t rows = tensor->shape().at(0);
+    if (tensor->role() != Role::activation || rows % tokens != 0) continue;
+    tensor->move_to_row(first * (rows / tokens));
+  }
+  redraw(0);
+}
+
 Checked Problem::check_with(const Leeway& leeway) {
   leeway_ = leeway;
   limits_ = 0;

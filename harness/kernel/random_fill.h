@@ -29,6 +29,7 @@ struct RandomFill {
   uint64_t seed, stream;
   DType dtype = DType::u8;  // of the elements
   float low = 0, high = 0;  // uniform, bytes
+  uint64_t first = 0;       // which of an endless row of units the tensor begins with
 };
 
 /// Bytes that one unit writes.
@@ -54,7 +55,7 @@ MOEGATE_HD inline uint8_t e4m3_normal_code(uint32_t bits) {
 
 /// Writes unit i of a tensor that starts at `to`, which is aligned to units and to its elements.
 MOEGATE_HD inline void write_random_unit(const RandomFill& fill, void* to, uint64_t i) {
-  const uint64_t bits = random_bits(fill.seed, fill.stream, i);
+  const uint64_t bits = random_bits(fill.seed, fill.stream, fill.first + i);
   if (fill.kind == RandomFill::Kind::int4_normal) {
     uint32_t codes = 0;
     for (int n = 0; n < 4; ++n)

@@ -94,11 +94,18 @@ class Router {
     return scores_[count(token, shape_.experts) + static_cast<size_t>(expert)];
   }
 
+  /// Number of a token in the row of all; what is drawn depends on it alone.
+  int64_t number(int token) const { return shape_.first + token; }
+  uint64_t drawn_at(int token, int width, int i) const {
+    return static_cast<uint64_t>(number(token)) * static_cast<uint64_t>(width) +
+           static_cast<uint64_t>(i);
+  }
+
   /// Squashed to (-8, 8), which keeps the order and so the assignment.
   void noise(const std::function<double(int)>& log_weight) {
     for (int t = 0; t < shape_.tokens; ++t) {
       for (int e = 0; e < shape_.experts; ++e) {
-        const uint64_t i = count(t, shape_.experts) + static_cast<uint64_t>(e);
+        const uint64_t i = drawn_at(t, shape_.experts, e);
         const double x = log_weight(e) + random_gumbel(seed_, kNoiseStream, i);
         score(t, e) = 8 * std::tanh(x / 8);
       }
@@ -134,7 +141,8 @@ class Router {
     for (int i = 0; i < experts; ++i) added[static_cast<size_t>(order[static_cast<size_t>(i)])] = 4;
     for (int t = 0; t < shape_.tokens; ++t) {
       // Spread evenly over the tokens, floor(tokens * fraction) of them.
-      const bool is_hot = std::floor((t + 1) * fraction) > std::floor(t * fraction);
+      const auto n = static_cast<double>(number(t));
+      const bool is_hot = std::floor((n + 1) * fraction) > std::floor(n * fraction);
       for (int e = 0; e < shape_.experts; ++e) {
         score(t, e) = score(t, e) / 2 + (is_hot ? added[static_cast<size_t>(e)] : 0);
       }
@@ -146,12 +154,12 @@ class Router {
   /// not spread further because sigmoid flattens there.
   void assign(int token, const std::vector<int>& ids) {
     for (int e = 0; e < shape_.experts; ++e) {
-      const uint64_t i = count(token, shape_.experts) + static_cast<uint64_t>(e);
+      const uint64_t i = drawn_at(token, shape_.experts, e);
       score(token, e) = -3 - 3 * random_uniform(seed_, kNoiseStream, i);
     }
     const double step = 4.0 / shape_.topk;
     for (int slot = 0; slot < shape_.topk; ++slot) {
-      const uint64_t i = count(token, shape_.topk) + static_cast<uint64_t>(slot);
+      const uint64_t i = drawn_at(token, shape_.topk, slot);
       const double jitter = (random_uniform(seed_, kSlotStream, i) - 0.5) / 2;
       score(token, ids[static_cast<size_t>(slot)]) = 3 - step * (slot + 0.25 + jitter);
     }
@@ -163,13 +171,15 @@ class Router {
     std::vector<int> ids(static_cast<size_t>(shape_.topk));
     for (int t = 0; t < shape_.tokens; ++t) {
       for (int i = 0; i < shape_.topk; ++i) {
-        ids[static_cast<size_t>(i)] = (t % shape_.experts + i * stride) % shape_.experts;
+        const auto start = static_cast<int>(number(t) % shape_.experts);
+        ids[static_cast<size_t>(i)] = (start + i * stride) % shape_.experts;
       }
       assign(t, ids);
     }
   }
 
   void replay(const std::string& path) {
+    if (shape_.first != 0) bad_spec(spec_, "a recorded token has its place in its batch alone");
     const auto ids = recorded_ids(path, shape_, seed_);
     for (int t = 0; t < shape_.tokens; ++t) assign(t, ids[static_cast<size_t>(t)]);
   }
@@ -183,7 +193,7 @@ class Router {
   /// how well they are told apart; the shared expert is above them.
   void shared(const std::string& routing) {
     if (shape_.topk < 2) bad_spec(spec_, fmt::format("topk = {} leaves no slot", shape_.topk));
-    const RoutingShape others = {shape_.tokens, shape_.experts - 1, shape_.topk - 1};
+    const RoutingShape others = {shape_.tokens, shape_.experts - 1, shape_.topk - 1, shape_.first};
     const std::vector<double> scores = Router(routing, others, seed_).make();
     for (int t = 0; t < shape_.tokens; ++t) {
       for (int e = 0; e < others.experts; ++e) {

@@ -14,6 +14,7 @@ struct RoutingShape {
   int tokens;
   int experts;
   int topk;
+  int64_t first = 0;  // which of an endless row of tokens the first one is
 };
 
 /// Help of an operator's parameter `routing`, which routing_scores() reads.
@@ -32,6 +33,9 @@ constexpr const char* kRoutingHelp =
 ///   rows; a relative FILE is looked up from the current folder, then from home()
 /// - shared:ROUTING: the last expert for every token, in its first slot, and ROUTING of k - 1 of
 ///   the others: a shared expert that is computed as one more routed one (DeepSeek-R1: 257 and 9)
+///
+/// A token's scores depend on its number alone, counted from shape.first, and not on `tokens`;
+/// replay has no other tokens than the first ones.
 ///
 /// Scores stay within [-8, 8], so that neither bf16 nor a sigmoid merges them.
 /// Throws Error(usage) that names the spec, what is wrong with it, and what is accepted.

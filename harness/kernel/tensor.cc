@@ -47,6 +47,16 @@ bool Tensor::refill(uint64_t change) {
   return true;
 }
 
+bool Tensor::move_to_row(int64_t first) {
+  if (!filled_) return false;
+  const size_t unit = unit_bytes(*filled_), row = bytes() / static_cast<size_t>(shape_.at(0));
+  if (row % unit != 0) return false;
+  RandomFill what = *filled_;
+  what.first = static_cast<uint64_t>(first) * (row / unit);
+  device_.fill_random(data(), bytes() / unit, what);
+  return true;
+}
+
 bool Tensor::guards_intact() const {
   std::vector<uint8_t> guard(kGuardBytes);
   const auto intact = [&](const std::byte* from) {

@@ -67,6 +67,10 @@ class Tensor {
   /// Of a tensor that fill_random() filled: other values of the same distribution, the same for the
   /// same `change`; 0 puts back the first ones. Returns whether it was filled so.
   bool refill(uint64_t change);
+  /// Of a tensor that fill_random() filled: the values of rows first, first + 1, ... of an endless
+  /// tensor whose first rows are this one's. Returns whether it was filled so, and a row is a whole
+  /// number of units.
+  bool move_to_row(int64_t first);
   bool guards_intact() const;
 
  private:

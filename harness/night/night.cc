@@ -37,8 +37,9 @@ std::string command_of(const RunOptions& run) {
   if (run.worker.sample_seed != 0) {
     command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
   }
-  return fmt::format("{} --device {} --rounds {} --db {} --keep-artifact --label {}", command,
-                     run.worker.device, run.rounds, shell_word(run.db), run.label);
+  return fmt::format(
+      "{} --invariance {} --device {} --rounds {} --db {} --keep-artifact --label {}", command,
+      run.invariance, run.worker.device, run.rounds, shell_word(run.db), run.label);
 }
 
 /// What this night looked at that others do not, and how to look at it again.
@@ -245,6 +246,7 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   run.db = options.db();
   run.label = "nightly-" + now;
   run.worker.sample_seed = options.sample_seed;
+  run.invariance = 128;  // tokens: where kernels choose most of their blocks and splits
   run.command = command_of(run);
   return run;
 }

@@ -21,13 +21,13 @@ namespace {
 
 // The first columns of the statement; those of Result follow, of which the variant is the first.
 constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kChecksum = 3, kVerifiedChecksum = 4,
-              kEnqueue = 5, kVariant = 6;
+              kEnqueue = 5, kInvariance = 6, kVariant = 7;
 
-/// SQL of the value of kEnqueueMetric; few stores have it, and a look for what is not there costs
-/// as much as one for what is.
-std::string enqueue_sql(Database& db) {
+/// SQL of the value of a metric; few stores have it, and a look for what is not there costs as much
+/// as one for what is.
+std::string metric_sql(Database& db, const char* name) {
   Statement q(db, "SELECT metric_id FROM metric_name WHERE name = ?1");
-  q.bind(kEnqueueMetric);
+  q.bind(name);
   std::vector<int64_t> ids;  // one for each unit
   while (q.step()) ids.push_back(q.integer(0));
   if (ids.empty()) return "NULL";
@@ -61,10 +61,12 @@ ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ran
                        bool for_verdict) {
   const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
   const std::string sql = fmt::format(
-      "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, {} "
+      "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, "
+      "{} AS invariance, {} "
       "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
       "ORDER BY case_id, r.variant",
-      for_verdict ? enqueue_sql(db) : "NULL", columns_of<Result>("r", left_out));
+      for_verdict ? metric_sql(db, kEnqueueMetric) : "NULL",
+      for_verdict ? metric_sql(db, kInvarianceMetric) : "NULL", columns_of<Result>("r", left_out));
   Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
   processes.bind(run);
   while (processes.step()) {
@@ -103,8 +105,12 @@ int64_t ResultWalk::verified_checksum() const {
 void ResultWalk::read(Result& result) const {
   now_->reader.read(result);
   result.metrics.clear();
-  if (now_->q.is_null(kEnqueue)) return;
-  result.metrics.push_back({.name = kEnqueueMetric, .unit = "ns", .value = now_->q.real(kEnqueue)});
+  const auto add = [&](int column, const char* name, const char* unit) {
+    if (now_->q.is_null(column)) return;
+    result.metrics.push_back({.name = name, .unit = unit, .value = now_->q.real(column)});
+  };
+  add(kEnqueue, kEnqueueMetric, "ns");
+  add(kInvariance, kInvarianceMetric, "tokens");
 }
 
 namespace {

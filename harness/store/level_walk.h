@@ -34,7 +34,7 @@ inline constexpr auto kUnjudged = std::to_array<std::string_view>(
 class ResultWalk {
  public:
   /// Those of cases in `ranges`, which ascend and outlive the walk; nothing of the others is read.
-  /// `for_verdict`: without kUnjudged, and with kEnqueueMetric. The walk sees one state of the
+  /// `for_verdict`: without kUnjudged, with a verdict's metrics. The walk sees one state of the
   /// store only within a Transaction.
   ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool for_verdict);
   /// To the first result, then to the next. False: there is none.
@@ -47,7 +47,7 @@ class ResultWalk {
   int64_t verified_checksum() const;  // of its accuracy and seeds
   int round() const { return now_->round; }
   /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in
-  /// `result`; of the metrics, none or the one that a verdict reads. Throws Error(store) for values
+  /// `result`; of the metrics, none or those that a verdict reads. Throws Error(store) for values
   /// that no run stores.
   void read(Result& result) const;
 
@@ -86,7 +86,8 @@ struct LevelChoice {
   int64_t run = 0;
   CaseFilter cases = {};  // of others no result is read
   bool verified = true;   // with accuracy and seeds; else these are empty
-  /// What a verdict reads: all but kUnjudged, and kEnqueueMetric. There are no other metrics.
+  /// What a verdict reads: all but kUnjudged, and of the metrics kEnqueueMetric and
+  /// kInvarianceMetric.
   bool for_verdict = false;
 };
 

@@ -56,6 +56,9 @@ struct Case {
   std::string op;
   std::map<std::string, std::string> params;  // every parameter, defaults filled in
   SharedParams defaults;                      // the operator's defaults, to leave out of key()
+  /// Whether its problem finds the truth of its outputs, which takes longest; no part of what the
+  /// case is.
+  bool truth = true;
 
   /// "op/name=value,…", names sorted. A parameter at its default is left out, so that a new
   /// parameter with a default never renames the cases that exist.

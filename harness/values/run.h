@@ -71,9 +71,15 @@ struct BaselineHeader {
 /// Calls what it is given with levels, one after another, each of which lasts until the next.
 using EachLevel = std::function<void(const std::function<void(const Level&)>&)>;
 
-/// What a timer says that enqueuing a launch took the host, in nanoseconds. Of a result's metrics a
-/// verdict reads no other.
+/// Of a result's metrics a verdict reads this and the next. What a timer says that enqueuing a
+/// launch took the host, in nanoseconds.
 constexpr const char* kEnqueueMetric = "enqueue";
+/// The smallest batch, in tokens, in which a token's output bits were not those of a smaller one;
+/// 0: none of those that were tried. Not there where nothing was asked.
+constexpr const char* kInvarianceMetric = "invariance_broken_at";
+/// Of such a token: its place in that batch, and the share of its elements that differ.
+constexpr const char* kBrokenPlaceMetric = "invariance_broken_place";
+constexpr const char* kBrokenShareMetric = "invariance_broken_share";
 
 /// Whether `moegate store merge` made it of the shards of a campaign.
 inline bool is_merged(const RunInfo& run) {

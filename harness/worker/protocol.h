@@ -7,7 +7,7 @@
 //   runner                           worker
 //   start {wire, features, options}  → hello {wire, features, device, operators, variants, …}
 //   check {questions}                → answers {answers}
-//   run {spec, variant, canary}      → result {result, cost, facts}
+//   run {spec, variant, canary, …}   → result {result, cost, facts}
 //   throttle                         → throttled {reasons}
 //   loaded                           → files {files}
 //   environment                      → items {items}
@@ -177,7 +177,7 @@ inline void from_json(const nlohmann::json& json, CaseAnswer& answer) {
   answer.error = json.value("error", std::string());
   answer.unsupported = json.value("unsupported", decltype(answer.unsupported)());
 }
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary, invariance)
 template <>
 inline constexpr auto kFields<Start> = std::tuple(Field("wire", &Start::wire));
 template <>

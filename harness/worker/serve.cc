@@ -14,6 +14,7 @@
 #include "harness/plugin/process_environment.h"
 #include "harness/values/conditions.h"
 #include "harness/values/provenance.h"
+#include "harness/worker/batch_invariance.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {
@@ -202,6 +203,10 @@ class Server {
     }
     const bool only_verified = options_.task == Task::verify || options_.task == Task::controls;
     if (result.status == Status::ok && only_verified) bench_->check_unseen(variant, result);
+    if (result.measured() && request.invariance > 0) {
+      std::ranges::move(ask_batch_invariance(variant, c, request.invariance, registry_, *device_),
+                        std::back_inserter(result.metrics));
+    }
     return {.result = std::move(result), .cost = bench_->cost(), .facts = bench_->facts()};
   }
 

@@ -53,6 +53,8 @@ struct Request {
   Case spec;
   std::string variant;
   Canary canary;
+  /// Tokens of the largest batch of ask_batch_invariance(), which is not timed; 0: not asked.
+  int64_t invariance = 0;
 };
 
 /// What only an operator's own code knows of a case before it runs.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -28,6 +29,13 @@ inline std::vector<int64_t> sampled_rows(int64_t rows, int64_t most, uint64_t se
     sample.insert(rows <= most ? i : static_cast<int64_t>(bits % static_cast<uint64_t>(rows)));
   }
   return {sample.begin(), sample.end()};
+}
+
+/// Of the token at `place`, where every token has `topk` rows, behind each other.
+inline std::vector<int64_t> rows_of_token(int64_t place, int topk) {
+  std::vector<int64_t> rows(static_cast<size_t>(topk));
+  std::iota(rows.begin(), rows.end(), place * topk);
+  return rows;
 }
 
 /// Rows of a tensor seen as rows of `width` elements, neighbours in one piece.

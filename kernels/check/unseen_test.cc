@@ -3,6 +3,9 @@
 // keep what it once computed.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "harness/worker/batch_invariance.h"
 #include "kernels/check/testing.h"
 
 namespace moegate::check {
@@ -108,6 +111,23 @@ TEST(Unseen, EveryHostVariantIsRightOnThemAndSaysHowMuchWasReplaced) {
       EXPECT_EQ(result.metrics.back().name, kUnseenMetric);
       EXPECT_GT(result.metrics.back().value, 0.5) << c.key() << " " << v.name;
     }
+  }
+}
+
+TEST(Unseen, ATokensValuesDependOnItsNumberAndNotOnItsBatch) {
+  const std::set<std::string> of_the_batch = {"moe_align", "topk_sort"};
+  const auto device = open_host_device();
+  for (const Small& small : small_cases()) {
+    const Case c = case_of(small.op, small.params);
+    const Variant& yardstick = find_variant(small.op, Backend::host, find_op(small.op).yardstick);
+    const auto found = ask_batch_invariance(yardstick, c, 70, own_registry(), *device);
+    ASSERT_EQ(found.empty(), of_the_batch.contains(small.op)) << c.key();
+    if (found.empty()) continue;
+    EXPECT_EQ(found[0].value, 0) << c.key() << ": a token has other values in another batch";
+    const auto problem = find_op(small.op).make(*device, c);
+    const auto first = activations_of(*problem);
+    problem->move_to(2, std::stoi(c.get("tokens")));
+    EXPECT_NE(activations_of(*problem), first) << c.key() << " does not move";
   }
 }
 

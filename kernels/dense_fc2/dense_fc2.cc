@@ -42,8 +42,9 @@ std::vector<int64_t> scale_shape(const DenseFc2Shape& s, int rows) {
   return {rows, s.k_groups()};
 }
 
-std::vector<int32_t> experts_of(const DenseFc2Shape& s, const std::string& routing, uint64_t seed) {
-  return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+std::vector<int32_t> experts_of(const DenseFc2Shape& s, const std::string& routing, uint64_t seed,
+                                int64_t first = 0) {
+  return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
 }
 
 /// For moe_gemm_sample(): every token stands for the expert of its first slot.
@@ -78,17 +79,18 @@ DenseFc2Shape DenseFc2Shape::of(const Case& c) {
 
 /// Outputs of unit size: of k products, each of unit size, with such weights.
 std::vector<float> dense_fc2_alpha(const DenseFc2Shape& shape, std::span<const int32_t> experts,
-                                   uint64_t seed) {
+                                   uint64_t seed, int64_t first) {
   std::vector<float> alpha(static_cast<size_t>(shape.tokens) * static_cast<size_t>(shape.experts));
   const double size = 1 / std::sqrt(static_cast<double>(shape.topk));
   for (int t = 0; t < shape.tokens; ++t) {
-    if (shape.edges && t % 4 == 1) continue;
+    const int64_t token = first + t;
+    if (shape.edges && token % 4 == 1) continue;
     const int32_t* slots = experts.data() + int64_t{t} * shape.topk;
     float* row = alpha.data() + int64_t{t} * shape.experts;
     for (int j = 0; j < shape.topk; ++j) {
-      const auto slot = static_cast<uint64_t>(int64_t{t} * shape.topk + j);
+      const auto slot = static_cast<uint64_t>(token * shape.topk + j);
       const double weight = size * (0.5 + random_uniform(seed, kRoutingStream, slot));
-      const bool again = shape.edges && t % 2 == 0 && j == shape.topk - 1;
+      const bool again = shape.edges && token % 2 == 0 && j == shape.topk - 1;
       row[again ? slots[0] : slots[j]] += static_cast<float>(weight);
     }
   }
@@ -112,19 +114,20 @@ DenseFc2::DenseFc2(Device& device, const Case& c, double most_products)
       alpha_(make_tensor("alpha", Role::activation, DType::f32, {shape.tokens, shape.experts})),
       out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
       drawn_alphas_(shape.tokens, seed_of(c),
-                    [s = shape, routing = c.get("routing")](uint64_t seed) {
-                      return dense_fc2_alpha(s, experts_of(s, routing, seed), seed);
+                    [s = shape, routing = c.get("routing")](uint64_t seed, int64_t first) {
+                      return dense_fc2_alpha(s, experts_of(s, routing, seed, first), seed, first);
                     }) {
   const uint64_t seed = seed_of(c);
   const auto experts = experts_of(shape, c.get("routing"), seed);
   fill_operands(seed);
   redraw(0);
   sample_ = sample_of(shape, experts, seed, most_products);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool DenseFc2::redraw(uint64_t change) {
-  alphas_ = drawn_alphas_.of(change);
+  alphas_ = drawn_alphas_.of(change, first_token());
+  if (!shape.block_scales) a_scales_.refill(change);  // one for all tokens: no token's
   alpha_.upload(alphas_);
   if (refold) refold();
   truths_.turn(change, truth_);

@@ -67,11 +67,11 @@ struct DenseFc2Args {
 };
 static_assert(std::has_unique_object_representations_v<DenseFc2Args>, "a row's identity");
 
-/// alpha [M, E] of the experts [M, k] that the tokens' slots name. As a router leaves it, or with
-/// `edges`: the last slot of tokens 0, 2, 4, ... names the expert of the first once more, and
-/// tokens 1, 5, 9, ... have weights of 0.
+/// alpha [M, E] of the experts [M, k] that the slots of tokens `first` and later name. As a router
+/// leaves it, or with `edges`: the last slot of tokens 0, 2, 4, ... names the expert of the first
+/// once more, and tokens 1, 5, 9, ... have weights of 0.
 std::vector<float> dense_fc2_alpha(const DenseFc2Shape& shape, std::span<const int32_t> experts,
-                                   uint64_t seed);
+                                   uint64_t seed, int64_t first = 0);
 
 class DenseFc2 : public Problem {
  public:
@@ -90,6 +90,7 @@ class DenseFc2 : public Problem {
   bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
+  std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;

@@ -39,6 +39,10 @@ Checked DenseFc2::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+std::vector<TokenRows> DenseFc2::rows_of(int64_t place) const {
+  return {{&out_, shape.hidden, {place}}};
+}
+
 std::vector<SampledOutput> DenseFc2::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == out_.size()) return {};
   return {{&out_, shape.tokens, shape.hidden, {}, own_ceilings()}};

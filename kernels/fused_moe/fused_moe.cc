@@ -98,8 +98,8 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
                              {shape.experts, shape.hidden / kMoeGroup, shape.inter / kMoeGroup})),
       out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
       drawn_experts_(shape.tokens, seed_of(c),
-                     [s = shape, routing = c.get("routing")](uint64_t seed) {
-                       return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+                     [s = shape, routing = c.get("routing")](uint64_t seed, int64_t first) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
                      }) {
   const uint64_t seed = seed_of(c);
   fill_operands(seed);
@@ -108,11 +108,11 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
   const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
   tokens_ = check::sampled_rows(shape.tokens,
                                 each * shape.tokens <= most_products ? shape.tokens : sample, seed);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool FusedMoe::redraw(uint64_t change) {
-  experts_ = drawn_experts_.of(change);
+  experts_ = drawn_experts_.of(change, first_token());
   topk_ids_.upload(experts_);
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
@@ -173,6 +173,10 @@ Tolerance FusedMoe::own_ceilings() const {
 Checked FusedMoe::check() const {
   return check::check_bf16_rows(out_, shape.hidden, tokens_, truth_, own_ceilings(),
                                 check::token_name);
+}
+
+std::vector<TokenRows> FusedMoe::rows_of(int64_t place) const {
+  return {{&out_, shape.hidden, {place}}};
 }
 
 std::vector<SampledOutput> FusedMoe::sampled_outputs() const {

@@ -106,6 +106,7 @@ class FusedMoe : public Problem {
   bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& tokens) override;
+  std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;

@@ -127,14 +127,15 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
       out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})),
-      drawn_experts_(s.tokens, seed_of(c), [s, routing = c.get("routing")](uint64_t seed) {
-        return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
-      }) {
+      drawn_experts_(s.tokens, seed_of(c),
+                     [s, routing = c.get("routing")](uint64_t seed, int64_t first) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
+                     }) {
   const uint64_t seed = seed_of(c);
   fill_operands(seed);
   redraw(0);
   sample_ = moe_gemm_sample(shape, experts_, seed, most_products);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool MoeGemm::find_truth() {
@@ -219,7 +220,7 @@ void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
 }
 
 bool MoeGemm::redraw(uint64_t change) {
-  experts_ = drawn_experts_.of(change);
+  experts_ = drawn_experts_.of(change, first_token());
   aligned_ = align_rows(experts_, shape.experts, shape.block);
   sorted_token_ids_.upload(aligned_.sorted_token_ids);
   expert_ids_.upload(aligned_.expert_ids);

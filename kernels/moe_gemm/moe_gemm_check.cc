@@ -111,6 +111,14 @@ std::vector<int32_t> MoeGemm::places() const {
   return sorted_places(aligned_, shape.rows());
 }
 
+std::vector<TokenRows> MoeGemm::rows_of(int64_t place) const {
+  std::vector<int64_t> rows = check::rows_of_token(place, shape.topk);
+  if (const auto sorted = places(); !sorted.empty()) {
+    for (int64_t& row : rows) row = sorted[static_cast<size_t>(row)];
+  }
+  return {{&out(), shape.n, rows}};
+}
+
 std::vector<SampledOutput> MoeGemm::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == int64_t{shape.rows()} * shape.n) return {};
   return {{&out(), shape.rows(), shape.n, places(), own_ceilings()}};

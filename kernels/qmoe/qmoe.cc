@@ -32,19 +32,23 @@ std::vector<uint16_t> narrow(DType dtype, const std::vector<double>& values) {
 }
 
 /// At the edges a sixteenth are zeros of either sign.
-std::vector<uint16_t> drawn_x(const QmoeShape& shape, uint64_t seed) {
+std::vector<uint16_t> drawn_x(const QmoeShape& shape, uint64_t seed, int64_t first) {
   const auto size = static_cast<size_t>(shape.source_rows()) * static_cast<size_t>(shape.k);
+  const auto skipped = static_cast<uint64_t>(first) * static_cast<uint64_t>(shape.k);
   std::vector<double> x;
-  for (size_t i = 0; i < size; ++i) x.push_back(random_normal(seed, kXStream, i));
+  for (size_t i = 0; i < size; ++i) x.push_back(random_normal(seed, kXStream, skipped + i));
   if (shape.data == QmoeData::edges) {
-    for (size_t i = 0; i < size; i += 16) x[i] = i % 32 == 0 ? 0.0 : -0.0;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t of_all = skipped + i;
+      if (of_all % 16 == 0) x[i] = of_all % 32 == 0 ? 0.0 : -0.0;
+    }
   }
   return narrow(shape.dtype, x);
 }
 
 /// Rows of every token sorted by expert, then by token.
 struct Rows {
-  std::vector<int32_t> token, expert;
+  std::vector<int32_t> slot, token, expert;  // slot: of all tokens' slots
 };
 
 Rows sorted_rows(const QmoeShape& shape, const std::vector<int32_t>& ids) {
@@ -58,7 +62,20 @@ Rows sorted_rows(const QmoeShape& shape, const std::vector<int32_t>& ids) {
     rows.token.push_back(i / shape.topk);
     rows.expert.push_back(expert(i));
   }
+  rows.slot = std::move(order);
   return rows;
+}
+
+/// Rows of `width`, row i being what was row order[i].
+std::vector<uint16_t> in_order(const std::vector<uint16_t>& rows, const std::vector<int32_t>& order,
+                               int width) {
+  std::vector<uint16_t> sorted;
+  sorted.reserve(rows.size());
+  for (const int32_t row : order) {
+    const auto from = rows.begin() + std::ptrdiff_t{row} * width;
+    sorted.insert(sorted.end(), from, from + width);
+  }
+  return sorted;
 }
 
 }  // namespace
@@ -74,10 +91,11 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
       bias_(s.has_bias ? &make_tensor("bias", Role::weight, s.dtype, {s.experts, s.n}) : nullptr),
       out_(make_tensor("out", Role::output, s.dtype, {s.rows(), s.outputs()})),
       drawn_experts_(s.tokens, seed_of(c),
-                     [s, routing = c.get("routing")](uint64_t seed) {
-                       return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
+                     [s, routing = c.get("routing")](uint64_t seed, int64_t first) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
                      }),
-      drawn_x_(s.source_rows(), seed_of(c), [s](uint64_t seed) { return drawn_x(s, seed); }) {
+      drawn_x_(s.source_rows(), seed_of(c),
+               [s](uint64_t seed, int64_t first) { return drawn_x(s, seed, first); }) {
   const uint64_t seed = seed_of(c);
   redraw(0);
   weights_.fill_random({RandomFill::Kind::int4_normal, seed, kCodeStream});
@@ -90,17 +108,22 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
     bias_->fill_random({RandomFill::Kind::uniform, seed, kBiasStream, shape.dtype, -0.5f, 0.5f});
   }
   if (shape.data == QmoeData::edges) make_edges(seed);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool Qmoe::redraw(uint64_t change) {
-  const Rows rows = sorted_rows(shape, drawn_experts_.of(change));
+  const Rows rows = sorted_rows(shape, drawn_experts_.of(change, first_token()));
   experts_ = rows.expert;
+  tokens_ = rows.token;
   sources_ = rows.token;
   if (!shape.swiglu) std::iota(sources_.begin(), sources_.end(), 0);
   row_source_.upload(sources_);
   row_expert_.upload(experts_);
-  x_.upload(drawn_x_.of(change));
+  const int64_t rows_before = first_token() * shape.source_rows() / shape.tokens;
+  std::vector<uint16_t> x = drawn_x_.of(change, rows_before);
+  // Where a batch moves, a row goes with its token to where the token's expert is.
+  if (!shape.swiglu && first_token() != 0) x = in_order(x, rows.slot, shape.k);
+  x_.upload(x);
   truths_.turn(change, truth_);
   return true;
 }
@@ -108,6 +131,15 @@ bool Qmoe::redraw(uint64_t change) {
 bool Qmoe::find_truth() {
   if (truth_.empty()) truth_ = qmoe_truth(shape, inputs());
   return true;
+}
+
+/// Its rows ascend by expert.
+std::vector<TokenRows> Qmoe::rows_of(int64_t place) const {
+  std::vector<int64_t> rows;
+  for (size_t row = 0; row < tokens_.size(); ++row) {
+    if (tokens_[row] == place) rows.push_back(static_cast<int64_t>(row));
+  }
+  return {{&out_, shape.outputs(), rows}};
 }
 
 /// Every fourth column (all of its scale factors zero) is left with its bias, which is at, next to

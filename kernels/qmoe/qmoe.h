@@ -89,6 +89,7 @@ class Qmoe : public Problem {
 
   Checked check() const override;
   bool find_truth() override;
+  std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
@@ -112,7 +113,7 @@ class Qmoe : public Problem {
   Tensor& out_;
   DrawnRows<int32_t> drawn_experts_;
   DrawnRows<uint16_t> drawn_x_;
-  std::vector<int32_t> sources_, experts_;  // per row
+  std::vector<int32_t> tokens_, sources_, experts_;  // per row
   std::vector<double> truth_;
   ByChange<std::vector<double>> truths_;
 };

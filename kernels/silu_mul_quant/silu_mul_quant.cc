@@ -42,15 +42,17 @@ float edge_value(uint64_t kind, uint64_t i, float x) {
   }
 }
 
-std::vector<uint16_t> edge_values(const SiluMulQuantShape& shape, uint64_t seed) {
-  std::vector<uint16_t> h(static_cast<size_t>(shape.rows) * 2 * static_cast<size_t>(shape.inter));
-  for (size_t i = 0; i < h.size(); ++i) {
+std::vector<uint16_t> edge_values(const SiluMulQuantShape& shape, uint64_t seed, int64_t first) {
+  const size_t width = 2 * static_cast<size_t>(shape.inter);
+  const size_t skipped = static_cast<size_t>(first) * width;
+  std::vector<uint16_t> h(static_cast<size_t>(shape.rows) * width);
+  for (size_t i = skipped; i < skipped + h.size(); ++i) {
     const auto x = static_cast<float>(6 * random_uniform(seed, kInputStream, i) - 3);
     // A group's gates and ups are of one kind.
-    const size_t row = i / (2 * static_cast<size_t>(shape.inter));
+    const size_t row = i / width;
     const size_t group = i % static_cast<size_t>(shape.inter) / kQuantGroup;
     const uint64_t kind = (row * static_cast<size_t>(shape.groups()) + group + seed) % 6;
-    h[i] = float_to_bf16(edge_value(kind, i % kQuantGroup, x));
+    h[i - skipped] = float_to_bf16(edge_value(kind, i % kQuantGroup, x));
   }
   return h;
 }
@@ -83,6 +85,7 @@ void SiluMulQuant::validate(const Case& c) {
 SiluMulQuant::SiluMulQuant(Device& device, const Case& c, int64_t most_elements)
     : Problem(device),
       shape(SiluMulQuantShape::of(c)),
+      topk_(static_cast<int>(c.get_int("topk", 1, 16))),
       h_(make_tensor("h", Role::activation, DType::bf16, {shape.rows, 2 * shape.inter})),
       q_(make_tensor("q", Role::output, DType::e4m3, {shape.rows, shape.inter})),
       scales_(make_tensor("scales", Role::output, DType::f32, {shape.rows, shape.groups()})) {
@@ -90,20 +93,22 @@ SiluMulQuant::SiluMulQuant(Device& device, const Case& c, int64_t most_elements)
   if (c.get_choice("values", kValues) == 0) {
     h_.fill_random({RandomFill::Kind::uniform, seed, kInputStream, DType::bf16, -3, 3});
   } else {
-    drawn_edges_.emplace(shape.rows, seed, [s = shape](uint64_t of) { return edge_values(s, of); });
+    drawn_edges_.emplace(shape.rows, seed, [s = shape](uint64_t of, int64_t first) {
+      return edge_values(s, of, first);
+    });
     redraw(0);
   }
   const int64_t elements = int64_t{shape.rows} * shape.inter;
   rows_ =
       check::sampled_rows(shape.rows, elements <= most_elements ? shape.rows : kSampledRows, seed);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool SiluMulQuant::redraw(uint64_t change) {
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
   if (!drawn_edges_) return false;
-  h_.upload(drawn_edges_->of(change));
+  h_.upload(drawn_edges_->of(change, first_token() * topk_));
   return true;
 }
 
@@ -158,6 +163,11 @@ Checked SiluMulQuant::check() const {
   return {{q, s},
           hash_bytes(scales.data(), scales.size() * sizeof(float),
                      hash_bytes(codes.data(), codes.size()))};
+}
+
+std::vector<TokenRows> SiluMulQuant::rows_of(int64_t place) const {
+  const auto rows = check::rows_of_token(place, topk_);
+  return {{&q_, shape.inter, rows}, {&scales_, shape.groups(), rows}};
 }
 
 std::vector<SampledOutput> SiluMulQuant::sampled_outputs() const {

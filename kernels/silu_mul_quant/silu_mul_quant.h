@@ -83,6 +83,7 @@ class SiluMulQuant : public Problem {
   bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
+  std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
 
@@ -98,6 +99,7 @@ class SiluMulQuant : public Problem {
   void drop_row();
   void transpose_scales();
 
+  const int topk_;
   Tensor& h_;
   Tensor& q_;
   Tensor& scales_;

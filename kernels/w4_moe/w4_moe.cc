@@ -145,16 +145,17 @@ W4Moe::W4Moe(Device& device, const Case& c, const W4Shape& s, double most_produc
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
       out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.outputs()})),
-      drawn_experts_(s.tokens, seed_of(c), [s, routing = c.get("routing")](uint64_t seed) {
-        return routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
-      }) {
+      drawn_experts_(s.tokens, seed_of(c),
+                     [s, routing = c.get("routing")](uint64_t seed, int64_t first) {
+                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
+                     }) {
   const uint64_t seed = seed_of(c);
   fill_operands(seed);
   if (shape.data == W4Data::edges) make_edges(seed);
   redraw(0);
   sample_ = moe_gemm::moe_gemm_sample(sampled_shape(shape), experts_, seed,
                                       shape.down ? most_products : most_products / 2);
-  find_truth();
+  if (c.truth) find_truth();
 }
 
 bool W4Moe::find_truth() {
@@ -185,8 +186,8 @@ void W4Moe::fill_operands(uint64_t seed) {
   if (routing_weights_) uniform(*routing_weights_, kRoutingStream, 0.5f, 1.5f);
 }
 
-/// Every fourth pair of rows has scales of 2^-127 and is left with its bias, which is at, next to or far beyond a clamp, or a
-/// zero. Elsewhere one scale in 8 is 2^-127 or 2^-126.
+/// Every fourth pair of rows has scales of 2^-127 and is left with its bias, which is at, next to
+/// or far beyond a clamp, or a zero. Elsewhere one scale in 8 is 2^-127 or 2^-126.
 void W4Moe::make_edges(uint64_t seed) {
   const bool clamps = !shape.down && std::isfinite(shape.limit);
   auto scales = scales_.download<uint8_t>();
@@ -248,7 +249,7 @@ W4Args W4Moe::args() {
 }
 
 bool W4Moe::redraw(uint64_t change) {
-  experts_ = drawn_experts_.of(change);
+  experts_ = drawn_experts_.of(change, first_token());
   const auto aligned = moe_gemm::align_rows(experts_, shape.experts, shape.block);
   padded_ = aligned.padded_rows;
   sorted_token_ids_.upload(aligned.sorted_token_ids);

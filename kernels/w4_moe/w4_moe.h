@@ -120,6 +120,7 @@ class W4Moe : public Problem {
   bool find_truth() override;
   std::vector<SampledOutput> sampled_outputs() const override;
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
+  std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;

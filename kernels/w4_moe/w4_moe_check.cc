@@ -86,6 +86,10 @@ Checked W4Moe::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+std::vector<TokenRows> W4Moe::rows_of(int64_t place) const {
+  return {{&out_, shape.outputs(), check::rows_of_token(place, shape.topk)}};
+}
+
 std::vector<SampledOutput> W4Moe::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == out_.size()) return {};
   return {{&out_, shape.rows(), shape.outputs(), {}, ceilings(kTolerance)}};
