@@ -67,9 +67,10 @@ class Question {
 
   std::vector<Metric> ask(int64_t most) {
     if (!case_.params.contains("tokens")) return {};
-    most = std::min(most, case_.get_int("tokens", 1, std::numeric_limits<int64_t>::max()));
     first_ = most + 1;  // no batch begins with token 0, which is the case's
     std::set<int64_t> sizes = {most};
+    const int64_t own = case_.get_int("tokens", 1, std::numeric_limits<int64_t>::max());
+    if (own < most) sizes.insert(own);
     for (const int64_t size : kSizes) {
       if (size < most) sizes.insert(size);
     }
@@ -95,14 +96,26 @@ class Question {
     double share;
   };
 
-  /// Whether it could be asked with so many tokens.
+  /// Whether it could be asked with so many tokens: the operator has no such case, its tokens were
+  /// recorded, or the variant does not run it.
   bool look_at(int64_t tokens) {
+    try {
+      return launch_all(tokens);
+    } catch (const Error& e) {
+      if (e.code() != Exit::usage) throw;
+      return false;
+    }
+  }
+
+  bool launch_all(int64_t tokens) {
     Case c = case_;
     c.params["tokens"] = std::to_string(tokens);
     c.truth = false;
+    const OpEntry& op = find_op(c.op, registry_);
+    if (op.validate) op.validate(c);
     c = resolved(c, device_.facts(), registry_);
     if (!why_unsupported(variant_, c, device_.facts()).empty()) return false;
-    const auto batch = find_op(c.op, registry_).make(device_, c);
+    const auto batch = op.make(device_, c);
     if (batch->rows_of(0).empty()) return false;
     const Launch launch{device_.stream(), device_.facts()};
     if (variant_.workspace) batch->reserve_workspace(variant_.workspace(c, device_.facts()));
@@ -157,12 +170,7 @@ class Question {
 
 std::vector<Metric> ask_batch_invariance(const Variant& variant, const Case& c, int64_t most,
                                          const Registry& registry, Device& device) {
-  try {
-    return Question(variant, c, registry, device).ask(most);
-  } catch (const Error& e) {
-    if (e.code() != Exit::usage) throw;
-    return {};  // recorded tokens, or no tiles for some size
-  }
+  return Question(variant, c, registry, device).ask(most);
 }
 
 }  // namespace moegate

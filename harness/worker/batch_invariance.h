@@ -11,11 +11,11 @@
 
 namespace moegate {
 
-/// Launches a variant on batches of 1 up to the case's number of tokens, but at most `most`, all of
-/// which hold some of the same eight tokens: at the first, the middle and the last place, on both
-/// sides of the usual edges of blocks, in other company each time. A token's outputs have to be,
-/// bit by bit, those of the smallest batch that it was in. Weights are the same, and each batch has
-/// the configuration that its number of tokens chooses (block = tuned).
+/// Launches a variant on batches of 1 to `most` tokens, also more than the case has, all of which
+/// hold some of the same eight tokens: at the first, middle and last place, on both sides of
+/// the usual edges of blocks, in other company each time. A token's outputs have to be, bit by bit,
+/// those of the smallest batch that it was in. Weights are the case's, and each batch has the
+/// configuration that its number of tokens chooses (block = tuned).
 ///
 /// Returns the metric kInvarianceMetric, and where it is not 0 kBrokenPlaceMetric and
 /// kBrokenShareMetric of the first token that was seen to differ. Nothing where nothing can be
