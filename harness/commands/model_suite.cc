@@ -51,7 +51,7 @@ std::string ranges_text(const std::vector<int>& numbers) {
 std::string comment(std::string text) {
   constexpr size_t kWidth = 120;
   std::ranges::replace_if(
-      text, [](char c) { return c >= 0 && c < ' '; }, ' ');
+      text, [](unsigned char c) { return c < ' '; }, ' ');
   std::string lines, line = "#";
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
