@@ -13,7 +13,13 @@
 // turn share a scoreboard, so that the oldest waits for the newest (22 % of samples). A ring in
 // shared memory waits for none, but takes 20 instructions more. It was slower, and so was an equal
 // share of all panels for each block (single runs of 128 tokens during development: 459 and 498 us,
-// this 331). One token has too few warps for its latency.
+// this 331).
+//
+// Few warps on an SM, as one token has, ask for twelve units ahead, in blocks of four: on an H100
+// 9 % less for one token in gate-up, 17 in down, the same bits (A/B beside 49be5cf). What is left
+// of its latency is the warp's own: at 42 % of the rate of instructions it waits 45 % of its time
+// for memory. To ask L2 for a warp's whole panel in advance took 10 % more time, and so did blocks
+// of two warps or 23 units ahead, which no longer fit on the SMs at once.
 #include <algorithm>
 
 #include "kernels/cuda/pipeline.cuh"
@@ -26,7 +32,14 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kWarps = 8, kRing = 4;
+/// Warps of a block, and units that a warp asks for ahead.
+template <int kWarpsOf, int kRingOf>
+struct Form {
+  static constexpr int kWarps = kWarpsOf, kRing = kRingOf;
+};
+using Many = Form<8, 4>;  // many warps on an SM
+using Few = Form<4, 12>;  // at most kFewWarps on an SM: each has to ask for more
+constexpr int kFewWarps = 12;
 
 struct StreamArgs {
   W4Args args;
@@ -57,7 +70,8 @@ __device__ Unit load_unit(const uint8_t* weights, uint32_t at) {
 __device__ void load_rows(const W4Args& args, const int32_t* ids, int rows, uint8_t* to) {
   const W4Shape& shape = args.shape;
   const int pieces = units_of(shape) * kUnitK / 8, there = shape.k / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += kWarps * 32) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces;
+       i += static_cast<int>(blockDim.x)) {
     const int row = i / pieces, piece = i % pieces;
     const uint16_t* from = args.x + int64_t{shape.source(ids[row])} * shape.k + piece * 8;
     uint8_t* piece_to = to + row * pitch(shape) + piece * 16;
@@ -136,7 +150,7 @@ __device__ void write_panel(const W4Args& args, const Work& work, const Biases& 
 
 /// The panels [panel, end) of a warp, of whose first one `ring` has the first units. `at`: where
 /// that panel begins; `x`: where this lane's rows of matrices do.
-template <int kTiles, bool kWide>
+template <int kTiles, bool kWide, int kRing>
 __device__ void multiply_panels(const W4Args& args, const uint8_t* weights, const Work& work,
                                 int panel, int end, uint32_t at, Unit (&ring)[kRing], uint32_t x) {
   const int tiles = (work.rows + 7) / 8, row_bytes = pitch(args.shape);
@@ -162,8 +176,10 @@ __device__ void multiply_panels(const W4Args& args, const uint8_t* weights, cons
   }
 }
 
-template <int kTiles>
-__global__ void __launch_bounds__(kWarps * 32, kTiles == 1 ? 4 : 1)
+template <int kTiles, class F>
+__global__ void __launch_bounds__(F::kWarps * 32, kTiles > 1      ? 1
+                                                  : F::kRing == 4 ? 4
+                                                                  : 3)
     stream_mma_kernel(const __grid_constant__ StreamArgs stream) {
   extern __shared__ __align__(16) uint8_t shared[];
   __shared__ int32_t ids[kTiles * 8];
@@ -174,14 +190,14 @@ __global__ void __launch_bounds__(kWarps * 32, kTiles == 1 ? 4 : 1)
   if (first_row >= *args.padded_rows) return;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const int units = units_of(shape), panels = panels_of(shape);
-  const int panel = (static_cast<int>(blockIdx.x) * kWarps + warp) * stream.panels_per_warp;
+  const int panel = (static_cast<int>(blockIdx.x) * F::kWarps + warp) * stream.panels_per_warp;
   const int end = min(panels, panel + stream.panels_per_warp);
   Work work{ids, routing, 0, args.expert_ids[block]};
   const auto at =
       static_cast<uint32_t>((work.expert * panels + min(panel, panels - 1)) * units) * kUnitBytes;
-  Unit ring[kRing];
+  Unit ring[F::kRing];
 #pragma unroll
-  for (int i = 0; i < kRing; ++i) {
+  for (int i = 0; i < F::kRing; ++i) {
     ring[i] = load_unit(stream.weights.units, at + min(i, units - 1) * kUnitBytes);
   }
   bool there = false;
@@ -204,6 +220,18 @@ __global__ void __launch_bounds__(kWarps * 32, kTiles == 1 ? 4 : 1)
   }
 }
 
+template <int kTiles, class F>
+void launch_form(const StreamArgs& stream, int blocks, const Launch& where) {
+  const W4Shape& shape = stream.args.shape;
+  const auto kernel = stream_mma_kernel<kTiles, F>;
+  const auto shared = static_cast<size_t>(shared_bytes(shape));
+  allow_shared(kernel, shared);
+  const int per_block = F::kWarps * stream.panels_per_warp;
+  const dim3 grid(static_cast<unsigned>((panels_of(shape) + per_block - 1) / per_block),
+                  static_cast<unsigned>(blocks));
+  kernel<<<grid, F::kWarps * 32, shared, stream_of(where)>>>(stream);
+}
+
 template <class P>
 void launch(P& problem, const Launch& where) {
   constexpr int kBlocksPerProcessor = 8, kMostPanels = 8;
@@ -212,18 +240,17 @@ void launch(P& problem, const Launch& where) {
   const auto blocks = static_cast<int>((shape.capacity() + shape.block - 1) / shape.block);
   // Many blocks, so that the last ones to end are few, if all experts that may have rows do.
   const int likely = std::min(blocks, std::min(shape.rows(), shape.experts));
-  const int panels = panels_of(shape);
-  const int wanted = kBlocksPerProcessor * where.device.processors * kWarps;  // warps
-  const int per_warp = std::clamp(likely * panels / wanted, 1, kMostPanels);
-  const StreamArgs stream{args, packed_weights(problem), per_warp, 0};
+  const int panels = likely * panels_of(shape);
+  const int wanted = kBlocksPerProcessor * where.device.processors * Many::kWarps;  // warps
+  const StreamArgs stream{args, packed_weights(problem),
+                          std::clamp(panels / wanted, 1, kMostPanels), 0};
   with_rows<8, 16, 32>(shape.block, [&]<int kRows>() {
-    const auto kernel = stream_mma_kernel<kRows / 8>;
-    const auto shared = static_cast<size_t>(shared_bytes(shape));
-    allow_shared(kernel, shared);
-    const int per_block = kWarps * per_warp;
-    const dim3 grid(static_cast<unsigned>((panels + per_block - 1) / per_block),
-                    static_cast<unsigned>(blocks));
-    kernel<<<grid, kWarps * 32, shared, stream_of(where)>>>(stream);
+    if constexpr (kRows == 8) {
+      if (panels <= kFewWarps * where.device.processors) {
+        return launch_form<1, Few>(stream, blocks, where);
+      }
+    }
+    launch_form<kRows / 8, Many>(stream, blocks, where);
   });
   check_launch("stream_mma_kernel");
 }
