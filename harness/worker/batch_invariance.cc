@@ -75,7 +75,7 @@ class Question {
       if (size < most) sizes.insert(size);
     }
     int batches = 0;
-    for (auto size = sizes.begin(); size != sizes.end() && !broken_; ++size) {
+    for (auto size = sizes.begin(); size != sizes.end() && of_tokens_ && !broken_; ++size) {
       batches += look_at(*size);
     }
     if (batches < 2) return {};
@@ -116,7 +116,8 @@ class Question {
     c = resolved(c, device_.facts(), registry_);
     if (!why_unsupported(variant_, c, device_.facts()).empty()) return false;
     const auto batch = op.make(device_, c);
-    if (batch->rows_of(0).empty()) return false;
+    of_tokens_ = !batch->rows_of(0).empty();
+    if (!of_tokens_) return false;
     const Launch launch{device_.stream(), device_.facts()};
     if (variant_.workspace) batch->reserve_workspace(variant_.workspace(c, device_.facts()));
     if (variant_.prepare) variant_.prepare(*batch, launch);
@@ -164,6 +165,7 @@ class Question {
   int64_t first_ = 0;                  // number of the first token that is looked at
   std::map<int64_t, TokenBits> seen_;  // by number: what it was in the smallest batch
   std::optional<Broken> broken_;
+  bool of_tokens_ = true;  // the operator says which rows are a token's
 };
 
 }  // namespace
