@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- keep: variant; us; Batch-invariant; Differs at; Price
 -- people: us; Differs at; Price
--- programs: case; variant; ns; differs_at; place; elements; price
+-- programs: case; ns; differs_at; elements; price
 -- Of a run with --invariance. Differs at: tokens of the smallest batch in which a token's output was not, bit by bit, what it was in a smaller one; then its place in that batch, and the share of its elements that differed. Price, in the row of the fastest variant that is batch-invariant: its time over that of the fastest variant of all.
 WITH asked AS (
   SELECT case_id, variant, max(CASE WHEN name = 'invariance_broken_at' THEN value END) AS tokens,
