@@ -3,7 +3,7 @@
 -- keep: variant; us; Batch-invariant; Differs at; Price
 -- people: us; Differs at; Price
 -- programs: case; ns; differs_at; elements; price
--- Of a run with --invariance. Differs at: tokens of the smallest batch in which a token's output was not, bit by bit, what it was in a smaller one; then its place in that batch, and the share of its elements that differed. Price, in the row of the fastest variant that is batch-invariant: its time over that of the fastest variant of all.
+-- Of a run with --invariance. other: the remaining parameters that vary within this model and run. Differs at: tokens of the smallest batch in which a token's output was not, bit by bit, what it was in a smaller one; then its place in that batch, and the share of its elements that differed. Price, in the row of the fastest variant that is batch-invariant: its time over that of the fastest variant of all.
 WITH asked AS (
   SELECT case_id, variant, max(CASE WHEN name = 'invariance_broken_at' THEN value END) AS tokens,
          max(CASE WHEN name = 'invariance_broken_place' THEN value END) AS place,
@@ -17,6 +17,10 @@ WITH asked AS (
   FROM asked a LEFT JOIN (SELECT case_id, variant, ns FROM cell WHERE run_id = :run) c USING (case_id, variant)
 )
 SELECT section AS model,
+       CAST(json_extract(params, '$.tokens') AS INTEGER) AS tokens,
+       (SELECT group_concat(j.key || '=' || j.value, ' ') FROM json_each(params) j
+        WHERE j.key <> 'tokens'
+          AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = rc.section AND v.name = j.key)) AS other,
        key AS "case",
        variant,
        round(ns / 1000, 2) AS us,
