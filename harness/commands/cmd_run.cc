@@ -161,7 +161,8 @@ Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
                  [&](const std::string& id) { run.campaign = parse_campaign(id, environment); }));
   flags.add(flag("tag", po::value<std::vector<std::string>>()->notifier(tags)));
   flags.add(flag("resume", resume));
-  flags.add(flag("benchmark-out", output(command.benchmark_out)));
+  flags.add(flag("out", output(command.benchmark_out), nullptr,
+                 "also write Google Benchmark JSON, which its compare.py reads"));
   flags.add(flag("keep-artifact", command.keep_artifact));
   flags.add(flag("dry-run", command.dry_run));
   flags.add(flag("profile", command.profile));
@@ -227,7 +228,7 @@ std::optional<RunCommand> read_run(const Args& args) {
   }
   if (!command.under.empty()) usage_error("--under {} needs --like ROW", command.under);
   if (resume) {
-    refuse_beside_resume(given, {"db", "benchmark-out", "keep-artifact", "module"});
+    refuse_beside_resume(given, {"db", "out", "keep-artifact", "module"});
     Store store = Store::open(run.db, Store::Mode::read);
     command.resume = store.find_resumable(*resume);
     RunOptions stored;

@@ -37,6 +37,8 @@ TEST(FlagTable, WhatAVerbShowsIsInTheTable) {
 TEST(FlagTable, OldSpellingsNameTheNewOne) {
   EXPECT_EQ(moved_flag("run", "kernel"), "--kernel is no flag any more; use `--variant RE`");
   EXPECT_EQ(moved_flag("bisect", "good"), "--good is no flag any more; use `--base COMMIT`");
+  EXPECT_EQ(moved_flag("run", "benchmark-out"),
+            "--benchmark-out is no flag any more; use `--out FILE`");
   EXPECT_EQ(moved_flag("run", "good"), "");
   EXPECT_EQ(moved_flag("run", "suite"), "");
   for (const char* verb :

@@ -126,7 +126,7 @@ TEST(NightOptionsTest, TheDeviceDecidesSuiteAndRounds) {
   options.out = "an out";
   options.device = "cuda:1";
   EXPECT_EQ(run_options(options, "now").command,
-            "moegate run --suite a --suite 'b c' --device cuda:1 --rounds 7 --db "
+            "moegate run --suite a --suite 'b c' --invariance 128 --device cuda:1 --rounds 7 --db "
             "'an out/results.sqlite' --keep-artifact --label nightly-now");
 }
 

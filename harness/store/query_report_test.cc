@@ -263,7 +263,9 @@ TEST_F(ReportTest, ResourcesAreBlocksPerSmAndWaves) {
 TEST_F(ReportTest, UnknownNamesListWhatThereIs) {
   for (const char* name : {"latenzy", ""}) {
     const std::string why = refusal_of([&] { find_report(name); });
-    EXPECT_NE(why.find("dense-crossover, energy, environment, kernels"), std::string::npos) << why;
+    EXPECT_NE(why.find("dense-crossover, energy, environment, invariance, kernels"),
+              std::string::npos)
+        << why;
   }
   EXPECT_THROW(find_report("../reports/none.sql"), Error);
 }

@@ -142,7 +142,7 @@ TEST_F(RobustTest, TheRowAtHandIsGivenUp) {
 }
 
 TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
-  refused(run("1", "--benchmark-out no/such/x.json"), "no/such/x.json: cannot be written");
+  refused(run("1", "--out no/such/x.json"), "no/such/x.json: cannot be written");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
   ASSERT_EQ(moegate(run()).exit, 0);
   shell("mkdir folder.md; ln -s /dev/full full.md");

@@ -227,7 +227,7 @@ TEST_F(RunTest, ReproNamesTheCommandOfAProfiler) {
 }
 
 TEST_F(RunTest, BenchmarkJsonHasOneRepetitionPerRound) {
-  ASSERT_EQ(moegate(run("--benchmark-out b.json --variant fused --filter tokens=3,")).exit, 0);
+  ASSERT_EQ(moegate(run("--out b.json --variant fused --filter tokens=3,")).exit, 0);
   const std::string json = read("b.json");
   EXPECT_NE(json.find("\"benchmarks\""), std::string::npos);
   EXPECT_NE(json.find("\"repetition_index\": 1"), std::string::npos) << json;
