@@ -56,8 +56,9 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       const size_t counters = report(entry.path().string(), 10).rows.size();
       // A claim has a model of its own, and is of a GPU (qmoe_report_test.cc). Choices are checked
       // by `tune` alone (e2e/choice_test.cc), environments are told by workers
-      // (e2e/environment_test.cc).
-      const std::set<std::string> elsewhere = {"claims", "regret", "cliffs", "environment"};
+      // (e2e/environment_test.cc), and invariance is asked where a run says so (below).
+      const std::set<std::string> elsewhere = {"claims", "regret", "cliffs", "environment",
+                                               "invariance"};
       if (elsewhere.contains(entry.path().stem())) continue;
       EXPECT_GT(routing + int4 + fp8 + dense + energy + counters, 0u) << entry.path();
     }
@@ -97,6 +98,22 @@ TEST_F(ReportTest, LatencyHasIntervalsBandwidthAndFailures) {
   EXPECT_EQ(at(t, 1, "samples"), "300");
   EXPECT_EQ(at(t, 1, "launches"), "1");
   EXPECT_EQ(at(t, 1, "GB/s"), "1584.2");
+}
+
+TEST_F(ReportTest, InvarianceHasItsPrice) {
+  add_dense_run(Backend::cuda, {{"quick", 10}, {"steady", 12}, {"slow", 20}});
+  EXPECT_EQ(report("invariance").rows.size(), 0u) << "nobody asked";
+  Store::open(db_, Store::Mode::write)
+      .database()
+      .execute(
+          "INSERT INTO metric SELECT result_id, -1, 'invariance_broken_at', 'tokens', "
+          "iif(variant = 'quick', 7, 0) FROM result JOIN process USING (process_id) "
+          "WHERE round = 0");
+  const Table t = report("invariance");
+  EXPECT_EQ(column(t, "Batch-invariant"),
+            (Cells{{"quick", "no"}, {"steady", "yes"}, {"slow", "yes"}}));
+  EXPECT_EQ(column(t, "Differs at"), (Cells{{"quick", "7"}, {"steady", ""}, {"slow", ""}}));
+  EXPECT_EQ(column(t, "Price"), (Cells{{"quick", ""}, {"steady", "1.20x"}, {"slow", ""}}));
 }
 
 TEST_F(ReportTest, StatusesOfSeveralProcessesStandWorstFirst) {
