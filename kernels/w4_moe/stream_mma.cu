@@ -16,10 +16,11 @@
 // this 331).
 //
 // Few warps on an SM, as one token has, ask for twelve units ahead, in blocks of four: on an H100
-// 9 % less for one token in gate-up, 17 in down, the same bits (A/B beside 49be5cf). What is left
-// of its latency is the warp's own: at 42 % of the rate of instructions it waits 45 % of its time
-// for memory. To ask L2 for a warp's whole panel in advance took 10 % more time, and so did blocks
-// of two warps or 23 units ahead, which no longer fit on the SMs at once.
+// 9 % less for one token in gate-up, 16 in down, the same bits (A/B of 1f88ab7 beside 49be5cf). A
+// warp of gate-up then waits a third of its time for memory, and instructions have 42 % of their
+// rate. Single runs during development, for one token in gate-up: to ask L2 for a warp's whole
+// panel in advance took 11 to 15 % more time; blocks of two warps or 23 units ahead took 40 % more
+// than this, because not all blocks fit on the SMs at once.
 #include <algorithm>
 
 #include "kernels/cuda/pipeline.cuh"
