@@ -9,7 +9,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,4 +52,4 @@ TEST_F(DynlibTest, WhatIsNowhereSaysSo) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

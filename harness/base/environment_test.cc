@@ -10,7 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,4 +84,4 @@ TEST(Cpus, NeighboursOfACoreAreTogetherAndSocketsApart) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Escape, Utf8StaysAndOtherBytesAreReplaced) {
@@ -82,4 +82,4 @@ TEST(Escape, PrintableKeepsLinesAndGivesNoCommands) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -15,7 +15,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -233,4 +233,4 @@ TEST(FileLock, IsHeldByOne) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Written by hand rather than by NumPy, so that every field can be wrong.
@@ -162,4 +162,4 @@ TEST(JsonText, RefusesWhatIsTooDeepBeforeItsEnd) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Sha256, IsThatOfTheStandard) {
@@ -20,4 +20,4 @@ TEST(Sha256, OfWhatStandsBeforeAPlace) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 
 #include "harness/base/rng.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Values = std::vector<double>;
@@ -257,4 +257,4 @@ TEST(ChangePoints, ARampIsNotTakenForNoise) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

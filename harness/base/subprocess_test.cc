@@ -7,7 +7,7 @@
 
 #include "harness/base/error.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Subprocess, OutputAndExit) {
@@ -58,4 +58,4 @@ TEST(InterruptGuard, NohupKeepsHangupsAway) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Table sample() {
@@ -189,4 +189,4 @@ TEST(TableView, NumbersAreOrderedAsNumbers) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Table wide_table() {
@@ -170,4 +170,4 @@ TEST(KeyFold, OnlyKeysOfPartsAreFolded) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 
 #include "harness/base/notes.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Terminal, ItsWidthIsWhatIsSetElseItsOwnElse80) {
@@ -85,4 +85,4 @@ TEST(Progress, AStepThatIsBegunAgainIsOneMore) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

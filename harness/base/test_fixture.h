@@ -17,7 +17,7 @@
 
 #include "harness/base/error.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// A new, empty folder that goes with its content when the object does. No two objects ever share
 /// one, so test processes that run at the same time do not disturb each other.
@@ -121,4 +121,4 @@ std::string refusal_of(const Call& call, Exit code = Exit::usage) {
   return "accepted";
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

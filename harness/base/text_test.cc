@@ -5,7 +5,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Text, ANumberIsTheWholeText) {
@@ -137,4 +137,4 @@ TEST(FlagsText, SaysOnlyWhatWasGiven) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

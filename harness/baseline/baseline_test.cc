@@ -10,7 +10,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -287,4 +287,4 @@ TEST_F(BaselineTest, TheLedgerOnlyGrows) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

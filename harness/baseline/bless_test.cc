@@ -9,7 +9,7 @@
 #include "harness/judge/gate.h"
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(GateTest, BlessWritesFileAndLedgerAndOnlyWhatMoved) {
@@ -254,4 +254,4 @@ TEST_F(GateTest, AFirstBlessingThatFailsLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

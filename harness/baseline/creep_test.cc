@@ -7,7 +7,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Creep, CountsFromTheAnchor) {
@@ -75,4 +75,4 @@ TEST(Creep, OfASuiteIsItsGeometricMean) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

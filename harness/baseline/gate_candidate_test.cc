@@ -7,7 +7,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Change = std::function<bool(Row&, int)>;
@@ -189,4 +189,4 @@ TEST_F(CandidateTest, ANewVariantBesideJudgedOnesPasses) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

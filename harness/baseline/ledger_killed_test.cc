@@ -11,7 +11,7 @@
 #include "harness/baseline/baseline.h"
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class BlessingsTest : public GateTest {
@@ -107,4 +107,4 @@ TEST_F(BlessingsTest, BlessingsAtOnceHaveIdsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/baseline/creep.h"
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class LedgerTest : public GateTest {
@@ -240,4 +240,4 @@ TEST_F(LedgerTest, APartialRunBecomesNoCandidate) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

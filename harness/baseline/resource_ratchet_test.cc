@@ -8,7 +8,7 @@
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/bless.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -217,4 +217,4 @@ TEST_F(ResourceFileTest, AnEditByHandIsRefused) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -4,7 +4,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using std::chrono::sys_days;
@@ -265,4 +265,4 @@ TEST(Waivers, TheShippedFileIsValid) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

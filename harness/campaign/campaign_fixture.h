@@ -14,7 +14,7 @@
 #include "harness/campaign/plan.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class CampaignTest : public testing::Test {
  protected:
@@ -41,4 +41,4 @@ class CampaignTest : public testing::Test {
   FakePrograms fake_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST_F(CheckoutFiles, AChangeShowsThoughItsTimeIsPutBack) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Pairs = std::vector<std::pair<int, int>>;
@@ -111,4 +111,4 @@ TEST(Finalists, WhatComesNextWhereNothingComesNear) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

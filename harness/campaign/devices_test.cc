@@ -8,7 +8,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using DeviceNames = std::vector<std::string>;
@@ -125,4 +125,4 @@ TEST(Dealer, OfALostLaneOthersGetWhatItHadNotBegun) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

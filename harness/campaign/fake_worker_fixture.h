@@ -26,7 +26,7 @@
 #include "harness/base/rng.h"
 #include "harness/worker/worker.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// What a program does: one of its workers per process, counted from 0 at its first start.
 struct FakeProgram {
@@ -254,4 +254,4 @@ class FakePrograms : public WorkerSource {
   std::map<std::string, FakeProgram> programs_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

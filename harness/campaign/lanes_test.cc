@@ -14,7 +14,7 @@
 #include "harness/campaign/runner.h"
 #include "harness/night/ab.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class LanesTest : public CampaignTest {
@@ -278,4 +278,4 @@ TEST_F(LanesTest, WhatAWorkerSaysOfItsGpuIsOverwritten) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

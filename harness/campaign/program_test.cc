@@ -11,7 +11,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class ProgramHash : public testing::Test {
@@ -224,4 +224,4 @@ TEST_F(KeptKernelsTest, WhatIsTakenFromWhereItWasHasToStayThere) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/campaign/plan.h"
 #include "harness/worker/protocol.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 void expect_says(const std::string& file, const std::string& line) {
@@ -21,4 +21,4 @@ TEST(Protocols, AreTheOnesThatAreDescribed) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class RecordingTest : public CampaignTest {
@@ -334,4 +334,4 @@ TEST(Tally, AFailureOfEveryRoundIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

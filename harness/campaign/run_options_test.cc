@@ -12,7 +12,7 @@
 #include "harness/campaign/plan.h"
 #include "harness/campaign/runner.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class RunOptionsTest : public CampaignTest {};
@@ -236,4 +236,4 @@ TEST(RowCommand, AWarmCaseKeepsItsCaches) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "harness/campaign/campaign_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class RunnerTest : public CampaignTest {};
@@ -120,4 +120,4 @@ TEST_F(TimePlanStoreTest, GpusThatShareARunHalveItsTimeAndNotThatOfAResult) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

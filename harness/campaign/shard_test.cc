@@ -6,7 +6,7 @@
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/campaign/runner.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class ShardTest : public CampaignTest {
@@ -139,4 +139,4 @@ TEST_F(ShardTest, OfACampaignAShardMayBeEmpty) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

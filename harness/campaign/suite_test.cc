@@ -9,7 +9,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -224,4 +224,4 @@ TEST_F(SuiteTest, AProductThatFillsTheMemoryIsRefused) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

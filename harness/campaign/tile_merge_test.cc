@@ -8,7 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TunedTile tile(const std::string& op, int tokens, int block) {
@@ -155,4 +155,4 @@ TEST(TileMerge, ADamagedOrForeignFileIsRefusedWithARemedy) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

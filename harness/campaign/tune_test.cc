@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const TileTask kUp = {"shape", 8, "moe_gate_up"}, kDown = {"shape", 8, "moe_down"};
@@ -105,4 +105,4 @@ TEST(TuneTable, NamesBestAndSecondBest) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 
 #include "harness/values/row_profile.h"
 
-namespace moegate {
+namespace moegate::test {
 
 inline KernelRow kernel_row(const std::string& name, double ns, double gap_ns = 0) {
   KernelRow row;
@@ -96,4 +96,4 @@ inline void slow_down(RowProfile& profile, double share) {
   }
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 
 #include "harness/cause/cause_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// A pair of profiles, whose head a test changes.
@@ -391,4 +391,4 @@ TEST_F(PlantedCauseTest, ATwinDiffersInNothing) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include "harness/cause/cause_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(CounterRoles, KnowFamiliesOfNames) {
@@ -45,4 +45,4 @@ TEST(DerivedCounters, AreCountsOverTimeAndInstructions) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

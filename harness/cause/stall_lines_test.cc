@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Result stalled(std::vector<StallRow> rows, double samples,
@@ -133,4 +133,4 @@ TEST(StallLines, NothingSampledIsNoLine) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Cli, Seconds) {
@@ -116,4 +116,4 @@ TEST(Cli, FlagsAreShownWithTheirDefaults) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/baseline/waivers.h"
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// A waiver for one slower case with so many days left.
@@ -81,4 +81,4 @@ TEST_F(GateTest, WaiversLint) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const Verb& completed_verb() {
@@ -120,4 +120,4 @@ TEST(Completion, TheLastValueOfAFlagCounts) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include "harness/base/error.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Starts no worker; what it was asked for is kept, and some tasks are refused.
@@ -76,4 +76,4 @@ TEST(DoctorProbes, ACoarseTickHidesChanges) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

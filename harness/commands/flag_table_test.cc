@@ -9,7 +9,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/verbs.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(FlagTable, AFlagHasOneRow) {
@@ -64,4 +64,4 @@ TEST(FlagTable, ModulesOfPythonThatAreNamedAreThere) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/commands/cli.h"
 #include "harness/device/open.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// What a --device flag makes of a text, or its refusal.
@@ -52,4 +52,4 @@ TEST(DeviceFlag, WhatLooksAtOneDeviceRefusesSeveral) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(ManPage, TextIsShownAsItIs) {
@@ -116,4 +116,4 @@ TEST(Variables, AreReadWhereTheReadmeSays) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

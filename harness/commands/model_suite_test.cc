@@ -11,7 +11,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/campaign/suite.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_F(ModelSuite, SharedExpertsOfAnotherWidthStayALayerOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/commands/cli.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Values = std::vector<std::string>;
@@ -144,4 +144,4 @@ TEST_F(ProjectFolder, ResultsStayOutOfTheRepository) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

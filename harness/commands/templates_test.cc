@@ -9,7 +9,7 @@
 #include "harness/base/files.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,4 +66,4 @@ TEST_F(NewFiles, NoneIsLeftWhereOneCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(FirstLine, IsTheLineThatTheAddressIsIn) {
@@ -14,4 +14,4 @@ TEST(FirstLine, IsTheLineThatTheAddressIsIn) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/device/open.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Pci, SeesAGpuThatHasNoDriver) {
@@ -32,4 +32,4 @@ TEST(Pci, TheHostIsMeantByItsNameWhateverIsThere) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

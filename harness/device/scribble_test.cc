@@ -9,7 +9,7 @@
 #include "harness/device/open.h"
 #include "harness/kernel/check.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Nine words of output, of which a variant writes the first three.
@@ -125,4 +125,4 @@ TEST(Scribble, HalvesOfAWordAreSpoiltByThemselves) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

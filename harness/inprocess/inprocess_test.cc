@@ -11,7 +11,7 @@
 #include "harness/inprocess/callers_problem.h"
 #include "harness/inprocess/moegate.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using nlohmann::json;
@@ -153,4 +153,4 @@ TEST_F(InProcessTest, NonsenseIsAnswered) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

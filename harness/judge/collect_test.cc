@@ -4,7 +4,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Results in which every number that a side is made of says something.
@@ -56,4 +56,4 @@ TEST_F(GateTest, AVerdictReadsEnough) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

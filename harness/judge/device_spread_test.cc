@@ -7,7 +7,7 @@
 
 #include "harness/base/rng.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr double kMargin = 0.01;
@@ -68,4 +68,4 @@ TEST(DeviceSpread, TheNoiseOfTheProcessesIsTakenOff) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const CaseId kRow = {"s", "op/tokens=8", "fused"};
@@ -443,4 +443,4 @@ TEST(LeftOut, IsCountedInTheFirstLine) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/base/rng.h"
 #include "harness/baseline/baseline.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// One process of one row: 10 us, samples that spread over several ticks.
@@ -153,4 +153,4 @@ TEST(InOrder, OfAnEmptyMapIsNothing) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "harness/judge/gate.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Exit, HasTheNumbersThatScriptsKnow) {
@@ -151,4 +151,4 @@ TEST(FailOn, Parses) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

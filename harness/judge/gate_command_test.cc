@@ -5,7 +5,7 @@
 #include "harness/baseline/find_baseline.h"
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(GateTest, WithoutBaselineNothingIsJudged) {
@@ -147,4 +147,4 @@ TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

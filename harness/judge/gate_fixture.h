@@ -18,7 +18,7 @@
 #include "harness/judge/gate.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 namespace fs = std::filesystem;
 using Args = std::vector<std::string>;
@@ -153,4 +153,4 @@ inline void come_to(CaseVerdict& v, Outcome outcome) {
   }
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

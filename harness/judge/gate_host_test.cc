@@ -2,7 +2,7 @@
 // The gate of a host, whose rows are ratios to a yardstick.
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(GateTest, AHostIsJudgedByItsRatios) {
@@ -118,4 +118,4 @@ TEST_F(GateTest, StoredNumbersOfIdenticalCodeThatAreOffAreLeftToAReplay) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(GateTest, AnUnchangedRunPasses) {
@@ -244,4 +244,4 @@ TEST_F(GateTest, AnotherGpuOfTheClassIsJudgedWithWiderErrors) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include "harness/judge/gate.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 SeedError seed(int64_t number, double truth = 100, uint64_t inputs = 7) {
@@ -94,4 +94,4 @@ TEST(Question, WhatAReplayFindsCounts) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -4,7 +4,7 @@
 
 #include "harness/judge/verdict.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// `rounds` (even) log ratios around `center`, each off by `by`: variance by^2 n / (n - 1).
 inline PairedQuestion pairs(double center, double by, int rounds = 4) {
@@ -13,4 +13,4 @@ inline PairedQuestion pairs(double center, double by, int rounds = 4) {
   return q;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

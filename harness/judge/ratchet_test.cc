@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 // What gets into a kernel's precision by accident, on a product with a weight per row and a scale
@@ -418,4 +418,4 @@ TEST(Ratchet, BitIdenticalNeedsEveryProcessOfBothSides) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Times around `us` that spread by `spread`.
@@ -104,4 +104,4 @@ TEST(Cliffs, FewerTokensThatTakeLongerThanMore) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 
 #include "harness/judge/pairs_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Judgement screened(Outcome outcome, double p = 1, double p_faster = 1) {
@@ -232,4 +232,4 @@ TEST(Rounds, NoRoundFollowsAnInterruption) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/base/files.h"
 #include "harness/judge/gate.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ TEST(Rules, NothingElseGivesARowAnOutcome) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 StepQuestion question_of_step() {
@@ -70,4 +70,4 @@ TEST(StepClass, TheMachineOfTheSameCode) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Rounds whose base is level, but for 0.1 % of noise, and whose head is slower by `head`, one
@@ -105,4 +105,4 @@ TEST(Tails, HolmCountsTheWholeFamily) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -13,7 +13,7 @@
 
 #include "harness/judge/pairs_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Evidence around(double level, double sd, int n = 3) {
@@ -281,4 +281,4 @@ TEST(Pairs, DetectableEffectIsThatOfTheTable) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

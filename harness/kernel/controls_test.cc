@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr int64_t kRows = 4, kWidth = 8;
@@ -159,4 +159,4 @@ TEST_F(Controls, Fp8OutputsAreScaledAndLevelled) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

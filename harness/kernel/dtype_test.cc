@@ -8,7 +8,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -196,4 +196,4 @@ TEST(DType, RefusesOtherNames) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Objects = std::vector<ObjectCode>;
@@ -204,4 +204,4 @@ TEST(ObjectCode, FilesOfVariantsAreTheirOwnAndRelative) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

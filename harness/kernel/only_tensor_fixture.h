@@ -5,7 +5,7 @@
 #include "harness/base/error.h"
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// The first tensor of the role. Throws Error(internal) where the problem has none.
 inline Tensor& only(Problem& problem, Role role) {
@@ -15,4 +15,4 @@ inline Tensor& only(Problem& problem, Role role) {
   throw Error(Exit::internal, "no such tensor");
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// y is 100 numbers of which the truth is 1.
@@ -90,4 +90,4 @@ TEST(Tolerance, WidensEveryLimit) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 
 #include "harness/kernel/tensor.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 // More than a GPU's grid and than the host fills with one thread, and a multiple of neither.
@@ -177,4 +177,4 @@ TEST(CudaRandomFill, HasTheBitsOfTheHost) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Ids = std::vector<std::vector<int>>;
@@ -150,4 +150,4 @@ TEST_F(RecordedRouting, RefusesLoadsThatAreNone) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

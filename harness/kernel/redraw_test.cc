@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Rows = std::vector<int>;
@@ -78,4 +78,4 @@ TEST(ByChange, WhatWasFoundComesBack) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

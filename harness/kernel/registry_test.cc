@@ -5,7 +5,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 OpEntry op(const std::string& name) {
@@ -84,4 +84,4 @@ TEST(RegistryTest, NamesAreGivenOnceAndExist) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

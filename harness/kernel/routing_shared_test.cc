@@ -7,7 +7,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/kernel/routing.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(RoutingShared, IsOneExpertForAllAndARoutingOfTheOthers) {
@@ -35,4 +35,4 @@ TEST(RoutingShared, RefusesWhatTheOthersCannotBe) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -14,7 +14,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/kernel/dtype.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr RoutingShape kR1{.tokens = 1024, .experts = 256, .topk = 8};
@@ -285,4 +285,4 @@ TEST_F(Replay, RefusesMissingFile) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/device/open.h"
 #include "harness/kernel/tensor.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -93,4 +93,4 @@ TEST(RowDistance, IsTheSameOnAGpu) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/device/open.h"
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Tensor, RoundTripsAndGuards) {
@@ -76,4 +76,4 @@ TEST(Rng, IsAFunctionOfItsThreeArguments) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

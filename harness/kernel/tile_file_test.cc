@@ -6,7 +6,7 @@
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kGood = R"(# where from
@@ -127,4 +127,4 @@ TEST(TileFile, ANamedFolderMustBeThere) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 #include "harness/campaign/campaign_fixture.h"
 #include "harness/night/ab.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class AbTest : public CampaignTest {
  protected:
@@ -41,4 +41,4 @@ class AbTest : public CampaignTest {
   AbOptions ab_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -2,7 +2,7 @@
 // An A/B on a host, where a row is judged by its ratio to a yardstick unless that changed.
 #include "harness/night/ab_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Two programs on a host, whose operator has the yardstick "plain".
@@ -99,4 +99,4 @@ TEST_F(HostAbTest, IdenticalCodeThatIsOffAndNoisyIsNotIdentical) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 #include "harness/night/ab_fixture.h"
 #include "harness/night/selftest.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(AbTest, TheSidesTakeTurnsInAnOrderThatIsDrawn) {
@@ -296,4 +296,4 @@ TEST_F(TimedAbTest, WithoutABudgetNothingIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Bisect, ExitCodesOfTheGateForGit) {
@@ -29,4 +29,4 @@ TEST(Bisect, CausesOfAVerdict) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

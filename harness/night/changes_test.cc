@@ -3,7 +3,7 @@
 
 #include "harness/campaign/campaign_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST_F(ChangesTest, ASuiteThatTheBaseCannotReadIsSaid) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 #include "harness/campaign/runner.h"
 #include "harness/night/night.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// A home with suites a, b, tiny and smoke of the fake operator, whose cases are token counts.
 class NightTest : public CampaignTest {
@@ -125,4 +125,4 @@ class TimedNightTest : public NightTest {
   double now_ = 0;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

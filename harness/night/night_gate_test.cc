@@ -5,7 +5,7 @@
 
 #include "harness/night/night_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const ProgramOf kNone = [](const BaselineHeader&) { return std::string(); };
@@ -138,4 +138,4 @@ TEST_F(NightTest, OnAnotherDeviceAReplayDecides) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "harness/night/night_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +158,4 @@ TEST_F(NightTest, InterruptedCanariesGiveNoVerdict) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

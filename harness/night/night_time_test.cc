@@ -2,7 +2,7 @@
 // The night whose time is up, with scripted workers and a clock that they move.
 #include "harness/night/night_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -240,4 +240,4 @@ TEST_F(TimedNightTest, WhatWasDrawnIsSaid) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include "harness/campaign/campaign_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class SaboteursTest : public CampaignTest {
@@ -60,4 +60,4 @@ TEST_F(SaboteursTest, AProgramWithoutThemIsRefused) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

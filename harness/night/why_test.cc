@@ -10,7 +10,7 @@
 #include "harness/report/gate_report.h"
 #include "harness/store/row_profiles.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Two programs, of which the head's fused is slower by 10 % because it reads half as much again.
@@ -215,4 +215,4 @@ TEST_F(NightTest, RowsThatWereNotReplayedHaveNobodyToAsk) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

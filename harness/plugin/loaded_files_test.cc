@@ -12,7 +12,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST_F(LoadedFilesTest, ModulesAreAskedForAndFoldersLeftOut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/kernel/sdk.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const std::string kOurs = MOEGATE_STAMP;
@@ -52,4 +52,4 @@ TEST(WithKernels, AFileOfAnythingElseIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 
 #include "harness/plugin/loaded_files.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Of a name; one without a kind where there is none.
@@ -68,4 +68,4 @@ TEST(ProcessEnvironment, WhatIsReadToTellItIsOpenedByNobody) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 #include "harness/report/gate_report.h"
 #include "harness/report/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class ExplainTest : public GateTest {
@@ -348,4 +348,4 @@ TEST(CausePage, ATableHasALineForEachNumber) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 
 #include "harness/report/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Report, SaysWhatWasReplayedAndHowToTakeAnImprovement) {
@@ -233,4 +233,4 @@ TEST(Report, TextsOfAStoreAreNoMarkup) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

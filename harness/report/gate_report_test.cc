@@ -11,7 +11,7 @@
 #include "harness/report/forges.h"
 #include "harness/report/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Junit, CountsByWhatHappened) {
@@ -185,4 +185,4 @@ TEST(VerdictJson, HasTheFieldsOfItsSchema) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

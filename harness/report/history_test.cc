@@ -5,7 +5,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class HistoryTest : public GateTest {
@@ -261,4 +261,4 @@ TEST_F(HistoryTest, NothingMatchedIsACoverageFailureThatSaysWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

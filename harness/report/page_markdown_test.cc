@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Rows rows(int n, size_t kept_at_end = 0) {
@@ -114,4 +114,4 @@ TEST(PageMarkdown, EmptyWhenNotEvenTheFirstFits) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Page text_page() {
@@ -56,4 +56,4 @@ TEST(PageText, TextFromElsewhereCommandsNoTerminal) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 #include "harness/judge/gate_fixture.h"
 #include "harness/report/page.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// A judgement whose log effect has a standard error of 1 % at 5 degrees of freedom.
@@ -300,4 +300,4 @@ TEST_F(PrTableStoreTest, RunsOfTwoDevicesAreRefused) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 #include "harness/report/page.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 inline CaseVerdict verdict(Outcome outcome, const std::string& variant, double effect = 0) {
   CaseVerdict v;
@@ -83,4 +83,4 @@ inline int64_t add_stalled_run(const std::string& db, int64_t barrier, int64_t l
   return run;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/report/page.h"
 #include "harness/report/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class StallReportTest : public ::testing::Test {
@@ -66,4 +66,4 @@ TEST_F(StallReportTest, AreOfTwoRunsOfTheTask) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include "harness/judge/gate_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class WhatChangedTest : public GateTest {
@@ -153,4 +153,4 @@ TEST(WebAddress, IsWhatABrowserOpens) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

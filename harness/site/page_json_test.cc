@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using Json = nlohmann::json;
@@ -126,4 +126,4 @@ TEST(PageJson, LevelsAreNumbersAndRunsAreNamedOnce) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

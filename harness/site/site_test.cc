@@ -17,7 +17,7 @@
 #include "harness/site/site_files.h"
 #include "harness/store/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class SiteTest : public ReportTest {
@@ -315,4 +315,4 @@ TEST_F(SiteStepsTest, RunsThatDoNotCompareAreHistoriesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 
 #include "harness/store/merge_rows.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// Every row of every table, sorted, a line each. A number that another store need not have is
 /// replaced by the name of what it is the number of.
@@ -57,4 +57,4 @@ inline std::string content_of(Database& db) {
   return text;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 #include <functional>
 #include <map>
 
-namespace moegate {
+namespace moegate::test {
 
 /// What becomes of a change of a file.
 enum class Fault { io_error, disk_full, short_write };
@@ -140,4 +140,4 @@ class CrashVfs {
   bool read_only_ = false;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 #include "harness/store/merge.h"
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class StoredEnvironments : public StoreFixture {
@@ -93,4 +93,4 @@ TEST_F(StoredEnvironments, AChangedStoreOfVersion1IsRefusedAndStaysAsItWas) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

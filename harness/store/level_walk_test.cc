@@ -3,7 +3,7 @@
 
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using ResultWalkTest = StoreFixture;
@@ -153,4 +153,4 @@ TEST_F(RowLevelsTest, WhatWasWrittenComesBackOrdered) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

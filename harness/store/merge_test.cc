@@ -14,7 +14,7 @@
 #include "harness/store/store_fixture.h"
 #include "harness/values/fields_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const std::string kCampaign(32, 'c');
@@ -449,4 +449,4 @@ TEST_F(MergeLiveTest, AStoreThatAnotherProcessIsMakingIsNotForeign) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 
 #include "harness/base/rng.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Around 5 us with a spread of 1 %, in steps of `tick` ns.
@@ -85,4 +85,4 @@ TEST(PackedSpans, BytesThatNobodyPackedAreRefusedOrRead) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

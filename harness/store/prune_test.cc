@@ -3,7 +3,7 @@
 
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class PruneTest : public StoreFixture {
@@ -113,4 +113,4 @@ TEST_F(PruneTest, TheFileBecomesSmaller) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -2,7 +2,7 @@
 // The reports of runs that counted.
 #include "harness/store/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class QueryCountersTest : public ReportTest {};
@@ -123,4 +123,4 @@ TEST_F(QueryStallsTest, TenOfAVariant) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

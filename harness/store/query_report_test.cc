@@ -19,7 +19,7 @@
 #include "harness/store/row_profiles.h"
 #include "harness/store/sqlite.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
@@ -495,4 +495,4 @@ TEST_F(RowReportTest, TheStoreStaysReadOnly) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

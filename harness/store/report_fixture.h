@@ -14,7 +14,7 @@
 #include "harness/store/query_report.h"
 #include "harness/store/report_runs_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 
 namespace fs = std::filesystem;
 
@@ -63,4 +63,4 @@ class ReportTest : public StoredRuns {
   const ScopedVariable home_{"MOEGATE_HOME", kSource};
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -14,7 +14,7 @@
 #include "harness/kernel/registry.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class StoredRuns : public ::testing::Test {
  protected:
@@ -293,4 +293,4 @@ class StoredRuns : public ::testing::Test {
   int64_t cache_bytes_ = 60 << 20;   // of the device
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

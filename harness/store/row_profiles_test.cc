@@ -3,7 +3,7 @@
 
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class RowProfilesTest : public StoreFixture {
@@ -90,4 +90,4 @@ TEST_F(RowProfilesTest, AnUnknownProgramIsLikeNoOther) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "harness/values/result.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Statement, AllowsOneStatementOnly) {
@@ -38,4 +38,4 @@ TEST(Status, NamesAreReadBack) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class DamagedStore : public ::testing::Test {
@@ -263,4 +263,4 @@ TEST_F(DamagedStore, ALimitEndsAStatementThatDoesNotEnd) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

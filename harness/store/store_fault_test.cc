@@ -7,7 +7,7 @@
 #include "harness/store/crash_fixture.h"
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(StoreFaultTest, EndingARun) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -13,7 +13,7 @@
 #include "harness/store/store_fixture.h"
 #include "harness/values/fields_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -202,4 +202,4 @@ TEST_F(StoreFields, EveryRunHasANameOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

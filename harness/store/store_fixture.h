@@ -12,7 +12,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class StoreFixture : public ::testing::Test {
  protected:
@@ -98,4 +98,4 @@ inline void expect_whole(Store& store) {
   while (levels.step()) EXPECT_EQ(store.levels(levels.integer(0)).size(), levels.integer(1));
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/store/merge.h"
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ TEST_F(StoreKilledTest, AJournalOfGarbageLocksNothingOut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/store/report_fixture.h"
 #include "harness/store/row_profiles.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class StorePlanTest : public ReportTest {
@@ -171,4 +171,4 @@ TEST_F(StorePlanTest, LevelsAreOfOneStateWhileAnotherProcessWrites) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/store/query_report.h"
 #include "harness/store/store_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using StoreTest = StoreFixture;
@@ -294,4 +294,4 @@ TEST_F(StoreTest, TwoWritersShareOneStore) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

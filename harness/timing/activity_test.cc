@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Activity op(uint64_t start, uint64_t end, int shape = 0) {
@@ -260,4 +260,4 @@ TEST_F(LaunchCode, UnknownCodeOrASetNotSeenLeavesItEmpty) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -12,7 +12,7 @@
 #include "harness/timing/cuda/cupti_counters.h"
 #endif
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(CounterNames, AreDifferent) {
@@ -53,4 +53,4 @@ TEST_F(CounterPlanTest, AnUnknownChipIsAnError) {
 #endif
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/timing/cuda/cupti_lib.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 struct NoFunctions : CuptiLib {};
@@ -43,5 +43,5 @@ TEST(CuptiLib, CountersAndStallsHaveOneRemedy) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test
 #endif

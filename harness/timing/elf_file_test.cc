@@ -9,7 +9,7 @@
 
 #include "harness/timing/elf_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// A module with two kernels, one device function and initialised data. Sections, in order: null,
@@ -125,4 +125,4 @@ TEST(ElfCode, OtherFilesHoldNothing) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

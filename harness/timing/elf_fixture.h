@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace moegate {
+namespace moegate::test {
 
 template <class T>
 std::string raw(const T& value) {
@@ -60,4 +60,4 @@ inline std::vector<uint8_t> elf_file(Elf64_Half machine, std::vector<RawSection>
   return {all.begin(), all.end()};
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Readings every `poll_s` for a second of a counter that moves every `step_s`.
@@ -140,4 +140,4 @@ TEST(Energy, ALaunchThatAddsNoTimeHasNoPower) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

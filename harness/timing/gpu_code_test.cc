@@ -11,7 +11,7 @@
 #include "harness/kernel/object_code.h"
 #include "harness/timing/elf_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr uint32_t kFirst = 1;  // symbol of the first kernel; 2: of the second
@@ -194,4 +194,4 @@ TEST(GpuCode, BrokenFilesAreReadInsideTheirBounds) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -5,7 +5,7 @@
 #include "harness/timing/timer.h"
 #include "kernels/check/testing.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class LaunchIdentity : public check::CudaVariants {
@@ -74,4 +74,4 @@ TEST_F(LaunchIdentity, OfAStreamsChainTheHostCodeEnters) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #if defined(MOEGATE_HAS_CUDA) && __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 cudaOccDeviceProp properties(int arch, const SmLimits& sm) {
@@ -65,5 +65,5 @@ TEST(OccupancyOfTheToolkit, IsTheSame) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test
 #endif

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 /// Ten turns of twenty samples of 5000 ns; b's are `ratio` times shorter, a's every second turn off
@@ -104,4 +104,4 @@ TEST(Probe, TheCeilingsMayReachThePowerCap) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kPrinted = R"(        .target        sm_90a
@@ -95,4 +95,4 @@ TEST_F(NvdisasmTest, WithoutOneThereIsNoText) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 bool never_around(const std::string&) {
@@ -109,4 +109,4 @@ TEST(StallTally, TheTextIsThatOfTheCubinThatRanMost) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 const Tolerance kTolerance{.rtol = 1e-3, .atol = 1e-6, .rel_l2 = 1e-3, .row = 3e-3, .scale = 1e-3};
@@ -191,4 +191,4 @@ TEST(OtherQuestion, SaysInWhat) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

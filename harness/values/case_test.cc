@@ -5,7 +5,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Case sample() {
@@ -104,4 +104,4 @@ TEST(Case, CommonParametersHaveTheirDefaults) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 EnvironmentItem package(const std::string& name, const std::string& version,
@@ -85,4 +85,4 @@ TEST(EnvironmentFacts, SecretsAreKnownByTheirNames) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

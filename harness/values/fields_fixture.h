@@ -12,7 +12,7 @@
 
 #include "harness/values/json_fields.h"
 
-namespace moegate {
+namespace moegate::test {
 
 class Distinct {
  public:
@@ -75,4 +75,4 @@ void expect_same(const T& a, const T& b, const Fields& fields, const std::string
   });
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

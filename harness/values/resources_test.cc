@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 int on_hopper(const BlockNeeds& block) {
@@ -101,4 +101,4 @@ TEST(KernelName, TellsTheTemplateFromItsInstance) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

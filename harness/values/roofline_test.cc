@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr int64_t kCache = 60 << 20;
@@ -52,4 +52,4 @@ TEST(Plausibility, ReadingLessThanMustBeReadCameFromTheCache) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -10,7 +10,7 @@
 #include "harness/kernel/dtype.h"
 #include "harness/values/accuracy.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(RoundTo, IsTheTypesOwnRounding) {
@@ -260,4 +260,4 @@ TEST(Rounding, WhatIsAllowedOfASmallShiftIsWhatItMakes) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

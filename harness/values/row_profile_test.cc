@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Result timed_process(double span_ns, double mhz, double kernel_ns) {
@@ -41,4 +41,4 @@ TEST(RowProfile, ProcessesThatLaunchedMoreAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

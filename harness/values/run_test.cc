@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(Run, OnOneDeviceEveryRowIsItsOwn) {
@@ -34,4 +34,4 @@ TEST(Run, ATagThatIsNoListNamesNoGpu) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -8,7 +8,7 @@
 #include "harness/kernel/only_tensor_fixture.h"
 #include "harness/values/run.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kSum = "moe_sum";
@@ -116,4 +116,4 @@ TEST_F(BatchInvarianceTest, OutputsOfABatchAreNotAsked) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

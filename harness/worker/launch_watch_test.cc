@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 std::vector<Sample> launches(const std::vector<std::pair<size_t, uint64_t>>& sets_and_hashes) {
@@ -35,4 +35,4 @@ TEST(LaunchWatch, ProblemsWhoseBytesVaryAreLeftToOtherChecks) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -14,7 +14,7 @@
 #include "harness/worker/measure.h"
 #include "kernels/check/testing.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using LaunchFn = std::function<void(Problem&, const Launch&)>;
@@ -212,4 +212,4 @@ TEST(FirstOnesAreSlower, BeyondDoubtOnly) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -9,7 +9,7 @@
 
 #include "harness/base/test_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using nlohmann::json;
@@ -200,4 +200,4 @@ TEST(ProtocolTest, AQuestionMayBeWhatDiffersFromTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -12,7 +12,7 @@
 #include "harness/base/rng.h"
 #include "harness/worker/protocol.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using nlohmann::json;
@@ -221,4 +221,4 @@ TEST(ServeBytes, AnyBytesEndTheWorkerAndNoneHangsIt) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

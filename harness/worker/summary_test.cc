@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 Sample sample(double span, double yard = 0, uint32_t flags = 0) {
@@ -154,4 +154,4 @@ TEST(JudgeInterference, AHostWhoseThreadsWaitedForACoreIsNoisy) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

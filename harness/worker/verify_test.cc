@@ -9,7 +9,7 @@
 #include "harness/kernel/only_tensor_fixture.h"
 #include "harness/worker/measure.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr const char* kSmallOp = "qmoe_fc2";
@@ -161,4 +161,4 @@ TEST_F(VerifyTest, WarmSamplesRepeatOneProblem) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -6,7 +6,7 @@
 
 #include "harness/worker/whole.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(AllowedApart, TwoRightOutputsAreNeverFurtherApart) {
@@ -39,4 +39,4 @@ TEST(JudgeRows, OrdersTheWorstAndCountsWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -13,7 +13,7 @@
 #include "kernels/moe_gemm/moe_gemm.h"
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using LaunchFn = std::function<void(Problem&, const Launch&)>;
@@ -284,4 +284,4 @@ TEST_F(WholeCudaTest, HonestVariantsPassAndAWrongRowIsCaught) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

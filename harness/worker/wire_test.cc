@@ -11,7 +11,7 @@
 #include "harness/values/fields_fixture.h"
 #include "harness/worker/protocol.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class WireTest : public ::testing::Test {
@@ -84,4 +84,4 @@ TEST_F(WireTest, TellsSilenceFromTheEnd) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -16,7 +16,7 @@
 #include "harness/base/test_fixture.h"
 #include "harness/worker/protocol.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -275,4 +275,4 @@ TEST_F(WorkerTest, AClosedPipeIsCalledThat) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

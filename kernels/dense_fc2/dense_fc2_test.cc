@@ -201,7 +201,7 @@ TEST(DenseFc2, FactsSayWhatIsUseful) {
 
 TEST(DenseFc2, ParametersThatDoNotFitAreNamed) {
   const auto message = [](const Params& params) {
-    return refusal_of([&] { DenseFc2::validate(dense_fc2_case(params)); });
+    return test::refusal_of([&] { DenseFc2::validate(dense_fc2_case(params)); });
   };
   using ::testing::IsSubstring;
   EXPECT_EQ(message({}), "accepted");

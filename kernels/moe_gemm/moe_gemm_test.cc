@@ -180,7 +180,7 @@ TYPED_TEST(MoeGemmProblem, BlocksFollowTheTokenCount) {
 
 TYPED_TEST(MoeGemmProblem, ParametersThatDoNotFitAreNamed) {
   const auto message = [](const Params& params) {
-    return refusal_of([&] { TypeParam::validate(moe_gemm_case<TypeParam>(params)); });
+    return test::refusal_of([&] { TypeParam::validate(moe_gemm_case<TypeParam>(params)); });
   };
   using ::testing::IsSubstring;
   const Params odd = {{"hidden", "200"}, {"inter", "200"}};

@@ -155,7 +155,7 @@ TYPED_TEST(QmoeProblem, EdgesAreInTheData) {
 
 TYPED_TEST(QmoeProblem, ParametersThatDoNotFitAreNamed) {
   const auto message = [](const std::map<std::string, std::string>& params) {
-    return refusal_of([&] { TypeParam::validate(qmoe_case<TypeParam>(params)); });
+    return test::refusal_of([&] { TypeParam::validate(qmoe_case<TypeParam>(params)); });
   };
   using ::testing::IsSubstring;
   EXPECT_EQ(message({}), "accepted");

@@ -131,7 +131,7 @@ TYPED_TEST(W4Problem, ASampleRejectsWhatTheWholeTruthRejects) {
 
 TEST(W4Cases, AreRefusedWithTheReason) {
   const auto why = [](const Params& params) {
-    return refusal_of([&] { W4GateUp::validate(w4_case<W4GateUp>(params)); }, Exit::usage);
+    return test::refusal_of([&] { W4GateUp::validate(w4_case<W4GateUp>(params)); }, Exit::usage);
   };
   EXPECT_NE(why({{"hidden", "80"}}).find("hidden = 80 is not a multiple of 32"), std::string::npos);
   EXPECT_NE(why({{"topk", "9"}}).find("topk"), std::string::npos);

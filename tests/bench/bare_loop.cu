@@ -7,7 +7,7 @@
 #include "harness/kernel/cuda_check.h"
 #include "harness/timing/cuda/read_kernel.cuh"
 
-namespace moegate {
+namespace moegate::test {
 
 double bare_loop_cuda(Device& device, const Subject& subject, int samples) {
   constexpr int kThreads = 512, kBlocksPerProcessor = 4, kFlushFactor = 2;
@@ -41,4 +41,4 @@ double bare_loop_cuda(Device& device, const Subject& subject, int samples) {
   return seconds;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -4,10 +4,10 @@
 
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// Seconds of the wall clock per flush and launch on a GPU, its launches as graphs. Nothing else is
 /// done: no separator, no wait, no record, no look at an output. In a process without CUPTI.
 double bare_loop_cuda(Device& device, const Subject& subject, int samples);
 
-}  // namespace moegate
+}  // namespace moegate::test

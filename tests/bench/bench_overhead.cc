@@ -18,7 +18,7 @@
 #include "kernels/topk_sort/topk_sort_testing.h"
 #include "tests/bench/bare_loop.h"
 
-namespace moegate {
+namespace moegate::test {
 
 constexpr int kBatch = 100;  // as many samples as the harness takes in one go
 
@@ -182,12 +182,13 @@ int run(const std::string& spec, int samples) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test
 
 int main(int argc, char** argv) {
   try {
-    return moegate::run(argc > 1 ? argv[1] : "auto",
-                        argc > 2 ? std::max(std::atoi(argv[2]), moegate::kBatch) : 2000);
+    return moegate::test::run(
+        argc > 1 ? argv[1] : "auto",
+        argc > 2 ? std::max(std::atoi(argv[2]), moegate::test::kBatch) : 2000);
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench_overhead: {}\n", e.what());
     return 1;

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: make_year NEW.sqlite [CASES [NIGHTS [SAMPLED_NIGHTS]]]\n");
     return 2;
   }
-  moegate::YearOptions options;
+  moegate::test::YearOptions options;
   if (argc > 2) options.cases = std::atoi(argv[2]);
   if (argc > 3) options.nights = std::atoi(argv[3]);
   options.sampled_nights = argc > 4 ? std::atoi(argv[4]) : options.nights;

@@ -10,7 +10,7 @@
 #include "harness/base/rng.h"
 #include "harness/store/packed_spans.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr uint64_t kSeed = 1;
@@ -312,4 +312,4 @@ Store make_year(const std::string& path, const YearOptions& options, const std::
   return store;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

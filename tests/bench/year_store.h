@@ -8,7 +8,7 @@
 
 #include "harness/store/store.h"
 
-namespace moegate {
+namespace moegate::test {
 
 struct YearOptions {
   int cases = 10000, variants = 3, processes = 5, nights = 365;
@@ -22,4 +22,4 @@ struct YearOptions {
 Store make_year(const std::string& path, const YearOptions& options,
                 const std::string& against = "baselines/nvidia-h200/nightly.tsv");
 
-}  // namespace moegate
+}  // namespace moegate::test

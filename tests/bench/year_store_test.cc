@@ -16,7 +16,7 @@
 #include "harness/site/site_data.h"
 #include "harness/store/query_report.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class YearStore : public ::testing::Test {
@@ -165,4 +165,4 @@ TEST_F(YearStore, PagesOfManyRowsAskNoMoreThanThoseOfFew) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 namespace moegate::fuzz {
 
 std::filesystem::path own_file(const std::string& name) {
-  static const ScratchFolder folder;
+  static const test::ScratchFolder folder;
   return folder / name;
 }
 

@@ -10,7 +10,7 @@
 #include "harness/campaign/suite.h"
 #include "harness/kernel/registry.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 std::vector<OpDescription> operators() {
@@ -93,4 +93,4 @@ TEST_F(CommittedSuites, TheNightlyRunsEveryOperatorAsAGraph) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include "harness/store/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class DenseFc2ReportTest : public ReportTest {
@@ -287,4 +287,4 @@ TEST_F(DenseCrossoverTest, ADenseCaseStandsByEveryRoutingAndFormOfScales) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -11,7 +11,7 @@
 #include "kernels/moe_sum/moe_sum_testing.h"
 #include "kernels/silu_mul_quant/silu_mul_quant_testing.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class LayerReport : public ReportTest {
@@ -92,4 +92,4 @@ TEST_F(LayerReport, OtherOperatorsStayOut) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -3,7 +3,7 @@
 
 #include "harness/store/report_fixture.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class MoeGemmReportTest : public ReportTest {
@@ -156,4 +156,4 @@ TEST_F(SortedRowsReport, AHostComparesWithItsYardstick) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

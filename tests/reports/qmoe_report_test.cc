@@ -5,7 +5,7 @@
 #include "harness/store/report_fixture.h"
 #include "harness/store/sqlite.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class QmoeReportTest : public ReportTest {
@@ -120,4 +120,4 @@ TEST_F(QmoeReportTest, PublishedFiguresStandByTheSameCaseOnly) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

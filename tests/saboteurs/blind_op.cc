@@ -3,7 +3,7 @@
 #include "harness/kernel/check.h"
 #include "harness/kernel/kernel.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr int64_t kRows = 8, kWidth = 16;
@@ -60,4 +60,4 @@ const Kernel<Blind> kernel(
     {.name = "ramp", .backend = Backend::host, .help = "counts upwards", .launch = launch});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

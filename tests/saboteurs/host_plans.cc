@@ -8,7 +8,7 @@
 
 #include "kernels/moe_align/moe_align.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 class SabotagedAlign final : public moe_align::MoeAlign {
@@ -139,4 +139,4 @@ const Kernel<SabotagedAlign> in_workspace(
      .expected = {Status::wrong, "in timed launches"}});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

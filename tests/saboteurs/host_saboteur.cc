@@ -29,7 +29,7 @@
 #include "kernels/topk_sort/topk_sort.h"
 #include "tests/saboteurs/saboteur.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using topk_sort::TopkSort;
@@ -114,4 +114,4 @@ const Kernel<TopkSort> kernel({.name = "saboteur",
                                .workspace = workspace});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

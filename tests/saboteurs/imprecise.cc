@@ -10,7 +10,7 @@
 #include "kernels/moe_sum/host_sum.h"
 #include "tests/saboteurs/saboteur.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using moe_gemm::MoeDown;
@@ -101,4 +101,4 @@ const Kernel<MoeDown> down({.name = "saboteur",
                             .tolerance = 1.01});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -20,7 +20,7 @@
 #include "kernels/moe_sum/moe_sum.h"
 #include "tests/saboteurs/saboteur.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using moe_gemm::MoeDown;
@@ -146,4 +146,4 @@ const Kernel<MoeDown> down({.name = "saboteur",
                             .tolerance = 1.01});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

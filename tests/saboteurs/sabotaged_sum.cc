@@ -41,10 +41,10 @@ void honest(SabotagedSum& problem, const Launch& where) {
 }
 
 Tensor& output_of(Problem& problem) {
-  return only(problem, Role::output);
+  return test::only(problem, Role::output);
 }
 Tensor& input_of(Problem& problem) {
-  return only(problem, Role::activation);
+  return test::only(problem, Role::activation);
 }
 
 Bytes bytes_of(const Tensor& tensor) {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace moegate {
+namespace moegate::test {
 
 struct Sabotage {
   std::string mode = "none";
@@ -22,4 +22,4 @@ inline Sabotage requested_sabotage() {
   return sabotage;
 }
 
-}  // namespace moegate
+}  // namespace moegate::test

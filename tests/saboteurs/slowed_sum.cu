@@ -7,7 +7,7 @@
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/moe_sum/moe_sum.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using namespace cuda;
@@ -134,4 +134,4 @@ const Kernel<SlowedSum> waits({.name = "waits",
                                .launch = launch<Slowed::waits, kTwoBlocks>});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

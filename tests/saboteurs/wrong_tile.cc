@@ -3,7 +3,7 @@
 // nothing is faster.
 #include "kernels/moe_gemm/tiles/tile.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 using moe_gemm::MoeGemmArgs;
@@ -15,4 +15,4 @@ const TileRegistration wrong({.name = "unwritten",
                               }});
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

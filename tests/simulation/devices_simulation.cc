@@ -10,7 +10,7 @@
 #include "harness/judge/device_spread.h"
 #include "harness/judge/verdict.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr double kMargin = 0.01;
@@ -95,4 +95,4 @@ TEST(DevicesSimulation, StoredNumbersSeeOnAnotherDevice) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

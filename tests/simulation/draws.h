@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <random>
 
-namespace moegate {
+namespace moegate::test {
 
 class Draws {
  public:
@@ -30,4 +30,4 @@ class Draws {
   std::mt19937_64 random_;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

@@ -14,7 +14,7 @@
 #include "harness/judge/replay_rule.h"
 #include "tests/simulation/gate_world.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr std::array kSlowDowns{0.02, 0.03, 0.05};
@@ -263,4 +263,4 @@ TEST(GateSimulation, SmallLossesOnAQuietMachine) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

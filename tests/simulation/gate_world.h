@@ -11,7 +11,7 @@
 #include "harness/judge/replay_rule.h"
 #include "tests/simulation/draws.h"
 
-namespace moegate {
+namespace moegate::test {
 
 /// What disturbs an unchanged kernel, as standard deviations of log times.
 struct Noise {
@@ -161,4 +161,4 @@ class SimWorld : Draws {
   size_t repeated_ = 0;
 };
 
-}  // namespace moegate
+}  // namespace moegate::test

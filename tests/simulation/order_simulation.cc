@@ -9,7 +9,7 @@
 #include "harness/judge/replay_rule.h"
 #include "tests/simulation/gate_world.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 constexpr size_t kRows = 300, kSlowed = 30, kUnchangedSuites = 60, kSlowedSuites = 6;
@@ -145,4 +145,4 @@ TEST(OrderSimulation, AHeadThatIsSlowNowAndThenDoesNotPass) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

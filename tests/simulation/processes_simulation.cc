@@ -8,7 +8,7 @@
 #include "harness/judge/verdict.h"
 #include "tests/simulation/draws.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 struct Noise {
@@ -103,4 +103,4 @@ TEST(ProcessesSimulation, TwiceAsSlowIsCaughtOnAHost) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

@@ -7,7 +7,7 @@
 #include "harness/base/rng.h"
 #include "harness/base/stats.h"
 
-namespace moegate {
+namespace moegate::test {
 namespace {
 
 TEST(StepsSimulation, NoiseHasNoneMoreOftenThanTheNominalRate) {
@@ -24,4 +24,4 @@ TEST(StepsSimulation, NoiseHasNoneMoreOftenThanTheNominalRate) {
 }
 
 }  // namespace
-}  // namespace moegate
+}  // namespace moegate::test

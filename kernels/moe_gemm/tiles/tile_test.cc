@@ -33,7 +33,7 @@ class TileTest : public testing::Test {
   }
   void expect_refused(const std::string& text, const std::vector<std::string>& parts) const {
     write(text);
-    const std::string message = refusal_of([&] { best({}); });
+    const std::string message = test::refusal_of([&] { best({}); });
     EXPECT_NE(message.find(kShape), std::string::npos) << message;
     for (const std::string& part : parts) {
       EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
@@ -42,7 +42,7 @@ class TileTest : public testing::Test {
 
   static constexpr const char* kShape = "E=8,topk=3,H=256,N=128,dtype=fp8";
   std::unique_ptr<Device> device_ = open_host_device();
-  ScratchFolder folder_;
+  test::ScratchFolder folder_;
 };
 
 constexpr const char* kBoth = R"([moe_gate_up.8]
