@@ -149,7 +149,7 @@ Questions Asking::ask(const std::vector<PlannedCase>& suite) {
 }  // namespace
 
 RunOptions checking_run(RunOptions run, const Registry& registry, bool elsewhere) {
-  const Pattern wanted = compile_pattern("--variant", run.kernel);
+  const Pattern wanted = compile_pattern("--variant", run.variant);
   std::set<std::string> names, ops;
   for (const Chooser& c : all_choosers()) {
     if (c.elsewhere != elsewhere || !wanted.found_in(c.variant)) continue;
@@ -163,7 +163,7 @@ RunOptions checking_run(RunOptions run, const Registry& registry, bool elsewhere
         "or leave --module out to check variant tuned",
         elsewhere ? "--module" : "this program");
   }
-  run.kernel = fmt::format("^(?:{})$", fmt::join(names, "|"));
+  run.variant = fmt::format("^(?:{})$", fmt::join(names, "|"));
   if (run.ops.empty()) run.ops = {ops.begin(), ops.end()};
   run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
   const auto has_block = [&](const OpEntry& op) {

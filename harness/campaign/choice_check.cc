@@ -12,6 +12,7 @@
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"
 #include "harness/judge/exit.h"
 #include "harness/store/sqlite.h"
@@ -341,7 +342,7 @@ const char* name_of(Finding finding) {
 
 PreparedCheck prepare_check(const CheckOptions& options, const Registry& registry,
                             WorkerSource& source) {
-  const bool elsewhere = !options.run.worker.kernels.empty();
+  const bool elsewhere = !options.run.worker.modules.empty();
   const RunOptions run =
       options.resume > 0 ? options.run : checking_run(options.run, registry, elsewhere);
   Prepared prepared = prepare(run, source);

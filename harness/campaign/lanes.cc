@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "harness/base/environment.h"
+#include "harness/base/hash.h"
 #include "harness/base/subprocess.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 
 namespace moegate {
 namespace {
@@ -72,6 +73,67 @@ void check_alike(const std::vector<std::pair<std::string, const Hello*>>& opened
 }
 
 }  // namespace
+
+size_t Dealer::home_of(const std::string& key) const {
+  return hash_bytes(key.data(), key.size()) % lanes();
+}
+
+void Dealer::begin(std::vector<PlannedCase> cases) {
+  for (auto& queue : queues_) queue.clear();
+  for (PlannedCase& planned : cases) {
+    std::string key = planned.spec.key();
+    const auto owner = owners_.find(key);
+    const size_t lane = owner == owners_.end() ? home_of(key) : owner->second;
+    queues_[lane].push_back({std::move(planned), std::move(key)});
+  }
+}
+
+std::optional<PlannedCase> Dealer::next(size_t lane) {
+  std::deque<Waiting>& own = queues_[lane];
+  if (own.empty()) return steal();
+  PlannedCase planned = std::move(own.front().planned);
+  own.pop_front();
+  return planned;
+}
+
+/// The last free case of the lane that has most of them.
+std::optional<PlannedCase> Dealer::steal() {
+  const auto is_free = [this](const Waiting& waiting) { return this->is_free(waiting); };
+  const auto most = std::ranges::max_element(
+      queues_, {}, [&](const auto& queue) { return std::ranges::count_if(queue, is_free); });
+  const auto last = std::find_if(most->rbegin(), most->rend(), is_free);
+  if (last == most->rend()) return std::nullopt;
+  PlannedCase planned = std::move(last->planned);
+  most->erase(std::next(last).base());
+  return planned;
+}
+
+void Dealer::put_back(PlannedCase planned, size_t lane) {
+  std::string key = planned.spec.key();
+  queues_[lane].push_front({std::move(planned), std::move(key)});
+}
+
+size_t Dealer::left() const {
+  return static_cast<size_t>(std::ranges::count(lost_, false));
+}
+
+bool Dealer::any() const {
+  for (size_t lane = 0; lane < lanes(); ++lane) {
+    for (const Waiting& waiting : queues_[lane]) {
+      if (!is_lost(lane) || (is_free(waiting) && left() > 0)) return true;
+    }
+  }
+  return false;
+}
+
+bool Dealer::leaves_some() const {
+  return std::ranges::any_of(queues_, [](const auto& queue) { return !queue.empty(); });
+}
+
+size_t Dealer::lane_of(const std::string& key) const {
+  const auto owner = owners_.find(key);
+  return owner == owners_.end() ? 0 : owner->second;
+}
 
 void Turn::take() {
   mutex_.lock();

@@ -121,16 +121,16 @@ void add_configuration(const std::string& name, const Hello& hello,
 
 std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
                                         const Hello& hello) {
-  const Pattern kernel = compile_pattern("--variant", options.kernel);
+  const Pattern kernel = compile_pattern("--variant", options.variant);
   std::vector<PlannedCase> planned;
   planned.reserve(cases.size());
   std::map<std::string, std::vector<std::string>> variants;  // by operator
   for (const VariantDescription& v : hello.variants) {
     const bool hidden =
-        is_configuration(v.name) && options.kernel.find(family_of(v.name)) == std::string::npos;
+        is_configuration(v.name) && options.variant.find(family_of(v.name)) == std::string::npos;
     if (!hidden && kernel.found_in(v.name)) variants[v.op].push_back(v.name);
   }
-  add_configuration(plain_name(options.kernel), hello, variants);
+  add_configuration(plain_name(options.variant), hello, variants);
   for (Case& c : cases) {
     const std::vector<std::string>& of_op = variants[c.op];
     planned.push_back({std::move(c), of_op});
@@ -162,9 +162,9 @@ namespace {
 
 /// "--filter 'x', --variant 'y'" of those that were given, a variant by its name where that is all.
 std::string selected_by(const RunOptions& options) {
-  const std::string name = plain_name(options.kernel);
-  const bool is_name = !name.empty() && options.kernel == exactly(name);
-  return flags_text({{"filter", options.filter}, {"variant", is_name ? name : options.kernel}});
+  const std::string name = plain_name(options.variant);
+  const bool is_name = !name.empty() && options.variant == exactly(name);
+  return flags_text({{"filter", options.filter}, {"variant", is_name ? name : options.variant}});
 }
 
 /// A variant whose name is close to a pattern that is one; of any operator, because none matched.
@@ -192,12 +192,12 @@ Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const 
     const std::string shown_by =
         any_case ? "`moegate list kernels` shows the variants"
                  : fmt::format("`moegate list cases --suite {}` shows the cases", suites);
-    throw Error(
-        Exit::coverage,
-        fmt::format("nothing to run: no {} of {} on the {} device{}{}; {}",
-                    any_case ? "variant" : "case", suites, name_of(hello.device.backend),
-                    by.empty() ? "" : " matches " + by,
-                    options.kernel.empty() ? "" : meant_variant(options.kernel, hello), shown_by));
+    throw Error(Exit::coverage,
+                fmt::format("nothing to run: no {} of {} on the {} device{}{}; {}",
+                            any_case ? "variant" : "case", suites, name_of(hello.device.backend),
+                            by.empty() ? "" : " matches " + by,
+                            options.variant.empty() ? "" : meant_variant(options.variant, hello),
+                            shown_by));
   }
   const size_t all = planned.size();
   Plan mine{hello, part_of(std::move(planned), options)};
@@ -270,6 +270,20 @@ std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t see
 
 uint32_t draw_order_seed() {
   return std::random_device{}() | 1;
+}
+
+size_t canary_slot(const RowName& row, size_t slots) {
+  const std::string text = row.first + " " + row.second;
+  return hash_bytes(text.data(), text.size()) % slots;
+}
+
+Canary canary_of(const RunOptions& options, const RowName& row) {
+  Canary canary;
+  canary.scale = options.canary_scale;
+  if (!options.canary_slow_by.empty()) {
+    canary.slow_by = options.canary_slow_by[canary_slot(row, options.canary_slow_by.size())];
+  }
+  return canary;
 }
 
 Plan one_per_tolerance(Plan plan, Worker& worker) {

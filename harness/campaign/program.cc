@@ -122,7 +122,7 @@ std::string try_kept(const std::string& program, WorkerOptions options, WorkerSo
   // Once: a baseline may rest on it, and a later trial may fail for what is not its doing.
   if (kept.given.empty() || is_settled(folder / kKernels)) return "";
   options.program = program;
-  options.kernels = kept.given;
+  options.modules = kept.given;
   std::string why;
   try {
     const std::string lacks = settle_kept(folder / kKernels, source.start(options)->loaded());

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/recording.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/campaign/devices.h"
-#include "harness/campaign/runner.h"
+#include "harness/campaign/git.h"
+#include "harness/campaign/run_options.h"
 #include "harness/judge/evidence.h"
 #include "harness/store/level_walk.h"
 #include "harness/values/roofline.h"
@@ -62,40 +64,65 @@ void sort_failures(Tally& tally) {
   });
 }
 
-size_t canary_slot(const RowName& row, size_t slots) {
-  const std::string text = row.first + " " + row.second;
-  return hash_bytes(text.data(), text.size()) % slots;
-}
+// What a run states about itself before its first row, and whether another one may be a part of it.
 
-Canary canary_of(const RunOptions& options, const RowName& row) {
-  Canary canary;
-  canary.scale = options.canary_scale;
-  if (!options.canary_slow_by.empty()) {
-    canary.slow_by = options.canary_slow_by[canary_slot(row, options.canary_slow_by.size())];
+namespace {
+
+/// `kernels`: of kernels from elsewhere, what they are made of once they are loaded.
+RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
+                 const KernelFiles& kernels) {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  RunInfo info;
+  info.label = options.label;
+  if (!options.campaign.empty()) {
+    info.campaign = options.campaign;
+    info.shard = options.shard + 1;
+    info.shards = options.shards;
   }
-  return canary;
-}
-
-void note_timer(const Hello& hello) {
-  if (!hello.timer_note.empty()) say("{}\n", hello.timer_note);
-}
-
-Prepared prepare(const RunOptions& options, WorkerSource& source) {
-  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  Lanes lanes(source, options.worker);
-  lanes.open();
-  KernelFiles kernels = loaded_kernels(options.worker, lanes);
-  Plan plan = make_plan(options, lanes.seat(0).worker());
-  note_timer(plan.hello);
-  if (InterruptGuard::interrupted()) {
-    throw Error(Exit::interrupted, "interrupted before anything was measured");
+  info.device = hello.device;
+  info.protocol = kProtocol;
+  info.task = name_of(options.worker.task);
+  info.timer = hello.timer;
+  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
+  info.flush = host ? "lines" : name_of(options.worker.conditions.flush);
+  info.rounds = options.rounds;
+  info.git_sha = hello.git_sha;
+  info.dirty = hello.dirty;
+  info.build = hello.build;
+  info.program = program_hash(
+      options.worker.program.empty() ? own_program() : options.worker.program, kernels);
+  info.host = name;
+  info.command = options.command;
+  info.options = options.to_json();
+  for (const OpDescription& op : hello.operators) {
+    info.operators.push_back(facts_of(op, hello.device.backend));
   }
-  return {options, std::move(lanes), std::move(plan), std::move(kernels)};
+  info.tags = options.tags;
+  if (options.worker.conditions.sets > 0)
+    info.tags[kSetsTag] = std::to_string(options.worker.conditions.sets);
+  if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
+  if (!options.worker.modules.empty()) {
+    info.tags.merge(repository_tags(options.worker.modules[0]));  // what is there already stays
+  }
+  return info;
 }
 
-KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes) {
-  return {options.kernels, lanes.seat(0).loaded(), {}};
+/// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on
+/// another device, by another timer or from another commit.
+void check_same_setting(const RunInfo& before, const RunInfo& now) {
+  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b) {
+      usage_error("--resume {}: the run has {} '{}', and here it is '{}'; start a new run",
+                  before.id, what, a, b);
+    }
+  };
+  same("device", uuids_of(before), uuids_of(now));
+  same("timer", before.timer, now.timer);
+  same("commit", before.git_sha, now.git_sha);
 }
+
+}  // namespace
 
 /// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0:
 /// none, or none that can be finished here.
@@ -136,7 +163,7 @@ void Recording::begin(int64_t resume) {
   if (!resumed_by_.empty()) {
     tally_.resume =
         fmt::format("{} --resume {} --db {}", resumed_by_, tally_.run, shell_word(options_.db));
-    for (const std::string& file : options_.worker.kernels)
+    for (const std::string& file : options_.worker.modules)
       tally_.resume += " --module " + shell_word(file);
   }
   tally_.device = plan_.hello.device;

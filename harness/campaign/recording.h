@@ -77,21 +77,8 @@ struct Prepared {
   KernelFiles kernels;  // from elsewhere, as they were loaded
 };
 
-/// Starts a worker on every device, plans with what it says, and says on stderr why its timer is
-/// not the one asked for. Throws Error(usage, coverage, environment, interrupted).
-Prepared prepare(const RunOptions& options, WorkerSource& source);
-/// Before anything is asked of the worker, so that it is the same whatever is measured.
-KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes);
-/// Says on stderr why the timer is not the one asked for.
-void note_timer(const Hello& hello);
-
 /// Several devices report in any order; one in that of its cases, which stays.
 void sort_failures(Tally& tally);
-
-/// Which of `slots` canaries a row gets.
-size_t canary_slot(const RowName& row, size_t slots);
-/// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
-Canary canary_of(const RunOptions& options, const RowName& row);
 
 /// Does it; that it was interrupted is no error here, because who calls it looks at InterruptGuard.
 void unless_interrupted(const std::function<void()>& step);

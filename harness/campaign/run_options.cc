@@ -21,6 +21,23 @@
 namespace moegate {
 namespace {
 
+constexpr std::string_view kGpu = "cuda:";
+
+/// "cuda:1" of "cuda:1", "1" and "01".
+std::string numbered_gpu(std::string_view name, const std::string& spec) {
+  const std::string_view digits = name.starts_with(kGpu) ? name.substr(kGpu.size()) : name;
+  constexpr size_t kMostDigits = 3;
+  const bool number = !digits.empty() && digits.size() <= kMostDigits &&
+                      digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!number) {
+    usage_error(
+        "--device {}: a run on several devices needs numbered GPUs, and '{}' is none; write "
+        "cuda:0,1, or name one device",
+        spec, name);
+  }
+  return fmt::format("{}{}", kGpu, std::stoi(std::string(digits)));
+}
+
 constexpr int kMostShards = 1000000;
 constexpr size_t kIdDigits = 32;
 
@@ -141,8 +158,8 @@ std::span<const Option<RunOptions>> run_options() {
           "", Repeat::if_set),
       option_row<R, &R::filter>({"filter", "RE", K::filter, "only cases whose key matches"}, where,
                                 "filter", "", Repeat::if_set),
-      option_row<R, &R::kernel>({"variant", "RE", K::variant, "only variants whose name matches"},
-                                where, "kernel", "", Repeat::if_set),
+      option_row<R, &R::variant>({"variant", "RE", K::variant, "only variants whose name matches"},
+                                 where, "kernel", "", Repeat::if_set),
       Option<R>{
           {"axis", "P=V,V", K::axis, "replace a parameter's values: tokens=1,8; may be repeated"},
           where,
@@ -231,6 +248,33 @@ Words parse_list(const std::string& flag, const std::string& text) {
     if (part.empty()) usage_error("{} '{}' has an empty part", flag, text);
   }
   return parts;
+}
+
+std::vector<std::string> devices_of(const std::string& spec) {
+  if (spec.find(',') == std::string::npos) return {spec};
+  std::vector<std::string> devices;
+  for (size_t from = 0; from <= spec.size();) {
+    const size_t comma = std::min(spec.find(',', from), spec.size());
+    const std::string gpu = numbered_gpu(std::string_view(spec).substr(from, comma - from), spec);
+    if (std::ranges::count(devices, gpu) > 0) {
+      usage_error("--device {}: names {} twice; name each GPU once", spec, gpu);
+    }
+    devices.push_back(gpu);
+    from = comma + 1;
+  }
+  return devices;
+}
+
+std::string device_list(const std::vector<std::string>& devices) {
+  std::string list;
+  for (const std::string& device : devices) {
+    list += list.empty() ? device : "," + device.substr(kGpu.size());
+  }
+  return list;
+}
+
+int gpu_number(const std::string& device) {
+  return std::stoi(device.substr(kGpu.size()));
 }
 
 std::string RunOptions::to_json() const {

@@ -1,21 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a run's options. A row spells an option once: its flag, its key in the stored JSON,
-// its member. With the worker's rows (worker/worker_options.h) it is all that a run can be told.
+// The options of a run, and their table. A row spells an option once: its flag, its key in the
+// stored JSON, its member. With the worker's rows (worker/worker.h) it is all that a run can be
+// told.
 // Then what --shard and --campaign say, also in a job array, and the commands that repeat a run or
 // a row.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "harness/campaign/plan.h"
+#include "harness/base/deadline.h"
+#include "harness/campaign/suite.h"
+#include "harness/values/case.h"
 #include "harness/values/conditions.h"
 #include "harness/values/run.h"
+#include "harness/worker/worker.h"
 
 namespace moegate {
+
+constexpr double kMostRounds = 1e6;
+
+/// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
+/// that --resume and --like need nothing but the store.
+struct RunOptions {
+  /// Names of suites, or paths of suite files. None is an error of the command.
+  std::vector<std::string> suites;
+  /// Values that replace a parameter's: --axis, --cache, --launch, --seed. Default: the suite's.
+  Axes axes;
+  /// Only cases of these operators; empty: of all.
+  std::vector<std::string> ops;
+  /// Regular expression searched in the case's key; empty: all cases.
+  std::string filter;
+  /// Regular expression searched in the variant's name; empty: all variants but those of tiles,
+  /// which have to be named.
+  std::string variant;
+  /// This part, from 0, of so many parts of the cases. Default: all of them in one.
+  int shard = 0, shards = 1;
+  /// Name in every store of what this is a shard of: 32 hex digits. Empty: it stands alone. Stored
+  /// as the run's campaign, not with its options.
+  std::string campaign;
+  /// Worker processes that measure every row: the unit of evidence.
+  int rounds = 3;
+  /// Tokens of the largest batch in which batch invariance is asked (worker/batch_invariance.h),
+  /// in the first round alone; 0: it is not asked.
+  int64_t invariance = 0;
+  /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
+  double case_timeout_s = 120;
+  /// The program, its device, timer and sampling.
+  WorkerOptions worker;
+  /// Path of the store; made when it is missing.
+  std::string db = "results.sqlite";
+  /// Name of the run; may be empty. `find_run` takes the newest run of a name.
+  std::string label;
+  /// Stored beside the run: --tag K=V.
+  std::map<std::string, std::string> tags;
+  /// What the user typed, for the report; empty: unknown.
+  std::string command;
+  /// Faults built into every launch (canary.h): slow-downs as shares, dealt out over the rows, and
+  /// a factor on every output. Default: none.
+  std::vector<double> canary_slow_by;
+  double canary_scale = 1;
+  /// Of the order of the cases in a round, and of the sides of an A/B: base_leads(). Default: 0; an
+  /// A/B and a night draw one.
+  uint32_t order_seed = 0;
+  /// Until when it may go on; then what is at hand finishes. Default: for ever. Not stored: what it
+  /// left out is not in the store.
+  Deadline deadline;
+  /// Of a night: what one row may take of its time, seconds. A row that takes longer is a
+  /// `timeout`, and is not measured again. Default: no share. Not stored.
+  double row_share_s = 0;
+
+  /// Seconds after which a row is stopped.
+  double row_timeout_s() const {
+    return row_share_s > 0 ? std::min(row_share_s, case_timeout_s) : case_timeout_s;
+  }
+  /// Why, in words, where that was the night's doing; else empty.
+  std::string share_text() const {
+    const bool by_share = row_share_s > 0 && row_share_s < case_timeout_s;
+    return by_share ? "; no row may take more of the night's --budget" : "";
+  }
+  /// Whether less than the whole of the suites is run, so that absence means nothing.
+  bool filtered() const { return narrowed() || shards > 1; }
+  /// The same of all shards together.
+  bool narrowed() const {
+    return !ops.empty() || !filter.empty() || !variant.empty() || !axes.empty();
+  }
+  std::string to_json() const;
+  /// Throws Error(store) for a text that to_json() has not written.
+  void from_json(const std::string& text);
+};
 
 /// The rows of what is not the worker's. A row without a key is another spelling of an axis.
 std::span<const Option<RunOptions>> run_options();
@@ -40,6 +118,19 @@ std::pair<std::string, std::string> split_assignment(const std::string& flag,
                                                      const std::string& text);
 /// Splits at commas. An empty part is an Error(usage) naming the flag.
 std::vector<std::string> parse_list(const std::string& flag, const std::string& text);
+
+// What --device says.
+
+/// One by one: "cuda:0,1" and "cuda:0,cuda:1" are {"cuda:0", "cuda:1"}, "host" is {"host"}. Throws
+/// Error(usage) for a list that names a GPU twice, or what is no numbered GPU. Whether they are
+/// there is the workers' to say.
+std::vector<std::string> devices_of(const std::string& spec);
+
+/// As short as it can be typed: "cuda:0,1".
+std::string device_list(const std::vector<std::string>& devices);
+
+/// The number of "cuda:1", which devices_of() has read from a list.
+int gpu_number(const std::string& device);
 
 // What --shard and --campaign say: which part of the cases, and of what it is a part. Both can be
 // read from the environment of a task of a Slurm job array.

@@ -42,13 +42,13 @@ TEST_F(RunOptionsTest, OptionsThatNoRunHasAreADamagedStore) {
 }
 
 TEST_F(RunOptionsTest, KernelsThatAStoreNamesAreTakenFromTheUser) {
-  options_.worker.kernels = {"/home/me/evil.py", "b c.so"};
+  options_.worker.modules = {"/home/me/evil.py", "b c.so"};
   const std::string text = options_.to_json();
   const auto named = [&](const std::vector<std::string>& files) {
     RunOptions stored;
     stored.from_json(text);
     use_named_kernels(stored, files, "run 3");
-    return stored.worker.kernels;
+    return stored.worker.modules;
   };
   for (const std::vector<std::string>& files : {std::vector<std::string>{}, {"a.py"}}) {
     const std::string why = refusal_of([&] { named(files); });
@@ -142,7 +142,7 @@ RunOptions one_row() {
   options.suites = {"./my suite.suite"};
   options.axes = {{"tokens", {"1", "8"}}};
   options.filter = "^moe_sum/tokens=8$";
-  options.kernel = "^it's$";
+  options.variant = "^it's$";
   options.worker.device = "cuda";
   return options;
 }

@@ -2,7 +2,6 @@
 #include "harness/campaign/runner.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <tuple>
@@ -12,55 +11,36 @@
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/campaign/git.h"
 #include "harness/campaign/program.h"
 #include "harness/judge/doubts.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {
 
-RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
-                 const KernelFiles& kernels) {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  RunInfo info;
-  info.label = options.label;
-  if (!options.campaign.empty()) {
-    info.campaign = options.campaign;
-    info.shard = options.shard + 1;
-    info.shards = options.shards;
+void note_timer(const Hello& hello) {
+  if (!hello.timer_note.empty()) say("{}\n", hello.timer_note);
+}
+
+Prepared prepare(const RunOptions& options, WorkerSource& source) {
+  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
+  Lanes lanes(source, options.worker);
+  lanes.open();
+  KernelFiles kernels = loaded_kernels(options.worker, lanes);
+  Plan plan = make_plan(options, lanes.seat(0).worker());
+  note_timer(plan.hello);
+  if (InterruptGuard::interrupted()) {
+    throw Error(Exit::interrupted, "interrupted before anything was measured");
   }
-  info.device = hello.device;
-  info.protocol = kProtocol;
-  info.task = name_of(options.worker.task);
-  info.timer = hello.timer;
-  const bool host = hello.device.backend == Backend::host;  // it flushes its operands' cache lines
-  info.flush = host ? "lines" : name_of(options.worker.conditions.flush);
-  info.rounds = options.rounds;
-  info.git_sha = hello.git_sha;
-  info.dirty = hello.dirty;
-  info.build = hello.build;
-  info.program = program_hash(
-      options.worker.program.empty() ? own_program() : options.worker.program, kernels);
-  info.host = name;
-  info.command = options.command;
-  info.options = options.to_json();
-  for (const OpDescription& op : hello.operators) {
-    info.operators.push_back(facts_of(op, hello.device.backend));
-  }
-  info.tags = options.tags;
-  if (options.worker.conditions.sets > 0)
-    info.tags[kSetsTag] = std::to_string(options.worker.conditions.sets);
-  if (lanes.several()) info.tags[kGpusTag] = gpus_text(lanes.uuids());
-  if (!options.worker.kernels.empty()) {
-    info.tags.merge(repository_tags(options.worker.kernels[0]));  // what is there already stays
-  }
-  return info;
+  return {options, std::move(lanes), std::move(plan), std::move(kernels)};
+}
+
+KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes) {
+  return {options.modules, lanes.seat(0).loaded(), {}};
 }
 
 void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
                        const std::string& whose) {
-  std::vector<std::string>& kernels = stored.worker.kernels;
+  std::vector<std::string>& kernels = stored.worker.modules;
   if (kernels.size() == named.size()) {
     kernels = named;
     return;
@@ -72,18 +52,6 @@ void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named
       "{} was measured with --module, and a store must not choose which files are loaded; if you "
       "trust these files, name all of them:{}",
       whose, flags);
-}
-
-void check_same_setting(const RunInfo& before, const RunInfo& now) {
-  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
-    if (a != b) {
-      usage_error("--resume {}: the run has {} '{}', and here it is '{}'; start a new run",
-                  before.id, what, a, b);
-    }
-  };
-  same("device", uuids_of(before), uuids_of(now));
-  same("timer", before.timer, now.timer);
-  same("commit", before.git_sha, now.git_sha);
 }
 
 std::string time_text(const TimePlan& plan) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run from its plan to its last row; what it states about itself before the first, and how long
-// it will take.
+// A run from its plan to its last row, and how long it will take.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +14,14 @@
 #include "harness/values/run.h"
 
 namespace moegate {
+
+/// Starts a worker on every device, plans with what it says, and says on stderr why its timer is
+/// not the one asked for. Throws Error(usage, coverage, environment, interrupted).
+Prepared prepare(const RunOptions& options, WorkerSource& source);
+/// Before anything is asked of the worker, so that it is the same whatever is measured.
+KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes);
+/// Says on stderr why the timer is not the one asked for.
+void note_timer(const Hello& hello);
 
 /// One line: what was done where, with a count per status.
 std::string summary(const Tally& tally, const std::string& what);
@@ -34,16 +41,6 @@ using KnownOf = std::function<Expectation(const std::string& suite)>;
 /// 4. what is left of the identical ones.
 Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source,
                  const KnownOf& known = {});
-
-// What a run states about itself before its first row, and whether another one may be a part of it.
-
-/// `kernels`: of kernels from elsewhere, what they are made of once they are loaded.
-RunInfo describe(const RunOptions& options, const Lanes& lanes, const Hello& hello,
-                 const KernelFiles& kernels);
-
-/// Throws Error(usage) where a run that was begun in one setting cannot be finished in this one: on
-/// another device, by another timer or from another commit.
-void check_same_setting(const RunInfo& before, const RunInfo& now);
 
 /// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are
 /// code, and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to

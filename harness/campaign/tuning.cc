@@ -349,8 +349,8 @@ std::vector<TileTask> missing_of(const std::vector<TileRow>& rows,
 
 RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   run.label = "tune";
-  compile_pattern("--variant", run.kernel);
-  run.kernel = of_tile_variants(run.kernel);
+  compile_pattern("--variant", run.variant);
+  run.variant = of_tile_variants(run.variant);
   compile_pattern("--filter", run.filter);
   refuse_untunable(ops);
   run.ops = ops;

@@ -189,7 +189,7 @@ void use_environments(AbOptions& ab, const fs::path& out, bool measure_identical
   };
   if (!is_stated(ab.base) && !is_stated(ab.head)) return;
   const auto kernels_of = [&](const AbSide& side) {
-    return side.kernels.empty() ? ab.run.worker.kernels : side.kernels;
+    return side.kernels.empty() ? ab.run.worker.modules : side.kernels;
   };
   const bool has_python = are_python(kernels_of(ab.base)) || are_python(kernels_of(ab.head));
   for (const auto& [name, side] : {std::pair("base", &ab.base), std::pair("head", &ab.head)}) {

@@ -111,10 +111,10 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   const std::string root = checkout_around(*commits.repo);
   if (root.empty()) usage_error("--repo {}: this folder is not in a git repository", *commits.repo);
   if (commits.base.empty()) usage_error("ab --repo: which commit is the base? give --base REF");
-  if (ab.run.worker.kernels.empty() && commits.program.empty()) {
+  if (ab.run.worker.modules.empty() && commits.program.empty()) {
     usage_error("ab --repo: which file of {} has the kernels? give --module FILE", root);
   }
-  const std::vector<std::string>& modules = ab.run.worker.kernels;
+  const std::vector<std::string>& modules = ab.run.worker.modules;
   auto checkouts =
       check_out(root, {"--base", commits.base}, {"--head", commits.head}, commits.build);
   const auto use = [&](AbSide& side, const Checkout& checkout, const std::string& name) {
@@ -135,7 +135,7 @@ void use_commits(const Commits& commits, AbOptions& ab) {
   };
   use(ab.base, checkouts.first, commits.base);
   use(ab.head, checkouts.second, commits.head);
-  ab.run.worker.kernels.clear();
+  ab.run.worker.modules.clear();
   std::vector<std::string> suites;
   for (const std::string& suite : ab.run.suites) {
     use_suite(suite, root, checkouts, ab.base.suites, suites);
@@ -195,7 +195,7 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
   }
   if (!variants.empty() && !ab.base.variant.empty())
     usage_error("--variant {}: --base and --head name the variants; leave it out", variants[0]);
-  if (!variants.empty()) ab.run.kernel = variants[0];
+  if (!variants.empty()) ab.run.variant = variants[0];
   if (ab.base.variant.empty() != ab.head.variant.empty()) {
     usage_error("--{0} names a variant and --{1} none; give --{1} variant=V, too",
                 ab.head.variant.empty() ? "base" : "head",
@@ -209,7 +209,7 @@ void check_ab(AbOptions& ab, const std::vector<std::string>& variants) {
         "`moegate selftest` for this program against itself)");
   }
   const bool own_kernels =
-      ab.run.worker.kernels.empty() && ab.base.kernels.empty() && !ab.checkouts;
+      ab.run.worker.modules.empty() && ab.base.kernels.empty() && !ab.checkouts;
   if (ab.run.suites.empty() && own_kernels)
     ab.run.suites = default_suites(backend_of(ab.run.worker.device));
   require_suite(ab.run);
@@ -277,7 +277,7 @@ TypedAb of_commits(const Args& args, const Project& project, const Commits& type
   if (base && base->values("module") != head.values("module"))
     all.commits.base_modules = base->values("module");
   const auto program = head.values("program");
-  if (!program.empty() && all.command.ab.run.worker.kernels.empty())
+  if (!program.empty() && all.command.ab.run.worker.modules.empty())
     all.commits.program = program[0];
   return all;
 }

@@ -40,9 +40,9 @@ Table list_suites_table() {
 }
 
 Table list_kernels_table(const RunOptions& options) {
-  const Pattern kernel = compile_pattern("--variant", options.kernel);
+  const Pattern kernel = compile_pattern("--variant", options.variant);
   Table table{{"operator", "variant", "device", "idea"}, {}};
-  with_kernels(options.worker.kernels, [&](const Registry& registry) {
+  with_kernels(options.worker.modules, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
       if (is_configuration(v.name) || !kernel.found_in(v.name)) continue;
       table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
@@ -64,7 +64,7 @@ Table list_cases_table(const RunOptions& options) {
     });
   });
   std::vector<PlannedCase> planned =
-      cases.empty() || runs_here || !options.kernel.empty()
+      cases.empty() || runs_here || !options.variant.empty()
           ? select_rows(options, std::move(cases), planner.hello).cases
           : part_of(matching_cases(options, std::move(cases), planner.hello), options);
   Table table{{"suite", "section", "case", "variants"}, {}};
@@ -260,8 +260,8 @@ int cmd_list(const Args& args) {
   if (command.what == "resources") {
     command.kernels.take(given, given.contains("run") ? command.store() : command.db.value_or(""),
                          command.run, baselines);
-    command.kernels.modules = command.options.worker.kernels;
-    command.kernels.variant = command.options.kernel;
+    command.kernels.modules = command.options.worker.modules;
+    command.kernels.variant = command.options.variant;
     command.kernels.format = command.format;
     return list_resources(command.kernels);
   }

@@ -12,7 +12,7 @@
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"

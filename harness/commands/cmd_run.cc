@@ -87,7 +87,7 @@ void narrow(Row& row, const std::string& db) {
   });
   row.options.suites = {from == suites.end() ? row.suite : *from};
   row.options.filter = exactly(row.key);
-  row.options.kernel = exactly(row.variant);
+  row.options.variant = exactly(row.variant);
   row.options.shard = 0;
   row.options.shards = 1;
   row.options.worker.device = row.device;
@@ -233,7 +233,7 @@ std::optional<RunCommand> read_run(const Args& args) {
     command.resume = store.find_resumable(*resume);
     RunOptions stored;
     stored.from_json(store.run_info(command.resume).options);
-    use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", command.resume));
+    use_named_kernels(stored, run.worker.modules, fmt::format("run {}", command.resume));
     stored.db = run.db;
     run = stored;
     end_with(recipe_of_run(run), command);
@@ -278,7 +278,7 @@ int cmd_run(const Args& args) {
   if (command->like) {
     return repeat_row({.row = *command->like,
                        .db = run.db,
-                       .modules = run.worker.kernels,
+                       .modules = run.worker.modules,
                        .under = command->under,
                        .runs = !command->dry_run});
   }

@@ -55,7 +55,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
     const RunInfo info = store.run_info(id);
     RunOptions stored;
     stored.from_json(info.options);
-    use_named_kernels(stored, run.worker.kernels, fmt::format("run {}", id));
+    use_named_kernels(stored, run.worker.modules, fmt::format("run {}", id));
     stored.db = run.db;
     asked.check = info.label == kCheckLabel;
     stored.label = info.label;
@@ -144,7 +144,7 @@ int cmd_tune(const Args& args) {
   if (asked->check) {
     const CheckOptions check{options.run, options.resume, asked->limit};
     std::optional<PreparedCheck> prepared;
-    with_kernels(check.run.worker.kernels, [&](const Registry& registry) {
+    with_kernels(check.run.worker.modules, [&](const Registry& registry) {
       prepared = prepare_check(check, registry, worker_processes());
     });
     const ChoiceReport report = check_choices(std::move(*prepared), check);

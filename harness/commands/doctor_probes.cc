@@ -7,7 +7,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/judge/verdict.h"
 #include "harness/plugin/plugin.h"
 

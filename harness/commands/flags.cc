@@ -8,7 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/commands/project.h"
 #include "harness/device/open.h"
 #include "harness/site/site.h"
@@ -79,7 +79,7 @@ Flags option_flags(RunOptions& run, const char* group) {
     if (name == "device") {
       flags.add(device_flag(run.worker.device));
     } else if (name == "module") {
-      flags.add(module_flag(run.worker.kernels));
+      flags.add(module_flag(run.worker.modules));
     } else {
       flags.add(option_flag(row, options));
     }

@@ -2,7 +2,7 @@
 #include "harness/commands/planning.h"
 
 #include "harness/base/notes.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/device/open.h"
 #include "harness/kernel/registry.h"
 #include "harness/plugin/plugin.h"
@@ -27,7 +27,7 @@ Planner planner_of(RunOptions options) {
   if (!planner.elsewhere) return planner;
   planner.hello.device = {};
   planner.hello.device.backend = Backend::cuda;
-  with_kernels(options.worker.kernels, [&](const Registry& registry) {
+  with_kernels(options.worker.modules, [&](const Registry& registry) {
     planner.hello.operators = describe_operators(registry, Backend::cuda);
     planner.hello.variants = describe_variants(registry, Backend::cuda);
   });

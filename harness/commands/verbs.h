@@ -26,7 +26,7 @@ std::span<const Verb> verbs();
 const Verb* find_verb(std::string_view name);
 
 // Every flag of the program, each with one meaning (README.md has three exceptions). The flags of a
-// run stand in the tables of its options (campaign/run_options.h, worker/worker_options.h); all
+// run stand in the tables of its options (campaign/run_options.h, worker/worker.h); all
 // others stand in flag_table.cc.
 // Also what earlier spellings became.
 

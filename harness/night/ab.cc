@@ -10,6 +10,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/campaign/runner.h"
 #include "harness/judge/look.h"
 #include "harness/judge/ratchet.h"
 #include "harness/night/ab_runs.h"
@@ -23,8 +24,8 @@ namespace {
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
   options.worker.program = side.program;
-  if (!side.kernels.empty()) options.worker.kernels = side.kernels;
-  if (!side.variant.empty()) options.kernel = exactly(side.variant);
+  if (!side.kernels.empty()) options.worker.modules = side.kernels;
+  if (!side.variant.empty()) options.variant = exactly(side.variant);
   options.worker.variables = side.variables;
   for (const AbSide* one : {&ab.base, &ab.head}) {  // what one states, the other may inherit
     for (const auto& [name, value] : one->stated) options.worker.stated.push_back(name);

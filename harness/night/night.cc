@@ -12,7 +12,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 
 namespace moegate {
@@ -33,7 +33,7 @@ bool judges_own_kernels(const NightOptions& options) {
 std::string command_of(const RunOptions& run) {
   std::string command = "moegate run";
   for (const std::string& suite : run.suites) command += " --suite " + shell_word(suite);
-  for (const std::string& file : run.worker.kernels) command += " --module " + shell_word(file);
+  for (const std::string& file : run.worker.modules) command += " --module " + shell_word(file);
   if (run.worker.sample_seed != 0) {
     command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
   }
@@ -202,7 +202,7 @@ bool answers(const std::string& program, const NightOptions& options, const Nigh
     WorkerOptions worker = verify_options(options, Task::verify).worker;
     worker.program = program;
     worker.device = devices_of(worker.device)[0];
-    worker.kernels = kernels_kept_with(program);
+    worker.modules = kernels_kept_with(program);
     source.start(worker);
     return true;
   } catch (const Error& error) {
@@ -222,7 +222,7 @@ RunOptions verify_options(const NightOptions& options, Task task) {
   RunOptions run;
   run.suites = judges_own_kernels(options) ? std::vector<std::string>{"tiny"} : suites_of(options);
   run.worker.device = options.device;
-  run.worker.kernels = options.kernels;
+  run.worker.modules = options.kernels;
   run.worker.task = task;
   run.worker.sample_seed = options.sample_seed;
   return run;
@@ -241,7 +241,7 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   RunOptions run;
   run.suites = suites_of(options);
   run.worker.device = options.device;
-  run.worker.kernels = options.kernels;
+  run.worker.modules = options.kernels;
   run.rounds = options.rounds > 0 ? options.rounds : host ? 3 : 5;
   run.db = options.db();
   run.label = "nightly-" + now;
@@ -261,7 +261,7 @@ RunOptions canary_options(const NightOptions& options) {
     run.suites = suites_of(options);
   }
   run.worker.device = options.device;
-  run.worker.kernels = options.kernels;
+  run.worker.modules = options.kernels;
   run.db = options.db();
   run.tags["selftest"] = "1";
   run.command = "moegate selftest canaries";

@@ -57,7 +57,7 @@ AbOptions replay_options(const GateInput& input, const GateRules& rules, const s
   ab.run.tags["replay"] = std::to_string(input.run.id);
   ab.base.program = program;
   ab.base.kernels = kernels_kept_with(program);
-  if (ab.base.kernels.empty() && !ab.run.worker.kernels.empty()) {
+  if (ab.base.kernels.empty() && !ab.run.worker.modules.empty()) {
     usage_error(
         "--replay-program {}: {} was measured with --module, and no such files were kept with that "
         "program; give a program of out/artifacts",

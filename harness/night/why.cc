@@ -9,7 +9,7 @@
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
-#include "harness/campaign/devices.h"
+#include "harness/campaign/run_options.h"
 #include "harness/store/row_profiles.h"
 
 namespace moegate {

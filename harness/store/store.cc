@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs and devices of a store. store_open.cc opens it, store_results.cc has its results.
+// What a run writes into a store. store_open.cc opens it, store_reads.cc reads it.
 #include "harness/store/store.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/hash.h"
-#include "harness/base/text.h"
-#include "harness/store/level_walk.h"
+#include "harness/store/packed_spans.h"
+#include "harness/store/result_checksum.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -29,22 +28,123 @@ std::string random_id(Database& db) {
   return q.text(0);
 }
 
-std::string list_runs(Database& db) {
-  Statement q(db, "SELECT run_id, label, status FROM run ORDER BY run_id DESC LIMIT 10");
-  std::string list;
-  while (q.step()) {
-    list +=
-        fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1), q.text(2));
-  }
-  return list.empty() ? "none; `moegate run` makes one" : list;
+int64_t upsert_case(Database& db, const Case& c, const Cost& cost) {
+  // The key identifies a case; an operator's new parameter with a default, or a corrected cost,
+  // updates what is said about it. A row whose process died knows no cost.
+  Statement(db,
+            "INSERT INTO bench_case (key, op, params, flops, read_bytes, write_bytes) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET "
+            "params = excluded.params, flops = excluded.flops, read_bytes = excluded.read_bytes, "
+            "write_bytes = excluded.write_bytes "
+            "WHERE excluded.flops + excluded.read_bytes + excluded.write_bytes > 0")
+      .bind(c.key(), c.op, nlohmann::json(c.params).dump(), cost.flops, cost.read_bytes,
+            cost.write_bytes)
+      .run();
+  Statement q(db, "SELECT case_id FROM bench_case WHERE key = ?1");
+  q.bind(c.key()).step();
+  return q.integer(0);
 }
 
-/// A label that is close to what was typed.
-std::string meant_label(Database& db, const std::string& typed) {
-  std::vector<std::string> known = {"latest"};
-  Statement q(db, "SELECT DISTINCT label FROM run");
-  while (q.step()) known.push_back(q.text(0));
-  return did_you_mean(typed, known);
+void upsert_run_case(Database& db, int64_t process, int64_t case_id, const Case& c,
+                     const std::vector<Fact>& facts) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const Fact& f : facts) json[f.name] = f.value;
+  // A row whose process died knows no facts; it must not erase those known.
+  Statement(db,
+            "INSERT INTO run_case (run_id, case_id, suite, section, facts) "
+            "SELECT run_id, ?2, ?3, ?4, ?5 FROM process WHERE process_id = ?1 "
+            "ON CONFLICT (run_id, case_id) DO UPDATE SET facts = excluded.facts "
+            "WHERE excluded.facts <> '{}'")
+      .bind(process, case_id, c.suite, c.section, json.dump())
+      .run();
+}
+
+/// Every field of every row as text; doubles bit by bit.
+template <class T>
+void add_to_digest(std::string& text, const std::vector<T>& rows) {
+  for (const T& row : rows) {
+    for_each_field(kFields<T>, [&](const auto& f) {
+      const auto& value = f.of(row);
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+        text += fmt::format("{}:{}|", value.size(), value);
+      } else if constexpr (std::is_floating_point_v<std::decay_t<decltype(value)>>) {
+        text += fmt::format("{:a}|", value);
+      } else {
+        text += fmt::format("{}|", value);
+      }
+    });
+    text += '\n';
+  }
+  text += '\f';
+}
+
+/// The number of what verifying found, 0 for nothing; most results find what was found before.
+int64_t upsert_verification(Database& db, const Result& r) {
+  if (r.accuracy.empty() && r.seeds.empty()) return 0;
+  constexpr size_t kDigits = 32;  // 128 bits
+  std::string text;
+  add_to_digest(text, r.accuracy);
+  add_to_digest(text, r.seeds);
+  const std::string digest = sha256(text).substr(0, kDigits);
+  Statement known(db, "SELECT verification_id FROM verification WHERE digest = ?1");
+  if (known.bind(digest).step()) return known.integer(0);
+  Statement(db, "INSERT INTO verification (digest) VALUES (?1)").bind(digest).run();
+  const std::pair of("verification_id", db.last_id());
+  for (const Accuracy& a : r.accuracy) insert_row(db, "verified_output", a, of);
+  for (const SeedError& s : r.seeds) insert_row(db, "verified_seed", s, of);
+  return of.second;
+}
+
+void insert_parts(Database& db, int64_t result, const Result& r) {
+  const std::pair of("result_id", result);
+  for (size_t i = 0; i < r.kernels.size(); ++i) {
+    insert_row(db, "kernel", r.kernels[i], of, std::pair("ordinal", static_cast<int64_t>(i)));
+  }
+  for (const Metric& m : r.metrics) insert_row(db, "metric", m, of);
+  for (const StallRow& s : r.stalls) insert_row(db, "stall", s, of);
+  if (!r.spans_ns.empty()) {
+    const PackedSpans packed = pack_spans(r.spans_ns);
+    Statement(db, "INSERT INTO main.sample (result_id, spans, packing) VALUES (?1, ?2, ?3)")
+        .bind(result, std::span(packed.bytes), static_cast<int>(packed.packing))
+        .run();
+  }
+}
+
+/// Changes status, reason or suspicion of results of a case and variant. What is damaged stays so:
+/// its checksum is not made anew.
+void change_results(Database& db, const char* of, int64_t id, const std::string& key,
+                    const std::string& variant, const std::function<void(Result&)>& change) {
+  Transaction transaction(db);
+  Statement q(db,
+              fmt::format("SELECT result_id, checksum, {} FROM result r WHERE {} AND r.variant = "
+                          "?3 AND case_id = (SELECT case_id FROM bench_case WHERE key = ?2)",
+                          columns_of<Result>("r"), of));
+  const uint64_t hash = hash_of_key(key);
+  const RowReader<Result> row(q);
+  struct Changed {
+    int64_t id, checksum;
+    Result result;
+  };
+  std::vector<Changed> all;  // nothing is written while it is read
+  for (q.bind(id, key, variant); q.step();) {
+    all.push_back({q.integer(0), q.integer(1), row.read()});
+    Changed& one = all.back();
+    const bool is_whole = one.checksum == checksum_of_numbers(one.result, hash);
+    change(one.result);
+    if (is_whole) one.checksum = checksum_of_numbers(one.result, hash);
+  }
+  Statement update(db,
+                   "UPDATE result SET status = ?2, why = ?3, suspect_warm = ?4, checksum = ?5 "
+                   "WHERE result_id = ?1");
+  for (const auto& [result, checksum, r] : all) {
+    update.bind(result, name_of(r.status), r.why, r.suspect_warm, checksum).run();
+  }
+  transaction.commit();
+}
+
+int64_t bytes_in_use(Database& db) {
+  return (db.integer("PRAGMA page_count") - db.integer("PRAGMA freelist_count")) *
+         db.integer("PRAGMA page_size");
 }
 
 }  // namespace
@@ -134,17 +234,6 @@ void Store::set_environment(int64_t process, const EnvironmentItems& environment
   transaction.commit();
 }
 
-EnvironmentItems Store::environment(int64_t run) {
-  Statement q(db_, fmt::format("SELECT DISTINCT {} FROM process JOIN environment_item i USING "
-                               "(environment_id) WHERE run_id = ?1",
-                               columns_of<EnvironmentItem>("i")));
-  q.bind(run);
-  const Columns columns(q);
-  std::vector<EnvironmentItem> items;
-  while (q.step()) items.push_back(columns.row<EnvironmentItem>());
-  return in_order(std::move(items));
-}
-
 void Store::end_run(int64_t run, const std::string& status) {
   Transaction transaction(db_);
   Statement(
@@ -157,160 +246,36 @@ void Store::end_run(int64_t run, const std::string& status) {
   transaction.commit();
 }
 
-int64_t Store::find_resumable(const std::string& which) {
-  if (which == "latest") {
-    Statement q(
-        db_,
-        fmt::format("SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND {} "
-                    "AND run_id NOT IN (SELECT run_id FROM shard) ORDER BY run_id DESC LIMIT 1",
-                    kOfItsOwn));
-    if (q.step()) return q.integer(0);
-    usage_error("--resume latest: every run of {} is complete; its runs: {}", db_.path(),
-                list_runs(db_));
-  }
-  const int64_t id = find_run(which);
-  const RunInfo run = run_info(id);
-  if (run.tags.contains("ab")) {
-    usage_error(
-        "--resume {}: run {} is a side of a comparison, whose rounds cannot be resumed; "
-        "compare again",
-        which, id);
-  }
-  if (run.task != "measure") {
-    usage_error("--resume {}: run {} is a profile ({}) and cannot be resumed; profile again", which,
-                id, run.task);
-  }
-  if (is_merged(run)) {
-    usage_error("--resume {}: run {} was merged from shards; run the absent shards themselves",
-                which, id);
-  }
-  if (run.status == "complete") {
-    usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
-  }
-  return id;
+void Store::add_result(int64_t process, const Case& c, const Cost& cost,
+                       const std::vector<Fact>& facts, const Result& result) {
+  Transaction transaction(db_);
+  const int64_t before = bytes_in_use(db_);
+  const int64_t case_id = upsert_case(db_, c, cost);
+  upsert_run_case(db_, process, case_id, c, facts);
+  insert_row(db_, "result", result, std::pair("process_id", process), std::pair("case_id", case_id),
+             std::pair("verification_id", upsert_verification(db_, result)),
+             std::pair("checksum", checksum_of_numbers(result, hash_of_key(c.key()))),
+             std::pair("verified_checksum", checksum_of_verified(result)));
+  insert_parts(db_, db_.last_id(), result);
+  Statement(db_,
+            "UPDATE process SET results = results + 1, wall_s = wall_s + ?3, bytes = bytes + ?2 "
+            "WHERE process_id = ?1")
+      .bind(process, bytes_in_use(db_) - before, result.wall_s)
+      .run();
+  transaction.commit();
 }
 
-int64_t Store::find_run(const std::string& which, const std::string& task) {
-  if (which == "latest") {
-    Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
-                                 "task = ?1 AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
-                                 kOfItsOwn));
-    if (q.bind(task).step()) return q.integer(0);
-    usage_error("{}: no finished run {}; its runs: {}", db_.path(),
-                task == "measure" ? "that measures latency" : "of `moegate profile` with " + task,
-                list_runs(db_));
-  }
-  // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
-  const bool number =
-      !which.empty() && which.size() < 19 &&
-      std::all_of(which.begin(), which.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-  if (number) {
-    Statement q(db_, "SELECT run_id FROM run WHERE run_id = ?1");
-    if (q.bind(int64_t{std::stoll(which)}).step()) return q.integer(0);
-  }
-  Statement q(db_, "SELECT run_id FROM run WHERE label = ?1 ORDER BY run_id DESC LIMIT 1");
-  if (q.bind(which).step()) return q.integer(0);
-  usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
-              meant_label(db_, which), list_runs(db_));
+void Store::mark_suspect_warm(int64_t run, const std::string& key, const std::string& variant) {
+  change_results(db_, "process_id IN (SELECT process_id FROM process WHERE run_id = ?1)", run, key,
+                 variant, [](Result& r) { r.suspect_warm = true; });
 }
 
-int64_t Store::find_shard(const std::string& campaign, int shard) {
-  Statement q(db_,
-              "SELECT run_id FROM run WHERE campaign = ?1 AND shard = ?2 "
-              "ORDER BY status = 'complete' DESC, run_id DESC LIMIT 1");
-  return q.bind(campaign, shard).step() ? q.integer(0) : 0;
-}
-
-std::vector<int> Store::absent_shards(const RunInfo& run) {
-  std::vector<int> absent;
-  if (!is_merged(run)) return absent;
-  Statement q(db_, "SELECT shard FROM shard WHERE run_id = ?1 ORDER BY shard");
-  q.bind(run.id);
-  int next = 1;
-  while (q.step()) {
-    for (; next < q.integer(0); ++next) absent.push_back(next);
-    ++next;
-  }
-  for (; next <= run.shards; ++next) absent.push_back(next);
-  return absent;
-}
-
-std::vector<OperatorFacts> Store::operators(int64_t run) {
-  std::vector<OperatorFacts> all;
-  std::map<std::string, size_t> index;
-  Statement q(db_, fmt::format("SELECT {} FROM operator o WHERE run_id = ?1 ORDER BY op",
-                               columns_of<OperatorFacts>("o")));
-  q.bind(run);
-  const Columns columns(q);
-  while (q.step()) {
-    index[columns.text("op")] = all.size();
-    all.push_back(columns.row<OperatorFacts>());
-  }
-  Statement b(db_, fmt::format("SELECT op, {} FROM before b WHERE run_id = ?1 ORDER BY op, rank",
-                               columns_of<Before>("b")));
-  b.bind(run);
-  const Columns of_before(b);
-  while (b.step()) {
-    const auto op = index.find(of_before.text("op"));
-    if (op == index.end()) db_.damaged("a before of no operator");
-    all[op->second].before.push_back(of_before.row<Before>());
-  }
-  return all;
-}
-
-RunInfo Store::run_info(int64_t run) {
-  Statement q(db_, fmt::format("SELECT device_id, {} FROM run WHERE run_id = ?1",
-                               columns_of<RunInfo>("run")));
-  if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
-  const Columns columns(q);
-  auto info = columns.row<RunInfo>();
-  info.id = run;
-  Statement device(db_, fmt::format("SELECT {} FROM device WHERE device_id = ?1",
-                                    columns_of<DeviceFacts>("device")));
-  if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
-  info.device = Columns(device).row<DeviceFacts>();
-  check_file_name(db_, "the device class", info.device.klass);
-  if (!info.program.empty()) check_file_name(db_, "the program", info.program);
-  if (!info.git_sha.empty()) check_file_name(db_, "the commit", info.git_sha);
-  info.operators = operators(run);
-  Statement campaign(db_, "SELECT shards FROM campaign WHERE uuid = ?1");
-  if (campaign.bind(info.campaign).step()) info.shards = static_cast<int>(campaign.integer(0));
-  Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
-  tags.bind(run);
-  while (tags.step()) info.tags[tags.text(0)] = tags.text(1);
-  return info;
-}
-
-void Store::check_intact(int64_t most) {
-  const int64_t bytes = db_.integer("PRAGMA page_count") * db_.integer("PRAGMA page_size");
-  if (bytes > most) return;
-  // Not samples and launches, which no verdict reads.
-  for (const char* table :
-       {"run", "device", "tag", "process", "bench_case", "run_case", "result", "verification",
-        "verified_output", "verified_seed", "metric_name", "metric_value"}) {
-    Statement q(db_, fmt::format("PRAGMA quick_check({})", table));
-    while (q.step()) {
-      if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
-    }
-  }
-}
-
-double Store::seconds_per_result(const DeviceFacts& device, double budget_s) {
-  // The quickest: one that was resumed a day later took a day.
-  Statement q(
-      db_,
-      "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
-      "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
-      "AND task = 'measure' AND json_extract(options, '$.budget_s') = ?5 ORDER BY run_id DESC "
-      "LIMIT 5), counted "
-      "AS (SELECT *, (SELECT "
-      "sum(results) FROM process WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT "
-      "length(value) - length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id "
-      "AND "
-      "tag.name = ?4), 1) AS gpus FROM newest) SELECT ifnull(min((julianday(finished) - "
-      "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
-  q.bind(device.uuid, device.klass, device.driver, kGpusTag, budget_s).step();
-  return std::round(q.real(0) * 1000) / 1000;
+void Store::mark_crashed(int64_t process, const std::string& key, const std::string& variant,
+                         const std::string& why) {
+  change_results(db_, "process_id = ?1", process, key, variant, [&](Result& r) {
+    r.status = Status::crashed;
+    r.why = why;
+  });
 }
 
 void Store::set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings) {
@@ -325,16 +290,6 @@ void Store::set_ceilings(const DeviceFacts& device, const std::map<std::string, 
         .run();
   }
   transaction.commit();
-}
-
-std::map<std::string, double> Store::ceilings(const DeviceFacts& device) {
-  Statement q(db_,
-              "SELECT c.name, value FROM ceiling c JOIN device USING (device_id) "
-              "WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
-  q.bind(device.uuid, device.klass, device.driver);
-  std::map<std::string, double> found;
-  while (q.step()) found[q.text(0)] = q.real(1);
-  return found;
 }
 
 }  // namespace moegate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process found out about one variant on one case. Plain data: measured by measure.cc,
-// carried by wire.cc, stored by store_results.cc, summed up for judgement by evidence.cc. A field
+// carried by wire.cc, stored by store.cc, summed up for judgement by evidence.cc. A field
 // that is added here is added to result_fields.h, which is all that wire and store need.
 #pragma once
 

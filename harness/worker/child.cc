@@ -19,7 +19,7 @@
 #include "harness/base/error.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
-#include "harness/worker/protocol.h"
+#include "harness/worker/wire.h"
 
 namespace moegate {
 namespace {

@@ -33,12 +33,6 @@ namespace moegate {
 /// that ignores unknown fields would misunderstand.
 constexpr int kWire = 2;
 
-/// The child's ends of the pipes. It reads nothing from 0, and both 1 and 2 are the runner's
-/// stderr, so that a kernel may print.
-constexpr int kRequests = 3, kReplies = 4;
-/// Exit code of a worker whose kernel closed one of them.
-constexpr int kLostPipe = 126;
-
 /// What a peer can do beside answering `run`; a runner asks nothing of a worker that does not name
 /// it.
 namespace feature {

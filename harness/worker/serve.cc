@@ -76,9 +76,9 @@ class Server {
       send(out_, encode(Throttled{throttle()}));
     } else if (kind == Loaded::kKind) {
       send(out_,
-           encode(Files{options_.kernels.empty() ? std::vector<LoadedFile>() : loaded_files()}));
+           encode(Files{options_.modules.empty() ? std::vector<LoadedFile>() : loaded_files()}));
     } else if (kind == AskEnvironment::kKind) {
-      const bool told = !options_.kernels.empty() || !options_.stated.empty();
+      const bool told = !options_.modules.empty() || !options_.stated.empty();
       send(out_, encode(Items{told ? process_environment() : EnvironmentItems()}));
     } else if (kind == Check::kKind) {
       send(out_, encode(Answers{answers(decode<Check>(request).questions)}));
@@ -185,14 +185,15 @@ class Server {
     }
     const Variant& plain = find_variant(c.op, device_->facts().backend, request.variant, registry_);
     const Canary& canary = request.canary;
-    CanaryVariant wrapped(plain, canary, device_->facts());
-    const Variant& variant = canary.asked() ? wrapped.variant() : plain;
+    std::optional<CanaryVariant> wrapped;
+    if (canary.asked()) wrapped.emplace(plain, canary, device_->facts());
+    const Variant& variant = wrapped ? wrapped->variant() : plain;
     Result result = bench_->verify(variant);
     const bool graph = launch_of(c) == LaunchMode::graph;
     if (result.status == Status::ok && options_.task == Task::verify && graph) {
       bench_->try_capture(variant, result);
     } else if (result.status == Status::ok && options_.task == Task::measure) {
-      if (canary.slow_by > 0) calibrate(wrapped, conditions(c));
+      if (canary.slow_by > 0) calibrate(*wrapped, conditions(c));
       bench_->measure(variant, *timer_, conditions(c), options_.sampling, result);
     } else if (result.status == Status::ok && options_.task == Task::profile) {
       bench_->profile(variant);
@@ -255,7 +256,7 @@ int wire_of(const json& message) {
 constexpr const char* kByHand =
     "worker: this command is started by `moegate run`, not by hand; use `moegate run`";
 
-void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
+void serve_requests(int in_fd, int out_fd, const Registry* given) {
   json message;
   constexpr double kSeconds = 10;
   if (receive(in_fd, kSeconds, message) != Arrival::message) {
@@ -268,16 +269,19 @@ void serve_requests(int in_fd, int out_fd, const OpenKernels& open) {
   }
   const WorkerOptions options = decode<Start>(message).options;
   state_variables(options.stated);
-  open(options.kernels,
-       [&](const Registry& registry) { Server(options, in_fd, out_fd, registry).serve(); });
+  const auto serve_with = [&](const Registry& registry) {
+    Server(options, in_fd, out_fd, registry).serve();
+  };
+  if (given != nullptr) return serve_with(*given);
+  with_kernels(options.modules, serve_with);
 }
 
 }  // namespace
 
-bool serve(int in_fd, int out_fd, const OpenKernels& open) {
+bool serve(int in_fd, int out_fd, const Registry* given) {
   Fault fault;
   try {
-    serve_requests(in_fd, out_fd, open);
+    serve_requests(in_fd, out_fd, given);
     return true;
   } catch (const Error& e) {
     fault = {.fault = e.what(), .exit = static_cast<int>(e.code())};
@@ -291,7 +295,7 @@ bool serve(int in_fd, int out_fd, const OpenKernels& open) {
 void serve_runner() {
   const auto is_open = [](int fd) { return fcntl(fd, F_GETFD) >= 0; };
   if (!is_open(kRequests) || !is_open(kReplies)) usage_error(kByHand);
-  const bool ok = serve(kRequests, kReplies, with_kernels);
+  const bool ok = serve(kRequests, kReplies);
   const bool lost = !is_open(kRequests) || !is_open(kReplies);
   // Not through exit(): a variant may have left threads or a broken context behind.
   _exit(lost ? kLostPipe : ok ? 0 : 1);

@@ -60,7 +60,7 @@ class ServeTest : public testing::Test {
     EXPECT_EQ(pipe(up_), 0);
     old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
     server_ = std::thread([this] {
-      clean_ = serve(down_[0], up_[1], [this](const auto&, const auto& then) { then(registry_); });
+      clean_ = serve(down_[0], up_[1], &registry_);
       close(up_[1]);
     });
   }
@@ -212,7 +212,7 @@ TEST(ServeBytes, AnyBytesEndTheWorkerAndNoneHangsIt) {
     if (n % 2 == 0) bytes.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
     ASSERT_EQ(write(down[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
     close(down[1]);
-    EXPECT_FALSE(serve(down[0], up[1], {})) << n;
+    EXPECT_FALSE(serve(down[0], up[1])) << n;
     json reply;
     EXPECT_EQ(receive(up[0], 10, reply), Arrival::message);
     EXPECT_EQ(kind_of(reply), Fault::kKind) << n;

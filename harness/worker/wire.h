@@ -10,6 +10,12 @@
 
 namespace moegate {
 
+/// The child's ends of the pipes. It reads nothing from 0, and both 1 and 2 are the runner's
+/// stderr, so that a kernel may print.
+constexpr int kRequests = 3, kReplies = 4;
+/// Exit code of a worker whose kernel closed one of them.
+constexpr int kLostPipe = 126;
+
 /// Longest message, in bytes. A longer one is a garbage prefix rather than a message.
 constexpr uint32_t kLongestMessage = 64u << 20;
 

@@ -70,7 +70,7 @@ void request(std::string_view bytes) {
                                             : json::to_cbor(message));
   }
   in.rewind();
-  const bool well = serve(in.fd(), out.fd(), [](const auto&, const auto& then) { then(registry); });
+  const bool well = serve(in.fd(), out.fd(), &registry);
   out.rewind();
   json answer;
   bool fault = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/campaign/devices.h"
+#include "harness/campaign/lanes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store says of its runs and their results to those who resume, judge and report. A run may
+// have 10^5 results.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "harness/base/text.h"
+#include "harness/store/level_walk.h"
+#include "harness/store/result_checksum.h"
+#include "harness/store/rows.h"
+#include "harness/store/store.h"
+
+namespace moegate {
+namespace {
+
+std::string list_runs(Database& db) {
+  Statement q(db, "SELECT run_id, label, status FROM run ORDER BY run_id DESC LIMIT 10");
+  std::string list;
+  while (q.step()) {
+    list +=
+        fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1), q.text(2));
+  }
+  return list.empty() ? "none; `moegate run` makes one" : list;
+}
+
+/// A label that is close to what was typed.
+std::string meant_label(Database& db, const std::string& typed) {
+  std::vector<std::string> known = {"latest"};
+  Statement q(db, "SELECT DISTINCT label FROM run");
+  while (q.step()) known.push_back(q.text(0));
+  return did_you_mean(typed, known);
+}
+
+}  // namespace
+
+int64_t Store::find_resumable(const std::string& which) {
+  if (which == "latest") {
+    Statement q(
+        db_,
+        fmt::format("SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND {} "
+                    "AND run_id NOT IN (SELECT run_id FROM shard) ORDER BY run_id DESC LIMIT 1",
+                    kOfItsOwn));
+    if (q.step()) return q.integer(0);
+    usage_error("--resume latest: every run of {} is complete; its runs: {}", db_.path(),
+                list_runs(db_));
+  }
+  const int64_t id = find_run(which);
+  const RunInfo run = run_info(id);
+  if (run.tags.contains("ab")) {
+    usage_error(
+        "--resume {}: run {} is a side of a comparison, whose rounds cannot be resumed; "
+        "compare again",
+        which, id);
+  }
+  if (run.task != "measure") {
+    usage_error("--resume {}: run {} is a profile ({}) and cannot be resumed; profile again", which,
+                id, run.task);
+  }
+  if (is_merged(run)) {
+    usage_error("--resume {}: run {} was merged from shards; run the absent shards themselves",
+                which, id);
+  }
+  if (run.status == "complete") {
+    usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
+  }
+  return id;
+}
+
+int64_t Store::find_run(const std::string& which, const std::string& task) {
+  if (which == "latest") {
+    Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
+                                 "task = ?1 AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
+                                 kOfItsOwn));
+    if (q.bind(task).step()) return q.integer(0);
+    usage_error("{}: no finished run {}; its runs: {}", db_.path(),
+                task == "measure" ? "that measures latency" : "of `moegate profile` with " + task,
+                list_runs(db_));
+  }
+  // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
+  const bool number =
+      !which.empty() && which.size() < 19 &&
+      std::all_of(which.begin(), which.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+  if (number) {
+    Statement q(db_, "SELECT run_id FROM run WHERE run_id = ?1");
+    if (q.bind(int64_t{std::stoll(which)}).step()) return q.integer(0);
+  }
+  Statement q(db_, "SELECT run_id FROM run WHERE label = ?1 ORDER BY run_id DESC LIMIT 1");
+  if (q.bind(which).step()) return q.integer(0);
+  usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
+              meant_label(db_, which), list_runs(db_));
+}
+
+int64_t Store::find_shard(const std::string& campaign, int shard) {
+  Statement q(db_,
+              "SELECT run_id FROM run WHERE campaign = ?1 AND shard = ?2 "
+              "ORDER BY status = 'complete' DESC, run_id DESC LIMIT 1");
+  return q.bind(campaign, shard).step() ? q.integer(0) : 0;
+}
+
+std::vector<int> Store::absent_shards(const RunInfo& run) {
+  std::vector<int> absent;
+  if (!is_merged(run)) return absent;
+  Statement q(db_, "SELECT shard FROM shard WHERE run_id = ?1 ORDER BY shard");
+  q.bind(run.id);
+  int next = 1;
+  while (q.step()) {
+    for (; next < q.integer(0); ++next) absent.push_back(next);
+    ++next;
+  }
+  for (; next <= run.shards; ++next) absent.push_back(next);
+  return absent;
+}
+
+std::vector<OperatorFacts> Store::operators(int64_t run) {
+  std::vector<OperatorFacts> all;
+  std::map<std::string, size_t> index;
+  Statement q(db_, fmt::format("SELECT {} FROM operator o WHERE run_id = ?1 ORDER BY op",
+                               columns_of<OperatorFacts>("o")));
+  q.bind(run);
+  const Columns columns(q);
+  while (q.step()) {
+    index[columns.text("op")] = all.size();
+    all.push_back(columns.row<OperatorFacts>());
+  }
+  Statement b(db_, fmt::format("SELECT op, {} FROM before b WHERE run_id = ?1 ORDER BY op, rank",
+                               columns_of<Before>("b")));
+  b.bind(run);
+  const Columns of_before(b);
+  while (b.step()) {
+    const auto op = index.find(of_before.text("op"));
+    if (op == index.end()) db_.damaged("a before of no operator");
+    all[op->second].before.push_back(of_before.row<Before>());
+  }
+  return all;
+}
+
+RunInfo Store::run_info(int64_t run) {
+  Statement q(db_, fmt::format("SELECT device_id, {} FROM run WHERE run_id = ?1",
+                               columns_of<RunInfo>("run")));
+  if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
+  const Columns columns(q);
+  auto info = columns.row<RunInfo>();
+  info.id = run;
+  Statement device(db_, fmt::format("SELECT {} FROM device WHERE device_id = ?1",
+                                    columns_of<DeviceFacts>("device")));
+  if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
+  info.device = Columns(device).row<DeviceFacts>();
+  check_file_name(db_, "the device class", info.device.klass);
+  if (!info.program.empty()) check_file_name(db_, "the program", info.program);
+  if (!info.git_sha.empty()) check_file_name(db_, "the commit", info.git_sha);
+  info.operators = operators(run);
+  Statement campaign(db_, "SELECT shards FROM campaign WHERE uuid = ?1");
+  if (campaign.bind(info.campaign).step()) info.shards = static_cast<int>(campaign.integer(0));
+  Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
+  tags.bind(run);
+  while (tags.step()) info.tags[tags.text(0)] = tags.text(1);
+  return info;
+}
+
+void Store::check_intact(int64_t most) {
+  const int64_t bytes = db_.integer("PRAGMA page_count") * db_.integer("PRAGMA page_size");
+  if (bytes > most) return;
+  // Not samples and launches, which no verdict reads.
+  for (const char* table :
+       {"run", "device", "tag", "process", "bench_case", "run_case", "result", "verification",
+        "verified_output", "verified_seed", "metric_name", "metric_value"}) {
+    Statement q(db_, fmt::format("PRAGMA quick_check({})", table));
+    while (q.step()) {
+      if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
+    }
+  }
+}
+
+double Store::seconds_per_result(const DeviceFacts& device, double budget_s) {
+  // The quickest: one that was resumed a day later took a day.
+  Statement q(
+      db_,
+      "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
+      "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
+      "AND task = 'measure' AND json_extract(options, '$.budget_s') = ?5 ORDER BY run_id DESC "
+      "LIMIT 5), counted "
+      "AS (SELECT *, (SELECT "
+      "sum(results) FROM process WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT "
+      "length(value) - length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id "
+      "AND "
+      "tag.name = ?4), 1) AS gpus FROM newest) SELECT ifnull(min((julianday(finished) - "
+      "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
+  q.bind(device.uuid, device.klass, device.driver, kGpusTag, budget_s).step();
+  return std::round(q.real(0) * 1000) / 1000;
+}
+
+EnvironmentItems Store::environment(int64_t run) {
+  Statement q(db_, fmt::format("SELECT DISTINCT {} FROM process JOIN environment_item i USING "
+                               "(environment_id) WHERE run_id = ?1",
+                               columns_of<EnvironmentItem>("i")));
+  q.bind(run);
+  const Columns columns(q);
+  std::vector<EnvironmentItem> items;
+  while (q.step()) items.push_back(columns.row<EnvironmentItem>());
+  return in_order(std::move(items));
+}
+
+std::map<std::string, double> Store::ceilings(const DeviceFacts& device) {
+  Statement q(db_,
+              "SELECT c.name, value FROM ceiling c JOIN device USING (device_id) "
+              "WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
+  q.bind(device.uuid, device.klass, device.driver);
+  std::map<std::string, double> found;
+  while (q.step()) found[q.text(0)] = q.real(1);
+  return found;
+}
+
+// The results of a run.
+
+namespace {
+
+/// Calls `add` with every row that a run has in a table of parts of results, and the result's id.
+template <class T>
+void read_parts(Database& db, int64_t run, const std::string& table, const std::string& order,
+                const std::function<void(int64_t, T)>& add) {
+  // CROSS JOIN: in this order, so that no more than the run's rows are read.
+  Statement q(db, fmt::format("SELECT r.result_id, {} FROM process CROSS JOIN result r "
+                              "USING (process_id) CROSS JOIN {} t ON t.result_id = r.result_id "
+                              "WHERE run_id = ?1 ORDER BY r.result_id, {}",
+                              columns_of<T>("t"), table, order));
+  q.bind(run);
+  const RowReader<T> row(q);
+  while (q.step()) add(q.integer(0), row.read());
+}
+
+/// What levels() gives, without parts of results; and the numbers of the results.
+struct Ordered {
+  std::vector<Level> levels;
+  std::unordered_map<int64_t, size_t> row_of;  // result_id -> index
+};
+
+/// Ordered by key: a walk is by number.
+Ordered read_in_order(Database& db, int64_t run) {
+  std::vector<std::vector<std::pair<int64_t, Level>>> by_case;
+  walk_levels(db, {.run = run}, [&](const WalkedLevel& one) {
+    if (by_case.size() <= one.place) by_case.resize(one.place + 1);
+    by_case[one.place].emplace_back(one.result_id, one.level);
+  });
+  Ordered all;
+  for (auto& levels : by_case) {
+    for (auto& [id, level] : levels) {
+      all.row_of[id] = all.levels.size();
+      all.levels.push_back(std::move(level));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
+  Statement q(db_,
+              "SELECT round, key, variant FROM process CROSS JOIN result USING (process_id) "
+              "JOIN bench_case USING (case_id) WHERE run_id = ?1");
+  q.bind(run);
+  std::set<std::tuple<int, std::string, std::string>> rows;
+  while (q.step()) rows.emplace(static_cast<int>(q.integer(0)), q.text(1), q.text(2));
+  return rows;
+}
+
+std::map<std::string, int> Store::gpus_of_cases(int64_t run) {
+  Statement q(
+      db_,
+      "SELECT DISTINCT key, CAST(value AS INTEGER) FROM process "
+      "CROSS JOIN result USING (process_id) JOIN bench_case USING (case_id) "
+      "JOIN metric USING (result_id) WHERE run_id = ?1 AND metric.name = ?2 AND ordinal = -1");
+  q.bind(run, kGpuMetric);
+  std::map<std::string, int> gpus;
+  while (q.step()) gpus[q.text(0)] = static_cast<int>(q.integer(1));
+  return gpus;
+}
+
+std::vector<Level> Store::levels(int64_t run) {
+  return levels(run, false);
+}
+
+std::vector<Level> Store::levels_with_launches(int64_t run) {
+  return levels(run, true);
+}
+
+std::vector<Level> Store::levels(int64_t run, bool launches) {
+  Transaction reading(db_, "BEGIN");  // the statements of one state, whoever writes
+  Ordered all = read_in_order(db_, run);
+  const auto add = [&]<class T>(std::vector<T> Result::*part) {
+    return [&, part](int64_t id, T value) {
+      const auto row = all.row_of.find(id);
+      if (row == all.row_of.end()) return;
+      (all.levels[row->second].result.*part).push_back(std::move(value));
+    };
+  };
+  read_parts<Metric>(db_, run, "metric", "ordinal, name", add(&Result::metrics));
+  if (launches) {
+    read_parts<KernelRow>(db_, run, "kernel", "ordinal", add(&Result::kernels));
+    read_parts<StallRow>(db_, run, "stall", "ordinal, t.samples DESC, offset, reason",
+                         add(&Result::stalls));
+  }
+  return std::move(all.levels);
+}
+
+void Store::check_results(int64_t run) {
+  each_level(run)([](const Level&) {});
+}
+
+EachLevel Store::each_level(int64_t run) {
+  return [this, run](const std::function<void(const Level&)>& add) {
+    Transaction reading(db_, "BEGIN");
+    walk_levels(db_, {.run = run, .for_verdict = true},
+                [&](const WalkedLevel& one) { add(one.level); });
+  };
+}
+
+}  // namespace moegate
