@@ -25,6 +25,12 @@ void unless_interrupted(const std::function<void()>& step) {
   }
 }
 
+Result run_row(Worker& worker, const Request& request, const RunOptions& options, CaseData& data) {
+  Result result = worker.run(request, options.row_timeout_s(), data);
+  if (result.status == Status::timeout) result.why += options.share_text();
+  return result;
+}
+
 Exit Tally::exit() const {
   if (interrupted) return Exit::interrupted;
   if (counts.count(Status::wrong) > 0) return Exit::accuracy;
@@ -124,7 +130,7 @@ void check_same_setting(const RunInfo& before, const RunInfo& now) {
 
 }  // namespace
 
-/// The run that this shard of a campaign was begun as, in a task that Slurm has started again; 0:
+/// The run that this shard of a campaign was begun as, in a task that Slurm requeued; 0:
 /// none, or none that can be finished here.
 int64_t Recording::begun_before(const RunInfo& now) {
   const int64_t run = now.shard == 0 ? 0 : store_.find_shard(now.campaign, now.shard);
@@ -365,11 +371,8 @@ Result Recording::ask(const Row& row, CaseData& data) {
                         .variant = row.variant,
                         .canary = canary_of(options_, name),
                         .invariance = row.round == 0 ? options_.invariance : 0};
-  Result result = worker.run(request, options_.row_timeout_s(), data);
-  if (result.status == Status::timeout && options_.row_share_s > 0) {
-    result.why += options_.share_text();
-    stopped_.insert(name);
-  }
+  Result result = run_row(worker, request, options_, data);
+  if (result.status == Status::timeout && options_.row_share_s > 0) stopped_.insert(name);
   return result;
 }
 

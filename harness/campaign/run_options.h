@@ -25,6 +25,11 @@ namespace moegate {
 
 constexpr double kMostRounds = 1e6;
 
+/// Rounds where nobody says how many: of `run`, `tune` and a night on a host; of a night on a GPU,
+/// where they decide what can be seen; of `tune --check`. A profile takes one, and ab, bisect,
+/// selftest and the replays of a gate those of ReplayPlan (judge/replay_rule.h).
+inline constexpr int kRounds = 3, kNightRounds = 5, kCheckRounds = 6;
+
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so
 /// that --resume and --like need nothing but the store.
 struct RunOptions {
@@ -36,8 +41,8 @@ struct RunOptions {
   std::vector<std::string> ops;
   /// Regular expression searched in the case's key; empty: all cases.
   std::string filter;
-  /// Regular expression searched in the variant's name; empty: all variants but those of tiles,
-  /// which have to be named.
+  /// Regular expression searched in the variant's name, by matching_cases() of plan.h; empty: all
+  /// variants but those of tiles, which have to be named.
   std::string variant;
   /// This part, from 0, of so many parts of the cases. Default: all of them in one.
   int shard = 0, shards = 1;
@@ -45,7 +50,7 @@ struct RunOptions {
   /// as the run's campaign, not with its options.
   std::string campaign;
   /// Worker processes that measure every row: the unit of evidence.
-  int rounds = 3;
+  int rounds = kRounds;
   /// Tokens of the largest batch in which batch invariance is asked (worker/batch_invariance.h),
   /// in the first round alone; 0: it is not asked.
   int64_t invariance = 0;

@@ -256,8 +256,7 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
                               options.invariance};
         unless_interrupted([&] {
           CaseData data;
-          Result result = lanes.seat(lane).worker().run(request, options.row_timeout_s(), data);
-          if (result.status == Status::timeout) result.why += options.share_text();
+          const Result result = run_row(lanes.seat(lane).worker(), request, options, data);
           count_check(request, result, tally, progress);
         });
       }

@@ -66,7 +66,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   check_measuring(run);
   if (!asked.check && given.contains("margin")) usage_error("--margin is for --check; add --check");
   if (asked.check && given.contains("out")) usage_error("--check writes no file; leave --out out");
-  if (asked.check && !given.contains("rounds")) run.rounds = 6;
+  if (asked.check && !given.contains("rounds")) run.rounds = kCheckRounds;
   within("--rounds", run.rounds, asked.check ? kFewestRegretRounds : 1, kMostRounds);
   run.command = command_line("tune", args);
   if (!routing.empty()) set_axis(run, "--routing", "routing", {routing});

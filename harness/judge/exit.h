@@ -7,10 +7,12 @@
 
 #include "harness/base/error.h"
 
-// Exit::coverage (13) is decided in four places: Tally::exit() for a run whose rows crashed or
-// timed out, decide_exit() for a gate whose rows are missing, tune_exit() for a task that got no
-// configuration, and the ratchet of resources for a kernel that is missing. It is thrown wherever
-// a selection matches nothing at all.
+// Exit::coverage (13) is decided in five places:
+// - Tally::exit(), a run: a row crashed, timed out or is bad_timer, or a GPU was lost
+// - decide_exit(), a gate: a row is missing (rules.cc says which are), a shard is absent
+// - tune_exit(): a task got no configuration; check_exit(), `tune --check`: a row was not measured
+// - the ratchet of resources: a kernel is missing
+// It is thrown wherever a selection matches nothing at all.
 namespace moegate {
 
 /// The code that is to be returned of those that are due, by one order: 130, 30, 1, 2, 21, 12, 11,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
@@ -191,6 +192,31 @@ std::vector<size_t> unsettled(const GateResult& result) {
   }
   for (const size_t i : suspects(judgements)) places.push_back(judged[i]);
   return places;
+}
+
+std::vector<CaseId> worth_a_replay(const GateResult& result, const Sides& head,
+                                   const Limits& limits) {
+  std::vector<size_t> places = unsettled(result);
+  const DoubtedFrom doubted(limits);
+  for (size_t i = 0; i < result.cases.size(); ++i) {
+    const CaseVerdict& v = result.cases[i];
+    const auto side = head.find(v.id);
+    if (v.outcome != Outcome::identical || side == head.end()) continue;
+    const double most = side->second.disturbed ? doubted.disturbed : doubted.stored;
+    if (v.base > 0 && v.head > v.base * (1 + most)) places.push_back(i);
+  }
+  // What is changed comes before what is not, and of equally improbable rows the one that is
+  // off most.
+  const auto suspicion = [&](size_t i) {
+    const CaseVerdict& v = result.cases[i];
+    const bool same = v.outcome == Outcome::identical;
+    return std::tuple(same, v.latency && !same ? v.latency->p : 0,
+                      v.base > 0 ? -v.head / v.base : 0);
+  };
+  std::ranges::stable_sort(places, {}, suspicion);
+  std::vector<CaseId> rows;
+  for (const size_t i : places) rows.push_back(result.cases[i].id);
+  return rows;
 }
 
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,

@@ -151,10 +151,6 @@ void count_outcomes(GateResult& result);
 GateResult judge(const Sides& head, const std::map<std::string, Expectation>& expected,
                  const Setting& setting, const Replayed& replayed = {});
 
-/// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
-/// everything judged but not shown equal, and what only compares by time. These are worth a replay.
-std::vector<size_t> unsettled(const GateResult& result);
-
 /// From which difference on, as a share, a row of the same machine code is measured all the same:
 /// what the code reads, or the libraries that it calls, need not be the same. A few rounds differ
 /// by more than stored levels do, and a machine that was disturbed by more still.
@@ -163,6 +159,14 @@ struct DoubtedFrom {
   explicit DoubtedFrom(const Limits& limits)
       : stored(limits.fail_at), rounds(2 * limits.fail_at), disturbed(2 * limits.blind_at) {}
 };
+
+/// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
+/// everything judged but not shown equal, and what only compares by time.
+std::vector<size_t> unsettled(const GateResult& result);
+/// Which rows a night replays, the most suspicious first: those that are unsettled, and identical
+/// ones that are slower all the same (DoubtedFrom).
+std::vector<CaseId> worth_a_replay(const GateResult& result, const Sides& head,
+                                   const Limits& limits);
 
 /// Whether both sides are known to have launched the same machine code in the same way.
 bool same_code(const Side& base, const Side& head);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file says which rows are replayed, confirmed and measured once more, which side goes first
-// in a round, and which rounds are measured again.
+// How suspects are measured again, side by side: screened, confirmed and measured once more, which
+// side goes first in a round, and which rounds are repeated. Which rows of a night are suspects
+// says worth_a_replay() (gate.h).
 #pragma once
 
 #include <cstdint>

@@ -45,8 +45,9 @@ std::string why_unsupported(const Variant& variant, const Case& c, const DeviceF
 /// asked; empty where it cannot tell.
 void others_follow(std::function<std::string()> code);
 
-/// Hash, 16 hex digits, of every object at or below the folders of `files`: a helper in another
-/// file of the folder counts. File names do not enter. Empty when one of the files has no object.
+/// Hash, 16 hex digits, of every object at or below the folders of `files`, of which the build took
+/// SHA-256 without debug data (cmake/object_code.cmake): a helper in another file of the folder
+/// counts. File names do not enter. Empty when one of the files has no object.
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files);
 
 /// code_of_files() over the .cc objects that decide a host variant's ratio: those of the variant,

@@ -242,7 +242,7 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   run.suites = suites_of(options);
   run.worker.device = options.device;
   run.worker.modules = options.kernels;
-  run.rounds = options.rounds > 0 ? options.rounds : host ? 3 : 5;
+  run.rounds = options.rounds > 0 ? options.rounds : host ? kRounds : kNightRounds;
   run.db = options.db();
   run.label = "nightly-" + now;
   run.worker.sample_seed = options.sample_seed;

@@ -22,7 +22,7 @@ struct NightOptions {
   std::string device;                // as devices_of() reads it, not auto
   std::vector<std::string> kernels;  // WorkerOptions
   Backend backend = Backend::host;   // of the device
-  int rounds = 0;                    // 0: 5 on a GPU, where they decide what can be seen; else 3
+  int rounds = 0;                    // 0: kNightRounds on a GPU, else kRounds
   std::string out = "out";           // folder of the store and of the kept programs
   double budget_s = 0;               // wall time of all phases; 0: 10 min on a host, 20 on a GPU
   WallClock clock = steady_seconds;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <tuple>
 
 #include "harness/base/notes.h"
 #include "harness/baseline/creep.h"
@@ -114,28 +113,9 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
 }
 
 Screened screen_stored(const GateInput& input) {
-  Screened screened{judge(input.sides, input.expected.suites, input.setting), {}};
-  const std::vector<CaseVerdict>& cases = screened.result.cases;
-  std::vector<size_t> found = unsettled(screened.result);
-  const DoubtedFrom doubted(input.setting.limits);
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const CaseVerdict& v = cases[i];
-    const auto side = input.sides.find(v.id);
-    if (v.outcome != Outcome::identical || side == input.sides.end()) continue;
-    const double most = side->second.disturbed ? doubted.disturbed : doubted.stored;
-    if (v.base > 0 && v.head > v.base * (1 + most)) found.push_back(i);
-  }
-  // What is changed comes before what is not, and of equally improbable rows the one that is
-  // off most.
-  const auto suspicion = [&](size_t i) {
-    const CaseVerdict& v = cases[i];
-    const bool same = v.outcome == Outcome::identical;
-    return std::tuple(same, v.latency && !same ? v.latency->p : 0,
-                      v.base > 0 ? -v.head / v.base : 0);
-  };
-  std::ranges::stable_sort(found, {}, suspicion);
-  for (const size_t i : found) screened.suspects.push_back(cases[i].id);
-  return screened;
+  GateResult result = judge(input.sides, input.expected.suites, input.setting);
+  std::vector<CaseId> suspects = worth_a_replay(result, input.sides, input.setting.limits);
+  return {std::move(result), std::move(suspects)};
 }
 
 Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>& suspects,

@@ -77,8 +77,7 @@ struct Screened {
   std::vector<CaseId> suspects;  // the most suspicious first
 };
 
-/// Screen: judges by the stored numbers. Cases of the same machine code that are slower all the
-/// same (DoubtedFrom) are among the suspects.
+/// Screen: judges by the stored numbers; worth_a_replay() says which rows are suspects.
 Screened screen_stored(const GateInput& input);
 
 /// Replay: measures the suspects side by side with their baselines' programs, those of one program

@@ -32,7 +32,7 @@ class Run {
  public:
   Run() : store_(Store::open(own_file("reply.sqlite").string(), Store::Mode::write)) {
     store_.database().execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
-    run_ = store_.begin_run(host_run());
+    run_ = store_.begin_run(test::host_run());
   }
 
   void record(const Measured& measured) {
