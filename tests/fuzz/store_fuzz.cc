@@ -6,6 +6,9 @@
 #include "tests/fuzz/fuzz.h"
 
 namespace moegate::fuzz {
+
+using test::bytes_of;
+using test::host_run;
 namespace {
 
 std::string whole_store() {
