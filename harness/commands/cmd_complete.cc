@@ -105,7 +105,7 @@ void add_store(CaseWords& found, const std::string& db, bool in_key) {
 
 /// None where nothing can be read, as with runs. A report and a history are about a store.
 WordList case_words(const Asked& asked, const WordList& words) {
-  const bool in_key = asked.wanted == Wanted::case_part;
+  const bool in_key = asked.wanted == ValueKind::filter;
   CaseWords found;
   try {
     const WordList suites = values_of("--suite", words);
@@ -130,30 +130,27 @@ WordList case_words(const Asked& asked, const WordList& words) {
 
 WordList candidates(const Asked& asked, const WordList& words) {
   switch (asked.wanted) {
-    case Wanted::nothing:
-      return {};
-    case Wanted::words:
+    case ValueKind::choice:
       return asked.words;
-    case Wanted::suites:
+    case ValueKind::suite:
       return suite_names();
-    case Wanted::operators:
+    case ValueKind::op:
       return operator_names();
-    case Wanted::variants:
+    case ValueKind::variant:
       return variant_names();
-    case Wanted::runs:
+    case ValueKind::run:
       return run_names(value_of("--db", words).value_or(nearest_store().path));
-    case Wanted::reports: {
+    case ValueKind::report: {
       WordList names = report_names();
       names.insert(names.end(), asked.words.begin(), asked.words.end());  // why, history
       return names;
     }
-    case Wanted::axis:
-    case Wanted::case_part:
+    case ValueKind::axis:
+    case ValueKind::filter:
       return case_words(asked, words);
-    case Wanted::files:
+    default:
       return {};
   }
-  return {};
 }
 
 /// `cut`: how many bytes of a candidate the shell has in a word before its last.
@@ -181,7 +178,7 @@ int cmd_complete(const WordList& words, std::span<const Command> commands) {
       std::ranges::find_if(commands, [&](const Command& c) { return words[0] == c.name; });
   const auto [rest, cut] = joined_words({words.begin() + 1, words.end()});
   const Asked asked = asked_for(*verb, flags_of(*command), rest);
-  if (asked.wanted == Wanted::files) {
+  if (asked.wanted == ValueKind::file) {
     fmt::print(":files\n");
   } else {
     print_matching(candidates(asked, rest), asked, cut);

@@ -5,41 +5,12 @@
 #include <cctype>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "harness/base/text.h"
 
 namespace moegate {
 namespace {
-
-Asked value_asked(const FlagText& flag) {
-  switch (flag.kind) {
-    case ValueKind::suite:
-      return {Wanted::suites};
-    case ValueKind::op:
-      return {Wanted::operators};
-    case ValueKind::variant:
-      return {Wanted::variants};
-    case ValueKind::axis:
-      return {Wanted::axis};
-    case ValueKind::filter:
-      return {Wanted::case_part};
-    case ValueKind::run:
-      return {Wanted::runs};
-    case ValueKind::report:
-      return {Wanted::reports};
-    case ValueKind::file:
-      return {Wanted::files};
-    case ValueKind::choice:
-      return {Wanted::words, split_list(flag.choices)};
-    case ValueKind::none:
-    case ValueKind::text:
-    case ValueKind::number:
-    case ValueKind::time:
-    case ValueKind::percent:
-      return {};
-  }
-  return {};
-}
 
 WordList flag_names(const Flags& flags) {
   WordList names = {"--help"};
@@ -77,14 +48,14 @@ constexpr const char* kRepeated = "...";
 
 /// A place in capitals is what a person names: a report, a run, a file.
 Asked place_asked(const std::string& place) {
-  Asked asked{Wanted::words};
+  Asked asked{ValueKind::choice};
   std::istringstream values(place);
   for (std::string value; std::getline(values, value, '|');) {
     const bool repeated = value.ends_with(kRepeated);
     if (value == "REPORT") {
-      asked.wanted = Wanted::reports;
+      asked.wanted = ValueKind::report;
     } else if (repeated || value == "OUT") {
-      return {Wanted::files};
+      return {ValueKind::file};
     } else if (value != "BASE" && value != "HEAD" && value != "NAME") {
       asked.words.push_back(value);
     }
@@ -113,8 +84,9 @@ size_t places_taken(const Flags& flags, const WordList& words) {
 Asked with_typed(Asked asked, const std::string& before, const std::string& typed) {
   asked.before = before;
   asked.typed = typed;
-  const bool may_be_path = asked.wanted == Wanted::suites || asked.wanted == Wanted::reports;
-  if (may_be_path && typed.find_first_of("/.~") != std::string::npos) asked.wanted = Wanted::files;
+  const bool may_be_path = asked.wanted == ValueKind::suite || asked.wanted == ValueKind::report;
+  if (may_be_path && typed.find_first_of("/.~") != std::string::npos)
+    asked.wanted = ValueKind::file;
   return asked;
 }
 
@@ -129,13 +101,13 @@ size_t last_word(const std::string& pattern) {
 }
 
 /// A parameter's name, or, behind it and '=', one of its values: the last one of --axis tokens=1,8.
-Asked typed_parameter(Wanted wanted, const std::string& before, const std::string& typed) {
-  const size_t name = wanted == Wanted::axis ? 0 : last_word(typed);
+Asked typed_parameter(ValueKind wanted, const std::string& before, const std::string& typed) {
+  const size_t name = wanted == ValueKind::axis ? 0 : last_word(typed);
   const size_t equals = typed.find('=', name);
   if (equals == std::string::npos)
     return {wanted, {}, before + typed.substr(0, name), typed.substr(name), ""};
   const size_t comma = typed.rfind(',');
-  const bool list = wanted == Wanted::axis && comma != std::string::npos && comma > equals;
+  const bool list = wanted == ValueKind::axis && comma != std::string::npos && comma > equals;
   const size_t value = (list ? comma : equals) + 1;
   return {wanted,
           {},
@@ -146,13 +118,14 @@ Asked typed_parameter(Wanted wanted, const std::string& before, const std::strin
 
 /// The value of a flag; of a list, its last part.
 Asked typed_value(const FlagText& flag, const std::string& before, const std::string& typed) {
-  const Wanted wanted = value_asked(flag).wanted;
-  if (wanted == Wanted::axis || wanted == Wanted::case_part)
-    return typed_parameter(wanted, before, typed);
+  if (flag.kind == ValueKind::axis || flag.kind == ValueKind::filter)
+    return typed_parameter(flag.kind, before, typed);
   const bool is_list = std::string_view(flag.value).find(',') != std::string_view::npos;
   const size_t comma = is_list ? typed.rfind(',') : std::string::npos;
   const size_t part = comma == std::string::npos ? 0 : comma + 1;
-  return with_typed(value_asked(flag), before + typed.substr(0, part), typed.substr(part));
+  Asked asked{flag.kind};
+  if (flag.kind == ValueKind::choice) asked.words = split_list(flag.choices);
+  return with_typed(std::move(asked), before + typed.substr(0, part), typed.substr(part));
 }
 
 }  // namespace
@@ -211,7 +184,7 @@ Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words) {
     if (flag == nullptr || flag->text.kind == ValueKind::none) return {};
     return typed_value(flag->text, word.substr(0, equals + 1), word.substr(equals + 1));
   }
-  if (word.starts_with("-")) return with_typed({Wanted::words, flag_names(flags)}, "", word);
+  if (word.starts_with("-")) return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
   const WordList places = places_of(verb);
   const size_t taken = places_taken(flags, words);
   const bool repeated = !places.empty() && places.back().find(kRepeated) != std::string::npos;
@@ -219,7 +192,7 @@ Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words) {
     const std::string& place = places[std::min(taken, places.size() - 1)];
     return with_typed(place_asked(place), "", word);
   }
-  return with_typed({Wanted::words, flag_names(flags)}, "", word);
+  return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
 }
 
 }  // namespace moegate

@@ -8,32 +8,19 @@
 #include <vector>
 
 #include "harness/commands/cli.h"
+#include "harness/values/option.h"
 
 namespace moegate {
 
 using WordList = std::vector<std::string>;
 
-/// axis: a parameter and its values; case_part: what a key may have, an operator or a parameter.
-enum class Wanted {
-  nothing,
-  words,
-  suites,
-  operators,
-  variants,
-  runs,
-  reports,
-  files,
-  axis,
-  case_part
-};
-
 struct Asked {
-  Wanted wanted = Wanted::nothing;
-  WordList words;      // for Wanted::words
+  ValueKind wanted = ValueKind::none;  // a `choice` is one of `words`
+  WordList words;
   std::string before;  // what every candidate begins with that is no part of its name
   std::string typed;   // what its name begins with
-  std::string
-      of;  // for Wanted::axis and case_part: the parameter whose value is typed; empty: none yet
+  /// Of an axis and a filter: the parameter whose value is typed; empty: none yet.
+  std::string of;
 };
 
 /// Whether a line has a flag with a value: the last one.

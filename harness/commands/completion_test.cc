@@ -32,14 +32,14 @@ Asked asked_of(const WordList& words) {
 }
 
 TEST(Completion, AFlagSaysWhatItsValueIs) {
-  EXPECT_EQ(asked_of({"--suite", "ti"}).wanted, Wanted::suites);
+  EXPECT_EQ(asked_of({"--suite", "ti"}).wanted, ValueKind::suite);
   EXPECT_EQ(asked_of({"--suite", "ti"}).typed, "ti");
-  EXPECT_EQ(asked_of({"--suite", "./t"}).wanted, Wanted::files);
-  EXPECT_EQ(asked_of({"--variant", ""}).wanted, Wanted::variants);
-  EXPECT_EQ(asked_of({"--run", ""}).wanted, Wanted::runs);
-  EXPECT_EQ(asked_of({"--report", "lat"}).wanted, Wanted::reports);
-  EXPECT_EQ(asked_of({"--out", ""}).wanted, Wanted::files);
-  EXPECT_EQ(asked_of({"--base", ""}).wanted, Wanted::nothing);
+  EXPECT_EQ(asked_of({"--suite", "./t"}).wanted, ValueKind::file);
+  EXPECT_EQ(asked_of({"--variant", ""}).wanted, ValueKind::variant);
+  EXPECT_EQ(asked_of({"--run", ""}).wanted, ValueKind::run);
+  EXPECT_EQ(asked_of({"--report", "lat"}).wanted, ValueKind::report);
+  EXPECT_EQ(asked_of({"--out", ""}).wanted, ValueKind::file);
+  EXPECT_EQ(asked_of({"--base", ""}).wanted, ValueKind::text);
 }
 
 TEST(Completion, AValueIsOneOfItsChoices) {
@@ -52,27 +52,27 @@ TEST(Completion, AValueIsOneOfItsChoices) {
 TEST(Completion, ThePlaceOfSeveralTakesAnyNumber) {
   for (const WordList& words : {WordList{"one", "a", ""}, WordList{"one", "a", "b", ""},
                                 WordList{"one", "a", "b", "--profile", "c"}}) {
-    EXPECT_EQ(asked_of(words).wanted, Wanted::files) << words.size();
+    EXPECT_EQ(asked_of(words).wanted, ValueKind::file) << words.size();
   }
-  EXPECT_EQ(asked_of({"one", "--a"}).wanted, Wanted::words);
+  EXPECT_EQ(asked_of({"one", "--a"}).wanted, ValueKind::choice);
 }
 
 TEST(Completion, EveryUsageAddsToAPlace) {
   const Verb verb{"put", "puts", {"merge OUT IN... [options]", "prune [options]"}, {}, {}};
   EXPECT_EQ(asked_for(verb, Flags(), {""}).words, (WordList{"merge", "prune"}));
-  EXPECT_EQ(asked_for(verb, Flags(), {"merge", ""}).wanted, Wanted::files);
+  EXPECT_EQ(asked_for(verb, Flags(), {"merge", ""}).wanted, ValueKind::file);
 }
 
 TEST(Completion, OfAListTheLastPartIsCompleted) {
   const Asked asked = asked_of({"--op", "moe_sum,to"});
-  EXPECT_EQ(asked.wanted, Wanted::operators);
+  EXPECT_EQ(asked.wanted, ValueKind::op);
   EXPECT_EQ(asked.before, "moe_sum,");
   EXPECT_EQ(asked.typed, "to");
 }
 
 TEST(Completion, AFlagWithItsValueIsOneWordOrThree) {
   const Asked asked = asked_of({"--suite=ti"});
-  EXPECT_EQ(asked.wanted, Wanted::suites);
+  EXPECT_EQ(asked.wanted, ValueKind::suite);
   EXPECT_EQ(asked.before, "--suite=");
   EXPECT_EQ(asked.typed, "ti");
   EXPECT_EQ(joined_words({"--suite", "=", "ti"}).words, (WordList{"--suite", "ti"}));
@@ -96,19 +96,19 @@ TEST(Completion, ParametersAndTheirValues) {
     const Asked asked = asked_of(words);
     return asked.before + "|" + asked.typed + "|" + asked.of;
   };
-  EXPECT_EQ(asked_of({"--axis", "to"}).wanted, Wanted::axis);
+  EXPECT_EQ(asked_of({"--axis", "to"}).wanted, ValueKind::axis);
   EXPECT_EQ(typed({"--axis", "to"}), "|to|");
   EXPECT_EQ(typed({"--axis", "tokens="}), "tokens=||tokens");
   EXPECT_EQ(typed({"--axis=tokens=1,6"}), "--axis=tokens=1,|6|tokens");
-  EXPECT_EQ(asked_of({"--filter", ""}).wanted, Wanted::case_part);
+  EXPECT_EQ(asked_of({"--filter", ""}).wanted, ValueKind::filter);
   EXPECT_EQ(typed({"--filter", "^moe_sum/.*(hid"}), "^moe_sum/.*(|hid|");
   EXPECT_EQ(typed({"--filter", "tokens=8,topk=1"}), "tokens=8,topk=|1|topk");
 }
 
 TEST(Completion, PlacesAreThoseOfTheUsage) {
   EXPECT_EQ(asked_of({""}).words, (WordList{"one", "two"}));
-  EXPECT_EQ(asked_of({"--suite", "tiny", "--profile", "one", ""}).wanted, Wanted::reports);
-  EXPECT_EQ(asked_of({"one", "latency", ""}).wanted, Wanted::files);
+  EXPECT_EQ(asked_of({"--suite", "tiny", "--profile", "one", ""}).wanted, ValueKind::report);
+  EXPECT_EQ(asked_of({"one", "latency", ""}).wanted, ValueKind::file);
   EXPECT_EQ(asked_of({"--r"}).typed, "--r");
   EXPECT_EQ(asked_of({"--r"}).words.size(), 15u) << "the flags of every group, and --help";
   EXPECT_EQ(asked_of({"--profile", ""}).words, (WordList{"one", "two"})) << "a switch has no value";
