@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -179,7 +178,7 @@ std::span<const Option<RunOptions>> run_options() {
           where, "invariance", "", Repeat::if_set),
       option_row<R, &R::case_timeout_s>(
           {"case-timeout", "T", K::time, "a row that takes longer is recorded as a timeout"}, where,
-          "case_timeout_s", "", Repeat::never),
+          "case_timeout_s", "", Repeat::if_set),
       Option<R>{{"shard", "K/N", K::text,
                  "measure part K of N of the cases; slurm takes K and N from the job array"},
                 where,
@@ -304,25 +303,6 @@ void RunOptions::from_json(const std::string& text) {
 
 namespace {
 
-/// Where the word that begins there ends: at a blank that no quotes hold.
-size_t end_of_word(const std::string& text, size_t at) {
-  bool quoted = false;
-  for (; at < text.size() && (quoted || text[at] != ' '); ++at)
-    quoted = quoted != (text[at] == '\'');
-  return at;
-}
-
-/// A command line with another value of a flag, or with the flag.
-std::string with_flag(std::string command, const std::string& flag, const std::string& value) {
-  const size_t at = command.find(" " + flag);
-  const size_t behind = at + 1 + flag.size();
-  const bool there =
-      at != std::string::npos && behind < command.size() && std::strchr(" =", command[behind]);
-  if (!there) return fmt::format("{} {} {}", command, flag, value);
-  command.replace(behind, end_of_word(command, behind + 1) - behind, " " + value);
-  return command;
-}
-
 /// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a
 /// blank between.
 bool is_plain_command(const std::string& text) {
@@ -366,15 +346,11 @@ std::string repeat_command(const RunInfo& run, const std::string& db) {
 }
 
 std::string absent_shard_command(const RunInfo& run, int shard) {
-  if (is_plain_command(run.command)) return shard_command(run.command, shard, run.shards);
-  const std::string repeat = repeat_command(run, "FILE");
-  const std::string campaign = " --campaign " + shell_word(run.campaign);
-  return repeat.empty() ? "" : shard_command(repeat + campaign, shard, run.shards);
-}
-
-std::string shard_command(const std::string& typed, int shard, int shards) {
-  return with_flag(with_flag(typed, "--shard", fmt::format("{}/{}", shard, shards)), "--db",
-                   "FILE");
+  if (!options_of(run)) return "";  // what somebody typed names a shard already
+  std::string command = repeat_command(run, "FILE");
+  command +=
+      fmt::format(" --shard {}/{} --campaign {}", shard, run.shards, shell_word(run.campaign));
+  return run.label.empty() ? command : command + " --label " + shell_word(run.label);
 }
 
 std::string run_command(const RunOptions& options) {
@@ -384,7 +360,8 @@ std::string run_command(const RunOptions& options) {
 namespace {
 
 /// The rows alone: the profiler decides how they are launched.
-std::string profiled_command(const RunOptions& options) {
+std::string profiled_command(RunOptions options) {
+  options.case_timeout_s = RunOptions().case_timeout_s;  // a profiler makes them take longer
   return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
 }
 

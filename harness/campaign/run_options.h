@@ -164,12 +164,9 @@ std::string run_command(const RunOptions& options);
 /// nothing else than words of moegate's; else there is none.
 std::string repeat_command(const RunInfo& run, const std::string& db);
 
-/// How to run a shard of a campaign that is absent, by what the run of the others states.
+/// How to run a shard of a campaign that is absent, by what the run of the others states, into a
+/// store that is still to be named. Empty where its options are another program's.
 std::string absent_shard_command(const RunInfo& run, int shard);
-
-/// A command that somebody typed for another shard of the campaign, for this one, whose store is
-/// still to be named.
-std::string shard_command(const std::string& typed, int shard, int shards);
 
 /// What records the launches of the options' rows under Nsight Systems, into `report`.nsys-rep. Its
 /// timeline has a range "key variant" for each row; what is outside of them is verification.

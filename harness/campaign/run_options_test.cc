@@ -161,14 +161,6 @@ TEST(RowCommand, ARunStatesWhatShapesTheMeasurement) {
             "--db results.sqlite");
 }
 
-TEST(RowCommand, AShardIsRunLikeTheOthers) {
-  EXPECT_EQ(
-      shard_command("moegate run --suite a --shard slurm --campaign c --db 'my files/1.db'", 3, 8),
-      "moegate run --suite a --shard 3/8 --campaign c --db FILE");
-  EXPECT_EQ(shard_command("moegate run --shard=1/8 --suite a", 3, 8),
-            "moegate run --shard 3/8 --suite a --db FILE");
-}
-
 TEST(RowCommand, AStoreDoesNotSayWhatIsTyped) {
   RunInfo run;
   run.shards = 2;
@@ -188,11 +180,20 @@ TEST(RowCommand, AStoreDoesNotSayWhatIsTyped) {
     EXPECT_TRUE(text.ends_with(" --db 'my files/r.db'")) << text;
     EXPECT_EQ(text.find("--shard"), std::string::npos) << "a campaign is repeated as a whole";
   }
-  EXPECT_EQ(absent_shard_command(run, 2), "moegate run --shard 2/2 --campaign c --db FILE");
-  run.command = "moegate run `evil`";
-  EXPECT_TRUE(absent_shard_command(run, 2).ends_with(" --campaign c --shard 2/2"))
-      << absent_shard_command(run, 2);
-  EXPECT_EQ(absent_shard_command(run, 2).find("evil`"), std::string::npos);
+  for (const char* command : {"moegate run `evil`", "moegate run --shard slurm --campaign slurm"}) {
+    run.command = command;
+    const std::string text = absent_shard_command(run, 2);
+    EXPECT_TRUE(text.starts_with("moegate run --suite 'smoke; evil' ")) << text;
+    EXPECT_TRUE(text.ends_with(" --db FILE --shard 2/2 --campaign c")) << text;
+  }
+  options.case_timeout_s = 20;
+  run.options = options.to_json();
+  EXPECT_NE(absent_shard_command(run, 2).find(" --case-timeout 20s "), std::string::npos)
+      << "merge takes shards with the same options alone";
+  run.label = "two words";
+  EXPECT_TRUE(absent_shard_command(run, 2).ends_with(" --campaign c --label 'two words'"));
+  run.options = "of another program";
+  EXPECT_EQ(absent_shard_command(run, 2), "");
 }
 
 TEST(RowCommand, WhatNoOptionsSayIsShownIfItIsPlain) {
@@ -215,6 +216,7 @@ TEST(RowCommand, WhatNoOptionsSayIsShownIfItIsPlain) {
 TEST(RowCommand, OptionsThatAreUnsetAreNotNamed) {
   RunOptions options;
   options.suites = {"a", "b"};
+  options.case_timeout_s = 1;
   EXPECT_EQ(nsys_command(options, "r"),
             "nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none --force-overwrite=true "
             "--output=r moegate run --suite a --suite b --device auto --profile");
