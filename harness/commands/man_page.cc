@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -108,32 +109,14 @@ std::string variables_section(const std::vector<Variable>& variables) {
 }  // namespace
 
 std::string roff_escaped(const std::string& text) {
+  constexpr std::string_view kSpecial = "\\-'`^~";
+  constexpr std::array kAs = {"\\e", "\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti"};
   std::string escaped;
   // A line that begins so would be a request.
   if (text.starts_with('.') || text.starts_with('\'')) escaped = "\\&";
   for (const char c : text) {
-    switch (c) {
-      case '\\':
-        escaped += "\\e";
-        break;
-      case '-':
-        escaped += "\\-";
-        break;
-      case '\'':
-        escaped += "\\(aq";
-        break;
-      case '`':
-        escaped += "\\(ga";
-        break;
-      case '^':
-        escaped += "\\(ha";
-        break;
-      case '~':
-        escaped += "\\(ti";
-        break;
-      default:
-        escaped += c;
-    }
+    const size_t place = kSpecial.find(c);
+    escaped += place == std::string_view::npos ? std::string(1, c) : kAs[place];
   }
   return escaped;
 }
