@@ -212,12 +212,13 @@ struct ListCommand {
 };
 
 Table table_of(const ListCommand& command) {
+  static const std::vector<std::string> all = {"suites",  "kernels", "cases", "devices",
+                                               "runs",    "reports", "views", "resources",
+                                               "waivers", "project"};
+  const std::string choices =
+      fmt::format("{} or {}", fmt::join(all.begin(), all.end() - 1, ", "), all.back());
   const std::string& what = command.what;
-  if (what.empty()) {
-    usage_error(
-        "list what? give suites, kernels, cases, devices, runs, reports, views, resources, "
-        "waivers or project");
-  }
+  if (what.empty()) usage_error("list what? give {}", choices);
   if (what == "suites") return list_suites_table();
   if (what == "kernels") return list_kernels_table(command.options);
   if (what == "cases") return list_cases_table(command.options);
@@ -225,12 +226,7 @@ Table table_of(const ListCommand& command) {
   if (what == "runs") return list_runs_table(command.store());
   if (what == "reports") return list_reports_table();
   if (what == "project") return project_table();
-  usage_error(
-      "list: cannot list '{}'{}; choose suites, kernels, cases, devices, runs, reports, "
-      "views, resources, waivers or project",
-      what,
-      did_you_mean(what, {"suites", "kernels", "cases", "devices", "runs", "reports", "views",
-                          "resources", "waivers", "project"}));
+  usage_error("list: cannot list '{}'{}; choose {}", what, did_you_mean(what, all), choices);
 }
 
 }  // namespace
