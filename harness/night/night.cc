@@ -31,24 +31,16 @@ bool judges_own_kernels(const NightOptions& options) {
 
 /// The command that does the same again, by hand.
 std::string command_of(const RunOptions& run) {
-  std::string command = "moegate run";
-  for (const std::string& suite : run.suites) command += " --suite " + shell_word(suite);
-  for (const std::string& file : run.worker.modules) command += " --module " + shell_word(file);
-  if (run.worker.sample_seed != 0) {
-    command += fmt::format(" --sample-seed {}", run.worker.sample_seed);
-  }
-  return fmt::format(
-      "{} --invariance {} --device {} --rounds {} --db {} --keep-artifact --label {}", command,
-      run.invariance, run.worker.device, run.rounds, shell_word(run.db), run.label);
+  return fmt::format("moegate run{} --rounds {} --db {} --keep-artifact --label {}",
+                     repeating_flags(run, kSelectionGroup), run.rounds, shell_word(run.db),
+                     run.label);
 }
 
 /// What this night looked at that others do not, and how to look at it again.
 std::string what_was_drawn(const NightOptions& options) {
-  const RunOptions drawn = drawn_options(options);
   return fmt::format(
-      "Cases of suite tiny were verified with another number of tokens, too: `moegate verify "
-      "--suite tiny --axis tokens={} --axis routing=uniform --sample-seed {} --device {}`.",
-      drawn.axes.at("tokens")[0], options.sample_seed, options.device);
+      "Cases of suite tiny were verified with another number of tokens, too: `moegate verify{}`.",
+      repeating_flags(drawn_options(options), kSelectionGroup));
 }
 
 /// How a phase ended; an Error is told and becomes its exit code.
@@ -264,12 +256,8 @@ RunOptions canary_options(const NightOptions& options) {
   run.worker.modules = options.kernels;
   run.db = options.db();
   run.tags["selftest"] = "1";
-  run.command = "moegate selftest canaries";
-  for (const std::string& suite : run.suites) run.command += " --suite " + shell_word(suite);
-  for (const std::string& file : options.kernels) run.command += " --module " + shell_word(file);
-  if (judges_own_kernels(options))
-    run.command += fmt::format(" --filter '{}' --launch graph", run.filter);
-  run.command += fmt::format(" --device {} --db {}", options.device, shell_word(run.db));
+  run.command = fmt::format("moegate selftest canaries{} --db {}",
+                            repeating_flags(run, kSelectionGroup), shell_word(run.db));
   return run;
 }
 
