@@ -3,7 +3,6 @@
 // and verifies.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 #include <utility>
@@ -330,59 +329,37 @@ StartingPoint starting_point(const StartOptions& options, const Registry& regist
 /// Also the name of a namespace, a class and files.
 void check_name(const StartOptions& options) {
   const std::string& name = options.name;
-  constexpr size_t kLongest = 64;
   if (name.empty()) usage_error("new {}: give a NAME", options.what);
   const bool is_suite = options.what == "suite";
-  const bool plain = std::ranges::all_of(name, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           (is_suite && (c == '-' || (c >= 'A' && c <= 'Z')));
-  });
-  const bool starts = std::isalpha(static_cast<unsigned char>(name[0])) != 0;
-  if (!plain || !starts || name.size() > kLongest) {
+  const Pattern plain =
+      compile_pattern("NAME", is_suite ? "[a-zA-Z][a-zA-Z0-9_-]{0,63}" : "[a-z][a-z0-9_]{0,63}");
+  if (!plain.matches(name)) {
     usage_error(
-        "NAME '{}' cannot name {} {}; use {}, begin with a letter, and use at most {} characters",
+        "NAME '{}' cannot name {} {}; use {}, begin with a letter, and use at most 64 characters",
         name, options.what == "operator" ? "an" : "a", options.what,
-        is_suite ? "letters, digits, - and _" : "lower-case letters, digits and _", kLongest);
+        is_suite ? "letters, digits, - and _" : "lower-case letters, digits and _");
   }
   if (name == "none" || name == "true" || name == "false") {
     usage_error("NAME '{}' is a word of Python; choose another", name);
   }
 }
 
-/// Of a suite of a model, whose flags are of nothing else.
-void check_model(const StartOptions& options, const std::set<std::string>& given) {
-  if (!given.contains("model")) {
-    for (const char* name : {"tp", "ep"}) {
-      if (given.contains(name)) usage_error("new {}: --{} needs --model", options.what, name);
-    }
-    return;
-  }
-  if (options.what != "suite") usage_error("new {}: --model has no meaning here", options.what);
-  for (const char* name : {"op", "suite"}) {
-    if (given.contains(name)) usage_error("new suite --model: --{} has no meaning here", name);
-  }
-  for (const auto& [name, ranks] : {std::pair("tp", options.ranks.tp), {"ep", options.ranks.ep}}) {
-    if (ranks && (*ranks < 1 || *ranks > 1024)) usage_error("--{} {}: use 1 to 1024", name, *ranks);
-  }
-}
-
 void check_flags(const StartOptions& options, const std::set<std::string>& given) {
-  check_model(options, given);
-  const auto refuse = [&](const char* name) {
-    if (given.contains(name)) {
-      usage_error("new {}: --{} has no meaning here", options.what, name);
-    }
-  };
+  const bool of_model = given.contains("model"), is_suite = options.what == "suite";
+  const std::string why = fmt::format("has no meaning here, for a new {}", options.what);
+  if (!of_model) refuse_flags(given, {"tp", "ep"}, "needs --model");
+  if (!is_suite) refuse_flags(given, {"model"}, why);
+  if (of_model) refuse_flags(given, {"op", "suite"}, why + " of a model");
+  within("--tp", options.ranks.tp.value_or(1), 1, 1024);
+  within("--ep", options.ranks.ep.value_or(1), 1, 1024);
   if (options.what == "variant") {
     if (options.op.empty()) {
       usage_error("new variant: give --op OPERATOR ('moegate list kernels' names them)");
     }
     return;
   }
-  if (options.cuda) {
-    usage_error("new {}: --language cuda has no meaning here", options.what);
-  }
-  refuse(options.what == "suite" ? "language" : "op");
+  if (options.cuda) usage_error("--language cuda {}", why);
+  refuse_flags(given, {is_suite ? "language" : "op"}, why);
 }
 
 std::optional<StartOptions> read_new(const Args& args) {

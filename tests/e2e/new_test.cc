@@ -164,7 +164,7 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
   refuse("suite mine --tp 2", "--tp needs --model");
   refuse("operator mine --model x", "--model has no meaning here");
   refuse("suite mine --model x --op moe_sum", "--op has no meaning here");
-  refuse("suite mine --model x --ep 0", "--ep 0: use 1 to 1024");
+  refuse("suite mine --model x --ep 0", "--ep 0; use at least 1");
   refuse("suite mine --model nowhere", "nowhere");
   EXPECT_EQ(files(), "\n");
 }
