@@ -12,47 +12,6 @@
 namespace moegate {
 namespace {
 
-/// Lets the others go on whenever it is waited for, its end included.
-class TurningWorker : public Worker {
- public:
-  TurningWorker(std::unique_ptr<Worker> worker, Turn& turn)
-      : worker_(std::move(worker)), turn_(turn) {}
-  ~TurningWorker() override {
-    const Turn::Others others(turn_);
-    worker_.reset();
-  }
-  TurningWorker(const TurningWorker&) = delete;
-  TurningWorker& operator=(const TurningWorker&) = delete;
-
-  const Hello& hello() const override { return worker_->hello(); }
-  pid_t pid() const override { return worker_->pid(); }
-  bool alive() const override { return worker_->alive(); }
-  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override {
-    const Turn::Others others(turn_);
-    return worker_->check(questions);
-  }
-  Result run(const Request& request, double timeout_s, CaseData& data) override {
-    const Turn::Others others(turn_);
-    return worker_->run(request, timeout_s, data);
-  }
-  std::string throttle() override {
-    const Turn::Others others(turn_);
-    return worker_->throttle();
-  }
-  std::vector<LoadedFile> loaded() override {
-    const Turn::Others others(turn_);
-    return worker_->loaded();
-  }
-  EnvironmentItems environment() override {
-    const Turn::Others others(turn_);
-    return worker_->environment();
-  }
-
- private:
-  std::unique_ptr<Worker> worker_;
-  Turn& turn_;
-};
-
 void check_alike(const std::vector<std::pair<std::string, const Hello*>>& opened) {
   const auto& [first, one] = opened.front();
   for (const auto& [device, other] : opened) {
@@ -135,19 +94,14 @@ size_t Dealer::lane_of(const std::string& key) const {
   return owner == owners_.end() ? 0 : owner->second;
 }
 
-void Turn::take() {
+void Turn::lock() {
   mutex_.lock();
   holder_ = std::this_thread::get_id();
 }
 
-void Turn::give() {
+void Turn::unlock() {
   holder_ = std::thread::id();
   mutex_.unlock();
-}
-
-std::unique_ptr<Worker> TurningSource::start(const WorkerOptions& options) {
-  const Turn::Others others(turn_);
-  return std::make_unique<TurningWorker>(source_.start(options), turn_);
 }
 
 std::future<void> LaneThread::start(std::function<void()> work) {
@@ -172,14 +126,14 @@ Lanes::Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr
     : dealer_(std::move(dealer)) {
   const std::vector<std::string> devices = devices_of(options.device);
   if (!dealer_) dealer_ = std::make_shared<Dealer>(devices.size());
-  if (devices.size() > 1) turning_ = std::make_unique<TurningSource>(source);
+  if (devices.size() > 1) turn_ = std::make_unique<Turn>();
   const std::vector<Cpus> shares = cpu_shares(usable_cores(), devices.size());
   for (size_t lane = 0; lane < devices.size(); ++lane) {
     WorkerOptions own = options;
     own.device = devices[lane];
     own.cpus = shares[lane];
-    seats_.emplace_back(turning_ ? static_cast<WorkerSource&>(*turning_) : source, own);
-    if (turning_) threads_.push_back(std::make_unique<LaneThread>());
+    seats_.emplace_back(source, own, turn_.get());
+    if (turn_) threads_.push_back(std::make_unique<LaneThread>());
   }
 }
 
@@ -204,7 +158,7 @@ void Lanes::each(const std::function<void(size_t lane)>& work) {
   std::vector<std::future<void>> ends;
   for (const size_t lane : live) {
     ends.push_back(threads_[lane]->start([this, lane, &work] {
-      const Turn::Mine mine(turning_->turn());
+      const std::lock_guard mine(*turn_);
       try {
         work(lane);
       } catch (...) {

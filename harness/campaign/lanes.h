@@ -68,86 +68,84 @@ class Dealer {
   std::map<std::string, size_t> owners_;  // by key
 };
 
-/// A worker that is started when it is needed: at first, after it died, and after it was retired.
-class WorkerSeat {
- public:
-  WorkerSeat(WorkerSource& source, const WorkerOptions& options)
-      : source_(&source), options_(options) {}
-  Worker& worker() {
-    if (!worker_ || !worker_->alive()) {
-      worker_.reset();  // frees the device before the next one opens it
-      worker_ = source_->start(options_);
-    }
-    return *worker_;
-  }
-  /// The next use gets a fresh process.
-  void retire() { worker_.reset(); }
-  /// Clock-throttle reasons, when there is a worker to ask.
-  std::string throttle() { return worker_ ? worker_->throttle() : ""; }
-  /// What the worker's kernels from elsewhere are made of, when there is a worker to ask.
-  std::vector<LoadedFile> loaded() {
-    return worker_ ? worker_->loaded() : std::vector<LoadedFile>();
-  }
-  /// What they run with, when there is a worker to ask.
-  EnvironmentItems environment() { return worker_ ? worker_->environment() : EnvironmentItems(); }
-  const std::string& device() const { return options_.device; }
-
- private:
-  WorkerSource* source_;
-  WorkerOptions options_;
-  std::unique_ptr<Worker> worker_;
-};
-
-/// Who of several threads goes on.
+/// Who of several threads goes on. Locked, it is this thread's turn.
 class Turn {
  public:
-  /// While it lives, it is this thread's turn.
-  class Mine {
-   public:
-    explicit Mine(Turn& turn) : turn_(turn) { turn_.take(); }
-    ~Mine() { turn_.give(); }
-    Mine(const Mine&) = delete;
-    Mine& operator=(const Mine&) = delete;
+  void lock();
+  void unlock();
 
-   private:
-    Turn& turn_;
-  };
-  /// While it lives, it is the others' turn, if it was this thread's.
+  /// While it lives, it is the others' turn, if it was this thread's. Without a turn it is nothing.
   class Others {
    public:
-    explicit Others(Turn& turn) : turn_(turn), mine_(turn.is_mine()) {
-      if (mine_) turn_.give();
+    explicit Others(Turn* turn) : turn_(turn != nullptr && turn->is_mine() ? turn : nullptr) {
+      if (turn_ != nullptr) turn_->unlock();
     }
     ~Others() {
-      if (mine_) turn_.take();
+      if (turn_ != nullptr) turn_->lock();
     }
     Others(const Others&) = delete;
     Others& operator=(const Others&) = delete;
 
    private:
-    Turn& turn_;
-    const bool mine_;
+    Turn* const turn_;
   };
 
  private:
-  void take();
-  void give();
   bool is_mine() const { return holder_ == std::this_thread::get_id(); }
 
   std::mutex mutex_;
   std::atomic<std::thread::id> holder_{};
 };
 
-/// A source whose workers leave the turn to others while they are waited for.
-class TurningSource : public WorkerSource {
+/// A worker that is started when it is needed: at first, after it died, and after it was retired.
+/// Others have their turn whenever it is waited for, its end included.
+class WorkerSeat {
  public:
-  explicit TurningSource(WorkerSource& source) : source_(source) {}
-  std::unique_ptr<Worker> start(const WorkerOptions& options) override;
-  Turn& turn() { return turn_; }
+  /// `turn`: of several lanes; else null.
+  WorkerSeat(WorkerSource& source, const WorkerOptions& options, Turn* turn)
+      : source_(&source), options_(options), turn_(turn) {}
+  /// Whose calls nobody but the main thread makes: for a lane's there is run().
+  Worker& worker() {
+    if (!worker_ || !worker_->alive()) {
+      const Turn::Others others(turn_);
+      worker_.reset();  // frees the device before the next one opens it
+      worker_ = source_->start(options_);
+    }
+    return *worker_;
+  }
+  /// As Worker::run().
+  Result run(const Request& request, double timeout_s, CaseData& data) {
+    Worker& ready = worker();
+    const Turn::Others others(turn_);
+    return ready.run(request, timeout_s, data);
+  }
+  /// The next use gets a fresh process.
+  void retire() {
+    const Turn::Others others(turn_);
+    worker_.reset();
+  }
+  /// Clock-throttle reasons, when there is a worker to ask.
+  std::string throttle() {
+    const Turn::Others others(turn_);
+    return worker_ ? worker_->throttle() : "";
+  }
+  /// What the worker's kernels from elsewhere are made of, when there is a worker to ask.
+  std::vector<LoadedFile> loaded() {
+    const Turn::Others others(turn_);
+    return worker_ ? worker_->loaded() : std::vector<LoadedFile>();
+  }
+  /// What they run with, when there is a worker to ask.
+  EnvironmentItems environment() {
+    const Turn::Others others(turn_);
+    return worker_ ? worker_->environment() : EnvironmentItems();
+  }
+  const std::string& device() const { return options_.device; }
 
  private:
-  WorkerSource& source_;
-  Turn turn_;
+  WorkerSource* source_;
+  WorkerOptions options_;
+  Turn* turn_;
+  std::unique_ptr<Worker> worker_;
 };
 
 /// A thread that waits for something to do. A worker dies with the thread that started it
@@ -199,8 +197,9 @@ class Lanes {
   std::shared_ptr<Dealer> dealer_;
   std::map<int, std::string> uuids_;
   std::unique_ptr<std::atomic<bool>> failed_ = std::make_unique<std::atomic<bool>>(false);
-  // Of several lanes; the workers in the seats end before them.
-  std::unique_ptr<TurningSource> turning_;
+  // Of several lanes; the workers in the seats end before them. Seats point to the turn, which
+  // stays where it is when lanes are moved.
+  std::unique_ptr<Turn> turn_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::vector<WorkerSeat> seats_;
 };

@@ -25,8 +25,9 @@ void unless_interrupted(const std::function<void()>& step) {
   }
 }
 
-Result run_row(Worker& worker, const Request& request, const RunOptions& options, CaseData& data) {
-  Result result = worker.run(request, options.row_timeout_s(), data);
+Result run_row(WorkerSeat& seat, const Request& request, const RunOptions& options,
+               CaseData& data) {
+  Result result = seat.run(request, options.row_timeout_s(), data);
   if (result.status == Status::timeout) result.why += options.share_text();
   return result;
 }
@@ -359,10 +360,11 @@ Recording::~Recording() {
 
 /// Has the process at hand run it, or a fresh one where there is none.
 Result Recording::ask(const Row& row, CaseData& data) {
-  Worker& worker = lanes_.seat(row.lane).worker();
+  WorkerSeat& seat = lanes_.seat(row.lane);
+  const pid_t pid = seat.worker().pid();
   Place& place = at_[row.lane];
-  if (place.process == 0 || worker.pid() != place.pid) {
-    place.pid = worker.pid();
+  if (place.process == 0 || pid != place.pid) {
+    place.pid = pid;
     place.process = store_.begin_process(tally_.run, row.round, place.pid);
     place.before.reset();
   }
@@ -371,7 +373,7 @@ Result Recording::ask(const Row& row, CaseData& data) {
                         .variant = row.variant,
                         .canary = canary_of(options_, name),
                         .invariance = row.round == 0 ? options_.invariance : 0};
-  Result result = run_row(worker, request, options_, data);
+  Result result = run_row(seat, request, options_, data);
   if (result.status == Status::timeout && options_.row_share_s > 0) stopped_.insert(name);
   return result;
 }
@@ -414,7 +416,7 @@ bool Recording::dies(size_t lane, const std::vector<Request>& requests) {
   bool dies = false;
   for (const Request& request : requests) {
     if (dies) break;
-    dies = seat.worker().run(request, options_.row_timeout_s(), data).status == Status::crashed;
+    dies = seat.run(request, options_.row_timeout_s(), data).status == Status::crashed;
   }
   seat.retire();
   return dies;

@@ -256,7 +256,7 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
                               options.invariance};
         unless_interrupted([&] {
           CaseData data;
-          const Result result = run_row(lanes.seat(lane).worker(), request, options, data);
+          const Result result = run_row(lanes.seat(lane), request, options, data);
           count_check(request, result, tally, progress);
         });
       }
