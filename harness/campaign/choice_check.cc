@@ -194,18 +194,18 @@ CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell&
     if (!choice.path.empty()) checked.path += (i > 0 ? "; " : "") + choice.path;
     if (checked.stale.empty()) checked.stale = choice.stale;
     const auto bad = bad_.find(cell.parts[i].shipped.row);
-    if (bad == bad_.end() || checked.finding == Finding::wrong) continue;
+    if (bad == bad_.end() || checked.finding == RegretFinding::wrong) continue;
     const Status status = bad->second.status;
     if (bad->second.never_quiet()) {  // that says nothing about the choice
-      if (checked.finding == Finding::best) {
-        checked.finding = Finding::blind;
+      if (checked.finding == RegretFinding::best) {
+        checked.finding = RegretFinding::blind;
         checked.why = "no launch had the machine to itself; check again when it is quiet";
       }
       continue;
     }
-    checked.finding = status == Status::wrong         ? Finding::wrong
-                      : status == Status::unsupported ? Finding::unsupported
-                                                      : Finding::fails;
+    checked.finding = status == Status::wrong         ? RegretFinding::wrong
+                      : status == Status::unsupported ? RegretFinding::unsupported
+                                                      : RegretFinding::fails;
     checked.why = bad->second.why;
   }
   return checked;
@@ -215,27 +215,14 @@ std::string share_text(double share, double low, double high) {
   return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * share, 100 * low, 100 * high);
 }
 
-Finding finding_of(RegretFinding finding) {
-  switch (finding) {
-    case RegretFinding::best:
-      return Finding::best;
-    case RegretFinding::within:
-      return Finding::within;
-    case RegretFinding::regret:
-      return Finding::regret;
-    case RegretFinding::blind:
-      return Finding::blind;
-  }
-  return Finding::blind;
-}
-
 std::string why_of(const CheckedCell& cell) {
   const Regret& r = cell.regret;
-  if (cell.finding == Finding::blind) return "there is no other configuration to compare with";
+  if (cell.finding == RegretFinding::blind)
+    return "there is no other configuration to compare with";
   std::string why = share_text(r.share, r.low, r.high);
   if (cell.tokens > 0) why += fmt::format(" at {} tokens", cell.tokens);
   why += ": " + cell.path;
-  return cell.finding == Finding::best ? why : fmt::format("{}; {} is faster", why, r.best);
+  return cell.finding == RegretFinding::best ? why : fmt::format("{}; {} is faster", why, r.best);
 }
 
 void Checking::conclude(ChoiceReport& report) {
@@ -244,7 +231,7 @@ void Checking::conclude(ChoiceReport& report) {
   std::vector<std::pair<size_t, std::vector<double>>> timed;  // of a cell: what was chosen
   for (const auto& [name, cell] : cells_) {
     report.cells.push_back(untimed(name.first, name.second, cell));
-    if (report.cells.back().finding != Finding::best) continue;
+    if (report.cells.back().finding != RegretFinding::best) continue;
     questions.push_back(choice_times(cell.parts, finals));
     timed.emplace_back(report.cells.size() - 1, questions.back().shipped.us);
   }
@@ -252,7 +239,7 @@ void Checking::conclude(ChoiceReport& report) {
   for (size_t i = 0; i < timed.size(); ++i) {
     CheckedCell& cell = report.cells[timed[i].first];
     cell.regret = regrets[i];
-    cell.finding = finding_of(regrets[i].finding);
+    cell.finding = regrets[i].finding;
     cell.why = why_of(cell);
   }
   find_cliffs(timed, report);
@@ -281,22 +268,22 @@ void Checking::find_cliffs(const std::vector<std::pair<size_t, std::vector<doubl
   }
 }
 
-const char* verdict_of(Finding finding) {
-  switch (finding) {
-    case Finding::regret:
-      return "regressed";
-    case Finding::wrong:
-      return "wrong";
-    case Finding::fails:
-      return "missing";
-    case Finding::blind:
-    case Finding::unsupported:
-      return "inconclusive";
-    case Finding::best:
-    case Finding::within:
-      return "pass";
-  }
-  return "pass";
+struct FindingText {
+  const char *name, *verdict;
+  Exit exit;
+};
+
+FindingText text_of(RegretFinding finding) {
+  constexpr std::array<FindingText, 7> kTexts = {{
+      {"best", "pass", Exit::ok},
+      {"within", "pass", Exit::ok},
+      {"regret", "regressed", Exit::latency},
+      {"blind", "inconclusive", Exit::inconclusive},
+      {"wrong", "wrong", Exit::accuracy},
+      {"fails", "missing", Exit::coverage},
+      {"unsupported", "inconclusive", Exit::ok},
+  }};
+  return kTexts.at(static_cast<size_t>(finding));
 }
 
 void Checking::write(const ChoiceReport& report) {
@@ -314,9 +301,9 @@ void Checking::write(const ChoiceReport& report) {
   for (const CheckedCell& cell : report.cells) {
     const Regret& r = cell.regret;
     insert
-        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant, verdict_of(cell.finding),
-              r.best_us, r.shipped_us, r.share, r.low, r.high, r.df, r.p, r.p_adjusted,
-              static_cast<int64_t>(cell.finding == Finding::blind),
+        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant,
+              text_of(cell.finding).verdict, r.best_us, r.shipped_us, r.share, r.low, r.high, r.df,
+              r.p, r.p_adjusted, static_cast<int64_t>(cell.finding == RegretFinding::blind),
               static_cast<int64_t>(report.cells.size()), cell.why, r.best)
         .run();
   }
@@ -334,10 +321,8 @@ void Checking::write(const ChoiceReport& report) {
 
 }  // namespace
 
-const char* name_of(Finding finding) {
-  constexpr std::array<const char*, 7> kNames = {"best",  "within", "regret",     "blind",
-                                                 "wrong", "fails",  "unsupported"};
-  return kNames.at(static_cast<size_t>(finding));
+const char* name_of(RegretFinding finding) {
+  return text_of(finding).name;
 }
 
 PreparedCheck prepare_check(const CheckOptions& options, const Registry& registry,
@@ -367,12 +352,7 @@ Exit check_exit(const ChoiceReport& report) {
   if (report.tally.interrupted) return Exit::interrupted;
   Exit exit = Exit::ok;
   for (const CheckedCell& cell : report.cells) {
-    const Exit one = cell.finding == Finding::wrong    ? Exit::accuracy
-                     : cell.finding == Finding::fails  ? Exit::coverage
-                     : cell.finding == Finding::regret ? Exit::latency
-                     : cell.finding == Finding::blind  ? Exit::inconclusive
-                                                       : Exit::ok;
-    exit = gravest({exit, one});
+    exit = gravest({exit, text_of(cell.finding).exit});
   }
   return gravest({exit, report.cliffs.empty() ? Exit::ok : Exit::latency});
 }

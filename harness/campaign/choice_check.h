@@ -21,9 +21,7 @@ struct CheckOptions {
   double limit = 0.05;
 };
 
-/// What was found of a choice.
-enum class Finding { best, within, regret, blind, wrong, fails, unsupported };
-const char* name_of(Finding finding);
+const char* name_of(RegretFinding finding);
 
 /// A layer at a token count, or an operator alone: all that one choice of parameters decides.
 struct CheckedCell {
@@ -31,7 +29,7 @@ struct CheckedCell {
   std::string series;  // what it shares with other token counts
   int tokens = 0;
   std::string path, stale;  // as the choice says them
-  Finding finding = Finding::best;
+  RegretFinding finding = RegretFinding::best;
   Regret regret;    // of findings that were timed
   std::string why;  // a sentence
 };

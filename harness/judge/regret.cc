@@ -110,20 +110,6 @@ void adjust(std::vector<Answer>& answers, const std::vector<size_t>& tested) {
 
 }  // namespace
 
-const char* name_of(RegretFinding finding) {
-  switch (finding) {
-    case RegretFinding::best:
-      return "best";
-    case RegretFinding::within:
-      return "within";
-    case RegretFinding::regret:
-      return "regret";
-    case RegretFinding::blind:
-      return "blind";
-  }
-  return "";
-}
-
 std::vector<Regret> judge_regrets(std::span<const ChoiceTimes> cells, double limit) {
   std::vector<Regret> regrets;
   std::vector<size_t> tested;

@@ -26,13 +26,16 @@ struct ChoiceTimes {
   std::vector<Alternative> others;
 };
 
+/// What was found of a choice. judge_regrets() finds the first four; the others have no times.
 enum class RegretFinding {
-  best,    // not shown slower, or by less than 1 %
-  within,  // slower, and not shown slower by more than the limit
-  regret,  // slower by more than the limit
-  blind,   // there is nothing else
+  best,         // not shown slower, or by less than 1 %
+  within,       // slower, and not shown slower by more than the limit
+  regret,       // slower by more than the limit
+  blind,        // there is nothing else, or there was no quiet launch
+  wrong,        // its output is wrong
+  fails,        // it crashes or takes too long
+  unsupported,  // it cannot run the case
 };
-const char* name_of(RegretFinding finding);
 
 /// Shares: 0.08 is 8 %.
 struct Regret {
