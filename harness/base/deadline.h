@@ -2,7 +2,9 @@
 // Until when something may go on.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -27,6 +29,12 @@ class Deadline {
   /// Seconds; infinite without one, negative once it has passed.
   double left() const { return clock_ ? at_ - clock_() : std::numeric_limits<double>::infinity(); }
   bool passed() const { return left() <= 0; }
+  /// How many of these rows there is time for; all where nobody knows how long one takes (0).
+  size_t affords(size_t rows, double seconds_each) const {
+    if (!is_set() || !(seconds_each > 0)) return rows;
+    const double fit = std::max(left(), 0.0) / seconds_each;
+    return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
+  }
   bool is_set() const { return clock_ != nullptr; }
   /// Of its clock.
   double now() const { return clock_ ? clock_() : steady_seconds(); }

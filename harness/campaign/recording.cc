@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
@@ -308,10 +307,7 @@ std::set<CaseId, CaseIdLess> Recording::left_out() {
 }
 
 size_t Recording::affordable(size_t rows, int rounds) const {
-  const double left = options_.deadline.left();
-  if (tally_.seconds_per_row <= 0 || std::isinf(left)) return rows;
-  const double fit = std::max(left, 0.0) / (rounds * tally_.seconds_per_row);
-  return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
+  return options_.deadline.affords(rows, rounds * tally_.seconds_per_row);
 }
 
 void write_down_levels(Store& store, int64_t run) {

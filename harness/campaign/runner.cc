@@ -136,9 +136,7 @@ class InTime {
 
  private:
   void rounds(int first, const std::set<RowName>& rows);
-  std::set<RowName> one_of_each_variant() const;
-  std::set<RowName> not_shown_by_program(const Sides& measured) const;
-  std::set<RowName> not_identical(const Sides& measured) const;
+  std::set<RowName> old_rows(const std::function<bool(const CaseId&)>& is_asked) const;
   void measure_new();
 
   Store& store_;
@@ -156,30 +154,10 @@ void InTime::rounds(int first, const std::set<RowName>& rows) {
   }
 }
 
-std::set<RowName> InTime::one_of_each_variant() const {
-  std::set<std::tuple<std::string, std::string, std::string>> seen;
+std::set<RowName> InTime::old_rows(const std::function<bool(const CaseId&)>& is_asked) const {
   std::set<RowName> rows;
   for (const CaseId& id : old_) {
-    const std::string op = id.key.substr(0, id.key.find('/'));
-    if (seen.insert({id.suite, op, id.variant}).second) rows.insert({id.key, id.variant});
-  }
-  return rows;
-}
-
-std::set<RowName> InTime::not_shown_by_program(const Sides& measured) const {
-  std::set<RowName> rows;
-  for (const CaseId& id : old_) {
-    if (!is_known_by_program(id, measured, known_.at(id.suite))) rows.insert({id.key, id.variant});
-  }
-  return rows;
-}
-
-std::set<RowName> InTime::not_identical(const Sides& measured) const {
-  std::set<RowName> rows;
-  for (const CaseId& id : old_) {
-    const auto head = measured.find(id);
-    const Side& base = known_.at(id.suite).sides.at(id);
-    if (head != measured.end() && !same_code(base, head->second)) rows.insert({id.key, id.variant});
+    if (is_asked(id)) rows.insert({id.key, id.variant});
   }
   return rows;
 }
@@ -203,13 +181,26 @@ void InTime::measure_new() {
 }
 
 void InTime::measure() {
-  const auto measured = [&] { return collect(store_.each_level(recording_.run())); };
+  Sides measured;
+  const auto look = [&] { measured = collect(store_.each_level(recording_.run())); };
   const auto first_round = [&](const std::set<RowName>& rows) {
     if (!rows.empty()) recording_.round(0, rows, progress_);
   };
-  first_round(one_of_each_variant());
-  if (!recording_.is_cut()) first_round(not_shown_by_program(measured()));
-  rounds(1, not_identical(measured()));
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  first_round(old_rows([&](const CaseId& id) {  // one of each variant
+    return seen.insert({id.suite, id.key.substr(0, id.key.find('/')), id.variant}).second;
+  }));
+  if (!recording_.is_cut()) {
+    look();
+    first_round(old_rows(
+        [&](const CaseId& id) { return !is_known_by_program(id, measured, known_.at(id.suite)); }));
+  }
+  look();
+  rounds(1, old_rows([&](const CaseId& id) {  // not identical
+           const auto head = measured.find(id);
+           const Side& base = known_.at(id.suite).sides.at(id);
+           return head != measured.end() && !same_code(base, head->second);
+         }));
   measure_new();
 }
 

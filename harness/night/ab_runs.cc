@@ -2,7 +2,6 @@
 #include "harness/night/ab_runs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "harness/base/subprocess.h"
@@ -115,11 +114,7 @@ double AbRuns::seconds_per_row() const {
 }
 
 size_t AbRuns::affordable(size_t rows, int rounds) const {
-  const double both = seconds_per_row();
-  const double left = options_.run.deadline.left();
-  if (!(both > 0) || std::isinf(left)) return rows;
-  const double fit = std::max(left, 0.0) / (rounds * both);
-  return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
+  return options_.run.deadline.affords(rows, rounds * seconds_per_row());
 }
 
 void AbRuns::finish(bool interrupted) {

@@ -82,11 +82,9 @@ std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
 
 /// So many rows of both sides there is time for: a process takes some seconds to start, and a row
 /// some forty passes.
-size_t rows_in_time(size_t rows, double seconds) {
+size_t rows_in_time(size_t rows, const Deadline& deadline) {
   constexpr double kStart = 5, kRow = 3;
-  if (std::isinf(seconds)) return rows;
-  const double fit = std::max(0.0, (seconds / 2 - kStart) / kRow);
-  return fit < static_cast<double>(rows) ? static_cast<size_t>(fit) : rows;
+  return deadline.within(deadline.left() - 2 * kStart).affords(rows, 2 * kRow);
 }
 
 /// Counts the rows on both sides, one process of each, one after the other; why it could not, in a
@@ -94,7 +92,7 @@ size_t rows_in_time(size_t rows, double seconds) {
 std::string count_both(Store& store, const Compared& compared,
                        const std::vector<CaseVerdict*>& rows, const Deadline& deadline,
                        WorkerSource& source) {
-  const size_t fit = rows_in_time(rows.size(), deadline.left());
+  const size_t fit = rows_in_time(rows.size(), deadline);
   if (fit == 0) return "there was no time left";
   CountedRows base, head;
   for (size_t i = 0; i < fit; ++i) {
