@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <set>
 #include <utility>
 
@@ -46,24 +45,6 @@ Table controls_table(const Tally& tally) {
   }
   return table;
 }
-
-/// Outputs that could not be written. One that fails must not take the others along.
-class Failures {
- public:
-  void try_to(const std::function<void()>& write) {
-    try {
-      write();
-    } catch (const std::exception&) {
-      if (!first_) first_ = std::current_exception();
-    }
-  }
-  void rethrow() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_;
-};
 
 void print_verdict(const GateReport& report, const Page& page, const std::string& json,
                    Format format) {
@@ -161,21 +142,29 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
   const Page page = gate_page(report);
   const bool wants_json = options.verdict || options.format == Format::json;
   const std::string json = wants_json ? verdict_json(report) : "";
-  Failures failures;
+  std::exception_ptr first;
+  // An output that cannot be written must not take the others along.
+  const auto try_to = [&first](const auto& write) {
+    try {
+      write();
+    } catch (const std::exception&) {
+      if (!first) first = std::current_exception();
+    }
+  };
   if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
-    failures.try_to([&] { store_verdicts(store, report.run.id, report.result); });
+    try_to([&] { store_verdicts(store, report.run.id, report.result); });
   }
-  failures.try_to([&] { print_verdict(report, page, json, options.format); });
+  try_to([&] { print_verdict(report, page, json, options.format); });
   if (options.report) {
-    failures.try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
+    try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
   }
   if (options.page) {
-    failures.try_to([&] { write_output(*options.page, verdict_html(report)); });
+    try_to([&] { write_output(*options.page, verdict_html(report)); });
   }
-  if (options.junit) failures.try_to([&] { write_output(*options.junit, junit_xml(report)); });
-  if (options.github) failures.try_to([&] { publish_to_github(report); });
-  if (options.verdict) failures.try_to([&] { write_output(*options.verdict, json); });
-  failures.rethrow();
+  if (options.junit) try_to([&] { write_output(*options.junit, junit_xml(report)); });
+  if (options.github) try_to([&] { publish_to_github(report); });
+  if (options.verdict) try_to([&] { write_output(*options.verdict, json); });
+  if (first) std::rethrow_exception(first);
 }
 
 void print_page(const Page& page, Format format) {
