@@ -92,7 +92,8 @@ std::string with_added(const std::string& before, const std::string& now) {
 
 namespace {
 
-namespace fs = std::filesystem;
+// A home folder of its own for each checkout: caches, temporary files and packages that are
+// installed for the user go there, and what else the user's home has is linked into it.
 
 constexpr size_t kNameDigits = 12;
 
@@ -174,12 +175,14 @@ fs::path users(const char* variable, const fs::path& otherwise) {
   return set.empty() ? otherwise : fs::path(set);
 }
 
-}  // namespace
-
+/// The folder of a checkout's own home and temporary files: beside it, with a short name, because a
+/// socket's path has at most 107 characters.
 fs::path own_folder(const fs::path& checkout) {
   return checkout.parent_path() / (checkout.filename().string().substr(0, kNameDigits) + ".own");
 }
 
+/// The variables that have the processes of a checkout use it. Their lengths are those of any other
+/// checkout in the same folder: they lie on the stack, and its alignment shows in timings.
 std::map<std::string, std::string> own_variables(const fs::path& checkout) {
   std::map<std::string, std::string> variables;
   for (const auto& [name, below] : kOwn) {
@@ -189,6 +192,8 @@ std::map<std::string, std::string> own_variables(const fs::path& checkout) {
   return variables;
 }
 
+/// Makes it, or links what has come to the user's home since. Throws Error(usage) where it cannot
+/// be written.
 void make_own_home(const fs::path& checkout) {
   const fs::path home = own_folder(checkout);
   std::error_code error;
@@ -207,9 +212,6 @@ void make_own_home(const fs::path& checkout) {
   for (const char* shared : kSharedCaches) link(cache / shared, home / ".cache" / shared);
 }
 
-namespace {
-
-namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 /// Files beside a checkout's folder that say how far it is: checked out whole; which build was run;

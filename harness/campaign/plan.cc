@@ -178,10 +178,6 @@ std::string meant_variant(const std::string& pattern, const Hello& hello) {
   return did_you_mean(plain_name(pattern), known);
 }
 
-}  // namespace
-
-namespace {
-
 /// Throws Error(coverage) when nothing is left, as select_rows() does.
 Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const Hello& hello) {
   const bool any_case = !planned.empty();
