@@ -253,17 +253,9 @@ std::string first_line(const std::array<size_t, 4>& counts, Exit exit, size_t ke
 }  // namespace
 
 const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::worse:
-      return "worse";
-    case Kind::better:
-      return "better";
-    case Kind::added:
-      return "new";
-    case Kind::removed:
-      return "gone";
-  }
-  return "?";
+  constexpr std::array kNames = {"worse", "better", "new", "gone"};
+  static_assert(kNames.size() == static_cast<size_t>(Kind::removed) + 1);
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,

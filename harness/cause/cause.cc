@@ -293,25 +293,10 @@ void settle_renamed(const CauseQuestion& q, bool equal, Cause& cause) {
 }  // namespace
 
 const char* name_of(CauseKind kind) {
-  switch (kind) {
-    case CauseKind::launches:
-      return "launches";
-    case CauseKind::resources:
-      return "resources";
-    case CauseKind::work:
-      return "work";
-    case CauseKind::rate:
-      return "rate";
-    case CauseKind::gaps:
-      return "gaps";
-    case CauseKind::clock:
-      return "clock";
-    case CauseKind::nothing:
-      return "nothing";
-    case CauseKind::unknown:
-      return "unknown";
-  }
-  return "?";
+  constexpr std::array kNames = {"launches", "resources", "work",    "rate",
+                                 "gaps",     "clock",     "nothing", "unknown"};
+  static_assert(kNames.size() == static_cast<size_t>(CauseKind::unknown) + 1);
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 Cause explain(const RowProfile& given_base, const RowProfile& given_head, const Effect& effect) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "harness/base/stats.h"
@@ -65,17 +66,9 @@ std::string other_machine(const StepPoint& before, const StepPoint& after) {
 }  // namespace
 
 const char* name_of(StepClass c) {
-  switch (c) {
-    case StepClass::code:
-      return "code";
-    case StepClass::benchmark:
-      return "benchmark";
-    case StepClass::machine:
-      return "machine";
-    case StepClass::noise:
-      return "noise";
-  }
-  return "?";
+  constexpr std::array kNames = {"code", "benchmark", "machine", "noise"};
+  static_assert(kNames.size() == static_cast<size_t>(StepClass::noise) + 1);
+  return kNames.at(static_cast<size_t>(c));
 }
 
 ClassifiedStep classify_step(const StepQuestion& q) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace moegate {
@@ -114,17 +115,9 @@ class Trial {
 }  // namespace
 
 const char* name_of(ControlOutcome o) {
-  switch (o) {
-    case ControlOutcome::rejected:
-      return "rejected";
-    case ControlOutcome::accepted:
-      return "accepted";
-    case ControlOutcome::unchanged:
-      return "no change";
-    case ControlOutcome::not_applicable:
-      return "not applicable";
-  }
-  return "?";
+  constexpr std::array kNames = {"rejected", "accepted", "no change", "not applicable"};
+  static_assert(kNames.size() == static_cast<size_t>(ControlOutcome::not_applicable) + 1);
+  return kNames.at(static_cast<size_t>(o));
 }
 
 std::vector<Control> negative_controls(Problem& problem, const Problem& other) {

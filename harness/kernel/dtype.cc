@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/dtype.h"
 
+#include <array>
+
 #include "harness/base/error.h"
 
 namespace moegate {
 
 const char* name_of(DType t) {
-  switch (t) {
-    case DType::f32:
-      return "fp32";
-    case DType::f16:
-      return "fp16";
-    case DType::bf16:
-      return "bf16";
-    case DType::e4m3:
-      return "fp8";
-    case DType::i32:
-      return "int32";
-    case DType::u8:
-      return "uint8";
-  }
-  throw Error(Exit::internal,
-              fmt::format("no element type has the number {}", static_cast<int>(t)));
+  constexpr std::array kNames = {"fp32", "fp16", "bf16", "fp8", "int32", "uint8"};
+  static_assert(kNames.size() == static_cast<size_t>(DType::u8) + 1);
+  return kNames.at(static_cast<size_t>(t));
 }
 
 DType parse_float_dtype(const std::string& name) {

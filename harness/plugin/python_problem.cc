@@ -2,6 +2,7 @@
 #include "harness/plugin/python_problem.h"
 
 #include <algorithm>
+#include <array>
 
 #include "harness/kernel/check.h"
 
@@ -32,17 +33,9 @@ Role role_of(const std::string& name) {
 }
 
 const char* name_of(Role role) {
-  switch (role) {
-    case Role::activation:
-      return "activation";
-    case Role::weight:
-      return "weight";
-    case Role::output:
-      return "output";
-    case Role::workspace:
-      return "workspace";
-  }
-  return "?";
+  constexpr std::array kNames = {"activation", "weight", "output", "workspace"};
+  static_assert(kNames.size() == static_cast<size_t>(Role::workspace) + 1);
+  return kNames.at(static_cast<size_t>(role));
 }
 
 RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stream) {

@@ -246,23 +246,10 @@ WorkerSource& worker_processes() {
 // The options.
 
 const char* name_of(Task task) {
-  switch (task) {
-    case Task::verify:
-      return "verify";
-    case Task::measure:
-      return "measure";
-    case Task::profile:
-      return "profile";
-    case Task::controls:
-      return "controls";
-    case Task::counters:
-      return "counters";
-    case Task::stalls:
-      return "stalls";
-    case Task::energy:
-      return "energy";
-  }
-  return "?";
+  constexpr std::array kNames = {"verify",   "measure", "profile", "controls",
+                                 "counters", "stalls",  "energy"};
+  static_assert(kNames.size() == static_cast<size_t>(Task::energy) + 1);
+  return kNames.at(static_cast<size_t>(task));
 }
 
 void parse_name(const std::string& name, Task& task) {
