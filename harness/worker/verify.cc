@@ -10,6 +10,7 @@
 #include "harness/device/chill.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/controls.h"
+#include "harness/kernel/object_code.h"
 #include "harness/worker/measure.h"
 
 namespace moegate {
