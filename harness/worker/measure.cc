@@ -2,9 +2,9 @@
 #include "harness/worker/measure.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "harness/base/deadline.h"
 #include "harness/base/rng.h"
 #include "harness/device/cannot_capture.h"
 #include "harness/device/scribble.h"
@@ -42,14 +42,8 @@ std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, c
   return sets;
 }
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kMostCheckShare = 0.05;  // of the time, spent on comparing outputs between batches
 constexpr double kComputeBound = 100;     // flops per byte from which clocks need long to settle
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Without the sets that these conditions leave out.
 Subject under(const Conditions& conditions, Subject subject) {
@@ -69,12 +63,13 @@ std::vector<Sample> take(Session& session, int count) {
 /// Runs the sampled sequence itself until the clock has settled between two batches.
 void warm_up(Session& session, double least_s, double most_s) {
   constexpr int kLaunches = 50;
-  const auto start = Clock::now();
+  const double start = steady_seconds();
   double last = -1;
   for (;;) {
     const double mhz = median_clock(take(session, kLaunches));
     const bool settled = last >= 0 && std::abs(mhz - last) <= 0.005 * last;
-    if (seconds_since(start) > most_s || (settled && seconds_since(start) >= least_s)) return;
+    const double passed_s = steady_seconds() - start;
+    if (passed_s > most_s || (settled && passed_s >= least_s)) return;
     last = mhz;
   }
 }
@@ -241,7 +236,7 @@ class Bench::Measurement {
     inspect_process();
     try_unseen_activations();
     hash_code();
-    result_.wall_s = seconds_since(start_);
+    result_.wall_s = steady_seconds() - start_;
   }
 
  private:
@@ -285,21 +280,21 @@ class Bench::Measurement {
     for (;;) {
       const auto taken = [&] { return static_cast<int>(samples.size()); };
       const double random = std::uniform_real_distribution(0.0, 1.0)(bench_.random_);
-      const auto batch_began = Clock::now();
+      const double batch_began = steady_seconds();
       for (Problem* set : timed_.sets) set->poison();
       bench_.device_.synchronize();
       const auto batch = take(*session_, rule_.next_batch(taken(), least, sample_s, random));
-      sample_s = seconds_since(batch_began) / static_cast<double>(batch.size());
+      sample_s = (steady_seconds() - batch_began) / static_cast<double>(batch.size());
       watch_.add(batch);
       samples.insert(samples.end(), batch.begin(), batch.end());
-      const bool spent = rule_.is_spent(taken(), seconds_since(start_));
+      const bool spent = rule_.is_spent(taken(), steady_seconds() - start_);
       if (spent || rule_.are_enough(taken(), spent)) {
         summarise(samples, result_);
         if (rule_.are_enough(result_.samples, spent) && rule_.is_precise(result_)) return;
       }
       if (spent) return rule_.judge_imprecise(result_);
       // Behind the last batch all problems are compared.
-      if (check_s <= kMostCheckShare * seconds_since(start_)) check_s += compare_one();
+      if (check_s <= kMostCheckShare * (steady_seconds() - start_)) check_s += compare_one();
       if (is_wrong()) return;
     }
   }
@@ -307,11 +302,11 @@ class Bench::Measurement {
   /// Compares the outputs of a random problem. Returns the seconds that took.
   double compare_one() {
     constexpr int kAwake = 5;  // launches after a comparison, in which a GPU may have fallen asleep
-    const auto began = Clock::now();
+    const double began = steady_seconds();
     const size_t last = timed_.sets.size() - 1;
     bench_.check_again(std::uniform_int_distribution<size_t>(0, last)(bench_.random_), variant_,
                        result_);
-    const double seconds = seconds_since(began);
+    const double seconds = steady_seconds() - began;
     if (!is_wrong()) take(*session_, kAwake);
     return seconds;
   }
@@ -396,7 +391,7 @@ class Bench::Measurement {
   Timer& timer_;
   const Conditions& conditions_;
   const double budget_s_;
-  const Clock::time_point start_ = Clock::now();
+  const double start_ = steady_seconds();
   const StoppingRule rule_;
   const Interference interference_;
   const ProcessState before_;
@@ -426,12 +421,12 @@ void Bench::profile(const Variant& variant) {
 
 void Bench::profile(const Variant& variant, Profiler& profiler, const Conditions& conditions,
                     Result& result) {
-  const auto start = Clock::now();
+  const double start = steady_seconds();
   const auto profile = [&] {
     profiler.profile(under(conditions, subject(variant, sets_)), conditions, result);
   };
   can_be_captured(profile, result);
-  result.wall_s = seconds_since(start);
+  result.wall_s = steady_seconds() - start;
 }
 
 }  // namespace moegate

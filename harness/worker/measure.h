@@ -3,7 +3,6 @@
 // what a worker does for one variant.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,7 +89,6 @@ class Bench {
   bool spoilt() const { return spoilt_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   class Measurement;  // measure.cc: the stages of a measurement
 
   /// A variant, and what it left in every problem; behind them, on the unseen activations.

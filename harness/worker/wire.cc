@@ -6,18 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/base/deadline.h"
 #include "harness/base/escape.h"
 #include "harness/base/subprocess.h"
 
 namespace moegate {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 bool write_all(int fd, const void* data, size_t bytes) {
   const char* p = static_cast<const char*>(data);
@@ -33,11 +32,6 @@ bool write_all(int fd, const void* data, size_t bytes) {
 
 constexpr double kRestSeconds = 60;  // for what follows the first byte of a message
 constexpr int kDeepest = 100;        // lists within lists; the parser recurses, and stacks end
-
-Clock::time_point in_seconds(double seconds) {
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 /// Accepts any value but one that is nested too deeply.
 class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
@@ -84,7 +78,7 @@ void make_valid(nlohmann::json& value) {
 /// end it.
 class Patience {
  public:
-  Patience(Clock::time_point deadline, bool forever) : deadline_(deadline), forever_(forever) {}
+  explicit Patience(Deadline deadline) : deadline_(std::move(deadline)) {}
 
   /// What to give to poll(), in milliseconds; 0: the time is over.
   int wait_ms() {
@@ -92,23 +86,19 @@ class Patience {
     constexpr double kGraceSeconds = 2;
     if (!interrupted_ && InterruptGuard::interrupted()) {
       interrupted_ = true;
-      const auto soon = in_seconds(kGraceSeconds);
-      deadline_ = forever_ ? soon : std::min(deadline_, soon);
-      forever_ = false;
+      deadline_ = deadline_.within(kGraceSeconds);
     }
-    if (forever_) return static_cast<int>(kAskEveryMs);
-    const double left = std::chrono::duration<double, std::milli>(deadline_ - Clock::now()).count();
-    return static_cast<int>(std::ceil(std::clamp(left, 0.0, kAskEveryMs)));
+    return static_cast<int>(std::ceil(std::clamp(1e3 * deadline_.left(), 0.0, kAskEveryMs)));
   }
   Arrival over() const { return interrupted_ ? Arrival::interrupted : Arrival::timeout; }
 
  private:
-  Clock::time_point deadline_;
-  bool forever_, interrupted_ = false;
+  Deadline deadline_;
+  bool interrupted_ = false;
 };
 
-Arrival read_all(int fd, void* data, size_t bytes, Clock::time_point deadline, bool forever) {
-  Patience patience(deadline, forever);
+Arrival read_all(int fd, void* data, size_t bytes, const Deadline& deadline) {
+  Patience patience(deadline);
   char* p = static_cast<char*>(data);
   while (bytes > 0) {
     const int wait_ms = patience.wait_ms();
@@ -135,18 +125,17 @@ bool send(int fd, const nlohmann::json& message) {
 }
 
 Arrival receive(int fd, double timeout_s, nlohmann::json& message) {
-  const bool forever = timeout_s < 0;
-  auto deadline = in_seconds(forever ? 0 : timeout_s);
+  Deadline deadline = timeout_s < 0 ? Deadline() : Deadline(timeout_s);
   uint32_t size = 0;
   char* prefix = reinterpret_cast<char*>(&size);
-  Arrival arrival = read_all(fd, prefix, 1, deadline, forever);
+  Arrival arrival = read_all(fd, prefix, 1, deadline);
   if (arrival != Arrival::message) return arrival;
-  if (forever) deadline = in_seconds(kRestSeconds);
-  arrival = read_all(fd, prefix + 1, sizeof size - 1, deadline, false);
+  if (!deadline.is_set()) deadline = Deadline(kRestSeconds);
+  arrival = read_all(fd, prefix + 1, sizeof size - 1, deadline);
   if (arrival != Arrival::message) return arrival;
   if (size > kLongestMessage) throw Nonsense("a message of " + std::to_string(size) + " bytes");
   std::vector<uint8_t> bytes(size);
-  arrival = read_all(fd, bytes.data(), bytes.size(), deadline, false);
+  arrival = read_all(fd, bytes.data(), bytes.size(), deadline);
   if (arrival == Arrival::message) message = parse_message(bytes);
   return arrival;
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 
+#include "harness/base/deadline.h"
 #include "harness/worker/child.h"
 #include "harness/worker/protocol.h"
 
@@ -137,7 +137,7 @@ Result Process::run(const Request& request, double timeout_s, CaseData& data) {
     result.why = "this worker builds in no canaries";
     return result;
   }
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   json reply;
   Arrival arrival = Arrival::closed;
   result.status = Status::crashed;
@@ -145,8 +145,7 @@ Result Process::run(const Request& request, double timeout_s, CaseData& data) {
     if (send(child_.to(), encode(request))) arrival = receive(child_.from(), timeout_s, reply);
     if (arrival == Arrival::interrupted) give_up();
     if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      return take(request, reply, elapsed.count(), data);
+      return take(request, reply, steady_seconds() - start, data);
     }
     if (arrival == Arrival::timeout) {
       child_.bury(true);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "harness/base/deadline.h"
 #include "harness/base/error.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/nvml.h"
@@ -22,8 +23,6 @@
 namespace moegate {
 namespace {
 
-using EnergyClock = std::chrono::steady_clock;
-
 constexpr double kSettleS = 0.4;  // the counter's sensor follows a change of load late
 constexpr double kLeastS = 1.2;   // of readings behind that
 constexpr double kMostS = 8;      // of a batch whose counter hardly moves
@@ -32,10 +31,6 @@ constexpr double kBlockS = 2e-3;  // of work between two looks at what the GPU h
 constexpr size_t kAhead = 8;      // blocks on the GPU: the host may be away for as long
 constexpr int kBackToBack = 16;   // of one thing, queued before the first may run
 constexpr std::chrono::microseconds kPoll{300};
-
-double seconds_since(EnergyClock::time_point start) {
-  return std::chrono::duration<double>(EnergyClock::now() - start).count();
-}
 
 class BlockEnd {
  public:
@@ -76,7 +71,7 @@ class EnergyReader {
   EnergyReader(const EnergyReader&) = delete;
   EnergyReader& operator=(const EnergyReader&) = delete;
 
-  double now_s() const { return seconds_since(start_); }
+  double now_s() const { return steady_seconds() - start_; }
 
   std::optional<Power> power() const {
     if (failed_) throw Error(Exit::environment, "energy: NVML no longer reads the GPU's counter");
@@ -99,7 +94,7 @@ class EnergyReader {
   }
 
   const EnergyCounter& counter_;
-  const EnergyClock::time_point start_ = EnergyClock::now();
+  const double start_ = steady_seconds();
   mutable std::mutex mutex_;
   std::vector<EnergyReading> readings_;
   std::atomic<bool> stop_ = false, failed_ = false;
