@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -108,11 +107,6 @@ void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
       describe(run), noisy.size(), measured, noisy.text());
 }
 
-std::string today_utc() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
-}
-
 /// What a blessing would make of one suite.
 struct Plan {
   fs::path path;
@@ -181,7 +175,7 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
   }
   record_blessing(ledger, p.path, format_baseline(p.now),
                   {.id = id,
-                   .date = today_utc(),
+                   .date = fmt::format("{:%F}", today()),
                    .kind = p.kind,
                    .author = options.author,
                    .klass = run.device.klass,
@@ -198,10 +192,6 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
   }
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 void refuse_unfit(const RunInfo& run, const Sides& sides, const BlessOptions& options) {
   refuse_unfit_run(run, options);
@@ -238,8 +228,6 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// As the ledger's kinds are: see blessing_kind().
 std::string resource_kind(const std::string& before, const std::string& compiler,

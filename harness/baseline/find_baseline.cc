@@ -120,8 +120,6 @@ Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const 
 
 namespace {
 
-namespace fs = std::filesystem;
-
 void refuse_other(const Baseline& baseline, const fs::path& path, const RunInfo& run,
                   const std::string& suite) {
   if (baseline.header.suite != suite) {

@@ -39,8 +39,12 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-constexpr size_t kLedgerFields = 12, kFewestFields = 9;
-constexpr size_t kBefore = kLedgerFields - 1;  // the hash of what stands before the line
+/// In the order of a line, which ends with the hash of what stands before it.
+constexpr std::array kColumns = {&Blessing::id,      &Blessing::date,    &Blessing::kind,
+                                 &Blessing::author,  &Blessing::klass,   &Blessing::suite,
+                                 &Blessing::run,     &Blessing::git_sha, &Blessing::reason,
+                                 &Blessing::program, &Blessing::sha256};
+constexpr size_t kBefore = kColumns.size(), kLedgerFields = kBefore + 1, kFewestFields = 9;
 
 /// Older lines end before the program, before the file's hash, or before the hash of what stands
 /// before them; none is older than the one before it.
@@ -57,18 +61,9 @@ Blessing parse_blessing(const std::string& line, const std::string& place,
   if (!is_id)
     usage_error("{}: '{}' does not start with an id like B0001 and a tab; restore the ledger",
                 place, line);
-  const auto field = [&](size_t i) { return i < f.size() ? f[i] : ""; };
-  return {.id = f[0],
-          .date = f[1],
-          .kind = f[2],
-          .author = f[3],
-          .klass = f[4],
-          .suite = f[5],
-          .run = f[6],
-          .git_sha = f[7],
-          .reason = f[8],
-          .program = field(9),
-          .sha256 = field(10)};
+  Blessing blessing;
+  for (size_t i = 0; i < std::min(f.size(), kBefore); ++i) blessing.*kColumns.at(i) = f[i];
+  return blessing;
 }
 
 /// A line that says what stands before it.
@@ -184,18 +179,11 @@ void append_blessing(const fs::path& ledger, const Blessing& b) {
   const std::string before = text_of(ledger);
   std::string line = before.empty() ? kLedgerHeader : "";
   const std::string hash = sha256(before + line);
-  const std::array<std::string, kLedgerFields> fields = {b.id,     b.date,    b.kind,   b.author,
-                                                         b.klass,  b.suite,   b.run,    b.git_sha,
-                                                         b.reason, b.program, b.sha256, hash};
-  for (size_t i = 0; i < fields.size(); ++i) {
-    line += one_field(fields[i]) + (i + 1 < fields.size() ? "\t" : "\n");
-  }
-  append_to_file(ledger, line);
+  for (const auto column : kColumns) line += one_field(b.*column) + "\t";
+  append_to_file(ledger, line + hash + "\n");
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// What a blessing writes beside a baseline, until the ledger states it.
 constexpr const char* kBlessed = ".blessed";
@@ -215,8 +203,7 @@ std::vector<fs::path> unfinished(const fs::path& folder) {
 
 /// A line that is not whole is of a blessing that was killed while it wrote it.
 void cut_half_line(const fs::path& ledger) {
-  std::error_code ignored;
-  const std::string text = fs::exists(ledger, ignored) ? read_file(ledger) : "";
+  const std::string text = text_of(ledger);
   if (!text.empty() && !text.ends_with('\n')) fs::resize_file(ledger, text.rfind('\n') + 1);
 }
 
@@ -229,10 +216,8 @@ void finish(const fs::path& ledger) {
   for (const fs::path& file : left) {
     const fs::path baseline = fs::path(file).replace_extension();
     const std::string klass = baseline.parent_path().filename(), suite = baseline.stem();
-    const auto last = std::find_if(blessings.rbegin(), blessings.rend(), [&](const Blessing& b) {
-      return b.klass == klass && b.suite == suite;
-    });
-    if (last != blessings.rend() && last->sha256 == sha256(read_file(file))) {
+    const Blessing* last = last_of(blessings, klass, suite);
+    if (last != nullptr && last->sha256 == sha256(read_file(file))) {
       fs::rename(file, baseline);
       say("{}: this file of {} was put into its place now, because the process that blessed it was "
           "killed\n",

@@ -232,7 +232,6 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
 
 namespace {
 
-using std::chrono::sys_days;
 using Metric = Waiver::Metric;
 
 constexpr double kWaivedShare = 0.02;  // of a suite's rows, and of a run's that one may match
