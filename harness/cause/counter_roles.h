@@ -29,10 +29,10 @@ enum class RoleGroup { none, dram, l2, tma, atomics, instructions, tensor };
 struct CounterRole {
   std::string label;  // "DRAM bytes read", "tensor pipe", "barrier"
   RoleKind kind = RoleKind::work;
+  double least = 0;  // share by which it has to differ: several times what an A/A shows
+  double floor = 0;  // and number, in its own unit
   RoleGroup group = RoleGroup::none;
   bool in_total = false;  // counts towards its group's total; others are a part of what does
-  double least = 0;       // share by which it has to differ: several times what an A/A shows
-  double floor = 0;       // and number, in its own unit
 };
 
 /// The role of a counter; nothing for one without.
