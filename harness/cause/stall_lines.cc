@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/erase.hpp>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -37,10 +38,6 @@ bool is_branch(std::string_view opcode) {
     if (opcode == name) return true;
   }
   return false;
-}
-
-void drop_all(std::string& text, std::string_view what) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;) text.erase(at, what.size());
 }
 
 /// Of one kernel of one side: an instruction with how often warps waited there, by reason.
@@ -189,7 +186,7 @@ std::string instruction_shape(const std::string& instruction) {
     const bool target = branches && word.starts_with("0x");
     shape += label ? "L" : target ? "" : without_number(word);
   }
-  drop_all(shape, ".reuse");  // which operand is kept for the next instruction
+  boost::erase_all(shape, ".reuse");  // which operand is kept for the next instruction
   return shape;
 }
 

@@ -3,7 +3,7 @@
 // without its header; they are part of NVML's stable C interface.
 #include "harness/device/nvml.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <utility>
@@ -191,12 +191,7 @@ std::string nvidia_driver_version() {
 }
 
 std::string throttle_text(const GpuState& state) {
-  std::string text;
-  for (const std::string& reason : state.throttle) {
-    if (!text.empty()) text += ", ";
-    text += reason;
-  }
-  return text;
+  return fmt::format("{}", fmt::join(state.throttle, ", "));
 }
 
 }  // namespace moegate

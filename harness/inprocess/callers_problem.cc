@@ -7,6 +7,7 @@
 
 #include "harness/kernel/check.h"
 #include "harness/values/accuracy.h"
+#include "harness/values/json_fields.h"
 
 namespace moegate {
 namespace {
@@ -64,12 +65,6 @@ bool overlap(const json& one, const json& other) {
   return a < b + other.at("bytes").get<size_t>() && b < a + one.at("bytes").get<size_t>();
 }
 
-Tolerance tolerance_of(const json& stated) {
-  if (stated.is_null()) return {};
-  return {stated.at(0), stated.at(1), stated.at(2), stated.at(3),
-          stated.at(4), stated.at(5), stated.at(6)};
-}
-
 }  // namespace
 
 CallersBytes whole_words(const json& input) {
@@ -118,7 +113,7 @@ void CallersProblem::add_output(CallersMemory& memory, const json& stated) {
                 .row = stated.at("row"),
                 .at = nullptr,
                 .truth = pointer(stated.at("truth")),
-                .tolerance = tolerance_of(stated.at("tolerance"))};
+                .tolerance = stated.at("tolerance")};
   if (output.elements == 0) return;
   if (stated.contains("slot")) {
     output.at = static_cast<const void* const*>(pointer(stated.at("slot")));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/tile_file.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -11,6 +10,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace fs = std::filesystem;
@@ -18,15 +18,6 @@ namespace {
 
 constexpr int kMostTokens = 1 << 24;
 constexpr int kMostBlock = 256;
-
-/// All of `text` as a number; nothing otherwise.
-template <class T>
-std::optional<T> number(const std::string& text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
-}
 
 class SectionReader {
  public:
@@ -38,7 +29,7 @@ class SectionReader {
     tile.where = where_;
     const size_t dot = section_.name.rfind('.');
     const auto tokens =
-        dot == std::string::npos ? std::nullopt : number<int>(section_.name.substr(dot + 1));
+        dot == std::string::npos ? std::nullopt : parse_number<int>(section_.name.substr(dot + 1));
     if (!tokens || *tokens < 1 || *tokens > kMostTokens || dot == 0) {
       usage_error("{} is not [operator.tokens]; write it like [moe_gate_up.8]", where_);
     }
@@ -61,7 +52,7 @@ class SectionReader {
     } else if (entry.key == "block") {
       tile.config.block = integer(entry.key, value, kMostBlock);
     } else if (entry.key == "us") {
-      const auto us = number<double>(value);
+      const auto us = parse_number<double>(value);
       if (!us || !(*us > 0) || !std::isfinite(*us))
         usage_error("{} us = {} is not a time; leave it out", where_, value);
       tile.us = *us;
@@ -71,7 +62,7 @@ class SectionReader {
   }
 
   int integer(const std::string& key, const std::string& value, int most) const {
-    const auto read = number<int>(value);
+    const auto read = parse_number<int>(value);
     if (!read || *read < 1 || *read > most) {
       usage_error("{} {} = {} is not an integer in [1, {}]; change it", where_, key, value, most);
     }
@@ -124,7 +115,7 @@ TileConfig config_of_variant(const std::string& variant, int block) {
   for (std::string part; std::getline(parts, part, '/');) {
     const size_t equals = part.find('=');
     const auto value =
-        equals == std::string::npos ? std::nullopt : number<int>(part.substr(equals + 1));
+        equals == std::string::npos ? std::nullopt : parse_number<int>(part.substr(equals + 1));
     if (!value) fail();
     config.knobs[part.substr(0, equals)] = *value;
   }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "harness/kernel/check.h"
+#include "harness/values/json_fields.h"
 
 namespace moegate {
 namespace {
@@ -53,12 +54,6 @@ RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stre
     fill.high = stated.at("high");
   }
   return fill;
-}
-
-Tolerance tolerance_of(const json& stated) {
-  if (stated.is_null()) return {};
-  return {stated.at(0), stated.at(1), stated.at(2), stated.at(3),
-          stated.at(4), stated.at(5), stated.at(6)};
 }
 
 }  // namespace
@@ -167,7 +162,7 @@ void PythonProblem::add_tensor(const json& stated, uint64_t seed, uint64_t strea
   }
   Tensor& tensor = make_tensor(stated.at("name"), role, dtype, shape);
   if (role == Role::output) {
-    const Tolerance tolerance = tolerance_of(stated.at("tolerance"));
+    const Tolerance tolerance = stated.at("tolerance");
     const bool is_decoded = stated.at("decoded");
     if ((is_floating(dtype) || is_decoded) && stated.at("tolerance").is_null()) {
       usage_error("output {} has no tolerance; state Output(..., tolerance=Tolerance(...))",

@@ -12,6 +12,7 @@
 
 #include "harness/values/fields.h"
 #include "harness/values/result_fields.h"
+#include "harness/values/tolerance.h"
 
 #ifndef NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT
 // nlohmann/json before 3.11, which Ubuntu 22.04 has, knows the parts of it.
@@ -90,6 +91,12 @@ void from_json(const nlohmann::json& json, T& value) {
   };
   for_each_field(kFields<T>, take);
   for_each_field(kParts<T>, take);
+}
+
+/// A list in the order of the members, as Python states it; null states nothing.
+inline void from_json(const nlohmann::json& json, Tolerance& tolerance) {
+  if (json.is_null()) return;
+  tolerance = {json.at(0), json.at(1), json.at(2), json.at(3), json.at(4), json.at(5), json.at(6)};
 }
 
 }  // namespace moegate

@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/erase.hpp>
 
 #include "harness/base/text.h"
 
 namespace moegate {
-namespace {
-
-void drop(std::string& text, const std::string& part) {
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos;) text.erase(at, part.size());
-}
-
-}  // namespace
-
 KernelName kernel_name(const std::string& demangled) {
   std::string text = demangled;
   // Compilers and drivers do not agree on how an unnamed namespace is written.
-  for (const char* part : {"(anonymous namespace)::", "<unnamed>::", "moegate::"}) drop(text, part);
+  for (const char* part : {"(anonymous namespace)::", "<unnamed>::", "moegate::"})
+    boost::erase_all(text, part);
   // The kernel begins after the last "::" or blank outside of brackets, and ends where the
   // arguments begin.
   size_t begin = 0, end = text.size();
