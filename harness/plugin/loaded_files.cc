@@ -301,10 +301,10 @@ int open_at_with(std::atomic<OpenAt*>& known, const char* name, int at, const ch
   return file;
 }
 
-constinit std::atomic<Open*> real_open{nullptr}, real_open64{nullptr};
-constinit std::atomic<OpenAt*> real_openat{nullptr}, real_openat64{nullptr};
-constinit std::atomic<OpenFile*> real_fopen{nullptr}, real_fopen64{nullptr};
-constinit std::atomic<ReopenFile*> real_freopen{nullptr}, real_freopen64{nullptr};
+constinit std::atomic<Open*> real_open{nullptr};
+constinit std::atomic<OpenAt*> real_openat{nullptr};
+constinit std::atomic<OpenFile*> real_fopen{nullptr};
+constinit std::atomic<ReopenFile*> real_freopen{nullptr};
 
 }  // namespace
 
@@ -328,23 +328,32 @@ std::vector<std::string> opened_files() {
   return files;
 }
 
+// Where a `long` has 64 bits, the functions with 64 in their names are the ones without.
+static_assert(sizeof(long) == sizeof(int64_t));
+
 // By their names for the linker: the C library's headers may have other ideas of what they are
 // called here.
 extern "C" {
 
 int watched_open(const char* path, int flags, ...) __asm__("open");
-int watched_open64(const char* path, int flags, ...) __asm__("open64");
+int watched_open64(const char* path, int flags, ...) __asm__("open64")
+    __attribute__((alias("open")));
 int watched_openat(int at, const char* path, int flags, ...) __asm__("openat");
-int watched_openat64(int at, const char* path, int flags, ...) __asm__("openat64");
+int watched_openat64(int at, const char* path, int flags, ...) __asm__("openat64")
+    __attribute__((alias("openat")));
 // Of callers that were compiled with _FORTIFY_SOURCE and give no mode.
 int watched_open_2(const char* path, int flags) __asm__("__open_2");
-int watched_open64_2(const char* path, int flags) __asm__("__open64_2");
+int watched_open64_2(const char* path, int flags) __asm__("__open64_2")
+    __attribute__((alias("__open_2")));
 int watched_openat_2(int at, const char* path, int flags) __asm__("__openat_2");
-int watched_openat64_2(int at, const char* path, int flags) __asm__("__openat64_2");
+int watched_openat64_2(int at, const char* path, int flags) __asm__("__openat64_2")
+    __attribute__((alias("__openat_2")));
 FILE* watched_fopen(const char* path, const char* mode) __asm__("fopen");
-FILE* watched_fopen64(const char* path, const char* mode) __asm__("fopen64");
+FILE* watched_fopen64(const char* path, const char* mode) __asm__("fopen64")
+    __attribute__((alias("fopen")));
 FILE* watched_freopen(const char* path, const char* mode, FILE* file) __asm__("freopen");
-FILE* watched_freopen64(const char* path, const char* mode, FILE* file) __asm__("freopen64");
+FILE* watched_freopen64(const char* path, const char* mode, FILE* file) __asm__("freopen64")
+    __attribute__((alias("freopen")));
 
 // The mode is passed on where there is one; where there is none, the C library does not look at it.
 #define MOEGATE_MODE_AFTER(last)                \
@@ -358,19 +367,9 @@ int watched_open(const char* path, int flags, ...) {
   return open_with(real_open, "open", path, flags, mode);
 }
 
-int watched_open64(const char* path, int flags, ...) {
-  MOEGATE_MODE_AFTER(flags);
-  return open_with(real_open64, "open64", path, flags, mode);
-}
-
 int watched_openat(int at, const char* path, int flags, ...) {
   MOEGATE_MODE_AFTER(flags);
   return open_at_with(real_openat, "openat", at, path, flags, mode);
-}
-
-int watched_openat64(int at, const char* path, int flags, ...) {
-  MOEGATE_MODE_AFTER(flags);
-  return open_at_with(real_openat64, "openat64", at, path, flags, mode);
 }
 
 #undef MOEGATE_MODE_AFTER
@@ -379,33 +378,16 @@ int watched_open_2(const char* path, int flags) {
   return open_with(real_open, "open", path, flags, 0);
 }
 
-int watched_open64_2(const char* path, int flags) {
-  return open_with(real_open64, "open64", path, flags, 0);
-}
-
 int watched_openat_2(int at, const char* path, int flags) {
   return open_at_with(real_openat, "openat", at, path, flags, 0);
-}
-
-int watched_openat64_2(int at, const char* path, int flags) {
-  return open_at_with(real_openat64, "openat64", at, path, flags, 0);
 }
 
 FILE* watched_fopen(const char* path, const char* mode) {
   return noted(real(real_fopen, "fopen")(path, mode), path, mode);
 }
 
-FILE* watched_fopen64(const char* path, const char* mode) {
-  return noted(real(real_fopen64, "fopen64")(path, mode), path, mode);
-}
-
 FILE* watched_freopen(const char* path, const char* mode, FILE* file) {
   FILE* opened = real(real_freopen, "freopen")(path, mode, file);
-  return path ? noted(opened, path, mode) : opened;
-}
-
-FILE* watched_freopen64(const char* path, const char* mode, FILE* file) {
-  FILE* opened = real(real_freopen64, "freopen64")(path, mode, file);
   return path ? noted(opened, path, mode) : opened;
 }
 
