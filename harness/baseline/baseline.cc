@@ -58,21 +58,13 @@ Sides collect(const Baseline& baseline) {
   const auto add = [&](const std::pair<std::string, std::string>& key, const BaselineRow& row,
                        bool retired) {
     Side side;
+    static_cast<RowFacts&>(side) = row;
     side.retired = retired;
     side.level = {std::log(row.level), row.sd, row.n};
-    side.error = row.error;
-    side.rounding = row.rounding;
-    side.deterministic = row.deterministic;
-    side.invariance = row.invariance;
     side.timer = baseline.header.timer;
     side.processes = row.n;
-    side.code = row.code;
-    side.out = row.out;
-    side.anchor = row.anchor;
     const bool is_yardstick = row.yardstick.starts_with(key.second + "@");
     side.judged = is_yardstick ? Judged::is_yardstick : baseline.header.judged;
-    side.yardstick = row.yardstick;
-    side.tail = row.tail;
     side.slowest_us = row.time;
     for (int round = 0; row.enqueue > 0 && round < row.n; ++round) {
       side.enqueues[round] = row.enqueue;
@@ -93,22 +85,14 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
   for (const auto& [id, side] : sides) {
     if (id.suite != suite || !side.fit()) continue;
     baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;
-    const double level = side.level.level();
-    const BaselineRow row = {.level = level,
-                             .sd = side.level.sd_log,
-                             .n = side.level.n,
-                             .error = side.error,
-                             .rounding = side.rounding,
-                             .deterministic = side.deterministic,
-                             .invariance = side.invariance,
-                             .by = by,
-                             .anchor = level,
-                             .code = side.code,
-                             .out = side.out,
-                             .yardstick = side.yardstick,
-                             .tail = side.tail,
-                             .enqueue = slowest(side.enqueues),
-                             .time = side.judged == Judged::span ? 0 : slowest(side.times)};
+    BaselineRow row;
+    static_cast<RowFacts&>(row) = side;
+    row.level = row.anchor = side.level.level();
+    row.sd = side.level.sd_log;
+    row.n = side.level.n;
+    row.by = by;
+    row.enqueue = slowest(side.enqueues);
+    row.time = side.judged == Judged::span ? 0 : slowest(side.times);
     baseline.rows.emplace_hint(baseline.rows.end(), std::pair(id.key, id.variant), row);
   }
   return baseline;

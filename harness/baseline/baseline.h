@@ -32,20 +32,11 @@
 
 namespace moegate {
 
-struct BaselineRow {
-  double level = 0;  // microseconds of span; on a host the ratio to the yardstick
-  double sd = 0;     // between processes, as a share
-  int n = 0;         // processes
-  double error = 0;  // largest rel_l2 over the outputs
-  BeyondRounding rounding =
-      {};  // what the outputs' own rounding does not explain; graded 0: unknown
-  bool deterministic = true;
-  Invariance invariance = Invariance::unknown;
-  std::string by;         // id of the blessing
-  double anchor = 0;      // best level blessed for it, or the last that was accepted as creep
-  std::string code, out;  // hashes: what was launched, its outputs; empty: unknown
-  std::string yardstick;  // what a ratio is to, "per_token@c0de"; empty: unknown
-  double tail = 0;        // plain mean over level; 0: unknown
+struct BaselineRow : RowFacts {
+  double level = 0;    // microseconds of span; on a host the ratio to the yardstick
+  double sd = 0;       // between processes, as a share
+  int n = 0;           // processes
+  std::string by;      // id of the blessing
   double enqueue = 0;  // microseconds that the slowest process took to enqueue a launch; 0: unknown
   double time = 0;     // of a ratio: microseconds of span of its slowest process; 0: unknown
 };

@@ -71,13 +71,25 @@ enum class Quantity {
 /// Whether a token's bits depend on its batch.
 enum class Invariance { unknown, kept, broken };
 
-struct Side {
-  Evidence level;    // microseconds, or ratios; n counts the processes that measured it
-  double tick = 0;   // of the timer, as a share of the level, where it limits what can be seen
-  double error = 0;  // largest rel_l2 over outputs and processes
+/// What the levels of a run and the rows of a baseline say alike.
+struct RowFacts {
+  double error = 0;         // largest rel_l2 over outputs and processes
+  BeyondRounding rounding;  // mean over the seeds; graded 0: not known
   bool deterministic = true;
   Invariance invariance = Invariance::unknown;  // worst of its processes that were asked
-  Judged judged = Judged::none;                 // what `level` is
+  std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
+  std::string out;   // hash over all seeds' outputs; empty: unknown or not deterministic
+  /// What the ratios are to, "per_token@c0de": the variant and the hash of its code. Empty: they
+  /// are none, or to code that is unknown or not the same in every process.
+  std::string yardstick;
+  double anchor = 0;  // the level that creep is counted from: the best, or one accepted; 0: none
+  double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
+};
+
+struct Side : RowFacts {
+  Evidence level;   // microseconds, or ratios; n counts the processes that measured it
+  double tick = 0;  // of the timer, as a share of the level, where it limits what can be seen
+  Judged judged = Judged::none;  // what `level` is
   /// Host: too few processes had the machine to themselves, so the level says nothing about the
   /// kernel.
   bool disturbed = false;
@@ -86,16 +98,8 @@ struct Side {
   /// Plain means where `by_round` and `times` leave out what few launches do; a process of an older
   /// program states none.
   ByRound means, mean_times;
-  /// What the ratios are to, "per_token@c0de": the variant and the hash of its code. Empty: they
-  /// are none, or to code that is unknown or not the same in every process.
-  std::string yardstick;
-  std::string code;  // hash of what was launched; empty: unknown, or not the same in every process
   std::vector<SeedError> seeds;  // of its first process that has any
-  BeyondRounding rounding;       // of them, the mean; graded 0: not known
   bool asked_alike = true;       // all of its processes, by the operator (look.h)
-  std::string out;    // hash over all seeds' outputs; empty: unknown or not deterministic
-  double anchor = 0;  // the level that creep is counted from; 0: none
-  double tail = 0;    // plain mean over level, geometric over processes; 0: unknown
   /// Microseconds that the host took to enqueue a launch, by round; empty for graphs and on a host.
   /// Of a baseline's row every process has that of the slowest.
   ByRound enqueues;
