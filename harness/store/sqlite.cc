@@ -100,32 +100,8 @@ void Statement::bind_one(int i, std::span<const std::byte> value) {
 }
 
 void Statement::bind_from(int i, const Statement& row, int column) {
-  sqlite3_stmt* from = row.statement_.get();
-  const auto bytes = [&] {
-    return static_cast<sqlite3_uint64>(sqlite3_column_bytes(from, column));
-  };
-  int rc = SQLITE_OK;
-  switch (sqlite3_column_type(from, column)) {
-    case SQLITE_INTEGER:
-      rc = sqlite3_bind_int64(statement_.get(), i, sqlite3_column_int64(from, column));
-      break;
-    case SQLITE_FLOAT:
-      rc = sqlite3_bind_double(statement_.get(), i, sqlite3_column_double(from, column));
-      break;
-    case SQLITE_TEXT: {
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(from, column));
-      rc = sqlite3_bind_text64(statement_.get(), i, text, bytes(), SQLITE_STATIC, SQLITE_UTF8);
-      break;
-    }
-    case SQLITE_BLOB: {
-      const void* blob = sqlite3_column_blob(from, column);  // null where it is empty
-      rc = sqlite3_bind_blob64(statement_.get(), i, blob ? blob : "", bytes(), SQLITE_STATIC);
-      break;
-    }
-    default:
-      rc = sqlite3_bind_null(statement_.get(), i);
-  }
-  if (rc != SQLITE_OK) db_->fail("cannot bind");
+  sqlite3_value* value = sqlite3_column_value(row.statement_.get(), column);
+  if (sqlite3_bind_value(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
 }
 
 void Statement::insert(MadeRows& rows) {
@@ -142,18 +118,8 @@ void Statement::insert(MadeRows& rows) {
   }
 }
 
-bool Statement::bind_named(const char* name, int64_t value) {
-  const int i = sqlite3_bind_parameter_index(statement_.get(), name);
-  if (i == 0) return false;
-  bind_one(i, value);
-  return true;
-}
-
-bool Statement::bind_named(const char* name, std::string_view value) {
-  const int i = sqlite3_bind_parameter_index(statement_.get(), name);
-  if (i == 0) return false;
-  bind_one(i, value);
-  return true;
+int Statement::place_of(const char* name) const {
+  return sqlite3_bind_parameter_index(statement_.get(), name);
 }
 
 bool Statement::readonly() const {
@@ -230,22 +196,7 @@ void MadeValue::text(std::string_view value) {
 }
 
 void MadeValue::from(const Statement& row, int column) {
-  sqlite3_stmt* from = row.statement_.get();
-  switch (sqlite3_column_type(from, column)) {
-    case SQLITE_INTEGER:
-      return integer(sqlite3_column_int64(from, column));
-    case SQLITE_FLOAT:
-      return sqlite3_result_double(context_, sqlite3_column_double(from, column));
-    case SQLITE_TEXT:
-      return text(row.view(column));
-    case SQLITE_BLOB: {
-      const void* blob = sqlite3_column_blob(from, column);  // null where it is empty
-      const auto bytes = static_cast<sqlite3_uint64>(sqlite3_column_bytes(from, column));
-      return sqlite3_result_blob64(context_, blob ? blob : "", bytes, SQLITE_STATIC);
-    }
-    default:
-      return null();
-  }
+  sqlite3_result_value(context_, sqlite3_column_value(row.statement_.get(), column));
 }
 
 /// SQLite's side of it: an eponymous virtual table (sqlite.org/vtab.html), whose rows the pointer

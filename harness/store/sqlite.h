@@ -39,7 +39,8 @@ class MadeValue {
   explicit MadeValue(sqlite3_context* context) : context_(context) {}
   void integer(int64_t value) { sqlite3_result_int64(context_, value); }
   void text(std::string_view value);
-  /// What a column of another statement's row holds, also of another store's.
+  /// What a column of another statement's row holds, whatever its type; also of another store's.
+  /// It is copied.
   void from(const Statement& row, int column);
   void null() { sqlite3_result_null(context_); }
 
@@ -80,15 +81,19 @@ class Statement {
     bind_one(i, arg);
   }
   /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another
-  /// store's. It is not copied: this statement runs before that one steps on.
+  /// store's. It is copied.
   void bind_from(int i, const Statement& row, int column);
   /// Runs "INSERT … SELECT c0, c1, … FROM made_rows(?1)" with these rows. Throws what they throw.
   void insert(MadeRows& rows);
   /// Resets and forgets what is bound.
   void again();
   /// Binds a parameter written :name; false when the statement has none of that name.
-  bool bind_named(const char* name, int64_t value);
-  bool bind_named(const char* name, std::string_view value);
+  template <class Arg>
+  bool bind_named(const char* name, const Arg& value) {
+    const int i = place_of(name);
+    if (i != 0) bind_one(i, value);
+    return i != 0;
+  }
   bool readonly() const;
   bool step();                                       // true while there is a row
   void run();                                        // steps to the end and resets
@@ -105,6 +110,7 @@ class Statement {
 
  private:
   friend class MadeValue;
+  int place_of(const char* name) const;  // 0: it has none of that name
   void bind_one(int i, int64_t value);
   void bind_one(int i, int value) { bind_one(i, int64_t{value}); }
   void bind_one(int i, bool value) { bind_one(i, int64_t{value}); }
