@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boost's config-file parser reads the values. Because it silently merges repeated sections and
-// keys and tells no line numbers, a scan of the raw lines comes first and refuses what Boost would
-// accept.
 #include "harness/base/formats.h"
-
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/parsers.hpp>
 
 #include <charconv>
 #include <cstring>
@@ -49,7 +43,7 @@ class Scanner {
 
   void scan_line(const std::string& raw) {
     const size_t hash = raw.find('#');
-    // Boost ends a line at '#' wherever it stands; a path or name with '#' would lose its end.
+    // A comment starts at '#' wherever it stands; a path or name with '#' would lose its end.
     if (hash != std::string::npos && hash > 0 && raw[hash - 1] != ' ' && raw[hash - 1] != '\t') {
       fail(
           "'#' starts a comment even inside '{}'; put a blank before a comment, and rename what "
@@ -69,12 +63,17 @@ class Scanner {
       fail("'{}' is repeated (first on line {}); write all its values in one comma-separated list",
            key, first->line);
     }
-    section.entries.push_back({key, line_, {}});
+    section.entries.push_back({key, line_, split_list(line.substr(equals + 1))});
+    if (std::ranges::count(section.entries.back().values, "") == 0) return;
+    fail(
+        "[{}] parameter '{}' has an empty value list or element; give each comma a value on both "
+        "sides",
+        section.name, key);
   }
 
   void scan_section(const std::string& line) {
     const std::string name = line.back() == ']' ? line.substr(1, line.size() - 2) : "";
-    // A final '.' would make it the same section to Boost as the name without it.
+    // Dots divide a name into parts, and a part has a name.
     if (!only_of(name, "-_.") || name.back() == '.') {
       fail("malformed section '{}'; write [name] with letters, digits, '-', '_' and inner '.'",
            line);
@@ -92,36 +91,10 @@ class Scanner {
   int line_ = 0;
 };
 
-/// Boost returns one option per line in file order, so the n-th is the scan's n-th entry.
-void read_values(const std::string& text, IniFile& file) {
-  std::istringstream in(text);
-  const boost::program_options::options_description none;
-  const auto parsed = boost::program_options::parse_config_file(in, none, true);
-  size_t next = 0;
-  for (IniSection& section : file.sections) {
-    const std::string prefix = section.name.empty() ? "" : section.name + ".";
-    for (IniEntry& entry : section.entries) {
-      if (next == parsed.options.size() || parsed.options[next].string_key != prefix + entry.key) {
-        throw Error(Exit::internal, fmt::format("{}:{}: scan and parser disagree about '{}'",
-                                                file.path, entry.line, entry.key));
-      }
-      const auto& values = parsed.options[next++].value;
-      entry.values = split_list(values.empty() ? "" : values[0]);
-      if (std::find(entry.values.begin(), entry.values.end(), "") != entry.values.end()) {
-        usage_error(
-            "{}:{}: [{}] parameter '{}' has an empty value list or element; give each comma "
-            "a value on both sides",
-            file.path, entry.line, section.name, entry.key);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 IniFile parse_ini(const std::string& path, const std::string& text) {
   IniFile file{path, Scanner(path).scan(text)};
-  read_values(text, file);
   if (file.sections.size() == 1) {
     usage_error("{}: has no [section]; put the parameters of each model in one", path);
   }
