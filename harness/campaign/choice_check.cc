@@ -289,9 +289,7 @@ FindingText text_of(RegretFinding finding) {
 void Checking::write(const ChoiceReport& report) {
   Database& db = store_.database();
   Transaction transaction(db);
-  Statement(db, "DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')")
-      .bind(run_)
-      .run();
+  db.run("DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')", run_);
   Statement insert(
       db,
       "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, "

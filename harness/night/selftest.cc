@@ -330,13 +330,11 @@ void store_calibration(Store& store, int64_t head_run,
                        const std::vector<Calibration>& calibrations) {
   Transaction transaction(store.database());
   for (const Calibration& c : calibrations) {
-    Statement(
-        store.database(),
+    store.database().run(
         "INSERT INTO calibration (run_id, injected, rounds, judged, screened, failed, effect, "
-        "sd, lambda, mde, blind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
-        .bind(head_run, c.injected, c.rounds, c.judged, c.screened, c.failed, c.effect, c.sd,
-              c.lambda, c.mde, c.blind)
-        .run();
+        "sd, lambda, mde, blind) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        head_run, c.injected, c.rounds, c.judged, c.screened, c.failed, c.effect, c.sd, c.lambda,
+        c.mde, c.blind);
   }
   transaction.commit();
 }

@@ -297,13 +297,10 @@ namespace {
 /// A run has one verdict of a gate, the newest: those against other files go.
 void remove_earlier_gates(Database& db, int64_t run, const std::set<std::string>& judged_against) {
   if (std::ranges::all_of(judged_against, is_of_a_run)) return;
-  std::vector<std::string> earlier;
-  Statement q(db, "SELECT DISTINCT against FROM verdict WHERE run_id = ?1");
-  q.bind(run);
-  while (q.step()) earlier.push_back(q.text(0));
-  Statement remove(db, "DELETE FROM verdict WHERE run_id = ?1 AND against = ?2");
-  for (const std::string& against : earlier) {
-    if (!is_of_a_run(against) && !judged_against.contains(against)) remove.bind(run, against).run();
+  for (const auto& against :
+       values_of<std::string>(db, "SELECT DISTINCT against FROM verdict WHERE run_id = ?1", run)) {
+    if (is_of_a_run(against) || judged_against.contains(against)) continue;
+    db.run("DELETE FROM verdict WHERE run_id = ?1 AND against = ?2", run, against);
   }
 }
 
@@ -320,8 +317,8 @@ void store_verdicts(Store& store, int64_t run, const GateResult& result) {
     only_ours = find_stored(db, run, against, result.judged, rows) && only_ours;
   }
   if (!only_ours) {
-    Statement remove(db, "DELETE FROM verdict WHERE run_id = ?1 AND against = ?2");
-    for (const std::string& against : judged_against) remove.bind(run, against).run();
+    for (const std::string& against : judged_against)
+      db.run("DELETE FROM verdict WHERE run_id = ?1 AND against = ?2", run, against);
     for (VerdictRow& row : rows) row.stored = false;
   }
   remove_earlier_gates(db, run, judged_against);

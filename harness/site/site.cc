@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "harness/report/gate_report.h"
 #include "harness/site/site_data.h"
 #include "harness/site/site_parts.h"
+#include "harness/store/rows.h"
 
 namespace moegate {
 
@@ -340,13 +340,11 @@ namespace {
 /// Of each class, nights whose page has the rows that passed.
 constexpr size_t kWholeNights = 7;
 
-std::set<std::string> operators_of(Store& store, int64_t run) {
-  Statement q(store.database(),
-              "SELECT DISTINCT op FROM run_case JOIN bench_case USING (case_id) WHERE run_id = ?1");
-  q.bind(run);
-  std::set<std::string> operators;
-  while (q.step()) operators.insert(q.text(0));
-  return operators;
+std::vector<std::string> operators_of(Store& store, int64_t run) {
+  return values_of<std::string>(store.database(),
+                                "SELECT DISTINCT op FROM run_case JOIN bench_case USING (case_id) "
+                                "WHERE run_id = ?1 ORDER BY op",
+                                run);
 }
 
 Page operator_page_of(Site& site, const std::string& op, const SiteRun& run) {
@@ -369,12 +367,10 @@ Page report_page_of(Site& site, const std::string& report, int64_t run) {
 
 /// The newest run of a suite that is called like a report; 0: there is none.
 int64_t run_of_suite(Store& store, const std::string& suite) {
-  Statement q(store.database(),
-              "SELECT coalesce(max(run_id), 0) FROM run JOIN run_case USING (run_id) "
-              "WHERE suite = ?1 AND run.status = 'complete' AND task = 'measure'");
-  q.bind(suite);
-  q.step();
-  return q.integer(0);
+  return store.database().integer(
+      "SELECT max(run_id) FROM run JOIN run_case USING (run_id) "
+      "WHERE suite = ?1 AND run.status = 'complete' AND task = 'measure'",
+      suite);
 }
 
 Page pull_requests_page(Site& site) {

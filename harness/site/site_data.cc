@@ -19,14 +19,11 @@ namespace moegate {
 namespace {
 
 std::vector<int64_t> run_ids(Store& store, const std::string& since) {
-  Statement q(
+  return values_of<int64_t>(
       store.database(),
       "SELECT run_id FROM run WHERE status = 'complete' AND task = 'measure' AND started >= "
-      "?1 ORDER BY run_id");
-  q.bind(since);
-  std::vector<int64_t> ids;
-  while (q.step()) ids.push_back(q.integer(0));
-  return ids;
+      "?1 ORDER BY run_id",
+      since);
 }
 
 void count_outcomes(Store& store, SiteRun& run) {

@@ -26,10 +26,8 @@ constexpr int kResultId = 0, kCaseId = 1, kVerificationId = 2, kChecksum = 3, kV
 /// SQL of the value of a metric; few stores have it, and a look for what is not there costs as much
 /// as one for what is.
 std::string metric_sql(Database& db, const char* name) {
-  Statement q(db, "SELECT metric_id FROM metric_name WHERE name = ?1");
-  q.bind(name);
-  std::vector<int64_t> ids;  // one for each unit
-  while (q.step()) ids.push_back(q.integer(0));
+  const auto ids = values_of<int64_t>(  // one for each unit
+      db, "SELECT metric_id FROM metric_name WHERE name = ?1", name);
   if (ids.empty()) return "NULL";
   return fmt::format(
       "(SELECT value FROM metric_value m WHERE m.result_id = r.result_id AND ordinal = -1 AND "
@@ -196,7 +194,7 @@ void walk_levels(Database& db, const LevelChoice& choice,
 void write_row_levels(Store& store, int64_t run, const std::vector<RowLevel>& rows) {
   Database& db = store.database();
   Transaction transaction(db);
-  Statement(db, "DELETE FROM row_level WHERE run_id = ?1").bind(run).run();
+  db.run("DELETE FROM row_level WHERE run_id = ?1", run);
   Statement insert(db,
                    "INSERT INTO row_level (run_id, case_id, variant, status, judged, processes, "
                    "mean_log, sd_log, comparable, code) SELECT ?1, case_id, ?3, ?4, ?5, ?6, ?7, "

@@ -44,17 +44,14 @@ class Merge {
 };
 
 int64_t Merge::find_run(const std::string& uuid) {
-  Statement q(db_, "SELECT run_id FROM run WHERE uuid = ?1");
-  return q.bind(uuid).step() ? q.integer(0) : 0;
+  return db_.integer("SELECT run_id FROM run WHERE uuid = ?1", uuid);
 }
 
 void Merge::check_same_processes(Source& in, const RunInfo& run, int64_t to, int shard) {
   const auto names = [&](Database& db, int64_t of) {
-    std::set<std::string> uuids;
-    Statement q(db, "SELECT uuid FROM process WHERE run_id = ?1 AND shard = ?2");
-    q.bind(of, shard);
-    while (q.step()) uuids.insert(q.text(0));
-    return uuids;
+    return values_of<std::string>(
+        db, "SELECT DISTINCT uuid FROM process WHERE run_id = ?1 AND shard = ?2 ORDER BY uuid", of,
+        shard);
   };
   if (names(in.db(), run.id) == names(db_, to)) return;
   usage_error(
@@ -79,12 +76,11 @@ int64_t Merge::take_campaign(Source& in, RunInfo run, const NumberOfByColumn& nu
   if (campaign > 0) check_same_campaign(out_.run_info(campaign), run, in.who(run));
   Statement row(in.db(), "SELECT created, label FROM campaign WHERE uuid = ?1");
   if (!row.bind(run.campaign).step()) in.db().damaged(in.who(run) + " is of no campaign");
-  Statement(db_,
-            "INSERT INTO campaign (uuid, created, label, shards) VALUES (?1, ?2, ?3, ?4) ON "
-            "CONFLICT (uuid) DO UPDATE SET created = min(created, excluded.created), label = "
-            "min(label, excluded.label)")
-      .bind(run.campaign, row.text(0), row.text(1), run.shards)
-      .run();
+  db_.run(
+      "INSERT INTO campaign (uuid, created, label, shards) VALUES (?1, ?2, ?3, ?4) ON "
+      "CONFLICT (uuid) DO UPDATE SET created = min(created, excluded.created), label = "
+      "min(label, excluded.label)",
+      run.campaign, row.text(0), row.text(1), run.shards);
   if (campaign == 0) {
     campaign = copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, numbers,
                         {{"uuid", run.campaign}, {"shard", "0"}, {"options", run.options}});
@@ -110,12 +106,11 @@ void Merge::take_shard(Source& in, const RunInfo& run, const Shard& shard, int64
   }
   const auto device = numbers.at("device_id")(shard.device);
   if (!device) in.db().damaged(in.who(run) + " is of no device");
-  Statement(db_,
-            "INSERT INTO shard (run_id, shard, device_id, uuid, label, started, finished, host, "
-            "command, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
-      .bind(campaign, shard.shard, *device, shard.uuid, shard.label, shard.started, shard.finished,
-            shard.host, shard.command, shard.tags)
-      .run();
+  db_.run(
+      "INSERT INTO shard (run_id, shard, device_id, uuid, label, started, finished, host, "
+      "command, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      campaign, shard.shard, *device, shard.uuid, shard.label, shard.started, shard.finished,
+      shard.host, shard.command, shard.tags);
   ++merged.added;
 }
 

@@ -321,12 +321,11 @@ void RunRows::take_ceilings() {
   while (q.step()) {
     const auto device = numbers_.at("device_id")(q.integer(0));
     if (!device) in_.db().damaged("a ceiling of no device");
-    Statement(out_,
-              "INSERT INTO ceiling (device_id, name, value, measured) VALUES (?1, ?2, ?3, ?4) ON "
-              "CONFLICT (device_id, name) DO UPDATE SET value = excluded.value, measured = "
-              "excluded.measured WHERE (excluded.measured, excluded.value) > (measured, value)")
-        .bind(*device, q.text(1), q.real(2), q.text(3))
-        .run();
+    out_.run(
+        "INSERT INTO ceiling (device_id, name, value, measured) VALUES (?1, ?2, ?3, ?4) ON "
+        "CONFLICT (device_id, name) DO UPDATE SET value = excluded.value, measured = "
+        "excluded.measured WHERE (excluded.measured, excluded.value) > (measured, value)",
+        *device, q.text(1), q.real(2), q.text(3));
   }
 }
 
@@ -350,12 +349,10 @@ void RunRows::take_newer_case(int64_t from, int64_t to) {
     return q.bind(id).step() ? q.text(0) : "";
   };
   if (std::pair(newest(in_.db(), from), now) < std::pair(newest(out_, to), before)) return;
-  Statement(out_,
-            "UPDATE bench_case SET op = ?2, params = ?3, flops = ?4, read_bytes = ?5, write_bytes "
-            "= ?6 WHERE case_id = ?1")
-      .bind(to, std::get<0>(now), std::get<1>(now), std::get<2>(now), std::get<3>(now),
-            std::get<4>(now))
-      .run();
+  out_.run(
+      "UPDATE bench_case SET op = ?2, params = ?3, flops = ?4, read_bytes = ?5, write_bytes "
+      "= ?6 WHERE case_id = ?1",
+      to, std::get<0>(now), std::get<1>(now), std::get<2>(now), std::get<3>(now), std::get<4>(now));
 }
 
 void RunRows::copy(int64_t from, int64_t to) {

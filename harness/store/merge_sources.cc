@@ -173,14 +173,12 @@ using Names = std::set<std::string>;
 
 /// The devices of a campaign's shards.
 std::vector<DeviceFacts> devices_of(Database& db, int64_t run) {
-  std::vector<DeviceFacts> devices;
-  Statement q(db, fmt::format("SELECT DISTINCT {} FROM shard JOIN device d USING (device_id) "
-                              "WHERE run_id = ?1 ORDER BY d.uuid, d.driver",
-                              columns_of<DeviceFacts>("d")));
-  q.bind(run);
-  const Columns columns(q);
-  while (q.step()) devices.push_back(columns.row<DeviceFacts>());
-  return devices;
+  return all_rows<DeviceFacts>(
+      db,
+      fmt::format("SELECT DISTINCT {} FROM shard JOIN device d USING (device_id) WHERE run_id = ?1 "
+                  "ORDER BY d.uuid, d.driver",
+                  columns_of<DeviceFacts>("d")),
+      run);
 }
 
 /// One device, or one that stands for several and promises no more than the least of them.
@@ -212,10 +210,8 @@ int64_t number_of(Database& db, const DeviceFacts& d) {
 
 /// The hosts of its shards, each once.
 std::string hosts_of(Database& db, int64_t run) {
-  Names hosts;
-  Statement q(db, "SELECT host FROM shard WHERE run_id = ?1");
-  q.bind(run);
-  while (q.step()) hosts.insert(q.text(0));
+  const auto hosts = values_of<std::string>(
+      db, "SELECT DISTINCT host FROM shard WHERE run_id = ?1 ORDER BY host", run);
   return fmt::format("{}", fmt::join(hosts, ", "));
 }
 
@@ -251,31 +247,27 @@ void check_same_campaign(const RunInfo& campaign, const RunInfo& part, const std
 
 void sum_up_shards(Store& store, int64_t run) {
   Database& db = store.database();
-  Statement(db,
-            "UPDATE run SET (label, started, finished) = (SELECT min(label), min(started), "
-            "max(finished) FROM shard s WHERE s.run_id = run.run_id), command = (SELECT command "
-            "FROM shard s WHERE s.run_id = run.run_id ORDER BY s.shard LIMIT 1), rounds = (SELECT "
-            "count(DISTINCT round) FROM process WHERE process.run_id = run.run_id), status = "
-            "iif((SELECT count(*) FROM shard s WHERE s.run_id = run.run_id) = (SELECT shards FROM "
-            "campaign WHERE uuid = run.campaign), 'complete', 'interrupted'), host = ?2, device_id "
-            "= ?3 WHERE run_id = ?1")
-      .bind(run, hosts_of(db, run), number_of(db, all_of(devices_of(db, run))))
-      .run();
-  Statement(db, "DELETE FROM tag WHERE run_id = ?1").bind(run).run();
-  Statement(db,
-            "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = "
-            "?1 GROUP BY key, value HAVING count(*) = (SELECT count(*) FROM shard WHERE run_id = "
-            "?1)")
-      .bind(run)
-      .run();
+  db.run(
+      "UPDATE run SET (label, started, finished) = (SELECT min(label), min(started), "
+      "max(finished) FROM shard s WHERE s.run_id = run.run_id), command = (SELECT command "
+      "FROM shard s WHERE s.run_id = run.run_id ORDER BY s.shard LIMIT 1), rounds = (SELECT "
+      "count(DISTINCT round) FROM process WHERE process.run_id = run.run_id), status = "
+      "iif((SELECT count(*) FROM shard s WHERE s.run_id = run.run_id) = (SELECT shards FROM "
+      "campaign WHERE uuid = run.campaign), 'complete', 'interrupted'), host = ?2, device_id "
+      "= ?3 WHERE run_id = ?1",
+      run, hosts_of(db, run), number_of(db, all_of(devices_of(db, run))));
+  db.run("DELETE FROM tag WHERE run_id = ?1", run);
+  db.run(
+      "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = "
+      "?1 GROUP BY key, value HAVING count(*) = (SELECT count(*) FROM shard WHERE run_id = "
+      "?1)",
+      run);
 }
 
 void drop_unused_devices(Store& store) {
-  Statement(
-      store.database(),
-      "DELETE FROM device WHERE uuid GLOB ?1 AND device_id NOT IN (SELECT device_id FROM run)")
-      .bind(std::string(kSeveralDevices) + "*")
-      .run();
+  store.database().run(
+      "DELETE FROM device WHERE uuid GLOB ?1 AND device_id NOT IN (SELECT device_id FROM run)",
+      std::string(kSeveralDevices) + "*");
 }
 
 }  // namespace moegate

@@ -67,10 +67,9 @@ Pruned prune(Store& store, const PruneAges& ages) {
 }
 
 void mark_blessed(Store& store, int64_t run) {
-  Statement(store.database(),
-            "INSERT OR REPLACE INTO tag (run_id, name, value) VALUES (?1, ?2, date('now'))")
-      .bind(run, kBlessedTag)
-      .run();
+  store.database().run(
+      "INSERT OR REPLACE INTO tag (run_id, name, value) VALUES (?1, ?2, date('now'))", run,
+      kBlessedTag);
 }
 
 Sizes compact(Store& store) {

@@ -127,6 +127,27 @@ std::string columns_of(const std::string& table, LeftOut left_out = {}) {
   return list;
 }
 
+/// The first column of all rows of a statement, with the arguments as ?1, ?2, …
+template <class V, class... Args>
+std::vector<V> values_of(Database& db, std::string_view sql, const Args&... args) {
+  Statement q(db, sql);
+  q.bind(args...);
+  std::vector<V> values;
+  while (q.step()) read_column(q, 0, values.emplace_back());
+  return values;
+}
+
+/// All rows of such a statement, whose columns are the fields of a T.
+template <class T, class... Args>
+std::vector<T> all_rows(Database& db, std::string_view sql, const Args&... args) {
+  Statement q(db, sql);
+  q.bind(args...);
+  const RowReader<T> row(q);
+  std::vector<T> rows;
+  while (q.step()) rows.push_back(row.read());
+  return rows;
+}
+
 /// How a field is stored: enumerators by name, hashes as 16 hex digits, what is not finite as NULL.
 template <class V>
 auto stored(const V& value) {

@@ -354,11 +354,6 @@ void Database::execute(const std::string& sql) {
   }
 }
 
-int64_t Database::integer(const std::string& sql) {
-  Statement statement(*this, sql);
-  return statement.step() ? statement.integer(0) : 0;
-}
-
 int64_t Database::last_id() const {
   return sqlite3_last_insert_rowid(db_.get());
 }

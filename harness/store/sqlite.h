@@ -132,8 +132,18 @@ class Database {
   /// Asks `go_on` how long to wait for processes that hold the store: it is called with the seconds
   /// waited so far, and false ends the wait with an Error(store).
   void wait_while(std::function<bool(double seconds)> go_on);
-  void execute(const std::string& sql);     // one or more statements, no parameters
-  int64_t integer(const std::string& sql);  // first column of the first row
+  void execute(const std::string& sql);  // one or more statements, no parameters
+  /// Runs one statement, with the arguments as ?1, ?2, …
+  template <class... Args>
+  void run(std::string_view sql, const Args&... args) {
+    Statement(*this, sql).bind(args...).run();
+  }
+  /// The first column of the first row of such a statement; 0 where there is no row.
+  template <class... Args>
+  int64_t integer(std::string_view sql, const Args&... args) {
+    Statement q(*this, sql);
+    return q.bind(args...).step() ? q.integer(0) : 0;
+  }
   int64_t last_id() const;
   const std::string& path() const { return path_; }
   /// Has messages name it so: a file that gets its name when it is whole.

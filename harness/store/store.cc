@@ -31,18 +31,15 @@ std::string random_id(Database& db) {
 int64_t upsert_case(Database& db, const Case& c, const Cost& cost) {
   // The key identifies a case; an operator's new parameter with a default, or a corrected cost,
   // updates what is said about it. A row whose process died knows no cost.
-  Statement(db,
-            "INSERT INTO bench_case (key, op, params, flops, read_bytes, write_bytes) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET "
-            "params = excluded.params, flops = excluded.flops, read_bytes = excluded.read_bytes, "
-            "write_bytes = excluded.write_bytes "
-            "WHERE excluded.flops + excluded.read_bytes + excluded.write_bytes > 0")
-      .bind(c.key(), c.op, nlohmann::json(c.params).dump(), cost.flops, cost.read_bytes,
-            cost.write_bytes)
-      .run();
-  Statement q(db, "SELECT case_id FROM bench_case WHERE key = ?1");
-  q.bind(c.key()).step();
-  return q.integer(0);
+  db.run(
+      "INSERT INTO bench_case (key, op, params, flops, read_bytes, write_bytes) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET "
+      "params = excluded.params, flops = excluded.flops, read_bytes = excluded.read_bytes, "
+      "write_bytes = excluded.write_bytes "
+      "WHERE excluded.flops + excluded.read_bytes + excluded.write_bytes > 0",
+      c.key(), c.op, nlohmann::json(c.params).dump(), cost.flops, cost.read_bytes,
+      cost.write_bytes);
+  return db.integer("SELECT case_id FROM bench_case WHERE key = ?1", c.key());
 }
 
 void upsert_run_case(Database& db, int64_t process, int64_t case_id, const Case& c,
@@ -50,13 +47,12 @@ void upsert_run_case(Database& db, int64_t process, int64_t case_id, const Case&
   nlohmann::json json = nlohmann::json::object();
   for (const Fact& f : facts) json[f.name] = f.value;
   // A row whose process died knows no facts; it must not erase those known.
-  Statement(db,
-            "INSERT INTO run_case (run_id, case_id, suite, section, facts) "
-            "SELECT run_id, ?2, ?3, ?4, ?5 FROM process WHERE process_id = ?1 "
-            "ON CONFLICT (run_id, case_id) DO UPDATE SET facts = excluded.facts "
-            "WHERE excluded.facts <> '{}'")
-      .bind(process, case_id, c.suite, c.section, json.dump())
-      .run();
+  db.run(
+      "INSERT INTO run_case (run_id, case_id, suite, section, facts) "
+      "SELECT run_id, ?2, ?3, ?4, ?5 FROM process WHERE process_id = ?1 "
+      "ON CONFLICT (run_id, case_id) DO UPDATE SET facts = excluded.facts "
+      "WHERE excluded.facts <> '{}'",
+      process, case_id, c.suite, c.section, json.dump());
 }
 
 /// Every field of every row as text; doubles bit by bit.
@@ -86,9 +82,10 @@ int64_t upsert_verification(Database& db, const Result& r) {
   add_to_digest(text, r.accuracy);
   add_to_digest(text, r.seeds);
   const std::string digest = sha256(text).substr(0, kDigits);
-  Statement known(db, "SELECT verification_id FROM verification WHERE digest = ?1");
-  if (known.bind(digest).step()) return known.integer(0);
-  Statement(db, "INSERT INTO verification (digest) VALUES (?1)").bind(digest).run();
+  const int64_t known =
+      db.integer("SELECT verification_id FROM verification WHERE digest = ?1", digest);
+  if (known != 0) return known;
+  db.run("INSERT INTO verification (digest) VALUES (?1)", digest);
   const std::pair of("verification_id", db.last_id());
   for (const Accuracy& a : r.accuracy) insert_row(db, "verified_output", a, of);
   for (const SeedError& s : r.seeds) insert_row(db, "verified_seed", s, of);
@@ -104,9 +101,8 @@ void insert_parts(Database& db, int64_t result, const Result& r) {
   for (const StallRow& s : r.stalls) insert_row(db, "stall", s, of);
   if (!r.spans_ns.empty()) {
     const PackedSpans packed = pack_spans(r.spans_ns);
-    Statement(db, "INSERT INTO main.sample (result_id, spans, packing) VALUES (?1, ?2, ?3)")
-        .bind(result, std::span(packed.bytes), static_cast<int>(packed.packing))
-        .run();
+    db.run("INSERT INTO main.sample (result_id, spans, packing) VALUES (?1, ?2, ?3)", result,
+           std::span(packed.bytes), static_cast<int>(packed.packing));
   }
 }
 
@@ -150,12 +146,12 @@ int64_t bytes_in_use(Database& db) {
 }  // namespace
 
 int64_t Store::device_id(const DeviceFacts& d) {
-  const auto find = [&] {
-    Statement q(db_, "SELECT device_id FROM device WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
-    return q.bind(d.uuid, d.klass, d.driver).step() ? q.integer(0) : 0;
-  };
-  if (find() == 0) insert_row(db_, "device", d);
-  return find();
+  const int64_t known =
+      db_.integer("SELECT device_id FROM device WHERE uuid = ?1 AND class = ?2 AND driver = ?3",
+                  d.uuid, d.klass, d.driver);
+  if (known != 0) return known;
+  insert_row(db_, "device", d);
+  return db_.last_id();
 }
 
 int64_t Store::begin_run(RunInfo info) {
@@ -168,16 +164,13 @@ int64_t Store::begin_run(RunInfo info) {
   insert_row(db_, "run", info, std::pair("device_id", device_id(info.device)));
   const int64_t run = db_.last_id();
   if (info.shards > 0) {
-    Statement(db_,
-              "INSERT INTO campaign (uuid, created, label, shards) VALUES (?1, ?2, ?3, ?4) "
-              "ON CONFLICT DO NOTHING")
-        .bind(info.campaign, info.started, info.label, info.shards)
-        .run();
+    db_.run(
+        "INSERT INTO campaign (uuid, created, label, shards) VALUES (?1, ?2, ?3, ?4) "
+        "ON CONFLICT DO NOTHING",
+        info.campaign, info.started, info.label, info.shards);
   }
   for (const auto& [name, value] : info.tags) {
-    Statement(db_, "INSERT INTO tag (run_id, name, value) VALUES (?1, ?2, ?3)")
-        .bind(run, name, value)
-        .run();
+    db_.run("INSERT INTO tag (run_id, name, value) VALUES (?1, ?2, ?3)", run, name, value);
   }
   for (const OperatorFacts& op : info.operators) {
     insert_row(db_, "operator", op, std::pair("run_id", run));
@@ -191,18 +184,15 @@ int64_t Store::begin_run(RunInfo info) {
 }
 
 int64_t Store::begin_process(int64_t run, int round, int pid) {
-  Statement(db_,
-            "INSERT INTO process (run_id, round, pid, started, uuid, shard) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, (SELECT shard FROM run WHERE run_id = ?1))")
-      .bind(run, round, pid, now_utc(), random_id(db_))
-      .run();
+  db_.run(
+      "INSERT INTO process (run_id, round, pid, started, uuid, shard) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, (SELECT shard FROM run WHERE run_id = ?1))",
+      run, round, pid, now_utc(), random_id(db_));
   return db_.last_id();
 }
 
 void Store::end_process(int64_t process, const std::string& throttle) {
-  Statement(db_, "UPDATE process SET throttle = ?2 WHERE process_id = ?1")
-      .bind(process, throttle)
-      .run();
+  db_.run("UPDATE process SET throttle = ?2 WHERE process_id = ?1", process, throttle);
 }
 
 void Store::set_environment(int64_t process, const EnvironmentItems& environment) {
@@ -216,32 +206,24 @@ void Store::set_environment(int64_t process, const EnvironmentItems& environment
   }
   const std::string digest = sha256(all);
   Transaction transaction(db_);
-  Statement find(db_, "SELECT environment_id FROM environment WHERE digest = ?1");
-  int64_t id = find.bind(digest).step() ? find.integer(0) : 0;
-  find.reset();
+  int64_t id = db_.integer("SELECT environment_id FROM environment WHERE digest = ?1", digest);
   if (id == 0) {
-    Statement(db_, "INSERT INTO environment (digest, hash) VALUES (?1, ?2)")
-        .bind(digest, hash_of(environment))
-        .run();
+    db_.run("INSERT INTO environment (digest, hash) VALUES (?1, ?2)", digest, hash_of(environment));
     id = db_.last_id();
     for (const EnvironmentItem& item : environment) {
       insert_row(db_, "environment_item", item, std::pair("environment_id", id));
     }
   }
-  Statement(db_, "UPDATE process SET environment_id = ?2 WHERE process_id = ?1")
-      .bind(process, id)
-      .run();
+  db_.run("UPDATE process SET environment_id = ?2 WHERE process_id = ?1", process, id);
   transaction.commit();
 }
 
 void Store::end_run(int64_t run, const std::string& status) {
   Transaction transaction(db_);
-  Statement(
-      db_,
+  db_.run(
       "UPDATE run SET status = ?2, finished = ?3, rounds = (SELECT count(DISTINCT round) FROM "
-      "process WHERE process.run_id = run.run_id) WHERE run_id = ?1")
-      .bind(run, status, now_utc())
-      .run();
+      "process WHERE process.run_id = run.run_id) WHERE run_id = ?1",
+      run, status, now_utc());
   analyze(db_);  // the planner then knows how few of the rows belong to one run
   transaction.commit();
 }
@@ -257,11 +239,10 @@ void Store::add_result(int64_t process, const Case& c, const Cost& cost,
              std::pair("checksum", checksum_of_numbers(result, hash_of_key(c.key()))),
              std::pair("verified_checksum", checksum_of_verified(result)));
   insert_parts(db_, db_.last_id(), result);
-  Statement(db_,
-            "UPDATE process SET results = results + 1, wall_s = wall_s + ?3, bytes = bytes + ?2 "
-            "WHERE process_id = ?1")
-      .bind(process, bytes_in_use(db_) - before, result.wall_s)
-      .run();
+  db_.run(
+      "UPDATE process SET results = results + 1, wall_s = wall_s + ?3, bytes = bytes + ?2 "
+      "WHERE process_id = ?1",
+      process, bytes_in_use(db_) - before, result.wall_s);
   transaction.commit();
 }
 
@@ -282,12 +263,11 @@ void Store::set_ceilings(const DeviceFacts& device, const std::map<std::string, 
   Transaction transaction(db_);
   const int64_t id = device_id(device);
   for (const auto& [name, value] : ceilings) {
-    Statement(db_,
-              "INSERT INTO ceiling (device_id, name, value, measured) VALUES (?1, ?2, ?3, ?4) "
-              "ON CONFLICT (device_id, name) DO UPDATE SET value = excluded.value, "
-              "measured = excluded.measured")
-        .bind(id, name, value, now_utc())
-        .run();
+    db_.run(
+        "INSERT INTO ceiling (device_id, name, value, measured) VALUES (?1, ?2, ?3, ?4) "
+        "ON CONFLICT (device_id, name) DO UPDATE SET value = excluded.value, "
+        "measured = excluded.measured",
+        id, name, value, now_utc());
   }
   transaction.commit();
 }

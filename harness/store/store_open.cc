@@ -18,6 +18,7 @@
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/store/rows.h"
 #include "harness/store/store.h"
 #include "store_sql.h"
 
@@ -201,7 +202,7 @@ void convert(Database& db) {
 
 void set_journal_mode(Database& db) {
   const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
-  Statement(db, wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE").run();
+  db.run(wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
 }
 
 /// A number in the head of an SQLite file: four bytes, the highest first.
@@ -261,13 +262,11 @@ void check_file(const std::string& path, Store::Mode mode) {
 void analyze(Database& db) {
   db.execute("PRAGMA analysis_limit = 400");
   // Of a table without an index SQLite counts all rows, whatever the limit: of samples, gigabytes.
-  Statement q(db,
-              "SELECT name FROM sqlite_schema t WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-              "AND (sql LIKE '%WITHOUT ROWID%' OR EXISTS (SELECT 1 FROM sqlite_schema i WHERE "
-              "i.type = 'index' AND i.tbl_name = t.name))");
-  std::vector<std::string> tables;
-  while (q.step()) tables.push_back(q.text(0));
-  q.reset();
+  const auto tables = values_of<std::string>(
+      db,
+      "SELECT name FROM sqlite_schema t WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+      "AND (sql LIKE '%WITHOUT ROWID%' OR EXISTS (SELECT 1 FROM sqlite_schema i WHERE "
+      "i.type = 'index' AND i.tbl_name = t.name))");
   for (const std::string& table : tables) db.execute(fmt::format("ANALYZE \"{}\"", table));
 }
 

@@ -96,10 +96,10 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
 }
 
 int64_t Store::find_shard(const std::string& campaign, int shard) {
-  Statement q(db_,
-              "SELECT run_id FROM run WHERE campaign = ?1 AND shard = ?2 "
-              "ORDER BY status = 'complete' DESC, run_id DESC LIMIT 1");
-  return q.bind(campaign, shard).step() ? q.integer(0) : 0;
+  return db_.integer(
+      "SELECT run_id FROM run WHERE campaign = ?1 AND shard = ?2 "
+      "ORDER BY status = 'complete' DESC, run_id DESC LIMIT 1",
+      campaign, shard);
 }
 
 std::vector<int> Store::absent_shards(const RunInfo& run) {
@@ -195,14 +195,12 @@ double Store::seconds_per_result(const DeviceFacts& device, double budget_s) {
 }
 
 EnvironmentItems Store::environment(int64_t run) {
-  Statement q(db_, fmt::format("SELECT DISTINCT {} FROM process JOIN environment_item i USING "
-                               "(environment_id) WHERE run_id = ?1",
-                               columns_of<EnvironmentItem>("i")));
-  q.bind(run);
-  const Columns columns(q);
-  std::vector<EnvironmentItem> items;
-  while (q.step()) items.push_back(columns.row<EnvironmentItem>());
-  return in_order(std::move(items));
+  return in_order(all_rows<EnvironmentItem>(
+      db_,
+      fmt::format("SELECT DISTINCT {} FROM process JOIN environment_item i USING "
+                  "(environment_id) WHERE run_id = ?1",
+                  columns_of<EnvironmentItem>("i")),
+      run));
 }
 
 std::map<std::string, double> Store::ceilings(const DeviceFacts& device) {

@@ -178,19 +178,17 @@ int64_t YearWriter::add_verification() {
 }
 
 void YearWriter::add_run(int night, const std::string& started) {
-  Statement(
-      db_,
+  db_.run(
       "INSERT INTO run (label, started, finished, status, device_id, protocol, timer, flush, "
       "rounds, git_sha, dirty, build, host, command, options, program, uuid, campaign) VALUES "
       "('nightly', ?1, ?1, 'complete', 1, 1, 'cupti', 'read', ?2, ?3, 0, 'g++, nvcc', 'h', "
-      "'moegate run --suite nightly', '{}', ?4, ?4, ?4)")
-      .bind(started, o_.processes, fmt::format("{:040x}", night + 1),
-            fmt::format("{:032x}", random_bits(kSeed, 4, static_cast<uint64_t>(night))))
-      .run();
+      "'moegate run --suite nightly', '{}', ?4, ?4, ?4)",
+      started, o_.processes, fmt::format("{:040x}", night + 1),
+      fmt::format("{:032x}", random_bits(kSeed, 4, static_cast<uint64_t>(night))));
   run_ = db_.last_id();
   for (const char* op : kOperators) {
-    Statement(db_, "INSERT INTO operator VALUES (?1, ?2, '')").bind(run_, op).run();
-    Statement(db_, "INSERT INTO before VALUES (?1, ?2, 0, 'chain3', '*')").bind(run_, op).run();
+    db_.run("INSERT INTO operator VALUES (?1, ?2, '')", run_, op);
+    db_.run("INSERT INTO before VALUES (?1, ?2, 0, 'chain3', '*')", run_, op);
   }
   Statement of_case(db_,
                     "INSERT INTO run_case VALUES (?1, ?2, 'nightly', 'deepseek-r1-tp8', "
@@ -269,18 +267,16 @@ void YearWriter::add_night(int night) {
   };
   for (int round = 0; round < o_.processes; ++round) {
     const int64_t process = ++process_, before = bytes();
-    Statement(db_,
-              "INSERT INTO process (process_id, run_id, round, pid, started, uuid) VALUES "
-              "(?1, ?2, ?3, 1, ?4, 'process ' || ?1)")
-        .bind(process, run_, round, started)
-        .run();
+    db_.run(
+        "INSERT INTO process (process_id, run_id, round, pid, started, uuid) VALUES "
+        "(?1, ?2, ?3, 1, ?4, 'process ' || ?1)",
+        process, run_, round, started);
     add_results(night, process, round);
     const int results = o_.cases * o_.variants;
-    Statement(db_,
-              "UPDATE process SET results = ?2, wall_s = 0.314 * ?2, bytes = ?3 "
-              "WHERE process_id = ?1")
-        .bind(process, results, bytes() - before)
-        .run();
+    db_.run(
+        "UPDATE process SET results = ?2, wall_s = 0.314 * ?2, bytes = ?3 "
+        "WHERE process_id = ?1",
+        process, results, bytes() - before);
   }
   add_levels(night);
   add_verdicts(night);
