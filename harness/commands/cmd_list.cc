@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <utility>
 
-#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
@@ -135,18 +133,8 @@ Table list_runs_table(const std::string& db) {
 
 Table list_reports_table() {
   Table table{{"report", "about"}, {}};
-  std::set<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(home() / "reports")) {
-    if (entry.path().extension() == ".sql") paths.insert(entry.path());
-  }
-  for (const auto& path : paths) {
-    std::ifstream file(path);
-    std::string about;
-    std::getline(file, about);
-    const std::string mark = "-- title:";
-    about = about.starts_with(mark) ? about.substr(about.find_first_not_of(' ', mark.size())) : "";
-    table.rows.push_back({{path.stem().string()}, {about}});
-  }
+  for (const auto& name : report_names())
+    table.rows.push_back({{name}, {title_of_report(find_report(name))}});
   return table;
 }
 

@@ -49,15 +49,13 @@ void bind(Statement& q, const ReportArgs& about) {
     usage_error("--against: this report is about one run; leave it out");
 }
 
-/// What lines "-- NAME: a; b" before the SELECT list; nothing where there are none.
-std::vector<std::string> head_list(const std::string& text, const std::string& name) {
+/// What follows "-- NAME: " in each line before the SELECT that begins so.
+std::vector<std::string> head_lines(const fs::path& sql, const std::string& name) {
   const std::string mark = "-- " + name + ": ";
   std::vector<std::string> all;
-  std::istringstream lines(text);
+  std::istringstream lines(read_file(sql, kLongestReport));
   for (std::string line; std::getline(lines, line) && line.starts_with("--");) {
-    if (!line.starts_with(mark)) continue;
-    std::istringstream names(line.substr(mark.size()));
-    for (std::string column; std::getline(names, column, ';');) all.push_back(trimmed(column));
+    if (line.starts_with(mark)) all.push_back(line.substr(mark.size()));
   }
   return all;
 }
@@ -65,13 +63,59 @@ std::vector<std::string> head_list(const std::string& text, const std::string& n
 /// The columns that lines "-- NAME: a; b" list.
 std::vector<std::string> head_columns(const fs::path& sql, const std::string& name,
                                       const Table& table) {
-  const std::vector<std::string> all = head_list(read_file(sql, kLongestReport), name);
+  std::vector<std::string> all;
+  for (const std::string& line : head_lines(sql, name)) {
+    std::istringstream names(line);
+    for (std::string column; std::getline(names, column, ';');) all.push_back(trimmed(column));
+  }
   for (const std::string& column : all) {
     if (std::ranges::count(table.columns, column) == 1) continue;
     usage_error("{}: its line '-- {}:' names '{}', which is no column{}", sql.string(), name,
                 column, did_you_mean(column, table.columns));
   }
   return all;
+}
+
+/// The one read-only SELECT of a file, with the functions and views of add_sql_functions(). Throws
+/// Error(usage) naming the file for what is none.
+Statement prepare_report(Store& store, const fs::path& sql) {
+  const std::string text = read_file(sql, kLongestReport);
+  add_sql_functions(store.database());
+  sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
+  try {
+    Statement q(store.database(), text);
+    if (q.readonly() && q.columns() > 0) return q;
+  } catch (const SqlError& e) {
+    if (!e.is_about_sql()) throw;
+    usage_error("{}: {}", sql.string(), e.what());
+  }
+  usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
+}
+
+/// The names of its columns. Throws Error(usage) naming the file where two are the same.
+std::vector<std::string> columns_of_report(const Statement& q, const fs::path& sql) {
+  std::vector<std::string> columns;
+  for (int i = 0; i < q.columns(); ++i) {
+    columns.push_back(q.column_name(i));
+    if (std::ranges::count(columns, columns.back()) == 1) continue;
+    usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
+                columns.back());
+  }
+  return columns;
+}
+
+/// Adds the row at which a statement stands, without the first columns where the table has fewer.
+/// NULL is an empty cell.
+void add_row_of_report(const Statement& q, Table& table) {
+  const int columns = static_cast<int>(table.columns.size());
+  const int skipped = q.columns() - columns;
+  const auto status = std::ranges::find(table.columns, "status") - table.columns.begin();
+  std::vector<Table::Cell>& row = table.rows.emplace_back();
+  row.reserve(table.columns.size());
+  for (int i = 0; i < columns; ++i) {
+    row.push_back(cell(q, skipped + i));
+    if (i == status) row.back().tone = tone_of_status(row.back().text);
+  }
 }
 
 Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
@@ -93,43 +137,6 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
 }
 
 }  // namespace
-
-Statement prepare_report(Store& store, const fs::path& sql) {
-  const std::string text = read_file(sql, kLongestReport);
-  add_sql_functions(store.database());
-  sqlite3_limit(store.database().handle(), SQLITE_LIMIT_LENGTH, kLongestCell);
-  try {
-    Statement q(store.database(), text);
-    if (q.readonly() && q.columns() > 0) return q;
-  } catch (const SqlError& e) {
-    if (!e.is_about_sql()) throw;
-    usage_error("{}: {}", sql.string(), e.what());
-  }
-  usage_error("{}: a report is one SELECT; it may not change or attach anything", sql.string());
-}
-
-std::vector<std::string> columns_of_report(const Statement& q, const fs::path& sql) {
-  std::vector<std::string> columns;
-  for (int i = 0; i < q.columns(); ++i) {
-    columns.push_back(q.column_name(i));
-    if (std::ranges::count(columns, columns.back()) == 1) continue;
-    usage_error("{}: has two columns '{}'; give one another name with AS", sql.string(),
-                columns.back());
-  }
-  return columns;
-}
-
-void add_row_of_report(const Statement& q, Table& table) {
-  const int columns = static_cast<int>(table.columns.size());
-  const int skipped = q.columns() - columns;
-  const auto status = std::ranges::find(table.columns, "status") - table.columns.begin();
-  std::vector<Table::Cell>& row = table.rows.emplace_back();
-  row.reserve(table.columns.size());
-  for (int i = 0; i < columns; ++i) {
-    row.push_back(cell(q, skipped + i));
-    if (i == status) row.back().tone = tone_of_status(row.back().text);
-  }
-}
 
 std::vector<std::string> report_names() {
   std::set<std::string> names;
@@ -173,19 +180,13 @@ Table run_report(Store& store, const fs::path& sql, const ReportArgs& about) {
 }
 
 std::string title_of_report(const fs::path& sql) {
-  constexpr std::string_view kMark = "-- title: ";
-  const std::string text = read_file(sql, kLongestReport);
-  if (!text.starts_with(kMark)) return "";
-  return text.substr(kMark.size(), text.find('\n') - kMark.size());
+  const auto lines = head_lines(sql, "title");
+  return lines.empty() ? "" : lines.front();
 }
 
 std::string task_of_report(const fs::path& sql) {
-  constexpr std::string_view kMark = "\n-- task: ";
-  const std::string text = read_file(sql, kLongestReport);
-  const size_t mark = text.find(kMark);
-  if (mark == std::string::npos) return "measure";
-  const size_t start = mark + kMark.size();
-  return text.substr(start, text.find('\n', start) - start);
+  const auto lines = head_lines(sql, "task");
+  return lines.empty() ? "measure" : lines.front();
 }
 
 namespace {

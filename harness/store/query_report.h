@@ -37,7 +37,7 @@ struct ReportArgs {
 /// store's fault.
 Table run_report(Store& store, const std::filesystem::path& sql, const ReportArgs& about);
 
-/// What its first line says it shows ("-- title: ..."); empty where it does not.
+/// What its head says it shows ("-- title: ..."); empty where it does not.
 /// Throws Error(usage).
 std::string title_of_report(const std::filesystem::path& sql);
 
@@ -50,19 +50,6 @@ std::string task_of_report(const std::filesystem::path& sql);
 void add_sql_functions(Database& db);
 /// Of these views those that any client of SQLite can have: a script that makes them.
 std::string plain_views();
-
-// Inside the store: what is common to reports, however they are read.
-
-/// The one read-only SELECT of a file, with the functions and views of add_sql_functions(). Throws
-/// Error(usage) naming the file for what is none.
-Statement prepare_report(Store& store, const std::filesystem::path& sql);
-
-/// The names of its columns. Throws Error(usage) naming the file where two are the same.
-std::vector<std::string> columns_of_report(const Statement& q, const std::filesystem::path& sql);
-
-/// Adds the row at which a statement stands, without the first columns where the table has fewer.
-/// NULL is an empty cell.
-void add_row_of_report(const Statement& q, Table& table);
 
 // Reports about many rows (case and variant) at once: each is read one time, row after row. Asking
 // a report about ten thousand rows, one by one, costs minutes.
