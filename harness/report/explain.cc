@@ -38,6 +38,15 @@ Table numbers_table(const Cause& cause) {
   return table;
 }
 
+/// A row's name, what else was found, and the numbers of both sides.
+std::vector<Block> numbers_of_row(const CausedRow& row) {
+  Paragraph head{{{code(row.key), plain(" "), code(row.variant)}}};
+  if (!row.cause.also.empty()) {
+    head.lines.push_back({plain(fmt::format("Also: {}.", fmt::join(row.cause.also, "; ")))});
+  }
+  return {std::move(head), Rows{numbers_table(row.cause)}};
+}
+
 }  // namespace
 
 std::vector<CausedRow> caused_rows(const GateResult& result) {
@@ -58,14 +67,6 @@ void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
                           plain(fmt::format(" {}: {}", percent(row.effect), row.cause.sentence))});
   }
   page.sections.push_back({rank, {Heading{fmt::format("Why ({})", rows.size())}, std::move(list)}});
-}
-
-std::vector<Block> numbers_of_row(const CausedRow& row) {
-  Paragraph head{{{code(row.key), plain(" "), code(row.variant)}}};
-  if (!row.cause.also.empty()) {
-    head.lines.push_back({plain(fmt::format("Also: {}.", fmt::join(row.cause.also, "; ")))});
-  }
-  return {std::move(head), Rows{numbers_table(row.cause)}};
 }
 
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
@@ -101,6 +102,8 @@ Table cause_table(const std::vector<CausedRow>& rows) {
 }
 
 namespace {
+
+using Effects = std::map<CaseId, Effect, CaseIdLess>;
 
 /// By what the two are compared by; 0 where a side has no level.
 double share_of_levels(const Side& base, const Side& head) {
@@ -156,8 +159,7 @@ void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, con
   for (const size_t open : unsettled(result)) effects.at(result.cases[open].id).equal = false;
 }
 
-}  // namespace
-
+/// Of rows that both sides have, and no others, under the same names.
 Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_run, Sides base,
                     Sides head) {
   Effects effects;
@@ -173,8 +175,6 @@ Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_r
   if (!head.empty()) judge_now(base_run, head_run, std::move(base), head, effects);
   return effects;
 }
-
-namespace {
 
 constexpr size_t kMostTables = 10;
 

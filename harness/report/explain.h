@@ -30,8 +30,6 @@ std::vector<CausedRow> caused_rows(const GateResult& result);
 
 /// A list with a sentence for each row, where there are rows.
 void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows);
-/// A row's name, what else was found, and the numbers of both sides.
-std::vector<Block> numbers_of_row(const CausedRow& row);
 /// A folded table of the numbers of both sides for each row that has some, what else was found
 /// above it.
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows);
@@ -40,16 +38,6 @@ Table cause_table(const std::vector<CausedRow>& rows);
 
 // How the rows of one stored run differ from another's in time, and which of them do not: what was
 // judged of the two, or would be.
-
-using Effects = std::map<CaseId, Effect, CaseIdLess>;
-
-/// Of rows that both sides have, and no others, under the same names. As the store has them from a
-/// verdict of these two runs (ab's, whose rounds are paired, before compare's); else as compare
-/// would judge them, where equal is what no replay would look at again: so that no row depends on
-/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0
-/// where a side has none.
-Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_run, Sides base,
-                    Sides head);
 
 struct ExplainQuery {
   int64_t base = 0, head = 0;                 // runs
@@ -70,7 +58,11 @@ struct Explained {
 
 /// Two runs that each measured one variant of a case are compared in it, whatever it is called:
 /// those of an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where
-/// the runs have no row in common that matches. Rows are judged as by row_effects().
+/// the runs have no row in common that matches. Rows are judged as the store has them from a verdict
+/// of these two runs (ab's, whose rounds are paired, before compare's); else as compare would judge
+/// them, where equal is what no replay would look at again: so that no row depends on which others
+/// are asked about. A row whose latency is not judged has the effect of its levels, 0 where a side
+/// has none.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.
@@ -78,18 +70,13 @@ Page explain_page(const Explained& explained);
 
 // Where warps wait in two stored runs of Task::stalls, base beside head.
 
-/// A section of rank 1 for every case and variant that both sides hold: how much was sampled, and
-/// a table of the `most` instructions that changed most (align_stalls()), shares in percent of
-/// the launch's samples. Sides are what Store::levels_with_launches() gives; their processes are
-/// added up.
-std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
-                                    size_t most = 10);
-
 /// Whether both runs hold what stall_page() shows.
 bool are_of_stalls(const RunInfo& base, const RunInfo& head);
 
-/// The same of the rows of two such runs that a question is about, with a first sentence. Throws
-/// Error(usage) for a bad pattern and Error(coverage) where there is none in common.
+/// A first sentence, and a section of rank 1 for every row that both runs hold and a question is
+/// about: how much was sampled, and a table of the `most` instructions that changed most
+/// (align_stalls()), shares in percent of the launch's samples. The processes of a run are added
+/// up. Throws Error(usage) for a bad pattern and Error(coverage) where there is none in common.
 Page stall_page(Store& store, const ExplainQuery& query, size_t most = 10);
 
 }  // namespace moegate

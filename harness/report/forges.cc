@@ -33,6 +33,19 @@ const char* title_of(const CaseVerdict& v) {
   }
 }
 
+/// Where a reviewer would change what a row is judged against: the line of its values in a
+/// baseline file, from 1; 0 when it is not there.
+int baseline_line(const fs::path& baseline, const CaseId& id) {
+  std::ifstream in(baseline);
+  const std::string key = id.key + " " + id.variant;
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line == key) return number + 1;
+  }
+  return 0;
+}
+
 /// "file=baselines/nvidia-h200/nightly.tsv,line=4,"; empty where the case has no such row.
 std::string anchor_of(const CaseVerdict& v, const fs::path& workspace) {
   const int line = v.against.empty() ? 0 : baseline_line(v.against, v.id);
@@ -62,17 +75,6 @@ std::string annotations(const GateReport& report, const fs::path& workspace) {
   if (rest.empty()) return text;
   rest.pop_back();
   return text + "::warning title=moegate::" + workflow_escaped(rest) + "\n";
-}
-
-int baseline_line(const fs::path& baseline, const CaseId& id) {
-  std::ifstream in(baseline);
-  const std::string key = id.key + " " + id.variant;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (line == key) return number + 1;
-  }
-  return 0;
 }
 
 void append_summary(const GateReport& report, const fs::path& summary) {

@@ -5,6 +5,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -17,6 +18,38 @@
 
 namespace moegate {
 namespace {
+
+// The numbers behind the tables: what became of each row, its speed-up and interval, and the
+// geomean of a table.
+
+/// uncompared: wrong, missing, new, not comparable.
+enum class PrKind { faster, slower, same, inconclusive, uncompared };
+
+struct PrRow {
+  const CaseVerdict* verdict;
+  const PrCase* facts;
+  PrKind kind;
+  std::optional<double> log_speedup;  // absent where nothing was compared
+  const Side* base;                   // null: not measured there
+  const Side* head;
+};
+
+/// The rows of one table share these: suite, model, op, config, variant.
+using PrGroup = std::array<std::string, 5>;
+
+struct PrGeomean {
+  int n = 0;  // rows with a speed-up
+  double log_speedup = 0;
+  bool all_identical = true;
+  std::optional<Interval> interval;  // of the logarithm
+};
+
+/// The value of a key; null when it is absent.
+template <class Map>
+const typename Map::mapped_type* find_or_null(const Map& map, const typename Map::key_type& key) {
+  const auto it = map.find(key);
+  return it == map.end() ? nullptr : &it->second;
+}
 
 PrKind kind_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::identical) return PrKind::same;
@@ -61,8 +94,7 @@ ByRound by_round(const PrRow& row) {
   return values;
 }
 
-}  // namespace
-
+/// Every row that can have a speed-up, by table, tokens ascending. The rows point into `tables`.
 std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
   std::map<PrGroup, std::vector<PrRow>> groups;
   for (const CaseVerdict& v : tables.result.cases) {
@@ -78,6 +110,8 @@ std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
   return groups;
 }
 
+/// Two-sided 95 % interval of the log speed-up, from the one-sided 95 % bounds that were judged;
+/// nothing without a spread.
 std::optional<Interval> log_interval(const PrRow& row) {
   if (!row.log_speedup || !row.verdict->latency) return std::nullopt;
   if (row.verdict->outcome == Outcome::identical) return std::nullopt;
@@ -87,6 +121,9 @@ std::optional<Interval> log_interval(const PrRow& row) {
   return Interval{*row.log_speedup - reach, *row.log_speedup + reach};
 }
 
+/// Over every row with a speed-up. The interval is Student's over the rounds that all timed rows
+/// have (another set of rows has another mean), of the mean over the rows, identical ones as 0;
+/// nothing below two such rounds.
 PrGeomean geomean_of(const std::vector<PrRow>& rows) {
   PrGeomean g;
   std::map<int, std::vector<double>> rounds;
@@ -115,8 +152,6 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
 }
 
 // What the tables of a pull request are made of, from the store.
-
-namespace {
 
 /// The parameters of a key but the tokens: "op/experts=256,tokens=8,topk=8" -> "experts=256
 /// topk=8".

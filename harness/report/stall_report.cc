@@ -81,8 +81,6 @@ std::vector<Level> levels_asked_about(Store& store, int64_t run, const ExplainQu
   return levels;
 }
 
-}  // namespace
-
 std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
                                     size_t most) {
   const StallRows before = stall_rows(base);
@@ -109,6 +107,8 @@ std::vector<Section> stall_sections(const std::vector<Level>& base, const std::v
   }
   return sections;
 }
+
+}  // namespace
 
 bool are_of_stalls(const RunInfo& base, const RunInfo& head) {
   constexpr std::string_view kStalls = "stalls";

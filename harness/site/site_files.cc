@@ -57,16 +57,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-}  // namespace
-
-fs::path chart_of(const fs::path& sql) {
-  return fs::path(sql).replace_extension(".vg.json");
-}
-
-bool has_chart(const fs::path& sql) {
-  return is_file(chart_of(sql));
-}
-
+/// The text of a chart: a Vega specification, whose data set "table" gets the rows. Throws
+/// Error(usage) naming the file for what is no JSON object.
 std::string read_chart(const fs::path& path) {
   constexpr size_t kLongest = size_t{1} << 20;  // bytes
   const auto chart = parse_json(path.string(), read_file(path, kLongest));
@@ -74,6 +66,8 @@ std::string read_chart(const fs::path& path) {
   return chart.dump(-1, ' ', true);
 }
 
+/// Vega with what it needs, as one script: Debian's libjs-vega, or the copy in an installed folder.
+/// Throws Error(environment) naming the package.
 std::string vega_script() {
   const fs::path installed = pages_folder() / "vega.js";
   if (is_file(installed)) return read_file(installed);
@@ -92,6 +86,16 @@ std::string vega_script() {
     script += read_file(path) + "\n});\n";
   }
   return script + read_file(pages_folder() / "vega_end.js");
+}
+
+}  // namespace
+
+fs::path chart_of(const fs::path& sql) {
+  return fs::path(sql).replace_extension(".vg.json");
+}
+
+bool has_chart(const fs::path& sql) {
+  return is_file(chart_of(sql));
 }
 
 std::string chart_svg(const fs::path& chart, const std::string& title, const Table& table) {
@@ -349,6 +353,9 @@ void write_site(const fs::path& folder, const std::vector<SitePage>& pages,
   data.remove_others();
 }
 
+namespace {
+
+/// One page with everything that it needs, charts included.
 std::string single_html(const Page& page, const std::string& title) {
   Charts charts;
   charts.add(page);
@@ -357,8 +364,6 @@ std::string single_html(const Page& page, const std::string& title) {
   const Vega vega = find_vega();
   return document("moegate", site_json("{}", "[]", vega, charts, first, ""), vega.script);
 }
-
-namespace {
 
 Table::Cell number(double x) {
   return {fmt::format("{:.5g}", x), true};

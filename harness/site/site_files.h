@@ -20,14 +20,6 @@ namespace moegate {
 std::filesystem::path chart_of(const std::filesystem::path& sql);
 bool has_chart(const std::filesystem::path& sql);
 
-/// The text of a chart: a Vega specification, whose data set "table" gets the rows. Throws
-/// Error(usage) naming the file for what is no JSON object.
-std::string read_chart(const std::filesystem::path& path);
-
-/// Vega with what it needs, as one script: Debian's libjs-vega, or the copy in an installed folder.
-/// Throws Error(environment) naming the package.
-std::string vega_script();
-
 /// Draws a chart of a table with node. Throws Error(environment) without node or Vega, Error(usage)
 /// naming the chart when it cannot be drawn.
 std::string chart_svg(const std::filesystem::path& chart, const std::string& title,
@@ -40,9 +32,6 @@ std::string chart_svg(const std::filesystem::path& chart, const std::string& tit
 /// Error(usage) for what cannot be written.
 void write_site(const std::filesystem::path& folder, const std::vector<SitePage>& pages,
                 const std::string& repository = "");
-
-/// One page with everything that it needs, charts included.
-std::string single_html(const Page& page, const std::string& title);
 
 // A verdict as one file for a browser: the page of gate_report.h, with charts and every row.
 
