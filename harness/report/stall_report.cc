@@ -74,7 +74,7 @@ Table stall_table(const std::vector<StallLine>& lines, size_t most) {
 std::vector<Level> levels_asked_about(Store& store, int64_t run, const ExplainQuery& query) {
   const Pattern cases = compile_pattern("--filter", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
-  std::vector<Level> levels = store.levels_with_launches(run);
+  std::vector<Level> levels = store.levels(run, /*launches=*/true);
   std::erase_if(levels, [&](const Level& level) {
     return !cases.found_in(level.key) || !variants.found_in(level.variant);
   });

@@ -173,7 +173,7 @@ TEST_F(MergeTest, TheShardsOfACampaignBecomeOneRun) {
   EXPECT_EQ(info.tags, (std::map<std::string, std::string>{{"of", "all"}})) << "what all say";
   EXPECT_FALSE(is_partial(info));
   EXPECT_TRUE(store.absent_shards(info).empty());
-  EXPECT_EQ(store.levels_with_launches(run).size(), 6u);
+  EXPECT_EQ(store.levels(run, /*launches=*/true).size(), 6u);
   EXPECT_EQ(store.database().integer("SELECT count(*) FROM shard JOIN device USING (device_id) "
                                      "JOIN process USING (run_id, shard) WHERE device.uuid = "
                                      "'GPU-' || shard"),

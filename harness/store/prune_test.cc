@@ -60,7 +60,7 @@ TEST_F(PruneTest, OldRunsLoseTheirSamplesAndNothingElse) {
   ASSERT_EQ(levels.size(), 1u);
   EXPECT_EQ(levels[0].result.span_ns, 5000);
   EXPECT_EQ(levels[0].result.metrics.size(), 1u);
-  EXPECT_EQ(store.levels_with_launches(old)[0].result.kernels.size(), 1u);
+  EXPECT_EQ(store.levels(old, /*launches=*/true)[0].result.kernels.size(), 1u);
   EXPECT_EQ(prune(store, {30}).runs, 0) << "once more";
 }
 
@@ -90,12 +90,12 @@ TEST_F(PruneTest, OlderRunsKeepTheirLevelsOnly) {
   Store store = Store::open(path_, Store::Mode::update);
   EXPECT_EQ(prune(store, {10, 90}).runs, 2);
   EXPECT_EQ(samples_of(store, older) + samples_of(store, old), 0);
-  const Result thin = store.levels_with_launches(older)[0].result;
+  const Result thin = store.levels(older, /*launches=*/true)[0].result;
   EXPECT_EQ(thin.kernels.size() + thin.metrics.size(), 0u);
   EXPECT_EQ(thin.span_ns, 5000);
-  EXPECT_EQ(store.levels_with_launches(old)[0].result.kernels.size(), 1u);
+  EXPECT_EQ(store.levels(old, /*launches=*/true)[0].result.kernels.size(), 1u);
   EXPECT_EQ(prune(store, {10, 40}).runs, 1) << "the old one is older by now";
-  EXPECT_EQ(store.levels_with_launches(old)[0].result.kernels.size(), 0u);
+  EXPECT_EQ(store.levels(old, /*launches=*/true)[0].result.kernels.size(), 0u);
 }
 
 TEST_F(PruneTest, TheFileBecomesSmaller) {

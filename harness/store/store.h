@@ -88,12 +88,10 @@ class Store {
   /// Throws Error(store) that names the first result of a run which is not what was stored, by its
   /// checksums (result_checksum.h); so do levels() and each_level() for what they read.
   void check_results(int64_t run);
-  /// Every result of a run, ordered by key, variant, round, but for its launches
-  /// (kernels, stalls) and samples, which no verdict reads. Throws
-  /// Error(store) for values that no run stores.
-  std::vector<Level> levels(int64_t run);
-  /// The same with the launches.
-  std::vector<Level> levels_with_launches(int64_t run);
+  /// Every result of a run, ordered by key, variant, round, but for its samples and, unless
+  /// `launches`, its kernels and stalls, which no verdict reads. Throws Error(store) for values that
+  /// no run stores.
+  std::vector<Level> levels(int64_t run, bool launches = false);
   /// For collect(): the same results one after another, rows in the order of their cases' numbers;
   /// of fields and metrics only what a verdict reads. The store has to outlive it.
   EachLevel each_level(int64_t run);
@@ -110,7 +108,6 @@ class Store {
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
-  std::vector<Level> levels(int64_t run, bool launches);
   int64_t device_id(const DeviceFacts& device);
   std::vector<OperatorFacts> operators(int64_t run);
   Database db_;

@@ -74,7 +74,7 @@ TEST_F(StorePlanTest, TheStoresOwnQuestions) {
   EXPECT_FALSE(store_->levels(7).empty());
   EXPECT_FALSE(store_->done(7).empty());
   EXPECT_EQ(asked.size(), 9u) << "nor do the others read launches, only more columns";
-  EXPECT_FALSE(store_->levels_with_launches(7).empty());
+  EXPECT_FALSE(store_->levels(7, /*launches=*/true).empty());
   sqlite3_trace_v2(db, 0, nullptr, nullptr);
   EXPECT_EQ(asked.size(), 11u);
   for (const std::string& sql : asked)

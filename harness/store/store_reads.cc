@@ -278,14 +278,6 @@ std::map<std::string, int> Store::gpus_of_cases(int64_t run) {
   return gpus;
 }
 
-std::vector<Level> Store::levels(int64_t run) {
-  return levels(run, false);
-}
-
-std::vector<Level> Store::levels_with_launches(int64_t run) {
-  return levels(run, true);
-}
-
 std::vector<Level> Store::levels(int64_t run, bool launches) {
   Transaction reading(db_, "BEGIN");  // the statements of one state, whoever writes
   Ordered all = read_in_order(db_, run);
