@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <set>
 
+#include "harness/base/files.h"
 #include "harness/store/merge_rows.h"
 #include "harness/store/merge_sources.h"
 
@@ -182,7 +182,7 @@ class LateIndex {
 /// A file that is removed with what SQLite lays beside it, where nobody has given it its name.
 class Unfinished {
  public:
-  explicit Unfinished(const std::string& out) : path(name_beside(out)) {
+  explicit Unfinished(const std::string& out) : path(out + "." + random_name() + ".tmp") {
     const int file =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) {
@@ -207,13 +207,6 @@ class Unfinished {
                                          std::strerror(errno)));
   }
   const std::string path;
-
- private:
-  /// That nobody can have laid a link under.
-  static std::string name_beside(const std::string& out) {
-    std::random_device random;
-    return fmt::format("{}.{:08x}{:08x}.tmp", out, random(), random());
-  }
 };
 
 }  // namespace

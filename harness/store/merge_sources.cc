@@ -201,13 +201,6 @@ DeviceFacts all_of(const std::vector<DeviceFacts>& devices) {
   return all;
 }
 
-int64_t number_of(Database& db, const DeviceFacts& d) {
-  Statement find(db, "SELECT device_id FROM device WHERE uuid = ?1 AND class = ?2 AND driver = ?3");
-  if (find.bind(d.uuid, d.klass, d.driver).step()) return find.integer(0);
-  insert_row(db, "device", d);
-  return db.last_id();
-}
-
 /// The hosts of its shards, each once.
 std::string hosts_of(Database& db, int64_t run) {
   const auto hosts = values_of<std::string>(
@@ -255,7 +248,7 @@ void sum_up_shards(Store& store, int64_t run) {
       "iif((SELECT count(*) FROM shard s WHERE s.run_id = run.run_id) = (SELECT shards FROM "
       "campaign WHERE uuid = run.campaign), 'complete', 'interrupted'), host = ?2, device_id "
       "= ?3 WHERE run_id = ?1",
-      run, hosts_of(db, run), number_of(db, all_of(devices_of(db, run))));
+      run, hosts_of(db, run), store.device_id(all_of(devices_of(db, run))));
   db.run("DELETE FROM tag WHERE run_id = ?1", run);
   db.run(
       "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = "

@@ -104,11 +104,13 @@ class Store {
   void set_ceilings(const DeviceFacts& device, const std::map<std::string, double>& ceilings);
   std::map<std::string, double> ceilings(const DeviceFacts& device);
 
+  /// The number of a device, which is stored where it is new.
+  int64_t device_id(const DeviceFacts& device);
+
   Database& database() { return db_; }
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
-  int64_t device_id(const DeviceFacts& device);
   std::vector<OperatorFacts> operators(int64_t run);
   Database db_;
 };
