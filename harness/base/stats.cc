@@ -99,6 +99,10 @@ Interval trimmed_mean_interval(std::span<const double> values, double share, dou
   return {center - reach, center + reach};
 }
 
+double student_975(double df) {
+  return boost::math::quantile(boost::math::students_t(df), 0.975);
+}
+
 double mean(std::span<const double> values) {
   if (values.empty()) throw std::invalid_argument("mean of no values");
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

@@ -26,6 +26,10 @@ double trimmed_mean(std::span<const double> values, double share = 0.1);
 Interval trimmed_mean_interval(std::span<const double> values, double share = 0.1,
                                double confidence = 0.95);
 
+/// The 97.5 % quantile of Student's t: half of a 95 % interval, in standard errors. Throws
+/// std::domain_error unless df > 0.
+double student_975(double df);
+
 double mean(std::span<const double> values);
 /// Sample standard deviation (n - 1); 0 for fewer than two values.
 double stddev(std::span<const double> values);

@@ -53,9 +53,7 @@ struct Difference {
     const boost::math::students_t t(df);
     return std::min(1.0, 2 * boost::math::cdf(boost::math::complement(t, (mean - margin) / se)));
   }
-  double reach() const {
-    return se <= 0 ? 0 : se * boost::math::quantile(boost::math::students_t(df), 0.975);
-  }
+  double reach() const { return se <= 0 ? 0 : se * student_975(df); }
 };
 
 /// Log of shipped over best: each half by what the other half names. The halves have means of their

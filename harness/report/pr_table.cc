@@ -2,7 +2,6 @@
 #include "harness/report/pr_table.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
 #include <array>
@@ -79,10 +78,6 @@ PrRow row_of(const CaseVerdict& v, const PrTables& tables) {
   return row;
 }
 
-double two_sided(double df) {
-  return boost::math::quantile(boost::math::students_t(df), 0.975);
-}
-
 /// Log speed-ups of a row by round.
 ByRound by_round(const PrRow& row) {
   ByRound values;
@@ -117,7 +112,7 @@ std::optional<Interval> log_interval(const PrRow& row) {
   if (row.verdict->outcome == Outcome::identical) return std::nullopt;
   const Judgement& j = *row.verdict->latency;
   if (!(j.df > 0)) return std::nullopt;
-  const double reach = two_sided(j.df) * j.se;
+  const double reach = student_975(j.df) * j.se;
   return Interval{*row.log_speedup - reach, *row.log_speedup + reach};
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/site/site_data.h"
 
-#include <boost/math/distributions/students_t.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "harness/base/stats.h"
 #include "harness/judge/steps.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/query_report.h"
@@ -229,10 +228,10 @@ namespace {
 
 /// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
 /// for, often.
-double student_975(int df) {
+double known_student_975(int df) {
   static std::map<int, double> known;
   const auto [at, fresh] = known.try_emplace(df, 0);
-  if (fresh) at->second = boost::math::quantile(boost::math::students_t(df), 0.975);
+  if (fresh) at->second = student_975(df);
   return at->second;
 }
 
@@ -240,7 +239,7 @@ double student_975(int df) {
 
 double half_interval(const SitePoint& point) {
   return point.processes > 1
-             ? point.sd_log / std::sqrt(point.processes) * student_975(point.processes - 1)
+             ? point.sd_log / std::sqrt(point.processes) * known_student_975(point.processes - 1)
              : NAN;
 }
 

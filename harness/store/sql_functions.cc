@@ -3,7 +3,6 @@
 // beside the views of views.sql and report_views.sql. reports/README.md lists them.
 #include <algorithm>
 #include <array>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -45,10 +44,6 @@ std::optional<double> sd_of(const Moments* m) {
   return std::sqrt(m->squares / static_cast<double>(m->n - 1));
 }
 
-double t975_of(double df) {
-  return boost::math::quantile(boost::math::students_t(df), 0.975);
-}
-
 void answer(sqlite3_context* context, std::optional<double> value) {
   if (!value) return sqlite3_result_null(context);
   sqlite3_result_double(context, *value);
@@ -67,7 +62,7 @@ void reach95_final(sqlite3_context* context) {
   const auto sd = sd_of(m);
   if (!sd) return sqlite3_result_null(context);
   const auto n = static_cast<double>(m->n);
-  answer(context, t975_of(n - 1) * *sd / std::sqrt(n));
+  answer(context, student_975(n - 1) * *sd / std::sqrt(n));
 }
 
 bool any_null(int count, sqlite3_value** values) {
@@ -79,7 +74,7 @@ bool any_null(int count, sqlite3_value** values) {
 void t975(sqlite3_context* context, int, sqlite3_value** values) {
   const double df = sqlite3_value_double(values[0]);
   if (any_null(1, values) || !(df >= 1) || !std::isfinite(df)) return sqlite3_result_null(context);
-  answer(context, t975_of(df));
+  answer(context, student_975(df));
 }
 
 void memory_ns(sqlite3_context* context, int count, sqlite3_value** values) {
