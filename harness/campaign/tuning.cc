@@ -14,6 +14,7 @@
 #include "harness/base/stats.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/campaign/runner.h"
 #include "harness/judge/exit.h"
 #include "harness/kernel/kernel.h"
 

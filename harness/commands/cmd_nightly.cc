@@ -16,6 +16,7 @@
 #include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/doctor_probes.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/project.h"
 #include "harness/night/night.h"

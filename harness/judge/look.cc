@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/base/text.h"
 #include "harness/judge/ratchet.h"
 
 namespace moegate {

@@ -58,10 +58,10 @@ struct Explained {
 
 /// Two runs that each measured one variant of a case are compared in it, whatever it is called:
 /// those of an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where
-/// the runs have no row in common that matches. Rows are judged as the store has them from a verdict
-/// of these two runs (ab's, whose rounds are paired, before compare's); else as compare would judge
-/// them, where equal is what no replay would look at again: so that no row depends on which others
-/// are asked about. A row whose latency is not judged has the effect of its levels, 0 where a side
+/// the runs have no row in common that matches. Rows are judged as the store has them from a
+/// verdict of these two runs (ab's, whose rounds are paired, before compare's); else as compare
+/// would judge them, where equal is what no replay would look at again: so that no row depends on
+/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0 where a side
 /// has none.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 

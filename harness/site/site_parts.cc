@@ -9,6 +9,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
+#include "harness/base/text.h"
 #include "harness/site/page_json.h"
 #include "harness/site/site_files.h"
 

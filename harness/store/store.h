@@ -88,9 +88,9 @@ class Store {
   /// Throws Error(store) that names the first result of a run which is not what was stored, by its
   /// checksums (result_checksum.h); so do levels() and each_level() for what they read.
   void check_results(int64_t run);
-  /// Every result of a run, ordered by key, variant, round, but for its samples and, unless
-  /// `launches`, its kernels and stalls, which no verdict reads. Throws Error(store) for values that
-  /// no run stores.
+  /// Every result of a run, ordered by key, variant, round, but for its samples, which no verdict
+  /// reads; its kernels and stalls with `launches` only. Throws Error(store) for values that no run
+  /// stores.
   std::vector<Level> levels(int64_t run, bool launches = false);
   /// For collect(): the same results one after another, rows in the order of their cases' numbers;
   /// of fields and metrics only what a verdict reads. The store has to outlive it.
