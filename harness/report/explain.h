@@ -61,8 +61,8 @@ struct Explained {
 /// the runs have no row in common that matches. Rows are judged as the store has them from a
 /// verdict of these two runs (ab's, whose rounds are paired, before compare's); else as compare
 /// would judge them, where equal is what no replay would look at again: so that no row depends on
-/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0 where a side
-/// has none.
+/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0
+/// where a side has none.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.
