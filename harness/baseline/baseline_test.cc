@@ -212,7 +212,7 @@ TEST_F(SettledTest, WhatElseChangedOfARowIsNamed) {
   EXPECT_EQ(changes_[0].what, "other outputs");
   settled([&](Baseline& now) {
     now.rows.erase(key_);
-    now.rows[{"a", "b"}] = {1, 0, 3};
+    now.rows[{"a", "b"}] = {{}, 1, 0, 3};
   });
   ASSERT_EQ(changes_.size(), 2u);
   EXPECT_EQ(changes_[0].what, "added");
