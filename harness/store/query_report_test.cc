@@ -56,9 +56,10 @@ TEST_F(ReportTest, EveryReportRunsOnEveryDevice) {
       const size_t counters = report(entry.path().string(), 10).rows.size();
       // A claim has a model of its own, and is of a GPU (qmoe_report_test.cc). Choices are checked
       // by `tune` alone (e2e/choice_test.cc), environments are told by workers
-      // (e2e/environment_test.cc), and invariance is asked where a run says so (below).
-      const std::set<std::string> elsewhere = {"claims", "regret", "cliffs", "environment",
-                                               "invariance"};
+      // (e2e/environment_test.cc), Python compiles (e2e/python_test.cc), and invariance is asked
+      // where a run says so (below).
+      const std::set<std::string> elsewhere = {"claims",  "regret",      "cliffs",
+                                               "compile", "environment", "invariance"};
       if (elsewhere.contains(entry.path().stem())) continue;
       EXPECT_GT(routing + int4 + fp8 + dense + energy + counters, 0u) << entry.path();
     }

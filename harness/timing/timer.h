@@ -4,7 +4,9 @@
 // decides how many.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +59,13 @@ std::unique_ptr<Timer> make_host_timer(Device& device);
 std::string prepare_cupti(int ordinal);
 std::unique_ptr<Timer> make_cupti_timer(Device& device);
 std::unique_ptr<Timer> make_event_timer(Device& device);
+
+/// Modules of machine code that the process has loaded on its GPU so far.
+struct LoadedModules {
+  uint64_t count = 0, bytes = 0;
+};
+/// Nothing where nobody counts them: without CUPTI's timer.
+std::optional<LoadedModules> loaded_modules();
 
 // What all timers do alike, for the files that define one.
 

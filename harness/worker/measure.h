@@ -39,6 +39,14 @@ enum class Home { own, guest };
 /// with the truth of these. 0: the operator has no others, or does not know their truth.
 constexpr const char* kUnseenMetric = "unseen_activations";
 
+// What a kernel that is compiled where it is launched (a Python file's) costs before its first
+// result, as metrics: seconds of its first launch in a process; modules that this launch loaded on
+// the GPU, and their bytes. They do not depend on what the compiler finds in its caches, except for
+// the seconds.
+constexpr const char* kFirstCallMetric = "first_call";
+constexpr const char* kModulesMetric = "modules";
+constexpr const char* kModuleBytesMetric = "module_bytes";
+
 /// Seed of a case's n-th problem set, counted from 0.
 int64_t seed_of_set(const Case& c, size_t set);
 
@@ -108,6 +116,8 @@ class Bench {
   /// sees other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
   Checked launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
+  /// launch_behind(), and what the launch cost as the process's first of the variant.
+  Checked launch_first(const Variant& variant, Problem& problem, Result& result);
   /// One problem's part of verify().
   void verify(const Variant& variant, Problem& problem, Result& result);
   Subject yardstick();  // no variant on a GPU
@@ -173,6 +183,7 @@ class Bench {
   std::map<std::string, Reference> references_;
   std::set<std::string> refuted_;         // variants that are not right, or not alone right
   const Reference* reference_ = nullptr;  // of the variant verified last
+  std::set<std::string> compiled_;        // variants of which a launch was the first
   double whole_row_ = 0;                  // the largest row's distance from it
   std::set<std::pair<std::string, const Problem*>> prepared_;  // variants' names, and for what
   std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/deadline.h"
 #include "harness/base/stats.h"
 #include "harness/device/chill.h"
 #include "harness/device/scribble.h"
@@ -15,6 +16,10 @@
 
 namespace moegate {
 namespace {
+
+bool is_compiled_at_launch(const Variant& variant) {
+  return variant.file.ends_with(".py");
+}
 
 SeedError summarise_outputs(int64_t seed, const Checked& checked) {
   SeedError e;
@@ -79,8 +84,8 @@ Result Bench::verify_all(const Variant& variant) {
     if (compared && !reference_) return verify_all(variant);  // with one that is right
   }
   // Compilers in Python start threads with the first launch. While it is timed, nobody may.
-  const bool compiles = variant.file.ends_with(".py");
-  const std::string fault = misdeed(variant, before, tensor_bytes() - tensors, compiles);
+  const std::string fault =
+      misdeed(variant, before, tensor_bytes() - tensors, is_compiled_at_launch(variant));
   if (!fault.empty()) reject(fault, {}, result);
   if (result.status == Status::ok) note_compared(result.accuracy, result);
   return result;
@@ -93,10 +98,32 @@ Checked Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& pr
   return problem.check_with(variant.leeway);
 }
 
+Checked Bench::launch_first(const Variant& variant, Problem& problem, Result& result) {
+  problem.poison(Tensor::kPoisonByte);
+  device_.synchronize();
+  const auto before = loaded_modules();
+  const double start = steady_seconds();
+  variant.launch(problem, {device_.stream(), device_.facts()});
+  device_.synchronize();
+  const double seconds = steady_seconds() - start;
+  const auto after = loaded_modules();
+  const auto add = [&](const char* name, const char* unit, double value) {
+    result.metrics.push_back({.name = name, .unit = unit, .value = value});
+  };
+  add(kFirstCallMetric, "s", seconds);
+  if (before && after) {
+    add(kModulesMetric, "modules", static_cast<double>(after->count - before->count));
+    add(kModuleBytesMetric, "B", static_cast<double>(after->bytes - before->bytes));
+  }
+  return problem.check_with(variant.leeway);
+}
+
 void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
-  Checked checked = launch_behind(Tensor::kPoisonByte, variant, problem);
-  // What is as it should be because it was never written, as an index of -1, is another byte now.
   const bool first = result.seeds.empty();
+  const bool compiles = is_compiled_at_launch(variant) && compiled_.insert(variant.name).second;
+  Checked checked = compiles ? launch_first(variant, problem, result)
+                             : launch_behind(Tensor::kPoisonByte, variant, problem);
+  // What is as it should be because it was never written, as an index of -1, is another byte now.
   if (first && std::ranges::all_of(checked.accuracy, &Accuracy::ok)) {
     checked = launch_behind(kOtherPoisonByte, variant, problem);
   }
@@ -213,6 +240,7 @@ bool Bench::make_reference(const Variant& candidate) {
   remember_inputs();
   Reference made{&candidate, {}};
   // Whether it is right its own row says, and the truth of the rows in which it differs.
+  compiled_.insert(candidate.name);
   const auto keep = [&](Problem& problem) {
     problem.poison();
     candidate.launch(problem, {device_.stream(), device_.facts()});
@@ -231,7 +259,7 @@ bool Bench::make_reference(const Variant& candidate) {
   }
   const size_t taken = tensor_bytes() - tensors + kept_bytes(made.sets);
   const bool fit =
-      misdeed(candidate, before, taken, candidate.file.ends_with(".py")).empty() && !spoilt_;
+      misdeed(candidate, before, taken, is_compiled_at_launch(candidate)).empty() && !spoilt_;
   if (spoilt_) build();
   if (!fit) {
     refuted_.insert(candidate.name);

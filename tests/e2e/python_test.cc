@@ -247,6 +247,31 @@ TEST_F(PythonTest, AFormatOfItsOwnIsComparedByItsValues) {
   refused("s/\"codes\": x,/\"codes\": x[:, 1:],/", "values= of codes returns 3200 elements");
 }
 
+// What is compiled where it is launched, here for each number of tokens, takes its time once: a
+// row's first launch in a process says so, and no later one.
+TEST_F(PythonTest, WhatALaunchCompilesIsCounted) {
+  std::string text = read("operator.py");
+  const std::string other = "def other(p):\n";
+  text.replace(text.find(other), other.size(),
+               "def other(p):\n    import time\n    if p.tokens not in compiled:\n"
+               "        compiled.add(p.tokens)\n        time.sleep(0.4)\n");
+  write("operator.py", text + "\n\ncompiled = set()\n");
+  write("sweep.suite", "op = doubled\n[d]\ntokens = 4, 8, 12\n");
+  const Outcome run = moegate(
+      "run --suite ./sweep.suite --module operator.py --variant '^(plain|other)$' --rounds 2 "
+      "--db " +
+      std::string("c.sqlite") + kQuick);
+  ASSERT_EQ(run.exit, 0) << run.err;
+  const std::string calls =
+      " FROM metric JOIN result USING (result_id) WHERE name = 'first_call' AND variant = ";
+  EXPECT_EQ(query("c.sqlite", "SELECT count(*) || ' ' || sum(value >= 0.4)" + calls + "'other'"),
+            "6 6");
+  EXPECT_EQ(query("c.sqlite", "SELECT count(*)" + calls + "'plain'"), "6");
+  EXPECT_EQ(
+      moegate("report compile --db c.sqlite --format csv --columns variant,cases,Modules").out,
+      "variant,cases,Modules\r\nother,3,\r\nplain,3,\r\n");
+}
+
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {
   const Outcome listed = moegate("list kernels --module operator.py --variant forgetful");
   EXPECT_NE(listed.out.find("\ndoubled "), std::string::npos) << listed.err;

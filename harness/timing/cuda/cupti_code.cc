@@ -6,6 +6,7 @@
 
 #include <cupti.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "harness/kernel/kernel.h"
 #include "harness/timing/cuda/cupti_lib.h"
 #include "harness/timing/elf_file.h"
+#include "harness/timing/timer.h"
 
 namespace moegate {
 namespace {
@@ -30,7 +32,11 @@ struct State : CuptiLib {
   std::mutex mutex;  // callbacks come from any thread
   std::map<std::string, std::set<uint64_t>> codes;
   std::deque<std::vector<uint8_t>> cubins;
+  LoadedModules loaded;
 };
+
+/// Asked before state(), which opens CUPTI.
+std::atomic<bool> watching{false};
 
 State& state() {
   static State* instance = new State;
@@ -45,6 +51,8 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
   State& s = state();
   const auto codes = kernel_codes({bytes, module->cubinSize});
   const std::lock_guard lock(s.mutex);
+  ++s.loaded.count;
+  s.loaded.bytes += module->cubinSize;
   for (const auto& [name, code] : codes) s.codes[name].insert(code);
   if (s.keep_cubins) s.cubins.emplace_back(bytes, bytes + module->cubinSize);
 }
@@ -61,14 +69,23 @@ bool CuptiCode::watch(bool keep_cubins) noexcept {
   }
   const CUptiResult enabled = s.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                                     CUPTI_CBID_RESOURCE_MODULE_LOADED);
-  if (enabled != CUPTI_SUCCESS) stop();
-  return s.subscriber != nullptr;
+  watching = enabled == CUPTI_SUCCESS;
+  if (!watching) stop();
+  return watching;
 }
 
 void CuptiCode::stop() noexcept {
   State& s = state();
   if (s.subscriber) s.cuptiUnsubscribe(s.subscriber);
   s.subscriber = nullptr;
+  watching = false;
+}
+
+std::optional<LoadedModules> loaded_modules() {
+  if (!watching) return std::nullopt;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  return s.loaded;
 }
 
 std::vector<std::span<const uint8_t>> CuptiCode::cubins() {

@@ -12,6 +12,10 @@ std::string prepare_cupti(int) {
   return kNoCuda;
 }
 
+std::optional<LoadedModules> loaded_modules() {
+  return std::nullopt;
+}
+
 CuptiLoan::CuptiLoan(int) : why_(kNoCuda) {}
 CuptiLoan::~CuptiLoan() = default;
 
