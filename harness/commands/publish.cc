@@ -16,7 +16,6 @@
 #include "harness/base/table.h"
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
-#include "harness/baseline/bless.h"
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/flags.h"
@@ -131,7 +130,7 @@ GateReport report_of(Store& store, const std::string& db, Verdict verdict) {
   report.db = db;
   report.limits = verdict.limits;
   report.throttle = throttle_summary(store, verdict.run.id);
-  if (why_unfit(verdict.run, collect(store.each_level(verdict.run.id))).empty()) {
+  if (verdict.can_be_blessed) {
     report.next = fmt::format("moegate bless --db {} --run {}{} --reason '...'", shell_word(db),
                               verdict.run.id, verdict.run.dirty ? " --accept dirty" : "");
   }

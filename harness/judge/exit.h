@@ -11,7 +11,7 @@
 // - Tally::exit(), a run: a row crashed, timed out or is bad_timer, or a GPU was lost
 // - decide_exit(), a gate: a row is missing (rules.cc says which are), a shard is absent
 // - tune_exit(): a task got no configuration; check_exit(), `tune --check`: a row was not measured
-// - the ratchet of resources: a kernel is missing
+// - the ratchet of resources: kernels are missing, new or take less, which has to be blessed
 // It is thrown wherever a selection matches nothing at all.
 namespace moegate {
 

@@ -163,8 +163,11 @@ struct DoubtedFrom {
 /// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
 /// everything judged but not shown equal, and what only compares by time.
 std::vector<size_t> unsettled(const GateResult& result);
-/// Which rows a night replays, the most suspicious first: those that are unsettled, and identical
-/// ones that are slower all the same (DoubtedFrom).
+/// Which rows a night replays, as far as there is time and the baseline's program is there, the
+/// most suspicious first:
+/// - open ones: compared by time, or off in a way that stored levels do not settle (doubts.h)
+/// - those whose latency came out as regressed, improved or inconclusive, or passed with p < 0.05
+/// - identical ones that are slower all the same (DoubtedFrom)
 std::vector<CaseId> worth_a_replay(const GateResult& result, const Sides& head,
                                    const Limits& limits);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs and variants are made of on the host, as hashes: equal ones run the same machine
-// code. The build writes a table of every kernels library's objects (cmake/object_code.cmake),
-// which registers itself before main().
+// The hash of a host variant's machine code, and of a program's: equal ones run the same. The build
+// writes a table of every kernels library's objects (cmake/object_code.cmake), which registers
+// itself before main().
 #pragma once
 
 #include <functional>

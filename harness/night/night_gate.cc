@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "harness/base/notes.h"
+#include "harness/baseline/bless.h"
 #include "harness/baseline/creep.h"
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
@@ -160,7 +161,10 @@ Verdict conclude(const GateInput& input, GateResult screened, const Replayed& re
                  const GateRules& rules) {
   const RunInfo& run = input.run;
   const bool full = !input.setting.partial;
-  Verdict verdict{run, input.setting.limits, std::move(screened), Exit::ok};
+  Verdict verdict{.run = run,
+                  .limits = input.setting.limits,
+                  .result = std::move(screened),
+                  .can_be_blessed = why_unfit(run, input.sides).empty()};
   if (!replayed.nothing()) {
     verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
   }

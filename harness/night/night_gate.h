@@ -61,6 +61,7 @@ struct Verdict {
   Limits limits = Limits::cuda();
   GateResult result;
   Exit exit = Exit::ok;
+  bool can_be_blessed = false;  // why_unfit() finds nothing
 };
 
 /// The shards that a merged run lacks, and how to run them.

@@ -37,7 +37,7 @@ class Session {
   virtual Judged judged() const { return Judged::span; }
   /// The row's identity: hash of the machine code launched and of how it is launched, over every
   /// problem; equal in two programs that do the same. On a GPU timer_cupti.cc joins what ran
-  /// (cuda/activity.cc) with what it was given (CapturedLaunch, else launch_code()). Empty:
+  /// (activity.cc) with what it was given (CapturedLaunch, else launch_code()). Empty:
   /// unknown.
   virtual std::string code() const { return {}; }
 };
