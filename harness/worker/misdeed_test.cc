@@ -90,6 +90,48 @@ TEST_F(MisdeedTest, ALaunchThatLeavesAGraphEmptyIsNamed) {
       << result.why;
 }
 
+/// A host's session of one problem, in which the third launch of a batch and those behind it leave
+/// their output in another order than others, as blocks that race do.
+class RacingSession : public Session {
+ public:
+  explicit RacingSession(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+  void enqueue() override { session_->enqueue(); }
+  std::vector<Sample> collect() override {
+    std::vector<Sample> batch = session_->collect();
+    for (size_t i = 2; i < batch.size(); ++i) batch[i].outputs ^= 1;
+    return batch;
+  }
+  Judged judged() const override { return session_->judged(); }
+  std::string code() const override { return session_->code(); }
+
+ private:
+  const std::unique_ptr<Session> session_;
+};
+
+class RacingTimer : public Timer {
+ public:
+  explicit RacingTimer(Timer& host) : host_(host) {}
+  std::string name() const override { return host_.name(); }
+  double tick_ns() const override { return host_.tick_ns(); }
+  std::unique_ptr<Session> open(const Subject& subject, const Subject* yardstick,
+                                const Conditions& conditions) override {
+    return std::make_unique<RacingSession>(host_.open(subject, yardstick, conditions));
+  }
+
+ private:
+  Timer& host_;
+};
+
+TEST_F(MisdeedTest, WhatRacesInABatchIsComparedThere) {
+  conditions_.cache = Cache::warm;  // one problem
+  Result result = bench_.verify(variant_);
+  ASSERT_EQ(result.status, Status::ok) << result.why;
+  const auto host = make_host_timer(*device_);
+  RacingTimer timer{*host};
+  bench_.measure(variant_, timer, conditions_, sampling_, result);
+  EXPECT_TRUE(result.measured()) << result.why;
+}
+
 TEST(CannotCapture, SaysWhatToDoInstead) {
   const auto says = [](const char* why, const char* part) {
     EXPECT_NE(capture_advice(why).find(part), std::string::npos) << why;
