@@ -68,7 +68,7 @@ class Dealer {
   std::map<std::string, size_t> owners_;  // by key
 };
 
-/// Who of several threads goes on. Locked, it is this thread's turn.
+/// Which of several threads goes on: the one that has locked it.
 class Turn {
  public:
   void lock();
@@ -104,7 +104,7 @@ class WorkerSeat {
   /// `turn`: of several lanes; else null.
   WorkerSeat(WorkerSource& source, const WorkerOptions& options, Turn* turn)
       : source_(&source), options_(options), turn_(turn) {}
-  /// Whose calls nobody but the main thread makes: for a lane's there is run().
+  /// Only the main thread calls the worker itself; a lane calls run().
   Worker& worker() {
     if (!worker_ || !worker_->alive()) {
       const Turn::Others others(turn_);

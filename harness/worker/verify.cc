@@ -358,7 +358,7 @@ bool Bench::Pairs::first_are_slower(double factor) const {
 void Bench::meet_others(const Variant& variant) {
   if (device_.facts().backend != Backend::host) return;
   constexpr int kLaunches = 3;
-  for (int i = 0; i < kLaunches; ++i) variant.launch(*sets_[1], {nullptr, device_.facts()});
+  for (int i = 0; i < kLaunches; ++i) variant.launch(problem_of(1), {nullptr, device_.facts()});
   forget_branches();
 }
 
