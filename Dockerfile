@@ -5,7 +5,7 @@
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends git ca-certificates
 COPY . /src
-RUN cd /src && ci/setup && ci/setup cuda && ci/release /out
+RUN cd /src && ci/setup && ci/setup cuda-12 && ci/release /out
 RUN mkdir /cupti && cp -L /usr/local/cuda/lib64/libcupti.so.* /usr/local/cuda/lib64/libnvperf_*.so /cupti
 
 FROM debian:12-slim

@@ -78,6 +78,13 @@ printf '#!/bin/sh\n' >"$scratch/cuda/bin/nvcc"
 chmod +x "$scratch/cuda/bin/nvcc"
 expect "the user's own toolkit" 0 "$(setup cuda)"
 expect "is left alone" '' "$(calls)"
+printf '#!/bin/sh\necho Cuda compilation tools, release 12.4\n' >"$scratch/cuda/bin/nvcc"
+expect "the user's own toolkit of CUDA 12" 0 "$(setup cuda-12)"
+expect "is left alone, too" '' "$(calls)"
+printf '#!/bin/sh\necho Cuda compilation tools, release 13.0\n' >"$scratch/cuda/bin/nvcc"
+rm "$scratch/offline"
+expect "the user's own toolkit of CUDA 13" 0 "$(setup cuda-12)"
+expect "is not what was asked for" 1 "$(grep -cx 'cuda-nvcc-12-[0-9]*' "$scratch/installed")"
 
 # Ubuntu has packages of other architectures elsewhere.
 fresh
