@@ -4,7 +4,7 @@
 -- Ceilings are those that `moegate doctor --db` measured on the same device; without them the last columns are
 -- empty. floor us = max(bytes / bandwidth, operations / rate): no launch can be faster; writes that fit in
 -- the cache need not reach memory in time and are left out of it. So % of bandwidth, which counts all bytes, may
--- exceed 100 where the last writes stay in the cache.
+-- exceed 100 where the last writes stay in the cache. The rate is that of fp8 products, or of bf16 where a case has others.
 -- DRAM MB is what the newest `moegate profile` of the same program counted, read and written; MB what the operator says
 -- that a launch must move.
 WITH counted AS (
@@ -17,9 +17,9 @@ WITH counted AS (
   WHERE ordinal = -1 AND name IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')
   GROUP BY case_id, variant
 ), roofline AS (
-  SELECT cell.*, bandwidth, rate, flops, read_bytes, write_bytes, key,
-         max(memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth), coalesce(products_ns(flops, rate), 0)) AS floor_ns
-  FROM cell JOIN bench_case USING (case_id) JOIN ceilings USING (run_id)
+  SELECT cell.*, bandwidth, products_ns, flops, read_bytes, write_bytes, key,
+         max(memory_ns, coalesce(products_ns, 0)) AS floor_ns
+  FROM cell JOIN bench_case USING (case_id) JOIN roof USING (run_id, case_id) JOIN ceilings USING (run_id)
   WHERE run_id = :run AND (:op IS NULL OR cell.op = :op)
 )
 SELECT section AS model,
@@ -31,7 +31,7 @@ SELECT section AS model,
        round((read_bytes + write_bytes) / ns, 1) AS "GB/s",
        round(flops / ns / 1000, 3) AS "TFLOP/s",
        round(100e9 * (read_bytes + write_bytes) / ns / bandwidth, 1) AS "% of bandwidth",
-       round(100e9 * flops / ns / rate, 1) AS "% of rate",
+       round(100 * products_ns / ns, 1) AS "% of rate",
        round(floor_ns / 1000, 3) AS "floor us",
        round(100 * floor_ns / ns, 1) AS "% of roofline"
 FROM roofline LEFT JOIN dram USING (case_id, variant)

@@ -22,12 +22,11 @@ FROM (SELECT run_id, case_id, variant, exp(avg(ln(span_ns))) AS ns FROM timed
       GROUP BY run_id, case_id, variant)
 JOIN bench_case USING (case_id) JOIN run_case USING (run_id, case_id);
 
--- One row per run: what `moegate doctor --db` measured on its device. rate: the higher of two.
+-- One row per run: what `moegate doctor --db` measured on its device.
 CREATE TEMP VIEW IF NOT EXISTS ceilings AS
 SELECT run_id, cache_bytes, max(value) FILTER (WHERE c.name = 'read_bytes_per_s') AS bandwidth,
        max(value) FILTER (WHERE c.name = 'fp8_flops') AS fp8,
-       max(value) FILTER (WHERE c.name = 'bf16_flops') AS bf16,
-       max(value) FILTER (WHERE c.name IN ('fp8_flops', 'bf16_flops')) AS rate
+       max(value) FILTER (WHERE c.name = 'bf16_flops') AS bf16
 FROM run JOIN device USING (device_id) LEFT JOIN ceiling c USING (device_id) GROUP BY run_id;
 
 -- One row per parameter that has several values within a section of a run.

@@ -13,6 +13,14 @@ class MoeGemmReportTest : public ReportTest {
   }
 };
 
+TEST_F(MoeGemmReportTest, ARateIsThatOfTheProductsType) {
+  measure_rates();
+  add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {1000}}});
+  add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {1000}}}, {{"dtype", "bf16"}});
+  EXPECT_EQ(at(report("roofline", 1), 0, "% of rate"), "36.1") << "541 TFLOP/s of 1500";
+  EXPECT_EQ(at(report("roofline", 2), 0, "% of rate"), "67.7") << "of 800";
+}
+
 class SplitKReport : public MoeGemmReportTest {
  protected:
   /// gather is best with blocks of 16, split_k2 with 64.
