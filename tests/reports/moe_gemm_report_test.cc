@@ -21,6 +21,35 @@ TEST_F(MoeGemmReportTest, ARateIsThatOfTheProductsType) {
   EXPECT_EQ(at(report("roofline", 2), 0, "% of rate"), "67.7") << "of 800";
 }
 
+TEST_F(MoeGemmReportTest, AChoiceIsOneForAllRoutings) {
+  Store store = Store::open(db_, Store::Mode::write);
+  const int64_t run = store.begin_run(info(Backend::cuda));
+  struct Time {
+    const char *variant, *block;
+    std::map<std::string, double> us;  // by routing
+  };
+  const std::vector<Time> times = {{"quick", "16", {{"uniform", 10}, {"zipf:1.2", 20}}},
+                                   {"steady", "64", {{"uniform", 12}, {"zipf:1.2", 12}}},
+                                   {"failed_once", "64", {{"uniform", 11}}}};
+  for (int round = 0; round < 3; ++round) {
+    const int64_t process = store.begin_process(run, round, round);
+    for (const auto& [variant, block, us] : times) {
+      for (const auto& [routing, one] : us) {
+        const Case c{
+            "s", "m", "moe_down", {{"tokens", "8"}, {"block", block}, {"routing", routing}}, {}};
+        add(store, process, c, variant, {one * (990 + 10 * round)}, 1);
+      }
+    }
+  }
+  store.end_run(run, "complete");
+  const Table t = report("choice");
+  ASSERT_EQ(t.rows.size(), 1u);
+  EXPECT_EQ(at(t, 0, "choice"), "steady block=64");
+  EXPECT_EQ(at(t, 0, "us"), "12");
+  EXPECT_EQ(at(t, 0, "Next"), "quick block=16 1.18x (1.18–1.18)") << "geometric means";
+  EXPECT_EQ(at(t, 0, "Regret"), "20.0 %: uniform");
+}
+
 class SplitKReport : public MoeGemmReportTest {
  protected:
   /// gather is best with blocks of 16, split_k2 with 64.
