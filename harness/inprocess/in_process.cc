@@ -164,6 +164,7 @@ json InProcess::bench(const json& question, moegate_launch launch, void* user) {
   answer["note"] = note;
   answer["verified"] = verified;
   answer["device"] = device_->facts().name;
+  answer["run"] = run_;
   return answer;
 }
 
@@ -192,7 +193,7 @@ RunInfo InProcess::describe(const Case& c, const Result& result) const {
   info.protocol = kProtocol;
   info.timer = result.timer;
   info.flush = info.device.backend == Backend::host ? "lines" : name_of(Flush::read);
-  info.rounds = 1;
+  info.rounds = options_.value("rounds", 1);
   info.git_sha = provenance().git_sha;
   info.dirty = provenance().dirty;
   info.build = provenance().build;
@@ -208,8 +209,9 @@ void InProcess::store(const Case& c, const Cost& cost, const Result& result) {
   if (!options_.contains("store")) return;
   if (!store_) {
     store_.emplace(Store::open(options_.at("store"), Store::Mode::write));
-    run_ = store_->begin_run(describe(c, result));
-    process_ = store_->begin_process(run_, 0, getpid());
+    run_ = options_.contains("run") ? options_.at("run").get<int64_t>()
+                                    : store_->begin_run(describe(c, result));
+    process_ = store_->begin_process(run_, options_.value("round", 0), getpid());
   }
   store_->add_result(process_, c, cost, {}, result);
   stored_.insert(c.key());

@@ -132,6 +132,8 @@ class Session:
 
 _local = threading.local()
 _sessions = []  # of all threads, to be closed at the end
+rounds = {}  # "rounds" of stored runs, or "round" of those that another process began
+runs = {}  # their numbers, by device
 
 
 def session_of(device, store):
@@ -139,8 +141,12 @@ def session_of(device, store):
     mine = _local.__dict__.setdefault("sessions", {})
     key = (device, store)
     if key not in mine or not mine[key].handle:
-        stored = {"store": store, "command": " ".join(sys.argv)} if store else {}
-        mine[key] = Session({"device": device, **stored})
+        options = {"device": device}
+        if store:
+            options.update(rounds, store=store, command=" ".join(sys.argv))
+            if "round" in rounds:
+                options["run"] = runs[device]
+        mine[key] = Session(options)
         _sessions.append(mine[key])
     return mine[key]
 
@@ -323,6 +329,8 @@ def bench(
         question["outputs"], alive = _outputs(function, outputs, truths, tolerance)
         answer = session.ask("bench", question, function.launch)
         del alive
+    if answer.get("run"):
+        runs[device] = answer["run"]
     if function.error is not None:
         raise function.error
     if answer.get("busy"):

@@ -6,14 +6,14 @@ import os
 import pathlib
 
 
-def _program():
+def program():
     """The program: MOEGATE_PROGRAM, that of an installed wheel, or moegate of PATH."""
     import shutil
 
     wheel = pathlib.Path(__file__).parent / "_home" / "bin" / "moegate"
     named = os.environ.get("MOEGATE_PROGRAM") or (str(wheel) if wheel.exists() else shutil.which("moegate"))
     if not named:
-        raise RuntimeError("moegate.results: there is no program moegate in PATH; set MOEGATE_PROGRAM to its path")
+        raise RuntimeError("there is no program moegate in PATH; set MOEGATE_PROGRAM to its path")
     return named
 
 
@@ -33,7 +33,7 @@ def results(store=None, report="latency", run="latest", case=None, variant=None,
     Raises RuntimeError with the program's message, KeyError for a column that the report has not."""
     import subprocess  # not by a worker, which imports this package and has no use for it
 
-    command = [_program(), "report", report, "--run", str(run), "--format", "json"]
+    command = [program(), "report", report, "--run", str(run), "--format", "json"]
     for flag, value in (("--db", store), ("--filter", case), ("--variant", variant)):
         if value is not None:
             command += [flag, os.fspath(value)]

@@ -97,7 +97,59 @@ class Plugin(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn("over its limit of 0.001 us", text)
 
+    def test_rounds_are_fresh_processes_of_one_run(self):
+        code, text = self.run_pytest("--moegate-store", "s.sqlite", "--moegate-rounds", "3", "-k", "256 or without")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(self.query("SELECT status, rounds FROM run"), [("complete", 3)])
+        rounds = "SELECT round, count(*) FROM process JOIN result USING (process_id) GROUP BY process_id ORDER BY round"
+        self.assertEqual(self.query(rounds), [(0, 2), (1, 2), (2, 2)])
+        self.assertEqual(self.query("SELECT count(DISTINCT pid) FROM process"), [(3,)])
+
+    def test_a_round_that_fails_is_told(self):
+        self.write(TESTS + "    import os\n    assert 'MOEGATE_ROUND' not in os.environ, 'only when alone'\n")
+        code, text = self.run_pytest("--moegate-store", "s.sqlite", "--moegate-rounds", "2")
+        self.assertEqual(code, 0, f"a test without times is not repeated: {text}")
+        self.write(TESTS.replace("    x = np", "    import os\n    assert 'MOEGATE_ROUND' not in os.environ\n    x = np"))
+        code, text = self.run_pytest("--moegate-store", "s.sqlite", "--moegate-rounds", "2")
+        self.assertEqual(code, 1, text)
+        self.assertIn("round 2 of 2 failed:", text)
+        self.assertIn("AssertionError", text)
+
+    def compare(self, rounds, exit_code):
+        """A session beside an earlier one, with a program that answers as one that finds a row slower."""
+        program = self.folder / "program"
+        row = '{"outcome": "regressed", "key": "a/n=256", "why": "slower: +50 %"}, {"outcome": "pass", "key": "b", "why": ""}'
+        program.write_text(
+            f"""#!/bin/sh
+echo "$@" >>{self.folder}/asked
+for last; do :; done
+echo '{{"sentence": "FAIL (exit 10): 1 regressed", "cases": [{row}]}}' >"$last"
+exit {exit_code}
+"""
+        )
+        program.chmod(0o755)
+        options = ["--moegate-store", "s.sqlite", "-k", "256", "--moegate-compare", "latest"]
+        return self.run_pytest(*options, "--moegate-rounds", str(rounds), MOEGATE_PROGRAM=str(program))
+
+    def test_a_comparison_fails_what_is_slower(self):
+        code, text = self.compare(rounds=1, exit_code=10)
+        self.assertEqual(code, 0, text)
+        self.assertIn("nothing to compare with", text)
+        code, text = self.compare(rounds=1, exit_code=10)
+        self.assertEqual(code, 0, f"one process fails nothing: {text}")
+        self.assertIn("regressed: a/n=256: slower: +50 %", text)
+        code, text = self.compare(rounds=2, exit_code=10)
+        self.assertEqual(code, 1, text)
+        self.assertIn("FAIL (exit 10): 1 regressed\nregressed: a/n=256: slower: +50 %\n", text)
+        self.assertEqual(self.compare(rounds=2, exit_code=20)[0], 0, "undecided")
+        asked = (self.folder / "asked").read_text().splitlines()
+        self.assertEqual(len(asked), 3, "one for each session, and none for a round")
+        self.assertIn("gate --db s.sqlite --run 3 --against 2 --out ", asked[1])
+
     def test_usage_errors(self):
+        code, text = self.run_pytest("--moegate-rounds", "2")
+        self.assertEqual(code, 4, text)
+        self.assertIn("need --moegate-store", text)
         self.write(TESTS.replace("budget_s=0.05", "budget=0.05"))
         code, text = self.run_pytest()
         self.assertEqual(code, 4, text)
