@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate run: verify, measure, store; or repeat a stored row.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/base/environment.h"
@@ -269,9 +274,42 @@ void print_reports(const std::string& db, const std::vector<std::filesystem::pat
   }
 }
 
+void set_default(const char* name, const std::string& value) {
+  setenv(name, value.c_str(), 0);
+}
+
+/// Whether `run` was asked for a function that belongs to no operator: FILE.py:FUNCTION.
+bool names_function(const Args& args) {
+  return !args.empty() && args.front().find(".py:") != std::string::npos && args.front()[0] != '-';
+}
+
+/// Becomes the interpreter that measures it (python/moegate/_functions.py).
+[[noreturn]] void run_functions(const Args& args) {
+  const std::filesystem::path program = place_of(own_program()), folder = program.parent_path();
+  for (const std::filesystem::path& place :
+       {folder / "libmoegate.so", folder / "../lib/libmoegate.so"}) {
+    if (std::filesystem::exists(place)) set_default("MOEGATE_LIBRARY", place);
+  }
+  setenv("MOEGATE_PROGRAM", program.c_str(), 1);
+  const std::string others = environment("PYTHONPATH");
+  const std::string package = home() / "python";
+  setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
+  std::string python = environment("MOEGATE_PYTHON");
+  if (python.empty()) python = "python3";
+  std::vector<std::string> command = {python, "-m", "moegate._functions"};
+  command.insert(command.end(), args.begin(), args.end());
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  usage_error("the Python '{}' cannot be run ({}); install python3, or set MOEGATE_PYTHON", python,
+              std::generic_category().message(errno));
+}
+
 }  // namespace
 
 int cmd_run(const Args& args) {
+  if (names_function(args)) run_functions(args);
   const auto command = read_run(args);
   if (!command) return 0;
   const RunOptions& run = command->run;

@@ -10,8 +10,9 @@ std::span<const Verb> verbs() {
   static const std::array<Verb, 16> all = {{
       {"run",
        "verify, measure and store every variant of a suite",
-       {"--suite S [options]", "--like ROW [options]"},
-       {"moegate run --suite smoke", "moegate run --like 17 --dry-run"},
+       {"--suite S [options]", "--like ROW [options]",
+        "FILE.py:FUNCTION [--against FILE.py:FUNCTION] [options]"},
+       {"moegate run --suite smoke", "moegate run bench.py:mine --against bench.py:theirs"},
        {"suite", "variant", "filter", "device", "module", "rounds", "budget", "label", "db", "like",
         "dry-run"}},
       {"verify",

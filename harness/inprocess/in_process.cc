@@ -17,7 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kVariant = "fn";
+std::string variant_of(const json& question) {
+  return question.value("variant", "fn");
+}
 
 /// A part of a key, without what ends one.
 std::string part_of_key(std::string text) {
@@ -60,7 +62,7 @@ Registry registry_of(const Case& c, Backend backend, CallersMemory& memory, cons
   };
   Variant variant;
   variant.op = c.op;
-  variant.name = kVariant;
+  variant.name = variant_of(question);
   variant.backend = backend;
   variant.file = "fn.py";  // Python's, which starts threads and imports
   const bool graph = launch_of(c) == LaunchMode::graph;
@@ -140,7 +142,7 @@ InProcess::Timing InProcess::open_timer(const std::string& asked) const {
 json InProcess::bench(const json& question, moegate_launch launch, void* user) {
   open_device(reinterpret_cast<void*>(question.at("stream").get<uintptr_t>()));
   const Case c = case_of(question);
-  expect_new(c);
+  expect_new(c, variant_of(question));
   const bool timed = question.at("timed");
   CallersMemory memory(*device_);
   const Registry registry =
@@ -179,8 +181,8 @@ json InProcess::hash(const json& question) {
   return {{"hashes", hashes}};
 }
 
-void InProcess::expect_new(const Case& c) {
-  if (!options_.contains("store") || !stored_.contains(c.key())) return;
+void InProcess::expect_new(const Case& c, const std::string& variant) {
+  if (!options_.contains("store") || !stored_.contains({c.key(), variant})) return;
   usage_error("{} was stored by this process before; give another name or other params", c.key());
 }
 
@@ -200,6 +202,9 @@ RunInfo InProcess::describe(const Case& c, const Result& result) const {
   info.host = host;
   info.command = options_.value("command", "");
   info.operators = {{.name = c.op, .yardstick = "", .before = {}}};
+  if (const std::string before = options_.value("before", ""); !before.empty()) {
+    info.operators.front().before = {{.variant = before}};
+  }
   info.tags = options_.value("tags", std::map<std::string, std::string>());
   info.tags[kInProcessTag] = "1";
   return info;
@@ -214,7 +219,7 @@ void InProcess::store(const Case& c, const Cost& cost, const Result& result) {
     process_ = store_->begin_process(run_, options_.value("round", 0), getpid());
   }
   store_->add_result(process_, c, cost, {}, result);
-  stored_.insert(c.key());
+  stored_.emplace(c.key(), result.variant);
 }
 
 }  // namespace moegate

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "harness/inprocess/callers_problem.h"
 #include "harness/inprocess/moegate.h"
@@ -52,7 +53,7 @@ class InProcess {
   void open_device(void* stream);
   Timing open_timer(const std::string& asked) const;
   /// Throws Error(usage) where this process has stored the row already.
-  void expect_new(const Case& c);
+  void expect_new(const Case& c, const std::string& variant);
   void store(const Case& c, const Cost& cost, const Result& result);
   RunInfo describe(const Case& c, const Result& result) const;
 
@@ -62,7 +63,7 @@ class InProcess {
   void* stream_ = nullptr;
   std::optional<Store> store_;
   int64_t run_ = 0, process_ = 0;
-  std::set<std::string> stored_;  // keys
+  std::set<std::pair<std::string, std::string>> stored_;  // keys and variants
 };
 
 }  // namespace moegate

@@ -132,7 +132,7 @@ class Session:
 
 _local = threading.local()
 _sessions = []  # of all threads, to be closed at the end
-rounds = {}  # "rounds" of stored runs, or "round" of those that another process began
+rounds = {}  # options of stored runs, or "round" of those that another process began
 runs = {}  # their numbers, by device
 
 
@@ -279,6 +279,7 @@ def bench(
     fn,
     *args,
     name=None,
+    variant="fn",
     params=None,
     outputs=None,
     reference=None,
@@ -302,7 +303,8 @@ def bench(
         result is "not verified". tolerance: a moegate.Tolerance; default: by the outputs' types.
     cache: "cold" or "warm". launch: "stream" or "graph". budget_s: seconds, warm-up included.
     stream: an int, or what has __cuda_stream__; default: torch's current one. timer: "auto", "cupti" or "event".
-    store: path of a store that gets the row `name` with `params`; default: none.
+    store: path of a store that gets the row `name` with `params`; default: none. `variant` tells functions apart that
+        do the same.
 
     Raises Wrong, TimerBusy, what fn raises, and ValueError or RuntimeError for what cannot be measured."""
     truths = _truths(reference, args, kwargs)
@@ -310,6 +312,7 @@ def bench(
     device = _memory.device_of(inputs + list(_memory.tensors_of(outputs)), stream)
     question = {
         "name": name or getattr(fn, "__name__", type(fn).__name__),
+        "variant": variant,
         "params": {key: str(value) for key, value in (params or {}).items()},
         "cache": cache,
         "launch": launch,
