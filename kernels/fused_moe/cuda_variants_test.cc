@@ -60,5 +60,68 @@ TEST_F(CudaFusedMoe, TheFusedActivationHasTheBitsOfTheChain) {
   }
 }
 
+/// Three times, with the same bits: its barrier starts where the launch before left it.
+void expect_one_launch_right(Device& device, const Case& c) {
+  Bench bench(device, c);
+  const Variant& variant = find_variant(c.op, Backend::cuda, "one_launch");
+  uint64_t hash = 0;
+  for (int i = 0; i < 3; ++i) {
+    Result result = bench.verify(variant);
+    if (result.status == Status::ok) bench.check_unseen(variant, result);
+    EXPECT_EQ(result.status, Status::ok) << c.key() << ": " << result.why;
+    if (result.seeds.empty()) return;
+    if (i == 0) hash = result.seeds[0].hash;
+    EXPECT_EQ(result.seeds[0].hash, hash) << c.key();
+  }
+}
+
+// One group of K, an odd and an even number; rows of an expert: none, one, eight.
+TEST_F(CudaFusedMoe, OneLaunchIsRightAtDecode) {
+  for (const char* tokens : {"1", "2", "3", "8"}) {
+    for (const char* hidden : {"128", "640", "2048"}) {
+      for (const char* inter : {"128", "384"}) {
+        for (const char* routing : {"uniform", "hot:2:1"}) {
+          expect_one_launch_right(*device_, fused_moe_case({{"tokens", tokens},
+                                                            {"topk", "2"},
+                                                            {"hidden", hidden},
+                                                            {"inter", inter},
+                                                            {"routing", routing}}));
+        }
+      }
+    }
+  }
+  expect_one_launch_right(*device_,
+                          fused_moe_case({{"tokens", "1"}, {"topk", "8"}, {"inter", "768"}}));
+}
+
+// 9, 16, 20 and 48 rows of an expert; the most rows that it takes.
+TEST_F(CudaFusedMoe, OneLaunchReadsAnExpertAgainForMoreThanEightRows) {
+  for (const char* tokens : {"9", "16", "20", "48"}) {
+    expect_one_launch_right(*device_,
+                            fused_moe_case({{"tokens", tokens}, {"experts", "2"}, {"topk", "2"}}));
+  }
+  expect_one_launch_right(*device_,
+                          fused_moe_case({{"tokens", "12"}, {"topk", "8"}, {"hidden", "640"}}));
+}
+
+// Shares of the ring that wrap often, and one that down fits into.
+TEST_F(CudaFusedMoe, OneLaunchIsRightOnLayersOfModels) {
+  for (const char* tokens : {"1", "8"}) {
+    for (const auto& [hidden, inter] : {std::pair{"7168", "256"}, {"2048", "768"}}) {
+      expect_one_launch_right(*device_, fused_moe_case({{"tokens", tokens},
+                                                        {"experts", "32"},
+                                                        {"topk", "8"},
+                                                        {"hidden", hidden},
+                                                        {"inter", inter}}));
+    }
+  }
+}
+
+TEST_F(CudaFusedMoe, OneLaunchLeavesManyRowsToOthers) {
+  const Case c = fused_moe_case({{"tokens", "97"}, {"topk", "1"}});
+  const Variant& variant = find_variant(c.op, Backend::cuda, "one_launch");
+  EXPECT_FALSE(variant.unsupported(c, device_->facts()).empty());
+}
+
 }  // namespace
 }  // namespace moegate::fused_moe

@@ -30,7 +30,7 @@ struct FusedMoeShape {
   /// Reads and checks the case's parameters; throws Error(usage).
   static FusedMoeShape of(const Case& c);
 
-  int rows() const { return tokens * topk; }  // R
+  MOEGATE_HD int rows() const { return tokens * topk; }  // R
   moe_align::MoeAlignShape align() const {
     return {tokens, experts, topk, block, moe_align::IdData::valid};
   }
