@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // chip: sm_90 (TMA)
 // A decode step's whole layer in one launch of one block per SM. Every block sorts the routed rows
-// by expert for itself. Then one of its warps streams the block's share of the weights by TMA into
+// by expert for itself. Then two of its warps stream the block's share of the weights by TMA into
 // a ring in shared memory, of gate-up and of down without a break: which ones follows from the
 // routing alone. So memory works on while the other warps finish gate-up, wait for the grid's
 // barrier, and quantise all activations, again every block for itself. At one token the ring holds
@@ -28,7 +28,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kThreads = kConsumers + 32;
+constexpr int kThreads = kConsumers + 32 * kCopiers;
 
 __device__ uint32_t barrier_arrivals;
 
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   prepare(m.shared, work.plan.stages);
   __syncthreads();
-  if (warp == kWarps) {
-    produce(&up, &down, work, m, experts);
+  if (warp >= kWarps) {
+    produce(&up, &down, work, m, warp - kWarps, experts);
   } else {
     consume(work, m, &barrier_arrivals);
   }

@@ -11,9 +11,10 @@
 namespace moegate::fused_moe::one_launch {
 
 // What may be tuned; nothing else depends on their values.
-constexpr int kWarps = 15;       // that multiply; with one more each quarter of an SM has four
-constexpr int kStageGroups = 2;  // groups of 128 along K of a stage
-constexpr int kMostStages = 54;  // of a block's ring
+constexpr int kWarps = 14;             // that multiply
+constexpr int kCopiers = 2;            // warps that copy; with them each quarter of an SM has four
+constexpr int kStageGroups = 2;        // groups of 128 along K of a stage
+constexpr int kMostStages = 54;        // of a block's ring
 constexpr int kPartsBytes = 16 << 10;  // up to which there are four sets of partial sums, else two
 constexpr bool kCooperative = true;    // the driver refuses a grid that does not run all at once
 
@@ -112,6 +113,8 @@ inline Plan make_plan(const FusedMoeShape& s, int64_t available) {
                        (part_bytes << plan.log_parts) + static_cast<int64_t>(sizeof(Shared));
   constexpr int64_t kStage = kStageBytes + kStageScales * sizeof(float);
   plan.stages = static_cast<int>(std::clamp<int64_t>((available - rest) / kStage, 0, kMostStages));
+  // A place of the ring is always the same copier's, as it is always the same other warp's.
+  plan.stages -= plan.stages % kCopiers;
   plan.shared_bytes = static_cast<int>(plan.stages * kStage + rest);
   return plan;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warp that copies: x, then weights in the order in which they are multiplied, of gate-up and
-// of down without a break. No copy waits for an activation.
+// The warps that copy: x, then weights in the order in which they are multiplied, of gate-up and
+// of down without a break. No copy waits for an activation. One warp starts a stage in some 400
+// cycles, too slowly for memory, so the copiers take stages in turn.
 #pragma once
 
 #include "kernels/fused_moe/one_launch/shared.cuh"
@@ -62,11 +63,14 @@ struct Tile {
   int groups;
 };
 
-/// Starts the copies of a tile's stages, by a warp of which `one` lane is elected.
-__device__ inline void copy_tile(const Memory& m, const Tile& tile, bool one, Ring& ring) {
+/// Starts the copies of a tile's stages that are the copier's, by a warp of which `one` lane is
+/// elected.
+__device__ inline void copy_tile(const Memory& m, const Tile& tile, int copier, bool one,
+                                 Ring& ring) {
   const int lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int group = 0; group < tile.groups; group += kStageGroups, ring.advance()) {
+    if (ring.stage % kCopiers != copier) continue;
     uint64_t* full = &m.shared.full[ring.stage];
     uint8_t* to = m.stages + ring.stage * kStageBytes;
     wait_barrier(&m.shared.empty[ring.stage], ring.phase ^ 1);
@@ -87,21 +91,33 @@ __device__ inline void copy_tile(const Memory& m, const Tile& tile, bool one, Ri
   }
 }
 
-/// `experts` as for find_octets().
-__device__ inline void produce(const CUtensorMap* up, const CUtensorMap* down, const Work& work,
-                               const Memory& m, const int32_t (&experts)[kRowsPerLane]) {
-  const bool one = elected();
-  const FusedMoeArgs& args = work.args;
-  const FusedMoeShape& shape = args.shape;
-  const int hidden = shape.hidden, inter = shape.inter;
+/// The rows of x, and the octets; `experts` as for find_octets().
+__device__ inline void list_rows(const Work& work, const Memory& m, bool one,
+                                 const int32_t (&experts)[kRowsPerLane]) {
+  const FusedMoeShape& shape = work.args.shape;
+  const int hidden = shape.hidden;
   if (one) arrive_expecting(&m.shared.rows_full, shape.tokens * hidden);
   __syncwarp();
   for (int t = threadIdx.x % 32; t < shape.tokens; t += 32)
-    copy_bytes(m.rows + t * (hidden + kRowGap), args.x + t * hidden, hidden, &m.shared.rows_full);
-  const Octets& octets = m.shared.octets;
+    copy_bytes(m.rows + t * (hidden + kRowGap), work.args.x + t * hidden, hidden,
+               &m.shared.rows_full);
   find_octets(experts, shape, min(kOctet, shape.tokens), m.shared.octets);
   if (one) arrive_barrier(&m.shared.listed);
+}
 
+__device__ inline void produce(const CUtensorMap* up, const CUtensorMap* down, const Work& work,
+                               const Memory& m, int copier,
+                               const int32_t (&experts)[kRowsPerLane]) {
+  const bool one = elected();
+  if (copier == 0) {
+    list_rows(work, m, one, experts);
+  } else {
+    wait_barrier(&m.shared.listed, 0);
+  }
+  const FusedMoeArgs& args = work.args;
+  const FusedMoeShape& shape = args.shape;
+  const int hidden = shape.hidden, inter = shape.inter;
+  const Octets& octets = m.shared.octets;
   const Cut cut(shape, octets.count, blockIdx.x, gridDim.x);
   Ring ring{work.plan.stages};
   const int up_groups = hidden / kMoeGroup, down_groups = inter / kMoeGroup;
@@ -119,7 +135,7 @@ __device__ inline void produce(const CUtensorMap* up, const CUtensorMap* down, c
         (int64_t{expert} * 2 * down_groups + column / kMoeGroup) * up_groups;  // I/128 blocks each
     copy_tile(
         m, {up, gate, gate + inter, scales, scales + int64_t{down_groups} * up_groups, up_groups},
-        one, ring);
+        copier, one, ring);
   }
 #pragma unroll 1
   for (int unit = cut.columns.begin; unit < cut.columns.end; unit += 2) {
@@ -134,7 +150,7 @@ __device__ inline void produce(const CUtensorMap* up, const CUtensorMap* down, c
       copy_tile(m,
                 {down, row, lone ? -1 : row + kOctet, scales_of(unit),
                  scales_of(lone ? unit : unit + 1), down_groups},
-                one, ring);
+                copier, one, ring);
     }
   }
 }
