@@ -19,7 +19,6 @@
 #include "harness/campaign/run_options.h"
 #include "harness/campaign/runner.h"
 #include "harness/commands/flags.h"
-#include "harness/kernel/controls.h"
 #include "harness/report/forges.h"
 #include "harness/report/page.h"
 #include "harness/site/site_files.h"

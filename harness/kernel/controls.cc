@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace moegate {
@@ -113,12 +112,6 @@ class Trial {
 };
 
 }  // namespace
-
-const char* name_of(ControlOutcome o) {
-  constexpr std::array kNames = {"rejected", "accepted", "no change", "not applicable"};
-  static_assert(kNames.size() == static_cast<size_t>(ControlOutcome::not_applicable) + 1);
-  return kNames.at(static_cast<size_t>(o));
-}
 
 std::vector<Control> negative_controls(Problem& problem, const Problem& other) {
   Trial trial(problem);

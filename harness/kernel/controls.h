@@ -10,8 +10,6 @@
 
 namespace moegate {
 
-const char* name_of(ControlOutcome o);
-
 /// Applies every control to `problem`, which must hold correct outputs and holds them again
 /// afterwards. `other` holds the outputs of another seed. Each output tensor is spoilt on its own,
 /// because an exact tensor would otherwise hide another's blind tolerance:

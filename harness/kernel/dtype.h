@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "harness/base/names.h"
 #include "harness/base/rng.h"
 #include "harness/values/tolerance.h"
 
@@ -14,6 +15,8 @@ namespace moegate {
 
 /// e4m3 is the fp8 of products: 3 bits of mantissa, no infinity, 448 at most, NaN 0x7f and 0xff.
 enum class DType { f32, f16, bf16, e4m3, i32, u8 };
+template <>
+inline constexpr std::array kNames<DType> = {"fp32", "fp16", "bf16", "fp8", "int32", "uint8"};
 
 /// Bytes of one element.
 constexpr size_t size_of(DType t) {
@@ -30,10 +33,7 @@ constexpr const FloatType& float_type(DType t) {
   return t == DType::f32 ? kFp32 : t == DType::f16 ? kFp16 : t == DType::bf16 ? kBf16 : kE4m3;
 }
 
-/// "fp32", "fp16", "bf16", "fp8", "int32", "uint8".
-const char* name_of(DType t);
-/// Inverse of name_of for the floating types that need no scale factors, so not fp8; throws
-/// Error(usage) naming the choices.
+/// Of the floating types that need no scale factors, so not fp8. Throws Error(usage) naming them.
 DType parse_float_dtype(const std::string& name);
 
 MOEGATE_HD inline uint32_t float_bits(float f) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/names.h"
 #include "harness/values/rounding.h"
 
 namespace moegate {
@@ -69,6 +70,9 @@ std::string other_question(const SeedError& base, const SeedError& head);
 /// What became of a negative control: outputs spoilt on purpose, which the check must reject.
 /// unchanged: there was nothing to spoil in this case's outputs, so it says nothing.
 enum class ControlOutcome { rejected, accepted, unchanged, not_applicable };
+template <>
+inline constexpr std::array kNames<ControlOutcome> = {"rejected", "accepted", "no change",
+                                                      "not applicable"};
 
 struct Control {
   std::string name;    // "scaled by 1.05"

@@ -15,9 +15,8 @@ namespace moegate {
 enum class Cache { cold, warm, cold_weights };
 /// How the GPU's L2 is made cold: by reading (clean lines), by writing (dirty lines), not at all.
 enum class Flush { read, write, none };
-constexpr const char* name_of(Flush f) {
-  return f == Flush::read ? "read" : f == Flush::write ? "write" : "none";
-}
+template <>
+inline constexpr std::array kNames<Flush> = {"read", "write", "none"};
 /// How the host launches (suite parameter `launch`); the host device knows only `stream`.
 enum class LaunchMode { stream, graph };
 

@@ -2,20 +2,8 @@
 #include "harness/values/device_facts.h"
 
 #include <cctype>
-#include <stdexcept>
 
 namespace moegate {
-
-const char* name_of(Backend b) {
-  return b == Backend::host ? "host" : "cuda";
-}
-
-void parse_name(const std::string& name, Backend& b) {
-  if (name != "host" && name != "cuda") {
-    throw std::invalid_argument("'" + name + "' is no backend");
-  }
-  b = name == "host" ? Backend::host : Backend::cuda;
-}
 
 std::string class_name(const std::string& text) {
   std::string out;

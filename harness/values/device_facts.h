@@ -6,11 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/names.h"
+
 namespace moegate {
 
 enum class Backend { host, cuda };
-const char* name_of(Backend b);
-void parse_name(const std::string& name, Backend& b);  // throws std::invalid_argument
+template <>
+inline constexpr std::array kNames<Backend> = {"host", "cuda"};
+template <>
+inline constexpr const char* kNameKind<Backend> = "backend";
 
 /// "NVIDIA H200" -> "nvidia-h200": a device class that can be a folder.
 std::string class_name(const std::string& text);

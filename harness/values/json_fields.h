@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "harness/base/names.h"
 #include "harness/values/fields.h"
 #include "harness/values/result_fields.h"
 #include "harness/values/tolerance.h"
@@ -52,12 +53,6 @@ concept Described = count_fields(kFields<T>)
 > 0;
 
 /// Enumerators travel by name: two builds may number them differently.
-template <class E>
-concept Named = std::is_enum_v<E> && requires(E e) {
-  name_of(e);
-  parse_name(std::string(), e);
-};
-
 template <Named E>
 void to_json(nlohmann::json& json, const E& value) {
   json = name_of(value);

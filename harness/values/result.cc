@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of enumerators in the store, on the wire and in reports.
 #include "harness/values/result.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 namespace moegate {
-namespace {
-
-constexpr std::array<const char*, 7> kStatuses = {"ok",      "unsupported", "wrong", "crashed",
-                                                  "timeout", "bad_timer",   "noisy"};
-static_assert(kWorstFirst.size() == kStatuses.size());
-
-constexpr std::array<const char*, 4> kJudged = {"none", "span", "ratio", "is_yardstick"};
-
-template <class E, size_t n>
-E parse(const std::string& name, const std::array<const char*, n>& names, const char* what) {
-  for (size_t i = 0; i < n; ++i) {
-    if (name == names.at(i)) return static_cast<E>(i);
-  }
-  throw std::invalid_argument("'" + name + "' is no " + what + " of a result");
-}
-
-}  // namespace
-
-const char* name_of(Status s) {
-  return kStatuses.at(static_cast<size_t>(s));
-}
-
-void parse_name(const std::string& name, Status& s) {
-  s = parse<Status>(name, kStatuses, "status");
-}
 
 bool is_worse(Status a, Status b) {
   return std::ranges::find(kWorstFirst, a) < std::ranges::find(kWorstFirst, b);
@@ -41,14 +14,6 @@ bool is_worse(Status a, Status b) {
 
 bool is_failure(Status s) {
   return is_worse(s, Status::unsupported);
-}
-
-const char* name_of(Judged j) {
-  return kJudged.at(static_cast<size_t>(j));
-}
-
-void parse_name(const std::string& name, Judged& j) {
-  j = parse<Judged>(name, kJudged, "judged number");
 }
 
 std::string impossible_number(const Result& r) {

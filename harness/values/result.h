@@ -34,8 +34,10 @@ enum class Judged {
   ratio,        // `ratio`, to the operator's yardstick
   is_yardstick  // none of its own: the others' ratios are to it
 };
-const char* name_of(Judged j);
-void parse_name(const std::string& name, Judged& j);  // throws std::invalid_argument
+template <>
+inline constexpr std::array kNames<Judged> = {"none", "span", "ratio", "is_yardstick"};
+template <>
+inline constexpr const char* kNameKind<Judged> = "judged number of a result";
 
 struct Sample {
   double span_ns = 0;  // last end minus first start, over every kernel and memory operation

@@ -5,16 +5,22 @@
 #include <array>
 #include <string>
 
+#include "harness/base/names.h"
+
 namespace moegate {
 
 enum class Status { ok, unsupported, wrong, crashed, timeout, bad_timer, noisy };
-const char* name_of(Status s);
-void parse_name(const std::string& name, Status& s);  // throws std::invalid_argument
+template <>
+inline constexpr std::array kNames<Status> = {"ok",      "unsupported", "wrong", "crashed",
+                                              "timeout", "bad_timer",   "noisy"};
+template <>
+inline constexpr const char* kNameKind<Status> = "status of a result";
 
 /// A row is as bad as its worst process.
 inline constexpr std::array kWorstFirst = {Status::wrong,     Status::crashed,     Status::timeout,
                                            Status::bad_timer, Status::unsupported, Status::noisy,
                                            Status::ok};
+static_assert(kWorstFirst.size() == kNames<Status>.size());
 bool is_worse(Status a, Status b);
 /// Wrong, crashed, timeout or bad_timer.
 bool is_failure(Status s);

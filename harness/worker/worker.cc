@@ -244,22 +244,6 @@ WorkerSource& worker_processes() {
 
 // The options.
 
-const char* name_of(Task task) {
-  constexpr std::array kNames = {"verify",   "measure", "profile", "controls",
-                                 "counters", "stalls",  "energy"};
-  static_assert(kNames.size() == static_cast<size_t>(Task::energy) + 1);
-  return kNames.at(static_cast<size_t>(task));
-}
-
-void parse_name(const std::string& name, Task& task) {
-  task = named(name, {Task::verify, Task::measure, Task::profile, Task::controls, Task::counters,
-                      Task::stalls, Task::energy});
-}
-
-void parse_name(const std::string& name, Flush& flush) {
-  flush = named(name, {Flush::read, Flush::write, Flush::none});
-}
-
 // A table: NOLINTNEXTLINE(readability-function-size)
 std::span<const Option<WorkerOptions>> worker_options() {
   using W = WorkerOptions;

@@ -34,9 +34,9 @@ std::string own_program();
 /// What a worker does with a variant once it is verified. The last three are profilers', of which a
 /// process has one, and none beside a timer of CUPTI's.
 enum class Task { verify, measure, profile, controls, counters, stalls, energy };
-const char* name_of(Task task);
-void parse_name(const std::string& name, Task& task);  // throws std::invalid_argument
-void parse_name(const std::string& name, Flush& flush);
+template <>
+inline constexpr std::array kNames<Task> = {"verify",   "measure", "profile", "controls",
+                                            "counters", "stalls",  "energy"};
 
 /// Everything a worker is told once.
 struct WorkerOptions {
