@@ -155,9 +155,7 @@ TEST_F(StoreFields, EveryFieldOfAResultSurvives) {
   ASSERT_EQ(levels.size(), 1u);
   const Result& back = levels[0].result;
   expect_same(back, result, kFields<Result>);
-  expect_same(back, result,
-              std::tuple(Field("accuracy", &Result::accuracy), Field("seeds", &Result::seeds),
-                         Field("metrics", &Result::metrics)));
+  expect_same(back, result, MOEGATE_FIELDS(Result, accuracy, seeds, metrics));
   Statement kernels(store.database(),
                     "SELECT " + columns_of<KernelRow>("k") + " FROM kernel k ORDER BY ordinal");
   for (const KernelRow& kernel : result.kernels) {

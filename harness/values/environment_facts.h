@@ -26,11 +26,9 @@ struct EnvironmentItem {
 using EnvironmentItems = std::vector<EnvironmentItem>;
 
 template <>
-inline constexpr auto kFields<EnvironmentItem> =
-    std::tuple(Field("kind", &EnvironmentItem::kind), Field("name", &EnvironmentItem::name),
-               Field("value", &EnvironmentItem::value), Field("digest", &EnvironmentItem::digest),
-               Field("counts", &EnvironmentItem::counts));
-static_assert(count_fields(kFields<EnvironmentItem>) == count_members<EnvironmentItem>());
+inline constexpr auto kFields<EnvironmentItem> = MOEGATE_FIELDS(EnvironmentItem, kind, name, value,
+                                                                digest, counts);
+static_assert(count_unlisted<EnvironmentItem>() == 0);
 
 /// Sorted, without repetitions.
 EnvironmentItems in_order(std::vector<EnvironmentItem> items);

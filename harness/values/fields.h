@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value described once: the list of its fields, from which the wire's JSON and the store's INSERT
-// and SELECT follow. The lists are in result_fields.h and result_fields.h; to add a field is one
-// line there and a column in the newest schema.
+// and SELECT follow. Most lists are in result_fields.h; to add a field is a name there and a column
+// in the newest schema.
 #pragma once
+
+#include <boost/preprocessor/seq/enum.hpp>
+#include <boost/preprocessor/seq/transform.hpp>
+#include <boost/preprocessor/variadic/to_seq.hpp>
 
 #include <cstddef>
 #include <tuple>
@@ -25,6 +29,12 @@ struct Field {
   V T::*member;
   const char* column;
 };
+
+/// The fields of these members, called like them.
+#define MOEGATE_FIELDS(Type, ...) \
+  std::tuple(BOOST_PP_SEQ_ENUM(   \
+      BOOST_PP_SEQ_TRANSFORM(MOEGATE_FIELD, Type, BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__))))
+#define MOEGATE_FIELD(ignored, Type, member) Field(#member, &Type::member)
 
 /// A field of a member of T: on the wire and in the store it stands among T's own.
 template <class T, class Part, class V>
@@ -72,7 +82,7 @@ struct Anything {
   operator V() const;  // NOLINT: implicit is what it is for
 };
 
-/// How many members an aggregate has: a list that leaves one out does not compile.
+/// How many members an aggregate has.
 template <class T, class... Members>
 consteval size_t count_members() {
   if constexpr (requires { T{std::declval<Members>()..., Anything{}}; }) {
@@ -80,6 +90,12 @@ consteval size_t count_members() {
   } else {
     return sizeof...(Members);
   }
+}
+
+/// How many of them are in no list: to be asserted beside the lists, so that none is forgotten.
+template <class T>
+consteval size_t count_unlisted() {
+  return count_members<T>() - count_fields(kFields<T>) - count_fields(kParts<T>);
 }
 
 }  // namespace moegate

@@ -123,17 +123,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Leeway, factor, between)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(VariantDescription, op, name, backend, language,
                                                 help, leeway, expected)
 template <>
-inline constexpr auto kFields<Hello> =
-    std::tuple(Field("wire", &Hello::wire), Field("language", &Hello::language),
-               Field("version", &Hello::version), Field("git_sha", &Hello::git_sha),
-               Field("dirty", &Hello::dirty), Field("build", &Hello::build),
-               Field("timer", &Hello::timer), Field("timer_note", &Hello::timer_note));
-template <>
-inline constexpr auto kParts<Hello> = std::tuple(Field("features", &Hello::features),
-                                                 Field("device", &Hello::device),
-                                                 Field("operators", &Hello::operators),
-                                                 Field("variants", &Hello::variants));
-static_assert(count_fields(kFields<Hello>) + count_fields(kParts<Hello>) == count_members<Hello>());
+inline constexpr auto kFields<Hello> = MOEGATE_FIELDS(Hello, wire, language, version, git_sha,
+                                                      dirty, build, timer, timer_note, features,
+                                                      device, operators, variants);
+static_assert(count_unlisted<Hello>() == 0);
 inline void to_json(nlohmann::json& json, const SharedParams& params) {
   json = params.get();
 }
@@ -155,11 +148,8 @@ inline void from_json(const nlohmann::json& json, CaseAnswer& answer) {
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Request, spec, variant, canary, invariance)
 template <>
-inline constexpr auto kFields<Start> = std::tuple(Field("wire", &Start::wire));
-template <>
-inline constexpr auto kParts<Start> = std::tuple(Field("features", &Start::features),
-                                                 Field("options", &Start::options));
-static_assert(count_fields(kFields<Start>) + count_fields(kParts<Start>) == count_members<Start>());
+inline constexpr auto kFields<Start> = MOEGATE_FIELDS(Start, wire, features, options);
+static_assert(count_unlisted<Start>() == 0);
 void to_json(nlohmann::json& json, const Check& check);
 void from_json(const nlohmann::json& json, Check& check);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Answers, answers)
@@ -181,9 +171,8 @@ inline void to_json(nlohmann::json& json, const AskEnvironment&) {
 inline void from_json(const nlohmann::json&, AskEnvironment&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Items, items)
 template <>
-inline constexpr auto kFields<Fault> = std::tuple(Field("fault", &Fault::fault),
-                                                  Field("exit", &Fault::exit));
-static_assert(count_fields(kFields<Fault>) == count_members<Fault>());
+inline constexpr auto kFields<Fault> = MOEGATE_FIELDS(Fault, fault, exit);
+static_assert(count_unlisted<Fault>() == 0);
 
 /// The kind of a message; empty where it has none.
 std::string kind_of(const nlohmann::json& message);
