@@ -11,7 +11,6 @@
 #include <map>
 
 #include "harness/base/error.h"
-#include "harness/device/guest.h"
 #include "harness/device/hash_words.h"
 #include "harness/device/open.h"
 

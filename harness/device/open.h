@@ -35,6 +35,18 @@ bool means_host(const std::string& spec);
 /// Throws Error(usage) for another name, Error(environment) for a GPU that is not there.
 std::unique_ptr<Device> open_device(const std::string& spec);
 
+// Devices in somebody else's process: they take what is there and leave it as it was.
+
+/// Pins no thread: these are the caller's.
+std::unique_ptr<Device> open_guest_host_device();
+
+/// In the device's primary context, with a stream of the caller's (a cudaStream_t) for its own.
+/// Throws Error(environment) for a GPU that is not there.
+std::unique_ptr<Device> open_guest_cuda_device(int ordinal, void* stream);
+
+/// Whether what is launched on a stream now is recorded and does not run. Without CUDA: no.
+bool is_being_captured(void* stream);
+
 // What a build without CUDA says (no_cuda.cc).
 
 constexpr const char* kNoCuda = "this moegate was built without CUDA";

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "harness/device/guest.h"
 #include "harness/device/open.h"
 #include "harness/kernel/registry.h"
 #include "harness/values/json_fields.h"

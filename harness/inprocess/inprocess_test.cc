@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "harness/device/guest.h"
+#include "harness/device/open.h"
 #include "harness/inprocess/callers_problem.h"
 #include "harness/inprocess/moegate.h"
 

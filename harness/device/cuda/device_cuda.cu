@@ -7,7 +7,6 @@
 #include "harness/device/cannot_capture.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/hash_words.cuh"
-#include "harness/device/guest.h"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
 #include "harness/kernel/cuda_check.h"

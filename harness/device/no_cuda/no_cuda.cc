@@ -4,7 +4,6 @@
 
 #include "harness/base/error.h"
 #include "harness/device/cuda/delay.h"
-#include "harness/device/guest.h"
 #include "harness/device/open.h"
 
 namespace moegate {
