@@ -3,13 +3,11 @@
 #include "harness/base/dynlib.h"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <glob.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <utility>
 
 #include "harness/base/environment.h"
 
@@ -53,7 +51,7 @@ std::vector<std::string> folders() {
 
 Dynlib::Dynlib(const std::vector<std::string>& sonames) {
   const auto opens = [this](const std::string& path) {
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (handle_) {
       path_ = path;
       why_.clear();
@@ -73,29 +71,10 @@ Dynlib::Dynlib(const std::vector<std::string>& sonames) {
   }
 }
 
-Dynlib::~Dynlib() {
-  if (handle_) dlclose(handle_);
-}
-
-Dynlib::Dynlib(Dynlib&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)),
-      path_(std::move(other.path_)),
-      why_(std::move(other.why_)) {}
-
-Dynlib& Dynlib::operator=(Dynlib&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(path_, other.path_);
-  std::swap(why_, other.why_);
-  return *this;
-}
-
-void* Dynlib::find(const char* symbol) {
-  void* found = handle_ ? dlsym(handle_, symbol) : nullptr;
-  if (!found) {
-    if (!why_.empty()) why_ += "; ";
-    why_ += (path_.empty() ? "library" : path_) + " has no " + symbol;
-  }
-  return found;
+Dynlib::Function Dynlib::find(const char* symbol) {
+  void* found = handle_ ? dlsym(handle_.get(), symbol) : nullptr;
+  if (handle_ && !found) why_ += (why_.empty() ? "" : "; ") + path_ + " has no " + symbol;
+  return {found};
 }
 
 std::string demangle(const std::string& symbol) {

@@ -4,6 +4,9 @@
 // symbol's name, not what is in it.
 #pragma once
 
+#include <dlfcn.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,26 +20,24 @@ class Dynlib {
   /// $VIRTUAL_ENV, in $CONDA_PREFIX, in ~/.local, beside an installed wheel, in /usr/local. Leaves
   /// the object empty, with why() set, when none opens.
   explicit Dynlib(const std::vector<std::string>& sonames);
-  ~Dynlib();
-  Dynlib(Dynlib&& other) noexcept;
-  Dynlib& operator=(Dynlib&& other) noexcept;
 
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& path() const { return path_; }
   const std::string& why() const { return why_; }
 
-  /// Sets `function` to the symbol, or to null; a missing one is appended to why(). True when
-  /// found.
-  template <class F>
-  bool bind(F*& function, const char* symbol) {
-    function = reinterpret_cast<F*>(find(symbol));
-    return function != nullptr;
-  }
+  /// A function that has the type of the pointer which it is assigned to.
+  struct Function {
+    void* at;
+    template <class F>
+    operator F*() const {  // NOLINT: implicit is what it is for
+      return reinterpret_cast<F*>(at);
+    }
+  };
+  /// Null for one that an open library lacks, which is appended to why().
+  Function find(const char* symbol);
 
  private:
-  void* find(const char* symbol);
-
-  void* handle_ = nullptr;
+  std::unique_ptr<void, int (*)(void*)> handle_{nullptr, dlclose};
   std::string path_;
   std::string why_;
 };

@@ -29,19 +29,22 @@ static_assert(sizeof(ProcessInfo) == 24);
 
 struct Nvml {
   Dynlib lib{{"libnvidia-ml.so.1", "libnvidia-ml.so"}};
-  int (*init)() = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*by_uuid)(const char*, Handle*) = nullptr;
-  int (*clock)(Handle, int, unsigned*) = nullptr;
-  int (*max_clock)(Handle, int, unsigned*) = nullptr;
-  int (*temperature)(Handle, int, unsigned*) = nullptr;
-  int (*power)(Handle, unsigned*) = nullptr;
-  int (*power_limit)(Handle, unsigned*) = nullptr;
-  int (*throttle)(Handle, unsigned long long*) = nullptr;
-  int (*energy)(Handle, unsigned long long*) = nullptr;
-  int (*virtualization)(Handle, unsigned*) = nullptr;
-  int (*processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
-  const char* (*error_text)(int) = nullptr;
+  int (*init)() = lib.find("nvmlInit_v2");
+  int (*driver_version)(char*, unsigned) = lib.find("nvmlSystemGetDriverVersion");
+  int (*by_uuid)(const char*, Handle*) = lib.find("nvmlDeviceGetHandleByUUID");
+  int (*clock)(Handle, int, unsigned*) = lib.find("nvmlDeviceGetClockInfo");
+  int (*max_clock)(Handle, int, unsigned*) = lib.find("nvmlDeviceGetMaxClockInfo");
+  int (*temperature)(Handle, int, unsigned*) = lib.find("nvmlDeviceGetTemperature");
+  int (*power)(Handle, unsigned*) = lib.find("nvmlDeviceGetPowerUsage");
+  int (*power_limit)(Handle, unsigned*) = lib.find("nvmlDeviceGetEnforcedPowerLimit");
+  // Older spelling first: it exists in every driver, the newer name only in recent ones.
+  int (*throttle)(Handle,
+                  unsigned long long*) = lib.find("nvmlDeviceGetCurrentClocksThrottleReasons");
+  int (*energy)(Handle, unsigned long long*) = lib.find("nvmlDeviceGetTotalEnergyConsumption");
+  int (*virtualization)(Handle, unsigned*) = lib.find("nvmlDeviceGetVirtualizationMode");
+  int (*processes)(Handle, unsigned*,
+                   ProcessInfo*) = lib.find("nvmlDeviceGetComputeRunningProcesses_v3");
+  const char* (*error_text)(int) = lib.find("nvmlErrorString");
   std::string why;
 
   Nvml() {
@@ -49,22 +52,7 @@ struct Nvml {
       why = "no NVML: " + lib.why();
       return;
     }
-    lib.bind(init, "nvmlInit_v2");
-    lib.bind(driver_version, "nvmlSystemGetDriverVersion");
-    lib.bind(by_uuid, "nvmlDeviceGetHandleByUUID");
-    lib.bind(clock, "nvmlDeviceGetClockInfo");
-    lib.bind(max_clock, "nvmlDeviceGetMaxClockInfo");
-    lib.bind(temperature, "nvmlDeviceGetTemperature");
-    lib.bind(power, "nvmlDeviceGetPowerUsage");
-    lib.bind(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-    lib.bind(energy, "nvmlDeviceGetTotalEnergyConsumption");
-    lib.bind(virtualization, "nvmlDeviceGetVirtualizationMode");
-    lib.bind(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    lib.bind(error_text, "nvmlErrorString");
-    // Older spelling first: it exists in every driver, the newer name only in recent ones.
-    if (!lib.bind(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons")) {
-      lib.bind(throttle, "nvmlDeviceGetCurrentClocksEventReasons");
-    }
+    if (!throttle) throttle = lib.find("nvmlDeviceGetCurrentClocksEventReasons");
     if (!init || init() != kOk) why = "NVML does not initialise";
   }
 };

@@ -31,7 +31,7 @@ struct CublasLt {
 
   CublasLt() {
     usable = static_cast<bool>(lib);
-#define X(name) usable = usable && lib.bind(name, #name);
+#define X(name) usable = usable && (name = lib.find(#name)) != nullptr;
     MOEGATE_CUBLASLT_FUNCTIONS(X)
 #undef X
   }

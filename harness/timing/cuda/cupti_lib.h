@@ -40,16 +40,9 @@ class CuptiLib {
   /// Null where the library lacks it, or a function before it.
   template <class F>
   F bound(const char* symbol) {
-    F function = complete_ ? optional<F>(symbol) : nullptr;
-    complete_ = function != nullptr;
-    return function;
-  }
-
-  /// The same where it can do without.
-  template <class F>
-  F optional(const char* symbol) {
     F function = nullptr;
-    lib_.bind(function, symbol);
+    if (complete_) function = lib_.find(symbol);
+    complete_ = function != nullptr;
     return function;
   }
 
