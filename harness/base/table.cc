@@ -3,10 +3,11 @@
 
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <boost/algorithm/string/predicate.hpp>
+#include <boost/algorithm/string/replace.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "harness/base/error.h"
@@ -82,12 +83,7 @@ std::string csv_escaped(const std::string& cell) {
     text.insert(0, "'");
   }
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
+  return "\"" + boost::replace_all_copy(text, "\"", "\"\"") + "\"";
 }
 
 std::string tsv_escaped(const std::string& cell) {
@@ -186,11 +182,6 @@ std::string render(const Table& table, Format format) {
 
 namespace {
 
-bool same_letters(const std::string& a, const std::string& b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 /// What a cell is ordered by.
 struct SortKey {
   enum Kind { number, text, empty } kind;
@@ -220,7 +211,7 @@ std::optional<size_t> find_column(const Table& table, const std::string& name) {
   const auto& columns = table.columns;
   auto at = std::ranges::find(columns, name);
   if (at == columns.end()) {
-    at = std::ranges::find_if(columns, [&](const auto& c) { return same_letters(c, name); });
+    at = std::ranges::find_if(columns, [&](const auto& c) { return boost::iequals(c, name); });
   }
   if (at == columns.end()) return std::nullopt;
   return static_cast<size_t>(at - columns.begin());
@@ -233,12 +224,10 @@ size_t column_of(const Table& table, const std::string& flag, const std::string&
 }
 
 Table for_readers(const Table& table, Readers readers) {
-  std::vector<size_t> theirs;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
+  return columns_where(table, [&](size_t i) {
     const auto only = table.only.find(table.columns[i]);
-    if (only == table.only.end() || only->second == readers) theirs.push_back(i);
-  }
-  return with_columns(table, theirs);
+    return only == table.only.end() || only->second == readers;
+  });
 }
 
 Table with_columns(const Table& table, const std::vector<size_t>& columns) {
@@ -251,15 +240,19 @@ Table with_columns(const Table& table, const std::vector<size_t>& columns) {
   return part;
 }
 
+Table columns_where(const Table& table, const std::function<bool(size_t)>& wanted) {
+  std::vector<size_t> columns;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (wanted(i)) columns.push_back(i);
+  }
+  return with_columns(table, columns);
+}
+
 Table without_empty_columns(const Table& table) {
   if (table.rows.empty()) return table;
-  std::vector<size_t> kept;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    const bool any = std::ranges::any_of(
-        table.rows, [i](const auto& row) { return !row[i].text.empty() || !row[i].mark.empty(); });
-    if (any) kept.push_back(i);
-  }
-  return with_columns(table, kept);
+  return columns_where(table, [&](size_t i) {
+    return std::ranges::any_of(table.rows, [i](const auto& row) { return !plain(row[i]).empty(); });
+  });
 }
 
 void sort_rows(Table& table, size_t column, bool descending) {

@@ -65,6 +65,8 @@ Table for_readers(const Table& table, Readers readers);
 
 /// These columns, in this order.
 Table with_columns(const Table& table, const std::vector<size_t>& columns);
+/// The columns that are wanted, in their order.
+Table columns_where(const Table& table, const std::function<bool(size_t)>& wanted);
 
 /// Without the columns that have no text in any row. Of a table without rows: as it is.
 Table without_empty_columns(const Table& table);

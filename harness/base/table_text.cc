@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "harness/base/escape.h"
@@ -33,10 +34,6 @@ struct TableLayout {
   std::vector<std::string> not_shown;  // columns
 };
 
-size_t column_width(const TableLayout& layout, size_t column);
-bool fits(const TableLayout& layout);
-bool has_numbers(const Table& table, size_t column);
-
 constexpr size_t kFoldedLeast = 30;  // characters that a folded column has at least
 constexpr size_t kLongKey = 20;      // characters from which a key is better above its rows
 constexpr size_t kIndent = 2;        // of rows below their key
@@ -57,6 +54,13 @@ size_t cells_width(const Table& table, size_t column) {
   return width;
 }
 
+size_t column_width(const TableLayout& layout, size_t column) {
+  const std::string& name = layout.table.columns[column];
+  const size_t heading = layout.headings_fold ? widest_word(name) : display_width(name);
+  const bool folds = layout.last_width > 0 && column + 1 == layout.table.columns.size();
+  return std::max(heading, folds ? layout.last_width : cells_width(layout.table, column));
+}
+
 size_t width_of(const TableLayout& layout) {
   const size_t n = layout.table.columns.size();
   size_t width = n > 0 ? (n - 1) * kColumnGap : 0;
@@ -64,12 +68,17 @@ size_t width_of(const TableLayout& layout) {
   return width + layout.indent;
 }
 
+bool fits(const TableLayout& layout) {
+  return width_of(layout) <= layout.width;
+}
+
+/// Whether a column is aligned at its right.
+bool has_numbers(const Table& table, size_t column) {
+  return std::ranges::any_of(table.rows, [&](const auto& row) { return row[column].number; });
+}
+
 void drop(Table& table, const std::function<bool(size_t)>& unwanted) {
-  std::vector<size_t> kept;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (!unwanted(i)) kept.push_back(i);
-  }
-  table = with_columns(table, kept);
+  table = columns_where(table, [&](size_t i) { return !unwanted(i); });
 }
 
 /// What has a tone stays in sight.
@@ -251,22 +260,6 @@ void make_fit(TableLayout& layout) {
   for (std::string& column : layout.table.columns) column = shortened(column, layout.width);
 }
 
-size_t column_width(const TableLayout& layout, size_t column) {
-  const std::string& name = layout.table.columns[column];
-  const size_t heading = layout.headings_fold ? widest_word(name) : display_width(name);
-  const bool folds = layout.last_width > 0 && column + 1 == layout.table.columns.size();
-  return std::max(heading, folds ? layout.last_width : cells_width(layout.table, column));
-}
-
-bool fits(const TableLayout& layout) {
-  return width_of(layout) <= layout.width;
-}
-
-/// Whether a column is aligned at its right.
-bool has_numbers(const Table& table, size_t column) {
-  return std::ranges::any_of(table.rows, [&](const auto& row) { return row[column].number; });
-}
-
 /// Each cell as one line, its mark behind its text.
 Table one_lined(Table table) {
   for (std::string& column : table.columns) column = one_line(column);
@@ -279,13 +272,6 @@ Table one_lined(Table table) {
   return table;
 }
 
-/// As it is where that fits, else made to fit: render_text() says how.
-TableLayout layout_of(const Table& table, size_t width) {
-  TableLayout layout{one_lined(table), width};
-  if (!fits(layout)) make_fit(layout);
-  return layout;
-}
-
 constexpr size_t kBelowIndent = 4;
 
 std::string in_colour(const std::string& text, const char* code, bool colour) {
@@ -294,22 +280,9 @@ std::string in_colour(const std::string& text, const char* code, bool colour) {
 
 /// Colours that a terminal's own palette defines, so that they suit its background.
 std::string toned(const std::string& text, const Table::Cell& cell, bool colour) {
-  switch (cell.tone) {
-    case Tone::good:
-      return in_colour(text, "32", colour);
-    case Tone::bad:
-      return in_colour(text, "31", colour);
-    case Tone::doubtful:
-      return in_colour(text, "33", colour);
-    case Tone::plain:
-      break;
-  }
-  return in_colour(text, "1", colour && cell.bold);
-}
-
-std::string without_trailing_blanks(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
+  constexpr std::array kCodes = {"1", "32", "31", "33"};  // of each Tone; plain: bold
+  const bool shows = cell.tone != Tone::plain || cell.bold;
+  return in_colour(text, kCodes.at(static_cast<size_t>(cell.tone)), colour && shows);
 }
 
 /// A line per line of the cells; `bottom`: what has fewer of them stands at the bottom.
@@ -330,7 +303,8 @@ std::string lines_of(const std::vector<std::vector<std::string>>& cells,
       line += (i > 0 ? std::string(kColumnGap, ' ') : "") +
               (right[i] ? blanks + paint(i, text) : paint(i, text) + blanks);
     }
-    out += without_trailing_blanks(line);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
   }
   return out;
 }
@@ -350,11 +324,11 @@ class Drawing {
     for (size_t r = 0; r < layout_.table.rows.size(); ++r) {
       const auto& groups = layout_.group.texts;
       if (!groups.empty() && (r == 0 || groups[r] != groups[r - 1])) {
-        out += key_line(groups[r]);
+        out += between(groups[r], 0);
       }
       out += row(layout_.table.rows[r]);
       if (layout_.below.texts.empty() || layout_.below.texts[r].empty()) continue;
-      out += aside(layout_.below.name + ": " + layout_.below.texts[r], kBelowIndent);
+      out += between(layout_.below.name + ": " + layout_.below.texts[r], kBelowIndent);
     }
     return out;
   }
@@ -384,19 +358,12 @@ class Drawing {
     return lines_of(cells, widths_, right_, layout_.indent, false, paint);
   }
 
-  std::string key_line(const std::string& key) const {
-    const bool fits = display_width(key) <= layout_.width;
+  /// A text between rows, its first line indented by so much.
+  std::string between(const std::string& text, size_t first) const {
+    const bool fits = first + display_width(text) <= layout_.width;
     std::string out;
-    for (const auto& line : wrapped(key, layout_.width - (fits ? 0 : kBelowIndent))) {
-      out += std::string(out.empty() ? 0 : kBelowIndent, ' ') + line + "\n";
-    }
-    return out;
-  }
-
-  std::string aside(const std::string& text, size_t indent) const {
-    std::string out;
-    for (const auto& line : wrapped(text, layout_.width - indent)) {
-      out += std::string(indent, ' ') + line + "\n";
+    for (const auto& line : wrapped(text, layout_.width - (fits ? first : kBelowIndent))) {
+      out += std::string(out.empty() ? first : kBelowIndent, ' ') + line + "\n";
     }
     return out;
   }
@@ -429,7 +396,8 @@ std::string drawn_row(const Table& table, const Screen& screen) {
 }  // namespace
 
 std::string render_text(const Table& table, const Screen& screen) {
-  TableLayout layout = layout_of(table, screen.width);
+  TableLayout layout{one_lined(table), screen.width};
+  if (!fits(layout)) make_fit(layout);
   if (table.rows.size() == 1 && layout.headings_fold) return drawn_row(one_lined(table), screen);
   if (!layout.not_shown.empty()) {
     layout.above.push_back(
