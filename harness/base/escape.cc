@@ -2,6 +2,8 @@
 #include "harness/base/escape.h"
 
 #include <algorithm>
+#include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -12,10 +14,6 @@ namespace {
 
 constexpr const char* kReplacement = "\xEF\xBF\xBD";     // U+FFFD
 constexpr const char* kZeroWidthSpace = "\xE2\x80\x8B";  // U+200B
-
-bool starts_character(char c) {
-  return (c & 0xc0) != 0x80;
-}
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
@@ -63,11 +61,6 @@ std::vector<std::string> characters_of(const std::string& valid) {
   return characters;
 }
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 }  // namespace
 
 bool is_ascii(std::string_view text) {
@@ -92,36 +85,20 @@ std::string clipped(const std::string& text, size_t characters) {
 }
 
 std::string xml_escaped(const std::string& text) {
+  constexpr std::string_view kMarkup = "&<>\"\t\n\r";  // an attribute would make blanks of the last
+  constexpr std::array kReferences = {"&amp;", "&lt;", "&gt;", "&quot;", "&#9;", "&#10;", "&#13;"};
   std::string out;
   for (const char c : valid_utf8(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\t':
-      case '\n':
-      case '\r':  // an attribute would turn them into spaces
-        out += "&#" + std::to_string(c) + ";";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += kReplacement;
-        } else {
-          out += c;
-        }
+    if (const size_t at = kMarkup.find(c); at != std::string_view::npos) {
+      out += kReferences.at(at);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += kReplacement;
+    } else {
+      out += c;
     }
   }
   for (const char* no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
-    replace_all(out, no_character, kReplacement);
+    boost::replace_all(out, no_character, kReplacement);
   return out;
 }
 
@@ -186,16 +163,16 @@ std::string markdown_code(const std::string& text) {
 
 std::string workflow_escaped(const std::string& text) {
   std::string out = valid_utf8(text);
-  replace_all(out, "%", "%25");
-  replace_all(out, "\r", "%0D");
-  replace_all(out, "\n", "%0A");
+  boost::replace_all(out, "%", "%25");
+  boost::replace_all(out, "\r", "%0D");
+  boost::replace_all(out, "\n", "%0A");
   return out;
 }
 
 std::string workflow_property(const std::string& text) {
   std::string out = workflow_escaped(text);
-  replace_all(out, ":", "%3A");
-  replace_all(out, ",", "%2C");
+  boost::replace_all(out, ":", "%3A");
+  boost::replace_all(out, ",", "%2C");
   return out;
 }
 

@@ -9,6 +9,10 @@
 namespace moegate {
 
 bool is_ascii(std::string_view text);
+/// Whether a byte of a valid text starts a character.
+constexpr bool starts_character(char c) {
+  return (c & 0xc0) != 0x80;
+}
 
 /// Bytes that are not UTF-8 become U+FFFD.
 std::string valid_utf8(const std::string& text);

@@ -10,20 +10,17 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "harness/base/escape.h"
 #include "harness/base/text.h"
 
 namespace moegate {
 namespace {
 
-bool begins_character(char c) {
-  return (c & 0xc0) != 0x80;
-}
-
 /// Where the text's characters start.
 std::vector<size_t> character_starts(std::string_view text) {
   std::vector<size_t> starts;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (begins_character(text[i])) starts.push_back(i);
+    if (starts_character(text[i])) starts.push_back(i);
   }
   return starts;
 }
@@ -62,7 +59,7 @@ Screen screen_of(int fd) {
 }
 
 size_t display_width(std::string_view utf8) {
-  return static_cast<size_t>(std::ranges::count_if(utf8, begins_character));
+  return static_cast<size_t>(std::ranges::count_if(utf8, starts_character));
 }
 
 std::string shortened(const std::string& text, size_t characters) {

@@ -5,6 +5,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,10 +35,7 @@ std::optional<double> parse_percent(const std::string& text) {
 }
 
 std::string trimmed(const std::string& text) {
-  constexpr const char* kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  return boost::trim_copy_if(text, boost::is_any_of(" \t\r\n"));
 }
 
 std::vector<std::string> split_list(const std::string& text) {
@@ -114,24 +114,6 @@ bool NaturalLess::operator()(const std::pair<std::string, std::string>& a,
   return keys != 0 ? keys < 0 : compare(a.second, b.second) < 0;
 }
 
-namespace {
-
-constexpr size_t kLongestName = 64;  // bytes: what is longer is no mistyped name
-
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-/// One in three characters may be wrong, rounded up.
-size_t tolerated(const std::string& typed) {
-  return (typed.size() + 2) / 3;
-}
-
-}  // namespace
-
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
@@ -150,20 +132,22 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known) {
+  constexpr size_t kLongestName = 64;  // bytes: what is longer is no mistyped name
   constexpr size_t kShortestStart = 3;
   if (typed.empty() || typed.size() > kLongestName) return "";
-  const std::string name = lower_case(typed);
+  const std::string name = boost::to_lower_copy(typed);
   const std::string* closest = nullptr;
-  size_t least = tolerated(typed) + 1;
+  const size_t tolerated = (typed.size() + 2) / 3;  // one in three characters, rounded up
+  size_t least = tolerated + 1;
   for (const std::string& candidate : known) {
     if (candidate.empty() || candidate.size() > kLongestName) continue;
-    const std::string other = lower_case(candidate);
+    const std::string other = boost::to_lower_copy(candidate);
     const bool is_start = name.size() >= kShortestStart && other.starts_with(name);
     // Else "x" would be close to "y".
     const size_t distance = edit_distance(name, other);
     const bool is_close = is_start || distance < std::min(name.size(), other.size());
     if (!is_close) continue;
-    const size_t rank = is_start ? std::min(distance, tolerated(typed)) : distance;
+    const size_t rank = is_start ? std::min(distance, tolerated) : distance;
     if (rank >= least) continue;
     least = rank;
     closest = &candidate;
