@@ -3,7 +3,11 @@
 // pieces fit together is checked on first use, so that a mistake is an error message, not an abort.
 #include "harness/kernel/registry.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <ranges>
+#include <tuple>
 
 #include "harness/kernel/choice.h"
 
@@ -16,21 +20,19 @@ Registry& registry() {
   return instance;
 }
 
-bool has_op(const Registry& r, const std::string& name) {
-  return std::ranges::any_of(r.ops, [&](const OpEntry& op) { return op.name == name; });
+/// Null: there is none.
+const OpEntry* op_of(const Registry& r, const std::string& name) {
+  const auto at = std::ranges::find(r.ops, name, &OpEntry::name);
+  return at == r.ops.end() ? nullptr : &*at;
 }
 
-bool has_variant(const Registry& r, const std::string& op, Backend backend,
-                 const std::string& name) {
-  return std::ranges::any_of(r.variants, [&](const Variant& v) {
-    return v.op == op && v.backend == backend && v.name == name;
+/// The first for a backend, of this name where one is given. Null: there is none.
+const Variant* variant_of(const Registry& r, const std::string& op, Backend backend,
+                          const std::string* name = nullptr) {
+  const auto at = std::ranges::find_if(r.variants, [&](const Variant& v) {
+    return v.op == op && v.backend == backend && (!name || v.name == *name);
   });
-}
-
-/// A build without a backend has none of its variants, and no use for its befores.
-bool has_any_variant(const Registry& r, const std::string& op, Backend backend) {
-  return std::ranges::any_of(r.variants,
-                             [&](const Variant& v) { return v.op == op && v.backend == backend; });
+  return at == r.variants.end() ? nullptr : &*at;
 }
 
 template <class... Args>
@@ -40,9 +42,10 @@ template <class... Args>
 
 void check_befores(const Registry& r, const OpEntry& op, Backend backend,
                    const std::vector<Before>& befores) {
-  if (!has_any_variant(r, op.name, backend)) return;
+  // A build without a backend has none of its variants, and no use for its befores.
+  if (!variant_of(r, op.name, backend)) return;
   for (const Before& before : befores) {
-    if (has_variant(r, op.name, backend, before.variant)) continue;
+    if (variant_of(r, op.name, backend, &before.variant)) continue;
     fail("operator '{}' names before '{}', but has no {} variant of that name", op.name,
          before.variant, name_of(backend));
   }
@@ -50,10 +53,10 @@ void check_befores(const Registry& r, const OpEntry& op, Backend backend,
 
 void check_op(const Registry& r, const OpEntry& op) {
   for (const std::string& part : op.parts) {
-    if (has_op(r, part)) continue;
+    if (op_of(r, part)) continue;
     fail("operator '{}' has a part '{}', which does not exist", op.name, part);
   }
-  if (!op.yardstick.empty() && !has_variant(r, op.name, Backend::host, op.yardstick)) {
+  if (!op.yardstick.empty() && !variant_of(r, op.name, Backend::host, &op.yardstick)) {
     fail("operator '{}' names yardstick '{}', but has no host variant of that name", op.name,
          op.yardstick);
   }
@@ -72,17 +75,12 @@ void register_variant(Variant variant) {
 
 void sort_and_check(Registry& r) {
   std::ranges::sort(r.ops, {}, &OpEntry::name);
-  std::ranges::sort(r.variants, [](const Variant& a, const Variant& b) {
-    return std::tie(a.op, a.backend, a.name) < std::tie(b.op, b.backend, b.name);
-  });
-  for (size_t i = 1; i < r.ops.size(); ++i) {
-    if (r.ops[i].name == r.ops[i - 1].name) {
-      fail("operator '{}' is defined twice; rename one", r.ops[i].name);
-    }
-  }
-  for (size_t i = 0; i < r.variants.size(); ++i) {
-    const Variant& v = r.variants[i];
-    if (!has_op(r, v.op)) {
+  const auto whose = [](const Variant& v) { return std::tie(v.op, v.backend, v.name); };
+  std::ranges::sort(r.variants, {}, whose);
+  const auto twice = std::ranges::adjacent_find(r.ops, {}, &OpEntry::name);
+  if (twice != r.ops.end()) fail("operator '{}' is defined twice; rename one", twice->name);
+  for (const Variant& v : r.variants) {
+    if (!op_of(r, v.op)) {
       fail("variant '{}' belongs to operator '{}', which does not exist; define its Op", v.name,
            v.op);
     }
@@ -94,11 +92,11 @@ void sort_and_check(Registry& r) {
       fail("variant '{}' of operator '{}' states that it rounds {} in between; a share is 0 to 1",
            v.name, v.op, v.leeway.between);
     }
-    const Variant* last = i > 0 ? &r.variants[i - 1] : nullptr;
-    if (last && last->op == v.op && last->backend == v.backend && last->name == v.name) {
-      fail("operator '{}' has two {} variants named '{}'; rename one", v.op, name_of(v.backend),
-           v.name);
-    }
+  }
+  const auto again = std::ranges::adjacent_find(r.variants, {}, whose);
+  if (again != r.variants.end()) {
+    fail("operator '{}' has two {} variants named '{}'; rename one", again->op,
+         name_of(again->backend), again->name);
   }
   for (const OpEntry& op : r.ops) check_op(r, op);
 }
@@ -122,10 +120,8 @@ namespace {
 /// variant, so that no operator's table of speed-ups is empty.
 std::vector<Before> usual_before(const Registry& registry, const OpEntry& op, Backend backend) {
   if (backend == Backend::host && !op.yardstick.empty()) return {{op.yardstick}};
-  for (const Variant& v : registry.variants) {
-    if (v.op == op.name && v.backend == backend) return {{v.name}};
-  }
-  return {};
+  const Variant* first = variant_of(registry, op.name, backend);
+  return first ? std::vector<Before>{{first->name}} : std::vector<Before>();
 }
 
 }  // namespace
@@ -163,21 +159,16 @@ std::vector<VariantDescription> describe_variants(const Registry& registry, Back
 
 const Variant& find_variant(const std::string& op, Backend backend, const std::string& name,
                             const Registry& registry) {
-  for (const Variant& v : registry.variants) {
-    if (v.op == op && v.backend == backend && v.name == name) return v;
-  }
+  if (const Variant* registered = variant_of(registry, op, backend, &name)) return *registered;
   if (const Variant* made = configured_variant(op, backend, name)) return *made;
   throw Error(Exit::internal,
               fmt::format("no {} variant '{}' of operator '{}'", name_of(backend), name, op));
 }
 
 const OpEntry& find_op(const std::string& name, const Registry& registry) {
-  for (const OpEntry& op : registry.ops) {
-    if (op.name == name) return op;
-  }
-  std::string known;
-  for (const OpEntry& op : registry.ops) known += (known.empty() ? "" : ", ") + op.name;
-  usage_error("unknown operator '{}'; known: {}", name, known);
+  if (const OpEntry* op = op_of(registry, name)) return *op;
+  usage_error("unknown operator '{}'; known: {}", name,
+              fmt::join(registry.ops | std::views::transform(&OpEntry::name), ", "));
 }
 
 const OpEntry& find_op(const std::string& name) {
