@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/stats.h"
-
 namespace moegate {
 namespace {
 
@@ -71,17 +69,6 @@ void finish(Accuracy& a, const Sums& s) {
   a.scale = s.truth > 0 ? s.product / s.truth : (s.error == 0 ? 1 : 0);
 }
 
-/// Relative to the rows' own sizes.
-std::vector<double> relative_errors(const RoundingPass& pass) {
-  std::vector<double> errors = pass.row_errors();
-  const std::vector<double> sizes = pass.row_sizes();
-  if (errors.empty()) return errors;
-  // The floor keeps an all-zero row from dividing by nothing.
-  const double floor = std::max(1e-3 * median(sizes), std::numeric_limits<double>::min());
-  for (size_t i = 0; i < errors.size(); ++i) errors[i] /= std::max(sizes[i], floor);
-  return errors;
-}
-
 void summarise_rows(Accuracy& a, std::vector<double> errors) {
   if (errors.empty()) return;
   const auto rank = static_cast<size_t>(std::ceil(0.999 * static_cast<double>(errors.size())));
@@ -99,7 +86,7 @@ void grade(Accuracy& a, std::span<const float> out, std::span<const double> trut
   for (size_t i = 0; i + columns <= out.size(); i += columns) {
     pass.add_row(out.data() + i, truth.data() + i);
   }
-  summarise_rows(a, relative_errors(pass));
+  summarise_rows(a, pass.row_errors());
   a.rounding = pass.result();
   a.rounding.by_chance = tolerance.by_chance;
   a.between = type.is_narrow() ? tolerance.between : Tolerance::kNotStated;

@@ -56,9 +56,5 @@ void check_choice(const FlagText& flag, const std::string& text) {
   usage_error("--{} '{}'; use {} or {}", flag.name, text, fmt::join(first, ", "), choices.back());
 }
 
-std::string shortest(double value) {
-  return fmt::format("{}", value);
-}
-
 }  // namespace option
 }  // namespace moegate

@@ -86,7 +86,6 @@ auto& member(auto& object) {
 void check_range(const FlagText& flag, double value);
 double parse_real(const FlagText& flag, const std::string& text);
 void check_choice(const FlagText& flag, const std::string& text);
-std::string shortest(double value);
 
 template <class T>
 concept Listed = std::same_as<T, std::vector<std::string>>;
@@ -131,7 +130,7 @@ std::vector<std::string> words(const FlagText& flag, const T& value) {
     return {};  // no flag sets it
   } else {
     const double shown = value * (flag.kind == ValueKind::percent ? 100 : 1);
-    return {shortest(shown) + (flag.kind == ValueKind::time ? "s" : "")};
+    return {fmt::format("{}{}", shown, flag.kind == ValueKind::time ? "s" : "")};
   }
 }
 

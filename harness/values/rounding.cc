@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/base/stats.h"
+
 namespace moegate {
 namespace {
 
@@ -225,21 +227,17 @@ BeyondRounding RoundingPass::result() const {
 }
 
 std::vector<double> RoundingPass::row_errors() const {
-  std::vector<double> errors;
-  errors.reserve(rows_.size());
+  const auto columns = static_cast<double>(columns_);
+  std::vector<double> errors, sizes;
   for (const RowSums& row : rows_) {
-    errors.push_back(std::sqrt(row.error2 / static_cast<double>(columns_)));
+    errors.push_back(std::sqrt(row.error2 / columns));
+    sizes.push_back(std::sqrt(row.t2 / columns));
   }
+  if (errors.empty()) return errors;
+  // The floor keeps an all-zero row from dividing by nothing.
+  const double floor = std::max(1e-3 * median(sizes), std::numeric_limits<double>::min());
+  for (size_t i = 0; i < errors.size(); ++i) errors[i] /= std::max(sizes[i], floor);
   return errors;
-}
-
-std::vector<double> RoundingPass::row_sizes() const {
-  std::vector<double> sizes;
-  sizes.reserve(rows_.size());
-  for (const RowSums& row : rows_) {
-    sizes.push_back(std::sqrt(row.t2 / static_cast<double>(columns_)));
-  }
-  return sizes;
 }
 
 }  // namespace moegate

@@ -108,9 +108,8 @@ class RoundingPass {
   /// Elements that are not finite on both sides do not count.
   void add_row(const float* out, const double* truth);
   BeyondRounding result() const;
-  /// Of each row: rms(out - truth), rms(truth).
+  /// Of each row: Accuracy's error of a row (accuracy.h).
   std::vector<double> row_errors() const;
-  std::vector<double> row_sizes() const;
 
  private:
   /// Of a row or of a column.
