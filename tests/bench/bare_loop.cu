@@ -16,9 +16,7 @@ double bare_loop_cuda(Device& device, const Subject& subject, int samples) {
   std::vector<CapturedLaunch::Executable> launches;
   for (Problem* problem : subject.sets) {
     const CapturedLaunch launch(*subject.variant, *problem, {device.stream(), device.facts()});
-    cudaGraphExec_t executable = nullptr;
-    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&executable, launch.graph(), 0));
-    launches.emplace_back(executable, cudaGraphExecDestroy);
+    launches.push_back(launch.executable());
   }
   const size_t bytes = kFlushFactor * static_cast<size_t>(device.facts().cache_bytes);
   void* const buffer = device.allocate(bytes + sizeof(unsigned));

@@ -79,6 +79,12 @@ cudaGraph_t capture(const Variant& variant, Problem& problem, const Launch& wher
   refuse_to_capture(cudaGetErrorString(status));
 }
 
+CapturedLaunch::Executable instantiated(cudaGraph_t graph) {
+  cudaGraphExec_t executable = nullptr;
+  MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  return {executable, cudaGraphExecDestroy};
+}
+
 }  // namespace
 
 CapturedLaunch::CapturedLaunch(const Variant& variant, Problem& problem, const Launch& where)
@@ -111,6 +117,10 @@ std::vector<KernelRow> CapturedLaunch::operations() const {
   return rows;
 }
 
+CapturedLaunch::Executable CapturedLaunch::executable() const {
+  return instantiated(graph());
+}
+
 std::vector<CapturedLaunch::Executable> CapturedLaunch::parts() const {
   std::vector<Executable> parts;
   const std::vector<cudaGraphNode_t> nodes = nodes_of(graph());
@@ -125,9 +135,7 @@ std::vector<CapturedLaunch::Executable> CapturedLaunch::parts() const {
       MOEGATE_CUDA_CHECK(cudaGraphNodeFindInClone(&in_clone, other, clone));
       MOEGATE_CUDA_CHECK(cudaGraphDestroyNode(in_clone));
     }
-    cudaGraphExec_t executable = nullptr;
-    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&executable, clone, 0));
-    parts.emplace_back(executable, cudaGraphExecDestroy);
+    parts.push_back(instantiated(clone));
   }
   return parts;
 }
@@ -233,15 +241,11 @@ bool add_kernel(cudaGraphNode_t node, Given& given) {
   }
 }
 
-void add_copy(cudaGraphNode_t node, Given& given) {
-  cudaMemcpy3DParms p{};
-  MOEGATE_CUDA_CHECK(cudaGraphMemcpyNodeGetParams(node, &p));
-  given.add_argument(&p, sizeof p);
-}
-
-void add_fill(cudaGraphNode_t node, Given& given) {
-  cudaMemsetParams p{};
-  MOEGATE_CUDA_CHECK(cudaGraphMemsetNodeGetParams(node, &p));
+/// Of a copy or a fill.
+template <class Params>
+void add_params(cudaError_t (*read)(cudaGraphNode_t, Params*), cudaGraphNode_t node, Given& given) {
+  Params p{};
+  MOEGATE_CUDA_CHECK(read(node, &p));
   given.add_argument(&p, sizeof p);
 }
 
@@ -291,8 +295,8 @@ std::string CapturedLaunch::given() const {
     const cudaGraphNodeType type = type_of(node);
     given.add(static_cast<int>(type));
     if (type == cudaGraphNodeTypeKernel && !add_kernel(node, given)) return "";
-    if (type == cudaGraphNodeTypeMemcpy) add_copy(node, given);
-    if (type == cudaGraphNodeTypeMemset) add_fill(node, given);
+    if (type == cudaGraphNodeTypeMemcpy) add_params(cudaGraphMemcpyNodeGetParams, node, given);
+    if (type == cudaGraphNodeTypeMemset) add_params(cudaGraphMemsetNodeGetParams, node, given);
   }
   add_edges(graph(), nodes, given);
   return given.text();

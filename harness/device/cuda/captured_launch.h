@@ -69,9 +69,10 @@ class CapturedLaunch {
   /// kernels are called "?" where the driver does not name them.
   std::vector<KernelRow> operations() const;
 
+  using Executable = std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)>;
+  Executable executable() const;
   /// Each of operations() as a graph of its own, to be launched one after the other. Dependences
   /// that let one begin before the other ends are lost.
-  using Executable = std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)>;
   std::vector<Executable> parts() const;
 
  private:

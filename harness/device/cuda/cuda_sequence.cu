@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "harness/device/cannot_capture.h"
-#include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/cuda/sequence_kernels.cuh"
 #include "harness/kernel/cuda_check.h"
@@ -44,22 +43,6 @@ void launch_empty_kernel(void* stream) {
   MOEGATE_CUDA_CHECK(cudaGetLastError());
 }
 
-/// One graph per problem.
-struct CudaSequence::Graphs {
-  std::vector<cudaGraphExec_t> execs;
-
-  ~Graphs() {
-    for (cudaGraphExec_t exec : execs) cudaGraphExecDestroy(exec);
-  }
-
-  void add(const CapturedLaunch& launch, cudaStream_t stream) {
-    cudaGraphExec_t exec = nullptr;
-    MOEGATE_CUDA_CHECK(cudaGraphInstantiate(&exec, launch.graph(), 0));
-    execs.push_back(exec);
-    MOEGATE_CUDA_CHECK(cudaGraphUpload(exec, stream));
-  }
-};
-
 CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditions& conditions)
     : device_(device),
       subject_(subject),
@@ -86,7 +69,6 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
       if (tensor->role() == Role::output) written.push_back(span);
     }
   }
-  if (conditions.launch == LaunchMode::graph) graphs_ = std::make_unique<Graphs>();
   given_ = look_at_launches();
   // A kernel must not keep a part of the L2 from the flush.
   MOEGATE_CUDA_CHECK(cudaDeviceGetLimit(&persisting_, cudaLimitPersistingL2CacheSize));
@@ -97,6 +79,7 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
 
 std::string CudaSequence::look_at_launches() {
   const Launch where{device_.stream(), device_.facts()};
+  const bool as_graph = conditions_.launch == LaunchMode::graph;
   std::string all;
   bool known = true;
   for (Problem* problem : subject_.sets) {
@@ -104,16 +87,19 @@ std::string CudaSequence::look_at_launches() {
     try {
       launch.emplace(*subject_.variant, *problem, where);
     } catch (const Error&) {
-      if (graphs_) throw;
+      if (as_graph) throw;
       cudaGetLastError();
       return {};  // a stream's launch may do what a graph cannot hold
     }
     launch->refuse_untimed_nodes();
-    if (graphs_ && launch->operations().empty()) throw EmptyCapture();
+    if (as_graph && launch->operations().empty()) throw EmptyCapture();
     const std::string given = launch->given();
     known &= !given.empty();
     all += given;
-    if (graphs_) graphs_->add(*launch, static_cast<cudaStream_t>(where.stream));
+    if (!as_graph) continue;
+    graphs_.push_back(launch->executable());
+    const auto stream = static_cast<cudaStream_t>(where.stream);
+    MOEGATE_CUDA_CHECK(cudaGraphUpload(graphs_.back().get(), stream));
   }
   return known ? all : std::string();
 }
@@ -207,9 +193,9 @@ void CudaSequence::prepare() {
 void CudaSequence::launch() {
   const size_t set = next_set();
   ++launched_;
-  if (graphs_) {
+  if (!graphs_.empty()) {
     const auto stream = static_cast<cudaStream_t>(device_.stream());
-    MOEGATE_CUDA_CHECK(cudaGraphLaunch(graphs_->execs[set], stream));
+    MOEGATE_CUDA_CHECK(cudaGraphLaunch(graphs_[set].get(), stream));
     return;
   }
   subject_.variant->launch(*subject_.sets[set], {device_.stream(), device_.facts()});

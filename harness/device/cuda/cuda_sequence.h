@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/cuda/captured_launch.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/kernel.h"
 #include "harness/values/conditions.h"
@@ -72,7 +73,6 @@ class CudaSequence {
   std::vector<SampleReading> readings();
 
  private:
-  struct Graphs;
   std::string look_at_launches();
   void launch_flush();
   void launch_touch();
@@ -96,9 +96,9 @@ class CudaSequence {
     const void* data;
     size_t bytes;
   };
-  std::vector<std::vector<Span>> activations_;  // by problem set, only for cold-weights
-  std::vector<std::vector<Span>> outputs_;      // by problem set
-  std::unique_ptr<Graphs> graphs_;
+  std::vector<std::vector<Span>> activations_;      // by problem set, only for cold-weights
+  std::vector<std::vector<Span>> outputs_;          // by problem set
+  std::vector<CapturedLaunch::Executable> graphs_;  // by problem set, only for LaunchMode::graph
   std::string given_;
   Scribbler scribbler_;
   size_t flush_bytes_ = 0;
