@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/captured_launch.h"
 
+#include <cuda.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,9 +12,51 @@
 #include "harness/base/dynlib.h"
 #include "harness/device/cannot_capture.h"
 #include "harness/kernel/cuda_check.h"
+#include "harness/kernel/driver_entry.h"
 
 namespace moegate {
 namespace {
+
+/// Functions of the driver that tell of kernels in a graph. Null where this driver lacks one.
+struct GraphDriver {
+  decltype(&cuGraphKernelNodeGetParams) node_params =
+      of_driver<decltype(cuGraphKernelNodeGetParams)>("cuGraphKernelNodeGetParams", 12000);
+  decltype(&cuFuncGetParamInfo) function_argument =
+      of_driver<decltype(cuFuncGetParamInfo)>("cuFuncGetParamInfo", 12040);
+  decltype(&cuKernelGetParamInfo) kernel_argument =
+      of_driver<decltype(cuKernelGetParamInfo)>("cuKernelGetParamInfo", 12040);
+
+  decltype(&cuFuncGetName) function_name =
+      of_driver<decltype(cuFuncGetName)>("cuFuncGetName", 12030);
+  decltype(&cuKernelGetName) kernel_name =
+      of_driver<decltype(cuKernelGetName)>("cuKernelGetName", 12030);
+  decltype(&cuFuncGetAttribute) function_attribute =
+      of_driver<decltype(cuFuncGetAttribute)>("cuFuncGetAttribute", 12000);
+  decltype(&cuKernelGetFunction) function_of =
+      of_driver<decltype(cuKernelGetFunction)>("cuKernelGetFunction", 12000);
+
+  /// Whether a kernel's arguments can be read.
+  bool complete() const { return node_params && function_argument && kernel_argument; }
+};
+
+const GraphDriver& graph_driver() {
+  static const GraphDriver functions;
+  return functions;
+}
+
+std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
+  size_t count = 0;
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  return nodes;
+}
+
+cudaGraphNodeType type_of(cudaGraphNode_t node) {
+  cudaGraphNodeType type{};
+  MOEGATE_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+  return type;
+}
 
 std::string extent_text(unsigned int x, unsigned int y, unsigned int z) {
   return fmt::format("{}x{}x{}", x, y, z);
@@ -300,25 +344,6 @@ std::string CapturedLaunch::given() const {
   }
   add_edges(graph(), nodes, given);
   return given.text();
-}
-
-const GraphDriver& graph_driver() {
-  static const GraphDriver functions;
-  return functions;
-}
-
-std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
-  size_t count = 0;
-  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
-  std::vector<cudaGraphNode_t> nodes(count);
-  MOEGATE_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
-  return nodes;
-}
-
-cudaGraphNodeType type_of(cudaGraphNode_t node) {
-  cudaGraphNodeType type{};
-  MOEGATE_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
-  return type;
 }
 
 }  // namespace moegate

@@ -2,47 +2,16 @@
 // A variant's launch on one problem as a CUDA graph: what it is made of, before anything runs.
 #pragma once
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "harness/kernel/driver_entry.h"
 #include "harness/kernel/kernel.h"
 #include "harness/values/result.h"
 
 namespace moegate {
-
-// The nodes of a CUDA graph, and the functions of the driver that tell of kernels in it.
-
-/// Null where this driver lacks one.
-struct GraphDriver {
-  decltype(&cuGraphKernelNodeGetParams) node_params =
-      of_driver<decltype(cuGraphKernelNodeGetParams)>("cuGraphKernelNodeGetParams", 12000);
-  decltype(&cuFuncGetParamInfo) function_argument =
-      of_driver<decltype(cuFuncGetParamInfo)>("cuFuncGetParamInfo", 12040);
-  decltype(&cuKernelGetParamInfo) kernel_argument =
-      of_driver<decltype(cuKernelGetParamInfo)>("cuKernelGetParamInfo", 12040);
-
-  decltype(&cuFuncGetName) function_name =
-      of_driver<decltype(cuFuncGetName)>("cuFuncGetName", 12030);
-  decltype(&cuKernelGetName) kernel_name =
-      of_driver<decltype(cuKernelGetName)>("cuKernelGetName", 12030);
-  decltype(&cuFuncGetAttribute) function_attribute =
-      of_driver<decltype(cuFuncGetAttribute)>("cuFuncGetAttribute", 12000);
-  decltype(&cuKernelGetFunction) function_of =
-      of_driver<decltype(cuKernelGetFunction)>("cuKernelGetFunction", 12000);
-
-  /// Whether a kernel's arguments can be read.
-  bool complete() const { return node_params && function_argument && kernel_argument; }
-};
-
-const GraphDriver& graph_driver();
-
-std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph);
-cudaGraphNodeType type_of(cudaGraphNode_t node);
 
 class CapturedLaunch {
  public:
