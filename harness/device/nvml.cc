@@ -84,10 +84,6 @@ std::optional<unsigned> ask(F* function, Args... args) {
   return value;
 }
 
-std::optional<int> as_int(std::optional<unsigned> value) {
-  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
-}
-
 std::optional<double> as_watts(std::optional<unsigned> milliwatts) {
   return milliwatts ? std::optional<double>(*milliwatts / 1000.0) : std::nullopt;
 }
@@ -111,10 +107,10 @@ GpuState read_gpu_state(const std::string& uuid) {
   const Handle device = gpu_of(uuid, state.why_none);
   if (!device) return state;
   Nvml& n = nvml();
-  state.sm_mhz = as_int(ask(n.clock, device, kClockSm));
-  state.memory_mhz = as_int(ask(n.clock, device, kClockMemory));
-  state.sm_max_mhz = as_int(ask(n.max_clock, device, kClockSm));
-  state.celsius = as_int(ask(n.temperature, device, kTemperatureGpu));
+  state.sm_mhz = ask(n.clock, device, kClockSm);
+  state.memory_mhz = ask(n.clock, device, kClockMemory);
+  state.sm_max_mhz = ask(n.max_clock, device, kClockSm);
+  state.celsius = ask(n.temperature, device, kTemperatureGpu);
   state.watts = as_watts(ask(n.power, device));
   state.limit_watts = as_watts(ask(n.power_limit, device));
   unsigned long long bits = 0;
