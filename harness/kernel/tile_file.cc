@@ -19,59 +19,50 @@ namespace {
 constexpr int kMostTokens = 1 << 24;
 constexpr int kMostBlock = 256;
 
-class SectionReader {
- public:
-  SectionReader(const std::string& path, const IniSection& section)
-      : section_(section), where_(fmt::format("{}:{}: [{}]", path, section.line, section.name)) {}
-
-  TunedTile read() const {
-    TunedTile tile;
-    tile.where = where_;
-    const size_t dot = section_.name.rfind('.');
-    const auto tokens =
-        dot == std::string::npos ? std::nullopt : parse_number<int>(section_.name.substr(dot + 1));
-    if (!tokens || *tokens < 1 || *tokens > kMostTokens || dot == 0) {
-      usage_error("{} is not [operator.tokens]; write it like [moe_gate_up.8]", where_);
-    }
-    tile.op = section_.name.substr(0, dot);
-    tile.tokens = *tokens;
-    for (const IniEntry& entry : section_.entries) take(entry, tile);
-    if (tile.config.kernel.empty()) usage_error("{} lacks 'kernel'; name one", where_);
-    if (tile.config.block == 0) usage_error("{} lacks 'block'; give the rows of a block", where_);
-    return tile;
+int integer(const std::string& where, const IniEntry& entry, int most) {
+  const auto read = parse_number<int>(entry.values[0]);
+  if (!read || *read < 1 || *read > most) {
+    usage_error("{} {} = {} is not an integer in [1, {}]; change it", where, entry.key,
+                entry.values[0], most);
   }
+  return *read;
+}
 
- private:
-  void take(const IniEntry& entry, TunedTile& tile) const {
-    if (entry.values.size() != 1) {
-      usage_error("{} {} is a list; give one value", where_, entry.key);
-    }
-    const std::string& value = entry.values[0];
-    if (entry.key == "kernel") {
-      tile.config.kernel = value;
-    } else if (entry.key == "block") {
-      tile.config.block = integer(entry.key, value, kMostBlock);
-    } else if (entry.key == "us") {
-      const auto us = parse_number<double>(value);
-      if (!us || !(*us > 0) || !std::isfinite(*us))
-        usage_error("{} us = {} is not a time; leave it out", where_, value);
-      tile.us = *us;
-    } else {
-      tile.config.knobs[entry.key] = integer(entry.key, value, std::numeric_limits<int>::max());
-    }
+void take(const IniEntry& entry, TunedTile& tile) {
+  if (entry.values.size() != 1) {
+    usage_error("{} {} is a list; give one value", tile.where, entry.key);
   }
-
-  int integer(const std::string& key, const std::string& value, int most) const {
-    const auto read = parse_number<int>(value);
-    if (!read || *read < 1 || *read > most) {
-      usage_error("{} {} = {} is not an integer in [1, {}]; change it", where_, key, value, most);
-    }
-    return *read;
+  const std::string& value = entry.values[0];
+  if (entry.key == "kernel") {
+    tile.config.kernel = value;
+  } else if (entry.key == "block") {
+    tile.config.block = integer(tile.where, entry, kMostBlock);
+  } else if (entry.key == "us") {
+    const auto us = parse_number<double>(value);
+    if (!us || !(*us > 0) || !std::isfinite(*us))
+      usage_error("{} us = {} is not a time; leave it out", tile.where, value);
+    tile.us = *us;
+  } else {
+    tile.config.knobs[entry.key] = integer(tile.where, entry, std::numeric_limits<int>::max());
   }
+}
 
-  const IniSection& section_;
-  const std::string where_;
-};
+TunedTile read_section(const std::string& path, const IniSection& section) {
+  TunedTile tile;
+  tile.where = fmt::format("{}:{}: [{}]", path, section.line, section.name);
+  const size_t dot = section.name.rfind('.');
+  const auto tokens =
+      dot == std::string::npos ? std::nullopt : parse_number<int>(section.name.substr(dot + 1));
+  if (!tokens || *tokens < 1 || *tokens > kMostTokens || dot == 0) {
+    usage_error("{} is not [operator.tokens]; write it like [moe_gate_up.8]", tile.where);
+  }
+  tile.op = section.name.substr(0, dot);
+  tile.tokens = *tokens;
+  for (const IniEntry& entry : section.entries) take(entry, tile);
+  if (tile.config.kernel.empty()) usage_error("{} lacks 'kernel'; name one", tile.where);
+  if (tile.config.block == 0) usage_error("{} lacks 'block'; give the rows of a block", tile.where);
+  return tile;
+}
 
 std::string knobs_text(const Knobs& knobs) {
   std::string text;
@@ -142,7 +133,7 @@ std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& t
   }
   std::vector<TunedTile> tiles;
   for (size_t i = 1; i < file.sections.size(); ++i) {
-    tiles.push_back(SectionReader(path, file.sections[i]).read());
+    tiles.push_back(read_section(path, file.sections[i]));
   }
   return tiles;
 }
