@@ -26,22 +26,13 @@ Others& others() {
   return one;
 }
 
-bool are_others(const std::vector<std::string>& files) {
-  const auto all = known_objects();
-  return std::ranges::any_of(all.subspan(std::min(others().first, all.size())),
-                             [&](const ObjectCode& object) {
-                               return std::ranges::find(files, object.file) != files.end();
-                             });
-}
-
-/// With its final slash.
-std::string folder_of(const std::string& file) {
-  return file.substr(0, file.rfind('/') + 1);
-}
-
 /// `code`, and with it that of the others where one of these files is theirs.
 std::string with_others(const std::string& code, const std::vector<std::string>& files) {
-  return are_others(files) ? joined_code(code, others().code()) : code;
+  const auto all = known_objects();
+  const bool are_theirs = std::ranges::any_of(
+      all.subspan(std::min(others().first, all.size())),
+      [&](const ObjectCode& object) { return std::ranges::count(files, object.file) > 0; });
+  return are_theirs ? joined_code(code, others().code()) : code;
 }
 
 /// The files that define the operator and its parts.
@@ -78,8 +69,7 @@ bool runs_on(std::string_view chip, int capability) {
 
 std::string why_unsupported(const Variant& variant, const Case& c, const DeviceFacts& device,
                             std::span<const ObjectCode> objects) {
-  const auto object =
-      std::ranges::find_if(objects, [&](const ObjectCode& o) { return o.file == variant.file; });
+  const auto object = std::ranges::find(objects, variant.file, &ObjectCode::file);
   if (variant.backend == Backend::cuda && object != objects.end() &&
       !runs_on(object->chip, device.capability)) {
     return fmt::format("needs {}; this is {} (sm_{})", object->chip, device.name,
@@ -94,11 +84,11 @@ void others_follow(std::function<std::string()> code) {
 
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files) {
   const auto is_known = [&](const std::string& file) {
-    return std::ranges::any_of(objects, [&](const ObjectCode& o) { return o.file == file; });
+    return std::ranges::count(objects, file, &ObjectCode::file) > 0;
   };
   const auto counts = [&](const ObjectCode& object) {
     return std::ranges::any_of(files, [&](const std::string& file) {
-      return std::string_view(object.file).starts_with(folder_of(file));
+      return std::string_view(object.file).starts_with(file.substr(0, file.rfind('/') + 1));
     });
   };
   if (files.empty() || !std::ranges::all_of(files, is_known)) return "";

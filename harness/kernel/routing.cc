@@ -4,6 +4,8 @@
 #include "harness/kernel/routing.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -33,19 +35,11 @@ constexpr uint64_t kSlotStream = kNoiseStream + 3;
 /// "hot:8:0.5" -> {"hot", "8", "0.5"}; replay and load keep colons in their path, shared in its
 /// routing.
 std::vector<std::string> split_spec(const std::string& spec) {
-  std::vector<std::string> parts;
-  size_t start = 0;
-  while (true) {
-    const size_t colon = spec.find(':', start);
-    const bool rest =
-        parts.size() == 1 && (parts[0] == "replay" || parts[0] == "load" || parts[0] == "shared");
-    if (rest || colon == std::string::npos) {
-      parts.push_back(spec.substr(start));
-      return parts;
-    }
-    parts.push_back(spec.substr(start, colon - start));
-    start = colon + 1;
+  for (const std::string name : {"replay", "load", "shared"}) {
+    if (spec.starts_with(name + ":")) return {name, spec.substr(name.size() + 1)};
   }
+  std::vector<std::string> parts;
+  return boost::split(parts, spec, boost::is_any_of(":"));
 }
 
 double number_in(const std::string& spec, const std::string& text, double low, double high) {
