@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -125,18 +126,12 @@ Interval median_interval(std::span<const double> values, double confidence) {
   // [x_(l), x_(n+1-l)] misses the median with probability 2 P(B <= l - 1), B ~ Binomial(n, 1/2).
   // Find how many lower ranks may be skipped: the largest l - 1 that keeps this within the limit.
   const boost::math::binomial binomial(static_cast<double>(n), 0.5);
-  const auto may_skip = [&](size_t rank) {
-    return 2 * boost::math::cdf(binomial, static_cast<double>(rank)) <= 1 - confidence;
+  const auto may_skip = [&](int rank) {
+    return 2 * boost::math::cdf(binomial, rank) <= 1 - confidence;
   };
-  size_t low = 0;
-  for (size_t high = (n - 1) / 2; low < high;) {
-    const size_t middle = (low + high + 1) / 2;
-    if (may_skip(middle)) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
+  const auto ranks = std::views::iota(1, static_cast<int>((n - 1) / 2) + 1);
+  const auto low =
+      static_cast<size_t>(std::ranges::partition_point(ranks, may_skip) - ranks.begin());
   return {v[low], v[n - 1 - low]};
 }
 
