@@ -127,12 +127,6 @@ constexpr const char* kRemedy =
     "save it with numpy.save(path, numpy.ascontiguousarray(ids, dtype='<i4')), ids of shape [rows, "
     "k]";
 
-struct Header {
-  size_t item_bytes = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
-};
-
 /// A file under its path, so that every complaint names it.
 class NpyFile {
  public:
@@ -141,8 +135,13 @@ class NpyFile {
   IntTable read() {
     load();
     const size_t data_at = find_data();
-    const Header header = parse_header();
-    return decode(header, data_at);
+    const size_t item_bytes = parse_item_bytes();
+    if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
+    const std::vector<int64_t> shape = parse_shape();
+    if (shape.empty() || shape.size() > 2) {
+      fail(fmt::format("has {} dimensions, not 1 or 2", shape.size()));
+    }
+    return decode({shape[0], shape.size() == 2 ? shape[1] : 1, {}}, item_bytes, data_at);
   }
 
  private:
@@ -229,34 +228,21 @@ class NpyFile {
     return shape;
   }
 
-  Header parse_header() const {
-    Header header;
-    header.item_bytes = parse_item_bytes();
-    if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
-    const std::vector<int64_t> shape = parse_shape();
-    if (shape.empty() || shape.size() > 2) {
-      fail(fmt::format("has {} dimensions, not 1 or 2", shape.size()));
-    }
-    header.rows = shape[0];
-    header.columns = shape.size() == 2 ? shape[1] : 1;
-    return header;
-  }
-
-  IntTable decode(const Header& header, size_t data_at) const {
-    const uint64_t have = (bytes_.size() - data_at) / header.item_bytes;
+  /// The values of a table of this shape.
+  IntTable decode(IntTable table, size_t item_bytes, size_t data_at) const {
+    const uint64_t have = (bytes_.size() - data_at) / item_bytes;
     // Divided, not multiplied: a corrupt shape must not overflow into a small product.
     const bool whole =
-        header.rows == 0 || header.columns == 0 ||
-        static_cast<uint64_t>(header.columns) <= have / static_cast<uint64_t>(header.rows);
+        table.rows == 0 || table.columns == 0 ||
+        static_cast<uint64_t>(table.columns) <= have / static_cast<uint64_t>(table.rows);
     if (!whole) {
       fail(fmt::format("is truncated: its shape is [{}, {}], but only {} elements follow",
-                       header.rows, header.columns, have));
+                       table.rows, table.columns, have));
     }
-    IntTable table{header.rows, header.columns, {}};
-    table.values.resize(static_cast<size_t>(header.rows * header.columns));
-    const unsigned unused_bits = 64 - 8 * static_cast<unsigned>(header.item_bytes);
+    table.values.resize(static_cast<size_t>(table.rows * table.columns));
+    const unsigned unused_bits = 64 - 8 * static_cast<unsigned>(item_bytes);
     for (size_t i = 0; i < table.values.size(); ++i) {
-      const uint64_t raw = little_endian(data_at + i * header.item_bytes, header.item_bytes);
+      const uint64_t raw = little_endian(data_at + i * item_bytes, item_bytes);
       table.values[i] = static_cast<int64_t>(raw << unused_bits) >> unused_bits;  // sign extension
     }
     return table;
