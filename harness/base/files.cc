@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <re2/re2.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -108,18 +109,13 @@ std::string temporary_of(const fs::path& target) {
 /// earlier versions the digits are a process's number.
 void remove_leftovers(const fs::path& target) {
   constexpr auto kOld = std::chrono::hours(1);  // none writes for so long
-  const std::string name = target.filename().string();
+  const RE2 leftover(RE2::QuoteMeta(target.filename().string()) + "\\.([0-9]+|[0-9a-f]{16})\\.tmp",
+                     RE2::Latin1);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
   std::error_code ignored;  // what cannot be removed does no harm
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string other = entry.path().filename().string();
-    if (!other.starts_with(name + ".") || !other.ends_with(".tmp")) continue;
-    if (other.size() < name.size() + 6) continue;
-    const std::string digits = other.substr(name.size() + 1, other.size() - name.size() - 5);
-    const bool number = digits.find_first_not_of("0123456789") == std::string::npos;
-    const bool random = digits.size() == random_name().size() &&
-                        digits.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!number && !random) continue;
+    if (!RE2::FullMatch(other, leftover)) continue;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), ignored);
     if (age > kOld && fs::is_regular_file(entry.symlink_status(ignored)))
       fs::remove(entry.path(), ignored);

@@ -36,9 +36,7 @@ uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed) {
 }
 
 std::string sha256(const std::string& text) {
-  std::array<char, SHA256_DIGEST_STRING_LENGTH> hex{};
-  SHA256Data(reinterpret_cast<const uint8_t*>(text.data()), text.size(), hex.data());
-  return hex.data();
+  return sha256_before(text, {text.size()}).front();
 }
 
 std::vector<std::string> sha256_before(const std::string& text, const std::vector<size_t>& places) {
