@@ -14,12 +14,15 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "harness/base/error.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -27,6 +30,7 @@ namespace {
 std::atomic<bool> came = false;  // lanes ask from threads of their own
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 int guards = 0;
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
 
@@ -36,19 +40,15 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action {};
   action.sa_handler = [](int) { came = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &old_int_);
-  sigaction(SIGTERM, &action, &old_term_);
-  sigaction(SIGHUP, &action, &old_hup_);
-  if (old_hup_.sa_handler == SIG_IGN) sigaction(SIGHUP, &old_hup_, nullptr);
+  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
+  if (old_.back().sa_handler == SIG_IGN) sigaction(SIGHUP, &old_.back(), nullptr);
   // A worker that died must be an error value of write(), not the end of the runner.
   old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
 }
 
 InterruptGuard::~InterruptGuard() {
   if (--guards > 0) return;
-  sigaction(SIGINT, &old_int_, nullptr);
-  sigaction(SIGTERM, &old_term_, nullptr);
-  sigaction(SIGHUP, &old_hup_, nullptr);
+  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
   std::signal(SIGPIPE, old_pipe_);
 }
 
@@ -126,22 +126,17 @@ Finished run_program(const std::vector<std::string>& command, Output output) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe to {}: {}; close some programs",
                                                command[0], std::strerror(errno)));
   }
+  using End = std::unique_ptr<FILE, int (*)(FILE*)>;
+  const End from(fdopen(ends[0], "r"), fclose);
+  End to(fdopen(ends[1], "w"), fclose);
   posix_spawn_file_actions_adddup2(&actions.files, ends[1], STDOUT_FILENO);
   if (output == Output::capture) {
     posix_spawn_file_actions_addopen(&actions.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
-  pid_t pid = 0;
-  try {
-    pid = spawn(command, actions);
-  } catch (...) {
-    close(ends[0]);
-    close(ends[1]);
-    throw;
-  }
-  close(ends[1]);
+  const pid_t pid = spawn(command, actions);
+  to.reset();  // so that the text ends with the program
   Finished finished;
   finished.out = read_all(ends[0]);
-  close(ends[0]);
   finished.exit = wait_for(pid);
   return finished;
 }
@@ -190,10 +185,8 @@ std::set<pid_t> children() {
   std::set<pid_t> found;
   std::error_code error;
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename();
-    pid_t pid = 0;
-    std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (pid > 0 && parent_of(at->path()) == getpid()) found.insert(pid);
+    const auto pid = parse_number<pid_t>(at->path().filename().native());
+    if (pid && parent_of(at->path()) == getpid()) found.insert(*pid);
   }
   return found;
 }

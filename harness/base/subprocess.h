@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <csignal>
 #include <set>
 #include <string>
@@ -27,8 +28,7 @@ class InterruptGuard {
   static bool interrupted();
 
  private:
-  struct sigaction old_int_ {
-  }, old_term_{}, old_hup_{};
+  std::array<struct sigaction, 3> old_{};
   void (*old_pipe_)(int) = SIG_DFL;
 };
 
