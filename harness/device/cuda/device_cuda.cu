@@ -91,17 +91,16 @@ __global__ void nothing_kernel() {}
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int ordinal) {
-    open(ordinal);
+  explicit CudaDevice(int ordinal) : CudaDevice(ordinal, nullptr) {
     // Non-blocking: work on the legacy default stream must not order itself into a sample.
     MOEGATE_CUDA_CHECK(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking));
     stream_ = own_stream_;
-    hash_.reset(allocate(sizeof(unsigned long long)));
     leave_fast_start();
   }
   /// A guest's, on a stream that is there already.
   CudaDevice(int ordinal, cudaStream_t stream) : stream_(stream) {
-    open(ordinal);
+    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
+    facts_ = read_facts(ordinal);
     hash_.reset(allocate(sizeof(unsigned long long)));
   }
   ~CudaDevice() override {
@@ -183,10 +182,6 @@ class CudaDevice final : public Device {
   void* stream() const override { return stream_; }
 
  private:
-  void open(int ordinal) {
-    MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
-    facts_ = read_facts(ordinal);
-  }
   /// Until a process has launched about eight kernels on the legacy default stream, gaps between
   /// the kernels of its graphs are 0.1 us instead of 0.4 (H200, driver 580; harness/README.md). A
   /// program with more than one stream is past that, and so is every row here, whatever ran before
