@@ -98,8 +98,7 @@ std::string CudaSequence::look_at_launches() {
     all += given;
     if (!as_graph) continue;
     graphs_.push_back(launch->executable());
-    const auto stream = static_cast<cudaStream_t>(where.stream);
-    MOEGATE_CUDA_CHECK(cudaGraphUpload(graphs_.back().get(), stream));
+    MOEGATE_CUDA_CHECK(cudaGraphUpload(graphs_.back().get(), stream()));
   }
   return known ? all : std::string();
 }
@@ -126,13 +125,12 @@ std::string CudaSequence::misdeed() const {
 
 CudaSequence::~CudaSequence() {
   release();  // a sample given up half-way must not hold the device
-  cudaStreamSynchronize(static_cast<cudaStream_t>(device_.stream()));
+  cudaStreamSynchronize(stream());
   cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, persisting_);
 }
 
 void CudaSequence::launch_flush() {
   constexpr int kScribbleThreads = 256;
-  const auto stream = static_cast<cudaStream_t>(device_.stream());
   const FlushWork work{static_cast<uint4*>(flush_buffer_.get()), flush_bytes_ / sizeof(uint4),
                        reading(pending_), gate_.get(), prepared_};
   FlushFirst outputs{};
@@ -143,21 +141,20 @@ void CudaSequence::launch_flush() {
   if (unread_ && !flush_may_look()) launch_look();
   if (std::exchange(unread_, false)) outputs.look = last_outputs();
   if (!flush_buffer_) {
-    scribble_kernel<<<device_.facts().processors, kScribbleThreads, 0, stream>>>(outputs.spoilt);
-    flush_kernel<FlushKind::none><<<1, 1, 0, stream>>>(work, FlushFirst{});
+    scribble_kernel<<<device_.facts().processors, kScribbleThreads, 0, stream()>>>(outputs.spoilt);
+    flush_kernel<FlushKind::none><<<1, 1, 0, stream()>>>(work, FlushFirst{});
   } else if (conditions_.flush == Flush::write) {
-    flush_kernel<FlushKind::write><<<flush_blocks_, kFlushThreads, 0, stream>>>(work, outputs);
+    flush_kernel<FlushKind::write><<<flush_blocks_, kFlushThreads, 0, stream()>>>(work, outputs);
   } else {
-    flush_kernel<FlushKind::read><<<flush_blocks_, kFlushThreads, 0, stream>>>(work, outputs);
+    flush_kernel<FlushKind::read><<<flush_blocks_, kFlushThreads, 0, stream()>>>(work, outputs);
   }
   check_launch("spoiling the outputs and the flush");
 }
 
 void CudaSequence::launch_touch() {
   constexpr int kThreads = 256;
-  const auto stream = static_cast<cudaStream_t>(device_.stream());
   for (const Span& span : activations_[next_set()]) {
-    touch_kernel<<<device_.facts().processors, kThreads, 0, stream>>>(
+    touch_kernel<<<device_.facts().processors, kThreads, 0, stream()>>>(
         static_cast<const char*>(span.data), span.bytes);
   }
   check_launch("touching the activations");
@@ -194,8 +191,7 @@ void CudaSequence::launch() {
   const size_t set = next_set();
   ++launched_;
   if (!graphs_.empty()) {
-    const auto stream = static_cast<cudaStream_t>(device_.stream());
-    MOEGATE_CUDA_CHECK(cudaGraphLaunch(graphs_[set].get(), stream));
+    MOEGATE_CUDA_CHECK(cudaGraphLaunch(graphs_[set].get(), stream()));
     return;
   }
   subject_.variant->launch(*subject_.sets[set], {device_.stream(), device_.facts()});
@@ -242,7 +238,7 @@ void CudaSequence::launch_look() {
       (most_bytes + kThreads * sizeof(uint64_t) - 1) / (kThreads * sizeof(uint64_t));
   const auto blocks = static_cast<unsigned>(
       std::min(useful, static_cast<size_t>(device_.facts().processors) * kBlocksPerProcessor));
-  look_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_.stream())>>>(look);
+  look_kernel<<<blocks, kThreads, 0, stream()>>>(look);
   check_launch("reading the outputs");
   unread_ = false;
 }

@@ -73,6 +73,7 @@ class CudaSequence {
   std::vector<SampleReading> readings();
 
  private:
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream()); }
   std::string look_at_launches();
   void launch_flush();
   void launch_touch();
