@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This is the only file that calls sqlite3_* for reading and writing rows. It knows no table.
+// Only this file and its header call sqlite3_* for reading and writing rows. They know no table.
 #include "harness/store/sqlite.h"
 
 #include <fmt/format.h>
@@ -118,14 +118,6 @@ void Statement::insert(MadeRows& rows) {
   }
 }
 
-int Statement::place_of(const char* name) const {
-  return sqlite3_bind_parameter_index(statement_.get(), name);
-}
-
-bool Statement::readonly() const {
-  return sqlite3_stmt_readonly(statement_.get()) != 0;
-}
-
 bool Statement::step() {
   const int rc = sqlite3_step(statement_.get());
   if (rc == SQLITE_ROW) return true;
@@ -139,26 +131,9 @@ void Statement::run() {
   reset();
 }
 
-int Statement::columns() const {
-  return sqlite3_column_count(statement_.get());
-}
-
 std::string Statement::column_name(int i) const {
   const char* name = sqlite3_column_name(statement_.get(), i);
   return name ? name : "";
-}
-
-bool Statement::is_null(int i) const {
-  return sqlite3_column_type(statement_.get(), i) == SQLITE_NULL;
-}
-
-bool Statement::is_number(int i) const {
-  const int type = sqlite3_column_type(statement_.get(), i);
-  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
-}
-
-int64_t Statement::integer(int i) const {
-  return sqlite3_column_int64(statement_.get(), i);
 }
 
 double Statement::real(int i) const {
@@ -290,11 +265,6 @@ void serve_made_rows(Database& db) {
 
 // ---- Database
 
-struct Database::Waiting {
-  std::function<bool(double)> go_on;
-  std::chrono::steady_clock::time_point since;
-};
-
 int Database::wait(void* waiting, int times) {
   auto& w = *static_cast<Waiting*>(waiting);
   const auto now = std::chrono::steady_clock::now();
@@ -309,13 +279,6 @@ int Database::wait(void* waiting, int times) {
   constexpr int kQuickTimes = 50;
   if (go_on) std::this_thread::sleep_for(times < kQuickTimes ? kQuick : kSlow);
   return go_on ? 1 : 0;
-}
-
-Database::~Database() = default;
-Database::Database(Database&&) noexcept = default;
-
-void Database::wait_while(std::function<bool(double)> go_on) {
-  waiting_->go_on = std::move(go_on);
 }
 
 Database::Database(const std::string& path, int flags)
@@ -352,10 +315,6 @@ void Database::execute(const std::string& sql) {
   if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     fail("a statement failed");
   }
-}
-
-int64_t Database::last_id() const {
-  return sqlite3_last_insert_rowid(db_.get());
 }
 
 void Database::fail(const std::string& what) const {

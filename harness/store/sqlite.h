@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "harness/base/error.h"
 
@@ -86,23 +87,26 @@ class Statement {
   /// Runs "INSERT … SELECT c0, c1, … FROM made_rows(?1)" with these rows. Throws what they throw.
   void insert(MadeRows& rows);
   /// Resets and forgets what is bound.
-  void again();
+  void again() {
+    reset();
+    sqlite3_clear_bindings(statement_.get());
+  }
   /// Binds a parameter written :name; false when the statement has none of that name.
   template <class Arg>
   bool bind_named(const char* name, const Arg& value) {
-    const int i = place_of(name);
+    const int i = sqlite3_bind_parameter_index(statement_.get(), name);
     if (i != 0) bind_one(i, value);
     return i != 0;
   }
-  bool readonly() const;
+  bool readonly() const { return sqlite3_stmt_readonly(statement_.get()) != 0; }
   bool step();                                       // true while there is a row
   void run();                                        // steps to the end and resets
   void reset() { sqlite3_reset(statement_.get()); }  // to before its first row; what is bound stays
-  int columns() const;
+  int columns() const { return sqlite3_column_count(statement_.get()); }
   std::string column_name(int i) const;
-  bool is_null(int i) const;
-  bool is_number(int i) const;
-  int64_t integer(int i) const;
+  bool is_null(int i) const { return type(i) == SQLITE_NULL; }
+  bool is_number(int i) const { return type(i) == SQLITE_INTEGER || type(i) == SQLITE_FLOAT; }
+  int64_t integer(int i) const { return sqlite3_column_int64(statement_.get(), i); }
   double real(int i) const;
   std::string text(int i) const { return std::string(view(i)); }
   std::string_view view(int i) const;  // a text, until the next step or reset
@@ -110,7 +114,7 @@ class Statement {
 
  private:
   friend class MadeValue;
-  int place_of(const char* name) const;  // 0: it has none of that name
+  int type(int i) const { return sqlite3_column_type(statement_.get(), i); }
   void bind_one(int i, int64_t value);
   void bind_one(int i, int value) { bind_one(i, int64_t{value}); }
   void bind_one(int i, bool value) { bind_one(i, int64_t{value}); }
@@ -131,7 +135,7 @@ class Database {
   Database(const std::string& path, int flags);
   /// Asks `go_on` how long to wait for processes that hold the store: it is called with the seconds
   /// waited so far, and false ends the wait with an Error(store).
-  void wait_while(std::function<bool(double seconds)> go_on);
+  void wait_while(std::function<bool(double seconds)> go_on) { waiting_->go_on = std::move(go_on); }
   void execute(const std::string& sql);  // one or more statements, no parameters
   /// Runs one statement, with the arguments as ?1, ?2, …
   template <class... Args>
@@ -144,7 +148,7 @@ class Database {
     Statement q(*this, sql);
     return q.bind(args...).step() ? q.integer(0) : 0;
   }
-  int64_t last_id() const;
+  int64_t last_id() const { return sqlite3_last_insert_rowid(db_.get()); }
   const std::string& path() const { return path_; }
   /// Has messages name it so: a file that gets its name when it is whole.
   void call(const std::string& path) { path_ = path; }
@@ -152,12 +156,14 @@ class Database {
   /// Throws Error(store): what it holds cannot be what was written.
   [[noreturn]] void damaged(const std::string& what) const;
   sqlite3* handle() const { return db_.get(); }
-  ~Database();
-  Database(Database&&) noexcept;
+  Database(Database&&) noexcept = default;
   Database& operator=(Database&&) = delete;
 
  private:
-  struct Waiting;
+  struct Waiting {
+    std::function<bool(double)> go_on;
+    std::chrono::steady_clock::time_point since;
+  };
   static int wait(void* waiting, int times);
 
   std::string path_;
@@ -167,11 +173,6 @@ class Database {
 
 /// Gives a connection the table made_rows, once.
 void serve_made_rows(Database& db);
-
-inline void Statement::again() {
-  sqlite3_reset(statement_.get());
-  sqlite3_clear_bindings(statement_.get());
-}
 
 /// The first `count` bytes of a file, fewer where it is shorter. Takes no lock and looks at no
 /// journal. Throws Error(store) where the file cannot be read.
