@@ -3,6 +3,7 @@
 // and lists them goes along here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -101,6 +102,27 @@ struct WalkedLevel {
 /// of the cases' numbers. Throws Error(store) for values that no run stores.
 void walk_levels(Database& db, const LevelChoice& choice,
                  const std::function<void(const WalkedLevel&)>& add);
+
+/// What launches of one result after another did; a walk leaves it out.
+class ResultParts {
+ public:
+  explicit ResultParts(Database& db)
+      : kernels_(db, "kernel", "result_id", "ordinal"),
+        metrics_(db, "metric", "result_id", "ordinal"),  // as they lie: sorted here, for less
+        stalls_(db, "stall", "result_id", "ordinal, t.samples DESC, offset, reason") {}
+  void read_launches(int64_t id, Result& result) { kernels_.read(id, result.kernels); }
+  void read_metrics(int64_t id, Result& result) {
+    metrics_.read(id, result.metrics);
+    std::ranges::stable_sort(result.metrics, {},
+                             [](const Metric& m) { return std::tie(m.ordinal, m.name); });
+  }
+  void read_stalls(int64_t id, Result& result) { stalls_.read(id, result.stalls); }
+
+ private:
+  PartReader<KernelRow> kernels_;
+  PartReader<Metric> metrics_;
+  PartReader<StallRow> stalls_;
+};
 
 /// Throws Error(store) for a text that becomes a part of a path, of a baseline's or a kept
 /// program's, and is no name of a file.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/store/row_profiles.h"
 
-#include <algorithm>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,27 +37,6 @@ std::optional<Result>* part_of(RowProfile& profile, const std::string& task) {
   if (task == "energy") return &profile.metered;
   return nullptr;
 }
-
-/// What launches of one result after another did.
-class ResultParts {
- public:
-  explicit ResultParts(Database& db)
-      : kernels_(db, "kernel", "result_id", "ordinal"),
-        metrics_(db, "metric", "result_id", "ordinal"),  // as they lie: sorted here, for less
-        stalls_(db, "stall", "result_id", "ordinal, t.samples DESC, offset, reason") {}
-  void read_launches(int64_t id, Result& result) { kernels_.read(id, result.kernels); }
-  void read_metrics(int64_t id, Result& result) {
-    metrics_.read(id, result.metrics);
-    std::ranges::stable_sort(result.metrics, {},
-                             [](const Metric& m) { return std::tie(m.ordinal, m.name); });
-  }
-  void read_stalls(int64_t id, Result& result) { stalls_.read(id, result.stalls); }
-
- private:
-  PartReader<KernelRow> kernels_;
-  PartReader<Metric> metrics_;
-  PartReader<StallRow> stalls_;
-};
 
 /// Puts together what the processes of a row measured. They come one after another.
 class RowOfProcesses {
