@@ -7,12 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "harness/store/rows.h"
@@ -22,62 +19,9 @@
 
 namespace moegate {
 
-/// Numbers of cases, from the first to the last.
-using CaseRange = std::pair<int64_t, int64_t>;
-
 /// Columns of a result that no verdict reads, and that nothing is looked for in that cannot be.
 inline constexpr auto kUnjudged = std::to_array<std::string_view>(
     {"path", "invalid", "slow", "busy_ns", "sum_ns", "sm_mhz", "wall_s"});
-
-/// The results of a run, row by row: by number of the case, then variant, then round. It goes along
-/// the index of every process side by side, so that nothing is sorted and one result is held at a
-/// time, of a run that has 10^5 or more.
-class ResultWalk {
- public:
-  /// Those of cases in `ranges`, which ascend and outlive the walk; nothing of the others is read.
-  /// `for_verdict`: without kUnjudged, with a verdict's metrics. The walk sees one state of the
-  /// store only within a Transaction.
-  ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool for_verdict);
-  /// To the first result, then to the next. False: there is none.
-  bool next();
-
-  int64_t result_id() const { return now_->result_id; }
-  int64_t case_id() const { return now_->case_id; }
-  int64_t verification_id() const;
-  int64_t checksum() const;           // of its numbers, as it was stored
-  int64_t verified_checksum() const;  // of its accuracy and seeds
-  int round() const { return now_->round; }
-  /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in
-  /// `result`; of the metrics, none or those that a verdict reads. Throws Error(store) for values
-  /// that no run stores.
-  void read(Result& result) const;
-
- private:
-  /// A process, and where the walk is in it.
-  struct Process {
-    Process(Database& db, const std::string& sql, LeftOut left_out, int64_t id, int round,
-            std::span<const CaseRange> ranges);
-    bool step();
-    auto order() const { return std::tie(case_id, variant, round, result_id); }
-
-    Statement q;
-    RowReader<Result> reader;
-    int64_t id;
-    int round;
-    std::span<const CaseRange> ahead;  // ranges that it has not begun
-    bool in_range = false;
-    int64_t result_id = 0, case_id = 0;
-    std::string_view variant;  // the statement's, until its next step
-  };
-  /// The first to come is at the front of the heap.
-  static bool comes_later(const std::unique_ptr<Process>& a, const std::unique_ptr<Process>& b) {
-    return b->order() < a->order();
-  }
-  void put(std::unique_ptr<Process> process);
-
-  std::vector<std::unique_ptr<Process>> heap_;  // that have results left
-  std::unique_ptr<Process> now_;
-};
 
 /// Cases by their keys. Empty: all of them.
 using CaseFilter = std::function<bool(const std::string& key)>;
