@@ -41,6 +41,49 @@ std::string metric_sql(Database& db, const char* name) {
 /// Numbers of cases, from the first to the last.
 using CaseRange = std::pair<int64_t, int64_t>;
 
+/// A process of a run, and at which of its results the walk is.
+struct WalkedProcess {
+  WalkedProcess(Database& db, const std::string& sql, LeftOut left_out, int64_t the_id,
+                int the_round, std::span<const CaseRange> ranges)
+      : q(db, sql), reader(q, left_out), id(the_id), round(the_round), ahead(ranges) {}
+  bool step() {
+    while (!in_range || !q.step()) {
+      in_range = !ahead.empty();
+      if (!in_range) return false;
+      q.again();
+      q.bind(id, ahead.front().first, ahead.front().second);
+      ahead = ahead.subspan(1);
+    }
+    result_id = q.integer(kResultId);
+    case_id = q.integer(kCaseId);
+    variant = q.view(kVariant);
+    return true;
+  }
+  auto order() const { return std::tie(case_id, variant, round, result_id); }
+  /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in
+  /// `result`; of the metrics, none or those that a verdict reads. Throws Error(store) for values
+  /// that no run stores.
+  void read(Result& result) const {
+    reader.read(result);
+    result.metrics.clear();
+    const auto add = [&](int column, const char* name, const char* unit) {
+      if (q.is_null(column)) return;
+      result.metrics.push_back({.name = name, .unit = unit, .value = q.real(column)});
+    };
+    add(kEnqueue, kEnqueueMetric, "ns");
+    add(kInvariance, kInvarianceMetric, "tokens");
+  }
+
+  Statement q;
+  RowReader<Result> reader;
+  int64_t id;
+  int round;
+  std::span<const CaseRange> ahead;  // ranges that it has not begun
+  bool in_range = false;
+  int64_t result_id = 0, case_id = 0;
+  std::string_view variant;  // the statement's, until its next step
+};
+
 /// The results of a run, row by row: by number of the case, then variant, then round. It goes along
 /// the index of every process side by side, so that nothing is sorted and one result is held at a
 /// time, of a run that has 10^5 or more.
@@ -49,121 +92,48 @@ class ResultWalk {
   /// Those of cases in `ranges`, which ascend and outlive the walk; nothing of the others is read.
   /// `for_verdict`: without kUnjudged, with a verdict's metrics. The walk sees one state of the
   /// store only within a Transaction.
-  ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool for_verdict);
-  /// To the first result, then to the next. False: there is none.
-  bool next();
-
-  int64_t result_id() const { return now_->result_id; }
-  int64_t case_id() const { return now_->case_id; }
-  int64_t verification_id() const;
-  int64_t checksum() const;           // of its numbers, as it was stored
-  int64_t verified_checksum() const;  // of its accuracy and seeds
-  int round() const { return now_->round; }
-  /// All but its accuracy, seeds and launches, and what was left out, which stay as they are in
-  /// `result`; of the metrics, none or those that a verdict reads. Throws Error(store) for values
-  /// that no run stores.
-  void read(Result& result) const;
+  ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges, bool for_verdict) {
+    const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
+    const std::string sql = fmt::format(
+        "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, "
+        "{} AS invariance, {} "
+        "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
+        "ORDER BY case_id, r.variant",
+        for_verdict ? metric_sql(db, kEnqueueMetric) : "NULL",
+        for_verdict ? metric_sql(db, kInvarianceMetric) : "NULL",
+        columns_of<Result>("r", left_out));
+    Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
+    processes.bind(run);
+    while (processes.step()) {
+      put(std::make_unique<WalkedProcess>(db, sql, left_out, processes.integer(0),
+                                          static_cast<int>(processes.integer(1)), ranges));
+    }
+  }
+  /// At the first result, then at the next; null where there is none.
+  const WalkedProcess* next() {
+    if (now_) put(std::move(now_));
+    if (heap_.empty()) return nullptr;
+    std::ranges::pop_heap(heap_, comes_later);
+    now_ = std::move(heap_.back());
+    heap_.pop_back();
+    return now_.get();
+  }
 
  private:
-  /// A process, and where the walk is in it.
-  struct Process {
-    Process(Database& db, const std::string& sql, LeftOut left_out, int64_t id, int round,
-            std::span<const CaseRange> ranges);
-    bool step();
-    auto order() const { return std::tie(case_id, variant, round, result_id); }
-
-    Statement q;
-    RowReader<Result> reader;
-    int64_t id;
-    int round;
-    std::span<const CaseRange> ahead;  // ranges that it has not begun
-    bool in_range = false;
-    int64_t result_id = 0, case_id = 0;
-    std::string_view variant;  // the statement's, until its next step
-  };
   /// The first to come is at the front of the heap.
-  static bool comes_later(const std::unique_ptr<Process>& a, const std::unique_ptr<Process>& b) {
+  static bool comes_later(const std::unique_ptr<WalkedProcess>& a,
+                          const std::unique_ptr<WalkedProcess>& b) {
     return b->order() < a->order();
   }
-  void put(std::unique_ptr<Process> process);
+  void put(std::unique_ptr<WalkedProcess> process) {
+    if (!process->step()) return;
+    heap_.push_back(std::move(process));
+    std::ranges::push_heap(heap_, comes_later);
+  }
 
-  std::vector<std::unique_ptr<Process>> heap_;  // that have results left
-  std::unique_ptr<Process> now_;
+  std::vector<std::unique_ptr<WalkedProcess>> heap_;  // that have results left
+  std::unique_ptr<WalkedProcess> now_;
 };
-
-ResultWalk::Process::Process(Database& db, const std::string& sql, LeftOut left_out, int64_t the_id,
-                             int the_round, std::span<const CaseRange> ranges)
-    : q(db, sql), reader(q, left_out), id(the_id), round(the_round), ahead(ranges) {}
-
-bool ResultWalk::Process::step() {
-  while (!in_range || !q.step()) {
-    in_range = !ahead.empty();
-    if (!in_range) return false;
-    q.again();
-    q.bind(id, ahead.front().first, ahead.front().second);
-    ahead = ahead.subspan(1);
-  }
-  result_id = q.integer(kResultId);
-  case_id = q.integer(kCaseId);
-  variant = q.view(kVariant);
-  return true;
-}
-
-ResultWalk::ResultWalk(Database& db, int64_t run, std::span<const CaseRange> ranges,
-                       bool for_verdict) {
-  const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
-  const std::string sql = fmt::format(
-      "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, "
-      "{} AS invariance, {} "
-      "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
-      "ORDER BY case_id, r.variant",
-      for_verdict ? metric_sql(db, kEnqueueMetric) : "NULL",
-      for_verdict ? metric_sql(db, kInvarianceMetric) : "NULL", columns_of<Result>("r", left_out));
-  Statement processes(db, "SELECT process_id, round FROM process WHERE run_id = ?1");
-  processes.bind(run);
-  while (processes.step()) {
-    put(std::make_unique<Process>(db, sql, left_out, processes.integer(0),
-                                  static_cast<int>(processes.integer(1)), ranges));
-  }
-}
-
-void ResultWalk::put(std::unique_ptr<Process> process) {
-  if (!process->step()) return;
-  heap_.push_back(std::move(process));
-  std::ranges::push_heap(heap_, comes_later);
-}
-
-bool ResultWalk::next() {
-  if (now_) put(std::move(now_));
-  if (heap_.empty()) return false;
-  std::ranges::pop_heap(heap_, comes_later);
-  now_ = std::move(heap_.back());
-  heap_.pop_back();
-  return true;
-}
-
-int64_t ResultWalk::verification_id() const {
-  return now_->q.integer(kVerificationId);
-}
-
-int64_t ResultWalk::checksum() const {
-  return now_->q.integer(kChecksum);
-}
-
-int64_t ResultWalk::verified_checksum() const {
-  return now_->q.integer(kVerifiedChecksum);
-}
-
-void ResultWalk::read(Result& result) const {
-  now_->reader.read(result);
-  result.metrics.clear();
-  const auto add = [&](int column, const char* name, const char* unit) {
-    if (now_->q.is_null(column)) return;
-    result.metrics.push_back({.name = name, .unit = unit, .value = now_->q.real(column)});
-  };
-  add(kEnqueue, kEnqueueMetric, "ns");
-  add(kInvariance, kInvarianceMetric, "tokens");
-}
 
 /// What a run set out to measure.
 struct RunCase {
@@ -216,30 +186,32 @@ void walk_levels(Database& db, const LevelChoice& choice,
   auto of = cases.begin();
   Level level;
   uint64_t key = 0;  // its hash
-  for (ResultWalk walk(db, choice.run, ranges, choice.for_verdict); walk.next();) {
-    while (of != cases.end() && of->first < walk.case_id()) ++of;
+  ResultWalk walk(db, choice.run, ranges, choice.for_verdict);
+  while (const WalkedProcess* at = walk.next()) {
+    while (of != cases.end() && of->first < at->case_id) ++of;
     if (of == cases.end()) break;
     const RunCase& one = of->second;
-    if (of->first != walk.case_id()) continue;
+    if (of->first != at->case_id) continue;
     if (level.key != one.key) {
       level.key = one.key, level.op = one.op, level.suite = one.suite, level.section = one.section;
       key = hash_of_key(one.key);
     }
-    walk.read(level.result);
+    at->read(level.result);
     level.variant = level.result.variant;
-    level.round = walk.round();
+    level.round = at->round;
     const std::string why = impossible_number(level.result);
-    if (!why.empty()) db.damaged(fmt::format("row {}: {}", walk.result_id(), why));
-    if (walk.checksum() != kNoChecksum) {
-      check_sum(db, choice.run, walk.result_id(), level.variant, "its numbers", walk.checksum(),
-                checksum_of_numbers(level.result, key));
+    if (!why.empty()) db.damaged(fmt::format("row {}: {}", at->result_id, why));
+    const auto check = [&](const char* what, int stored, int64_t is) {
+      check_sum(db, choice.run, at->result_id, level.variant, what, at->q.integer(stored), is);
+    };
+    if (at->q.integer(kChecksum) != kNoChecksum) {
+      check("its numbers", kChecksum, checksum_of_numbers(level.result, key));
     }
     if (verifications) {
-      const int64_t found = verifications->give(level.result, walk.verification_id());
-      check_sum(db, choice.run, walk.result_id(), level.variant, "its accuracy and seeds",
-                walk.verified_checksum(), found);
+      const int64_t found = verifications->give(level.result, at->q.integer(kVerificationId));
+      check("its accuracy and seeds", kVerifiedChecksum, found);
     }
-    add({level, walk.result_id(), one.place});
+    add({level, at->result_id, one.place});
   }
 }
 
