@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,31 +37,19 @@ void sd_step(sqlite3_context* context, int, sqlite3_value** values) {
   m->squares += delta * (x - m->mean);
 }
 
-/// Nothing: fewer than two rows.
-std::optional<double> sd_of(const Moments* m) {
-  if (!m || m->n < 2) return std::nullopt;
-  return std::sqrt(m->squares / static_cast<double>(m->n - 1));
-}
-
-void answer(sqlite3_context* context, std::optional<double> value) {
-  if (!value) return sqlite3_result_null(context);
-  sqlite3_result_double(context, *value);
-}
-
-const Moments* moments(sqlite3_context* context) {
-  return static_cast<const Moments*>(sqlite3_aggregate_context(context, 0));
-}
-
+/// Of fewer than two rows: NULL.
 void sd_final(sqlite3_context* context) {
-  answer(context, sd_of(moments(context)));
+  const auto* m = static_cast<const Moments*>(sqlite3_aggregate_context(context, 0));
+  if (!m || m->n < 2) return;
+  sqlite3_result_double(context, std::sqrt(m->squares / static_cast<double>(m->n - 1)));
 }
 
 void reach95_final(sqlite3_context* context) {
-  const Moments* m = moments(context);
-  const auto sd = sd_of(m);
-  if (!sd) return sqlite3_result_null(context);
+  const auto* m = static_cast<const Moments*>(sqlite3_aggregate_context(context, 0));
+  if (!m || m->n < 2) return;
   const auto n = static_cast<double>(m->n);
-  answer(context, student_975(n - 1) * *sd / std::sqrt(n));
+  sqlite3_result_double(context,
+                        student_975(n - 1) * std::sqrt(m->squares / (n - 1)) / std::sqrt(n));
 }
 
 bool any_null(int count, sqlite3_value** values) {
@@ -70,25 +57,24 @@ bool any_null(int count, sqlite3_value** values) {
                      [](sqlite3_value* value) { return sqlite3_value_type(value) == SQLITE_NULL; });
 }
 
+// The functions. One that does not answer says NULL.
+
 /// NULL below one degree of freedom: an interval that does not exist.
-void t975(sqlite3_context* context, int, sqlite3_value** values) {
+void t975(sqlite3_context* context, sqlite3_value** values) {
   const double df = sqlite3_value_double(values[0]);
-  if (any_null(1, values) || !(df >= 1) || !std::isfinite(df)) return sqlite3_result_null(context);
-  answer(context, student_975(df));
+  if (df >= 1 && std::isfinite(df)) sqlite3_result_double(context, student_975(df));
 }
 
-void memory_ns(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void memory_ns(sqlite3_context* context, sqlite3_value** values) {
   const Cost cost{.read_bytes = sqlite3_value_double(values[0]),
                   .write_bytes = sqlite3_value_double(values[1])};
-  answer(context,
-         1e9 * memory_s(cost, sqlite3_value_int64(values[2]), sqlite3_value_double(values[3])));
+  sqlite3_result_double(context, 1e9 * memory_s(cost, sqlite3_value_int64(values[2]),
+                                                sqlite3_value_double(values[3])));
 }
 
-void products_ns(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
-  answer(context, 1e9 * products_s({.flops = sqlite3_value_double(values[0])},
-                                   sqlite3_value_double(values[1])));
+void products_ns(sqlite3_context* context, sqlite3_value** values) {
+  sqlite3_result_double(context, 1e9 * products_s({.flops = sqlite3_value_double(values[0])},
+                                                  sqlite3_value_double(values[1])));
 }
 
 /// SQLite's own digits, as its printf() writes them.
@@ -101,37 +87,37 @@ bool is_change(double x, double reach) {
   return x - reach > 0 || x + reach < 0;
 }
 
-void answer_none(sqlite3_context* context) {
+/// Answers "~" where the interval of the log x includes 0 or does not exist.
+bool is_none(sqlite3_context* context, sqlite3_value** values) {
+  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
+  if (!any_null(3, values) && is_change(x, reach)) return false;
   sqlite3_result_text(context, "~", -1, SQLITE_STATIC);
+  return true;
 }
 
-/// "1.25x", or "~" where the interval of the log x includes 0 or does not exist.
-void speedup_text(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(1, values)) return sqlite3_result_null(context);
-  const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
-  if (any_null(count, values) || !is_change(x, reach)) return answer_none(context);
+/// "1.25x", or "~"
+void speedup_text(sqlite3_context* context, sqlite3_value** values) {
+  if (is_none(context, values)) return;
+  const double x = sqlite3_value_double(values[0]);
   answer(context, sqlite3_mprintf("%.*fx", sqlite3_value_int(values[2]), std::exp(x)));
 }
 
 /// The same as a number; NULL where that is "~".
-void speedup(sqlite3_context* context, int count, sqlite3_value** values) {
+void speedup(sqlite3_context* context, sqlite3_value** values) {
   const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
-  if (any_null(count, values) || !is_change(x, reach)) return sqlite3_result_null(context);
-  answer(context, std::exp(x));
+  if (is_change(x, reach)) sqlite3_result_double(context, std::exp(x));
 }
 
-/// "1.25x (1.20–1.30)"
-void speedup_with_interval(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(1, values)) return sqlite3_result_null(context);
+/// "1.25x (1.20–1.30)", or "~"
+void speedup_with_interval(sqlite3_context* context, sqlite3_value** values) {
+  if (is_none(context, values)) return;
   const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
-  if (any_null(count, values) || !is_change(x, reach)) return answer_none(context);
   const int digits = sqlite3_value_int(values[2]);
   answer(context, sqlite3_mprintf("%.*fx (%.*f–%.*f)", digits, std::exp(x), digits,
                                   std::exp(x - reach), digits, std::exp(x + reach)));
 }
 
-void interval_text(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void interval_text(sqlite3_context* context, sqlite3_value** values) {
   const double x = sqlite3_value_double(values[0]), reach = sqlite3_value_double(values[1]);
   const int digits = sqlite3_value_int(values[2]);
   answer(context,
@@ -144,31 +130,27 @@ std::string text_of(sqlite3_value* value) {
 }
 
 /// NULL for a text that is no extent, such as a memory operation's.
-void size_of_extent(sqlite3_context* context, int, sqlite3_value** values) {
+void size_of_extent(sqlite3_context* context, sqlite3_value** values) {
   const int64_t size = extent_size(text_of(values[0]));
-  if (size == 0) return sqlite3_result_null(context);
-  sqlite3_result_int64(context, size);
+  if (size != 0) sqlite3_result_int64(context, size);
 }
 
-void blocks_on_sm(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void blocks_on_sm(sqlite3_context* context, sqlite3_value** values) {
   KernelRow kernel;
   kernel.block = text_of(values[1]);
   kernel.registers = sqlite3_value_int(values[2]);
   kernel.dynamic_shared = sqlite3_value_int64(values[3]);
   const auto blocks = blocks_per_sm(kernel, text_of(values[0]));
-  if (!blocks) return sqlite3_result_null(context);
-  sqlite3_result_int(context, *blocks);
+  if (blocks) sqlite3_result_int(context, *blocks);
 }
 
 /// The spans of a row of the table sample as little-endian f32, ns; NULL for bytes that are none.
-void unpacked_spans(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void unpacked_spans(sqlite3_context* context, sqlite3_value** values) {
   const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
   const auto* data = static_cast<const std::byte*>(sqlite3_value_blob(values[0]));
   const auto spans =
       unpack_spans(static_cast<Packing>(sqlite3_value_int(values[1])), std::span(data, bytes));
-  if (!spans) return sqlite3_result_null(context);
+  if (!spans) return;
   sqlite3_result_blob64(context, spans->data(), spans->size() * sizeof(float), SQLITE_TRANSIENT);
 }
 
@@ -183,23 +165,21 @@ std::vector<float> spans_of(sqlite3_value* value) {
 
 /// A bound of the 95 % interval of the trimmed mean of spans: the upper one of side 1, else the
 /// lower. NULL for fewer than two.
-void span_bound(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void span_bound(sqlite3_context* context, sqlite3_value** values) {
   const std::vector<float> spans = spans_of(values[0]);
-  if (spans.size() < 2) return sqlite3_result_null(context);
+  if (spans.size() < 2) return;
   const Interval interval = trimmed_mean_interval(std::vector<double>(spans.begin(), spans.end()));
-  answer(context, sqlite3_value_int(values[1]) == 1 ? interval.high : interval.low);
+  sqlite3_result_double(context, sqlite3_value_int(values[1]) == 1 ? interval.high : interval.low);
 }
 
 /// A quantile of spans. NULL for none.
-void span_quantile(sqlite3_context* context, int count, sqlite3_value** values) {
-  if (any_null(count, values)) return sqlite3_result_null(context);
+void span_quantile(sqlite3_context* context, sqlite3_value** values) {
   std::vector<float> spans = spans_of(values[0]);
-  if (spans.empty()) return sqlite3_result_null(context);
+  if (spans.empty()) return;
   const double share = std::clamp(sqlite3_value_double(values[1]), 0.0, 1.0);
   const auto at = std::lround(share * static_cast<double>(spans.size() - 1));
   std::nth_element(spans.begin(), spans.begin() + at, spans.end());
-  answer(context, spans[static_cast<size_t>(at)]);
+  sqlite3_result_double(context, spans[static_cast<size_t>(at)]);
 }
 
 /// Which of kWorstFirst were seen; zeroed as Moments are.
@@ -230,19 +210,19 @@ void statuses_final(sqlite3_context* context) {
   sqlite3_result_text(context, names.c_str(), -1, SQLITE_TRANSIENT);
 }
 
-using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
 struct Scalar {
   const char* name;
   int arguments;
-  Function does;
+  void (*does)(sqlite3_context*, sqlite3_value**);
+  int needs = arguments;  // so many; where one of these is NULL, the answer is
 };
 constexpr std::array kScalars = {
     Scalar{"t975", 1, t975},
     Scalar{"memory_ns", 4, memory_ns},
     Scalar{"products_ns", 2, products_ns},
-    Scalar{"speedup_text", 3, speedup_text},
+    Scalar{"speedup_text", 3, speedup_text, 1},
     Scalar{"speedup", 2, speedup},
-    Scalar{"speedup_with_interval", 3, speedup_with_interval},
+    Scalar{"speedup_with_interval", 3, speedup_with_interval, 1},
     Scalar{"interval_text", 3, interval_text},
     Scalar{"extent_size", 1, size_of_extent},
     Scalar{"blocks_per_sm", 4, blocks_on_sm},
@@ -250,9 +230,15 @@ constexpr std::array kScalars = {
     Scalar{"span_bound", 2, span_bound},
     Scalar{"unpack_spans", 2, unpacked_spans},
 };
+
+void call_scalar(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto& f = *static_cast<const Scalar*>(sqlite3_user_data(context));
+  if (!any_null(f.needs, values)) f.does(context, values);
+}
+
 struct Aggregate {
   const char* name;
-  Function step;
+  void (*step)(sqlite3_context*, int, sqlite3_value**);
   void (*final)(sqlite3_context*);
 };
 constexpr std::array kAggregates = {Aggregate{"sd", sd_step, sd_final},
@@ -267,7 +253,8 @@ void add_sql_functions(Database& db) {
   int failures = 0;
   for (const Scalar& f : kScalars) {
     failures += SQLITE_OK != sqlite3_create_function_v2(db.handle(), f.name, f.arguments, kFlags,
-                                                        nullptr, f.does, nullptr, nullptr, nullptr);
+                                                        const_cast<Scalar*>(&f), call_scalar,
+                                                        nullptr, nullptr, nullptr);
   }
   for (const Aggregate& f : kAggregates) {
     failures += SQLITE_OK != sqlite3_create_function_v2(db.handle(), f.name, 1, kFlags, nullptr,
