@@ -161,11 +161,11 @@ void Recording::begin(int64_t resume) {
     return;
   }
   if (resume > 0) {
-    lock_ = RunLock(options_.db, resume);
+    lock_.emplace(options_.db, resume);
     check_same_setting(store_.run_info(resume), info);
   }
   tally_.run = resume > 0 ? resume : store_.begin_run(info);
-  if (resume <= 0) lock_ = RunLock(options_.db, tally_.run);
+  if (resume <= 0) lock_.emplace(options_.db, tally_.run);
   if (!resumed_by_.empty()) {
     tally_.resume =
         fmt::format("{} --resume {} --db {}", resumed_by_, tally_.run, shell_word(options_.db));

@@ -182,7 +182,7 @@ class Recording {
   std::vector<Place> at_;  // by lane
   const Plan plan_;
   const std::string resumed_by_;
-  RunLock lock_;
+  std::optional<RunLock> lock_;
   Tally tally_;
   bool finished_ = false;
   bool whole_ = false;

@@ -122,16 +122,15 @@ class Store {
 /// store have a byte each.
 class RunLock {
  public:
-  RunLock() = default;  // of no run
   /// Throws Error(usage) naming the run while another process, or another lock of this one, holds
   /// it. Throws Error(store) where the file cannot be made.
   RunLock(const std::string& db, int64_t run);
   ~RunLock();
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&& other) noexcept;
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
 
  private:
-  int fd_ = -1;
+  int fd_;
 };
 
 }  // namespace moegate

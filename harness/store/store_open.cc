@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <boost/endian/conversion.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,22 +48,14 @@ constexpr int kFirstSafeWal = 3051003;
                           path, application));
 }
 
-struct Head {
-  int64_t application, version, objects;
-};
-
-/// Of one state of the file: another process may be making it a store.
-Head head_of(Database& db) {
-  std::optional<Transaction> reading;
+/// False for an empty database. Throws for what is neither that nor a store of kVersion.
+bool is_store(Database& db) {
+  std::optional<Transaction> reading;  // of one state: another process may be making it a store
   if (sqlite3_get_autocommit(db.handle()) != 0) reading.emplace(db, "BEGIN");
   // This one first: it looks at the file, and so begins what BEGIN only announces.
   const int64_t objects = db.integer("SELECT count(*) FROM sqlite_schema");
-  return {db.integer("PRAGMA application_id"), db.integer("PRAGMA user_version"), objects};
-}
-
-/// False for an empty database. Throws for what is neither that nor a store of kVersion.
-bool is_store(Database& db) {
-  const auto [application, version, objects] = head_of(db);
+  const int64_t application = db.integer("PRAGMA application_id");
+  const int64_t version = db.integer("PRAGMA user_version");
   if (application == 0 && version == 0 && objects == 0) return false;
   if (application != kApplicationId) refuse_other(db.path(), application, version);
   if (version < 1) {
@@ -148,17 +141,12 @@ void check_schema(Database& db) {
 /// Makes an empty database a store, in one exclusive transaction: another process may do the same
 /// to the file.
 void make_store(Database& db) {
-  db.execute("BEGIN EXCLUSIVE");
-  try {
-    if (!is_store(db)) {
-      db.execute(kSchema);
-      analyze(db);
-    }
-    db.execute("COMMIT");
-  } catch (...) {
-    sqlite3_exec(db.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    throw;
+  Transaction making(db, "BEGIN EXCLUSIVE");
+  if (!is_store(db)) {
+    db.execute(kSchema);
+    analyze(db);
   }
+  making.commit();
 }
 
 /// A result may have cost minutes: its writer waits for readers, which hold a store while
@@ -205,15 +193,6 @@ void set_journal_mode(Database& db) {
   db.run(wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
 }
 
-/// A number in the head of an SQLite file: four bytes, the highest first.
-int64_t number_at(const std::string& head, size_t at) {
-  int64_t number = 0;
-  for (const char byte : head.substr(at, 4)) {
-    number = number << 8 | static_cast<unsigned char>(byte);
-  }
-  return number;
-}
-
 /// Throws for a file that is no store of ours. Looks at nothing but its first bytes: a connection
 /// that may write would roll back the journal of another program's database, and one that may not
 /// cannot read a store of ours whose writer died.
@@ -227,10 +206,13 @@ void check_head(const std::string& path) {
                                          "database: choose another --db",
                                          path));
   }
+  const auto number_at = [&](size_t at) -> int64_t {
+    return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(&head[at]));
+  };
   constexpr size_t kVersionAt = 60, kApplicationAt = 68;
-  const int64_t application = number_at(head, kApplicationAt);
+  const int64_t application = number_at(kApplicationAt);
   if (application == kApplicationId) return;
-  if (application != 0) refuse_other(path, application, number_at(head, kVersionAt));
+  if (application != 0) refuse_other(path, application, number_at(kVersionAt));
   Database probe(path, SQLITE_OPEN_READONLY);  // nothing yet, or of a program that sets no id
   is_store(probe);
 }
@@ -318,7 +300,6 @@ RunLock::RunLock(const std::string& db, int64_t run) {
   if (fd_ >= 0 && ::fcntl(fd_, F_OFD_SETLK, &byte) == 0) return;
   const int why = errno;
   if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
   if (why == EAGAIN || why == EACCES) {
     usage_error(
         "{}: run {} is being measured by another process; wait until it has ended, or end it", db,
@@ -329,14 +310,7 @@ RunLock::RunLock(const std::string& db, int64_t run) {
 }
 
 RunLock::~RunLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
+  ::close(fd_);
 }
 
 }  // namespace moegate
